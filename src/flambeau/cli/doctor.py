@@ -1,0 +1,187 @@
+"""`flambeau doctor`: turns the state of this machine into a report that ends with the one likely fix."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import click
+
+from .. import __version__
+from ..device import traps
+
+Facts = dict[str, Any]
+
+SHOWN_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query")
+SHOWN_LIMITS = {  # limit: (what it is called here, whether it counts bytes)
+    "max-buffer-size": ("buffer", True),
+    "max-storage-buffer-binding-size": ("binding", True),
+    "max-storage-buffers-per-shader-stage": ("storage buffers", False),
+    "max-compute-invocations-per-workgroup": ("invocations", False),
+    "max-compute-workgroup-storage-size": ("workgroup memory", True),
+}
+CHILD_SECONDS = 120  # a driver that hangs must not take the report with it
+TOLERANCE = 1e-3
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
+def doctor(as_json: bool):
+    """Say what this machine can run on, and what to do where it cannot.
+
+    Every adapter is listed with its driver, limits and features, and multiplies two matrices that NumPy
+    checks.
+
+    Example: flambeau doctor --json > report.json
+    """
+    found = examine()
+    click.echo(json.dumps(found, indent=2) if as_json else report(found))
+
+
+def examine() -> Facts:
+    """All that the report says, as plain values."""
+    found = traps.facts()
+    kinds = [name for name, is_so in (("WSL2", found["wsl"]), ("container", found["container"])) if is_so]
+    found |= {
+        "os": ", ".join([platform.platform(), *kinds]),
+        "python": f"{platform.python_version()} {sys.executable}",
+        "packages": {
+            "flambeau": __version__,
+            **{name: installed(name) for name in ("wgpu", "wgpudawn", "numpy")},
+        },
+    }
+    listing = in_child("list")
+    found["adapters"] = listing.get("adapters", [])
+    if "problem" in listing:
+        found["provider_error"] = listing["problem"]
+    for adapter in found["adapters"]:
+        adapter |= in_child(f"check {adapter['index']}")
+    found["traps"] = [str(t) for t in traps.traps(found)]
+    found["fix"] = traps.likely_fix(found)
+    return found
+
+
+def installed(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+# Drivers are opened in processes of their own: one that crashes or hangs is a line of the report.
+
+
+def in_child(task: str) -> Facts:
+    """What `answer` says to a task in another process, or the `problem` that it had."""
+    code = f"from flambeau.cli.doctor import answer; answer({task!r})"
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True, text=True, errors="replace", timeout=CHILD_SECONDS,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "FLAMBEAU_DEBUG": ""},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        return {"problem": f"did not answer in {CHILD_SECONDS} s"}
+    lines = done.stdout.strip().splitlines()
+    try:
+        return json.loads(lines[-1])
+    except (IndexError, ValueError):
+        last = (done.stderr.strip().splitlines() or ["it printed nothing"])[-1]
+        return {"problem": f"crashed with exit code {done.returncode} ({last})"}
+
+
+def answer(task: str) -> None:
+    """Print the JSON of one task: `list` the adapters, or `check` the matmul of one."""
+    name, _, index = task.partition(" ")
+    try:
+        found = {"adapters": described()} if name == "list" else multiplied(f"gpu:{index}")
+    except Exception as e:  # whatever a driver makes Python raise belongs into the report
+        found = {"problem": (str(e).strip().splitlines() or [type(e).__name__])[0]}
+    print(json.dumps(found))
+
+
+def described() -> list[Facts]:
+    from ..device.adapters import adapters
+
+    return [
+        {
+            "index": i, "name": a.name, "type": a.type, "backend": a.backend, "driver": a.driver,
+            "limits": dict(a.raw.limits), "features": sorted(a.raw.features),
+        }
+        for i, a in enumerate(adapters())
+    ]  # fmt: skip
+
+
+def multiplied(device: Any, n: int = 64) -> Facts:
+    """[n, n] @ [n, n] on a device against float64 NumPy: the largest error, and a problem if it is large."""
+    import numpy as np
+
+    import flambeau as fb
+
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal((n, n), np.float32) for _ in range(2))
+    right = a.astype(np.float64) @ b
+    got = (fb.tensor(a, device=device) @ fb.tensor(b, device=device)).numpy()
+    error = float(np.abs(got - right).max())
+    if error < TOLERANCE:
+        return {"error": error}
+    return {"problem": f"multiplies wrongly (error {error:.1e})"}
+
+
+# The report.
+
+
+def report(f: Facts) -> str:
+    """The facts as text, a line each."""
+    rows = [("system", f["os"]), ("Python", f["python"])]
+    rows += [(name, text) for name, text in f["packages"].items()]
+    if f["system"] == "Linux":
+        rows += [("Vulkan loader", f["loader"] or "none"), *map(icd_row, f["icds"] or [{}])]
+        nodes = [name if usable else f"{name} (no permission)" for name, usable in f["render_nodes"].items()]
+        rows += [("GPU files", ", ".join([*nodes, *["NVIDIA"] * f["nvidia"]]) or "none")]
+    rows += [("environment", f"{name}={value}") for name, value in f["env"].items()]
+    rows += [("trap", text) for text in f["traps"]]
+    lines = [f"{name:<14} {text}" for name, text in rows]
+    for adapter in f["adapters"]:
+        lines += ["", *adapter_lines(adapter)]
+    if not f["adapters"]:
+        why = f.get("provider_error", "the drivers show none")
+        lines += ["", f"no adapter: {why}: the CPU does the work with NumPy"]
+    return "\n".join([*lines, "", f"likely fix: {f['fix']}"])
+
+
+def icd_row(icd: Facts) -> tuple[str, str]:
+    if not icd:
+        return "driver file", "none"
+    return "driver file", f"{icd['path']} {icd['wrong'] or '-> ' + icd['library']}"
+
+
+def adapter_lines(a: Facts) -> list[str]:
+    limits = [
+        f"{text} {size(a['limits'][name]) if in_bytes else a['limits'][name]}"
+        for name, (text, in_bytes) in SHOWN_LIMITS.items()
+        if name in a["limits"]
+    ]
+    features = (
+        ", ".join(name for name in SHOWN_FEATURES if name in a["features"]) or "none that flambeau uses"
+    )
+    outcome = a.get("problem") or f"agrees with NumPy, largest error {a['error']:.1e}"
+    return [
+        f"gpu:{a['index']} {a['name']} ({a['backend']})",
+        f"  type         {a['type']}{', software' if a['type'] == 'CPU' else ''}",
+        f"  driver       {a['driver'] or 'not told'}",
+        f"  limits       {', '.join(limits)}",
+        f"  features     {features}",
+        f"  matmul 64    {outcome}",
+    ]
+
+
+def size(n: int) -> str:
+    """Bytes in the largest unit that they fill."""
+    for unit, bytes_in_it in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if n + 1 >= bytes_in_it:  # drivers report 2**31 - 1 for 2 GiB
+            return f"{n / bytes_in_it:.3g} {unit}"
+    return f"{n} bytes"

@@ -1,0 +1,39 @@
+"""The group of commands, and how what goes wrong in one of them is told: one line, exit code 1."""
+
+import os
+import sys
+
+import click
+
+from .. import __version__
+from ..errors import FlambeauError
+from .doctor import doctor
+from .mnist import mnist
+
+TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
+
+
+class OneLine(click.Group):
+    """Turns an error that a user can do something about into a line; FLAMBEAU_DEBUG keeps the traceback."""
+
+    def invoke(self, ctx):
+        try:
+            return super().invoke(ctx)
+        except TOLD as e:
+            if os.environ.get("FLAMBEAU_DEBUG"):
+                raise
+            click.echo(f"flambeau: {e}", err=True)
+            sys.exit(1)
+
+
+@click.group(cls=OneLine, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="flambeau")
+def main():
+    """Deep learning on WebGPU: every operation is a WGSL shader.
+
+    Example: flambeau mnist --epochs 2
+    """
+
+
+main.add_command(doctor)
+main.add_command(mnist)

@@ -1,0 +1,223 @@
+"""Contractions as kernels: which dims are rows, columns, batch and summed, and how each side is read."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import NamedTuple
+
+from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
+from .lower import Bindings, Function, Index, Move, NeedStore, Quantities, name_index, view_through
+from .node import Node
+from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_size
+
+BATCH, ROWS, COLUMNS, SUMMED = range(4)
+PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
+
+
+class Place(NamedTuple):
+    """An affine position split by who walks it: offset, batch, the side's own dims, the summed dims."""
+
+    offset: str
+    batch: Index
+    own: Index
+    summed: Index
+
+
+class Side(NamedTuple):
+    """What the template needs of one operand."""
+
+    binding: str
+    mode: str
+    index: Place
+    tests: tuple[tuple[Place, str], ...]
+
+
+class Group(NamedTuple):
+    """A group of dims: coordinate names and sizes (Params names), outermost first, and their product."""
+
+    coords: tuple[str, ...]
+    sizes: tuple[str, ...]
+    total: str
+
+
+@dataclass
+class Operand:
+    """One side of a contraction: its buffer, how its elements lie and how they are read.
+
+    mode: "free" reads four neighbours of its own dims at once, "k" four of the summed dims, "scalar" one.
+    """
+
+    node: Node
+    value: int
+    view: View
+    mode: str = "scalar"
+
+    def walks(self, d: int) -> bool:
+        return self.view.shape[d] > 1 and any(f.strides[d] for f in self.view.affines())
+
+
+def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
+    """Register tiles: each thread makes rows x columns of the result, reading vec4s where the layout
+    allows."""
+    full = broadcast(*(i.shape for i in head.inputs))
+    a, b = (_operand(planner, i, full) for i in head.inputs)
+    rank = len(full) - head.attrs["nk"]
+    own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
+    own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
+    last = max((d for d in range(rank) if full[d] > 1), default=-1)
+    if (
+        last in own_a
+    ):  # columns are the side whose dim the result has innermost: neighbours store side by side
+        a, b, own_a, own_b = b, a, own_b, own_a
+    groups = tuple(
+        SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
+        for d in range(len(full))
+    )
+    build = _Build(planner, head, tail, a, b, full, groups)
+    kernel = build.kernel()
+    if a.mode == "scalar" and build.is_worth_packing():
+        a, copy = _pack(planner, a, full, groups)
+        return [copy, _Build(planner, head, tail, a, b, full, groups).kernel()]
+    return [kernel]
+
+
+def _pack(planner, o: Operand, full, groups) -> tuple[Operand, Kernel]:
+    """Lay the rows' side out anew, its own dims innermost, so that four rows are read at once."""
+    order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(full)) if groups[d] == g and o.walks(d)]
+    shape = tuple(full[d] for d in order)
+    value = planner.temporary(prod(shape))
+    strides = dict(zip(order, contiguous_strides(shape), strict=True))
+    view = View(full, Affine(tuple(strides.get(d, 0) for d in range(len(full))), 0))
+    seen = o.view.map(shape, lambda f: Affine(tuple(f.strides[d] for d in order), f.offset))
+    return Operand(o.node, value, view), copy_kernel(planner, o.node, o.value, seen, value)
+
+
+def _operand(planner, node: Node, full) -> Operand:
+    base, chain = planner.base_of(node)
+    if not planner.has(base):
+        raise NeedStore(base, "contractions read buffers")
+    return Operand(
+        base, planner.value_of(base), view_through(base.shape, (*chain, Move("expand", (full,), node)))
+    )
+
+
+class _Build:
+    def __init__(self, planner, head: Node, tail: Node, u: Operand, v: Operand, full, groups):
+        self.planner, self.head, self.tail, self.u, self.v = planner, head, tail, u, v
+        self.full, self.groups, self.nk = full, groups, head.attrs["nk"]
+        self.q, self.b = Quantities(), Bindings(planner.max_inputs)
+
+    def kernel(self, narrow: bool = False) -> Kernel:
+        q, head = self.q, self.head
+        out = Affine(contiguous_strides(self.full[: len(self.full) - self.nk]) + (0,) * self.nk, 0)
+        after = epilogue(self.planner, head, self.tail, head.shape, {self.u.value, self.v.value})
+        self.collapse([out, *self.u.view.affines(), *self.v.view.affines(), *self.of_epilogue(after)])
+        for side, group in ((self.u, ROWS), (self.v, COLUMNS)):
+            side.mode = "scalar" if narrow else self.mode(side, group)
+        m, n, batch = (self.total(g) for g in (ROWS, COLUMNS, BATCH))
+        tu, tv = self.tile(m, n)
+        wg = workgroup_of(-(-n // tv))
+        tiles = (-(-n // (tv * wg[0])), -(-m // (tu * wg[1])))
+        grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
+        options = {
+            "acc": head.dtype.short, "tu": tu, "tv": tv, "ks": 4 if "k" in (self.u.mode, self.v.mode) else 1,
+            "u": self.side(self.u, ROWS), "v": self.side(self.v, COLUMNS),
+            "rows": self.group(ROWS), "columns": self.group(COLUMNS),
+            "summed": self.group(SUMMED), "batch": self.group(BATCH),
+            "out": self.place(out, BATCH, ROWS, COLUMNS),
+            "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])), "groups": q.add("g", grid[0]),
+        }  # fmt: skip
+        functions = (("finish", self.finish(after)),) if after else ()
+        if (
+            len(self.b.values) > self.planner.max_inputs
+        ):  # an operand that the epilogue reads too is bound twice
+            again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups)
+            return again.kernel(narrow=True)
+        shader = Shader(
+            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), (self.tail.dtype.stored, 1),
+            self.tail.dtype.short, (*wg, 1), functions, tuple(options.items()),
+        )  # fmt: skip
+        name = label(head.attrs["label"], after[0] if after else None)
+        out_value = self.planner.index[id(self.tail)]
+        return Kernel(name, shader, tuple(self.b.values), out_value, tuple(q.values), grid)
+
+    def is_worth_packing(self) -> bool:
+        """Every packed element is read by many columns, and rows come in fours."""
+        return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
+
+    def of_epilogue(self, after) -> list[Affine]:
+        return [Affine((*f.strides, *(0,) * self.nk), f.offset) for f in after[0].affines()] if after else []
+
+    def collapse(self, affines: list[Affine]) -> None:
+        """Merge dims within each group; a group's dims count as neighbours though others stand between."""
+        order = sorted(range(len(self.full)), key=lambda d: (self.groups[d], d))
+        moved = [Affine(tuple(a.strides[d] for d in order), 0) for a in affines]
+        runs = collapse(tuple(self.full[d] for d in order), moved, tuple(self.groups[d] for d in order))
+        self.runs = [tuple(order[i] for i in r) for r in runs]
+        self.sizes = [run_size(self.full, r) for r in self.runs]
+        self.coords = [f"x{i}" for i in range(len(runs))]
+
+    def of(self, *groups: int) -> list[int]:
+        return [i for i, r in enumerate(self.runs) if self.groups[r[0]] in groups]
+
+    def total(self, group: int) -> int:
+        return prod(self.sizes[i] for i in self.of(group))
+
+    def mode(self, o: Operand, group: int) -> str:
+        """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
+        strides = [o.view.index.strides[r[-1]] for r in self.runs]
+
+        def fits(i: int) -> bool:
+            rest = (s for j, s in enumerate(strides) if j != i)
+            return strides[i] == 1 and self.sizes[i] % 4 == 0 and all(s % 4 == 0 for s in rest)
+
+        if o.view.bounds or o.view.index.offset % 4:
+            return "scalar"
+        for name, runs in (("free", self.of(group)), ("k", self.of(SUMMED))):
+            if runs and fits(runs[-1]):
+                return name
+        return "scalar"
+
+    def tile(self, m: int, n: int) -> tuple[int, int]:
+        """Rows and columns of a thread's tile: 8 x 8, less where the result has less.
+
+        A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
+        columns where columns are read one by one (measured: docs/performance.md).
+        """
+        wide = self.planner.limits.software
+        tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
+        return tu, 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
+
+    def at(self, a: Affine, group: int) -> Index:
+        runs = self.of(group)
+        place = Affine(a.strides, 0)
+        return name_index(place, [self.runs[i] for i in runs], [self.coords[i] for i in runs], self.q)
+
+    def place(self, a: Affine, *groups: int) -> tuple[Index, ...]:
+        return tuple(self.at(a, g) for g in groups)
+
+    def side(self, o: Operand, own: int) -> Side:
+        binding = self.b.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
+
+        def place(a: Affine) -> Place:
+            return Place(self.q.add("o", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED))
+
+        tests = tuple((place(t.position), self.q.add("n", t.size)) for t in o.view.bounds)
+        return Side(binding, o.mode, place(o.view.index), tests)
+
+    def group(self, group: int) -> Group:
+        runs = self.of(group)
+        sizes = tuple(self.q.add("n", self.sizes[i]) for i in runs)
+        return Group(tuple(self.coords[i] for i in runs), sizes, self.q.add("n", self.total(group)))
+
+    def finish(self, after) -> Function:
+        """The epilogue, over the coordinates of batch, rows and columns."""
+        keep = self.of(BATCH, ROWS, COLUMNS)
+        runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]
+        return after[0].function(runs, coords, self.b, self.q, after[1], 1)
+
+
+def workgroup_of(columns: int) -> tuple[int, int]:
+    """64 threads, along the columns as far as there is work: few shapes, so that sizes rarely compile
+    anew."""
+    x = next((x for x in (1, 4, 16) if x >= columns), WORKGROUP)
+    return x, WORKGROUP // x

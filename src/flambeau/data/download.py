@@ -1,0 +1,130 @@
+"""Turns the addresses of a file into a checked copy on this disk: whole and right, or not there at all."""
+
+import errno
+import gzip
+import hashlib
+import http.client
+import os
+import socket
+import sys
+import urllib.error
+import urllib.request
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from flambeau.errors import FlambeauError
+
+Progress = Callable[[str, int, int], None]  # file name, bytes received, bytes in all (0 where not known)
+
+PIECE = 1 << 16
+TIMEOUT = 10.0  # seconds without one byte
+UNREACHABLE = {errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EHOSTDOWN}
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a .gz file must hold, unpacked: mirrors pack the same content differently."""
+
+    size: int
+    sha256: str
+
+
+class DownloadError(FlambeauError):
+    """No address gave the file; `reason` is the cause in a few words."""
+
+    def __init__(self, path: Path, reason: str):
+        super().__init__(f"download('{path}'): {reason}: check the network, or put the file there yourself")
+        self.reason = reason
+
+
+def cache_folder(name: str) -> Path:
+    """The folder for what is downloaded: `FLAMBEAU_CACHE`, else the platform's cache folder, then `name`."""
+    if own := os.environ.get("FLAMBEAU_CACHE"):
+        return Path(own).expanduser() / name
+    if sys.platform == "win32":
+        root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
+    elif sys.platform == "darwin":
+        root = Path.home() / "Library" / "Caches"
+    else:
+        root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(root) / "flambeau" / name
+
+
+def download(urls: Sequence[str], path: Path, content: Content, progress: Progress | None = None) -> None:
+    """Fetch a .gz file to `path` from the first address that gives the right content; else DownloadError."""
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    failures: list[tuple[str, Exception]] = []
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for url in urls:
+            try:
+                receive(url, part, content.size + PIECE, progress)
+                check(part, content)
+            except (OSError, ValueError, http.client.HTTPException) as error:
+                failures.append((url, error))
+                if isinstance(error, urllib.error.HTTPError):
+                    error.close()  # it is the open response, too
+            else:
+                return os.replace(part, path)
+    except OSError as error:
+        raise DownloadError(path, f"the folder cannot be written ({error.strerror or error})") from None
+    finally:
+        discard(part)
+    raise DownloadError(path, reason(failures))
+
+
+def discard(part: Path) -> None:
+    with suppress(OSError):  # a folder that we may not write: the error on its way says so
+        part.unlink(missing_ok=True)
+
+
+def receive(url: str, part: Path, limit: int, progress: Progress | None) -> None:
+    request = urllib.request.Request(url, headers={"User-Agent": "flambeau"})
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as response, part.open("wb") as file:
+        total, done = int(response.headers.get("Content-Length") or 0), 0
+        while piece := response.read(PIECE):
+            file.write(piece)
+            done += len(piece)
+            if progress:
+                progress(urlsplit(url).path.rpartition("/")[2], done, total)
+            if done > limit:
+                raise ValueError(f"more than the {limit:,} bytes expected")
+    if done < total:
+        raise ValueError(f"cut short after {done:,} of {total:,} bytes")
+
+
+def check(part: Path, content: Content) -> None:
+    digest, size = hashlib.sha256(), 0
+    try:
+        with gzip.open(part) as stream:
+            # one byte past the size tells a longer file, and a gzip bomb is never unpacked
+            while size <= content.size and (piece := stream.read(PIECE)):
+                digest.update(piece)
+                size += len(piece)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise ValueError("not a whole gzip file") from None
+    if size != content.size or digest.hexdigest() != content.sha256:
+        raise ValueError("the checksum differs")
+
+
+def reason(failures: list[tuple[str, Exception]]) -> str:
+    if all(is_offline(error) for _, error in failures):
+        return "no network"
+    return "; ".join(f"{urlsplit(url).netloc}: {in_words(error)}" for url, error in failures)
+
+
+def is_offline(error: Exception) -> bool:
+    cause = getattr(error, "reason", error)  # URLError wraps the socket's own error
+    offline = isinstance(cause, socket.gaierror | TimeoutError | ConnectionError)
+    return offline or getattr(cause, "errno", None) in UNREACHABLE
+
+
+def in_words(error: Exception) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"HTTP {error.code}"
+    cause = getattr(error, "reason", error)
+    return str(getattr(cause, "strerror", None) or cause or type(error).__name__)

@@ -1,0 +1,70 @@
+"""Turns an IDX file (MNIST's format, plain or gzip) into a NumPy array, or into one clear error."""
+
+import gzip
+import math
+import zlib
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+GZIP_MAGIC = b"\x1f\x8b"
+UNSIGNED_BYTES = 0x08
+
+
+def read_idx(path: Path, ndim: int) -> np.ndarray:
+    """Read an IDX file of unsigned bytes with `ndim` dimensions; ValueError if it is anything else."""
+    try:
+        with path.open("rb") as raw:
+            return parse(path, unpacked(path, raw), ndim)
+    except EOFError:
+        raise damaged(path, "its gzip data ends early") from None
+    except (gzip.BadGzipFile, zlib.error):
+        raise damaged(path, "its gzip data is damaged") from None
+    except OSError as error:
+        raise damaged(path, f"it cannot be read ({error.strerror or error})") from None
+
+
+def unpacked(path: Path, raw: BinaryIO) -> BinaryIO:
+    if path.suffix != ".gz":
+        return raw
+    start = raw.read(2)
+    raw.seek(0)
+    if start != GZIP_MAGIC:
+        raise damaged(path, f"not a gzip file: it starts with 0x{start.hex()}, not 0x{GZIP_MAGIC.hex()}")
+    return gzip.GzipFile(fileobj=raw)  # pyright: ignore[reportReturnType]
+
+
+def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
+    shape = header(path, stream, ndim)
+    size = math.prod(shape)
+    body = read_at_most(stream, size + 1)
+    if len(body) < size:
+        raise damaged(path, f"it ends after {len(body):,} of the {size:,} bytes that its header promises")
+    if len(body) > size:
+        raise damaged(path, f"it holds more than the {size:,} bytes that its header promises")
+    return np.frombuffer(body, np.uint8).reshape(shape)
+
+
+def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
+    """The shape, stored as 0, 0, the type, the count of sizes, then four bytes a size, big end first."""
+    magic = bytes([0, 0, UNSIGNED_BYTES, ndim])
+    found = bytes(read_at_most(stream, 4))
+    if found != magic:
+        raise damaged(path, f"wrong magic number: it starts with 0x{found.hex()}, not 0x{magic.hex()}")
+    sizes = read_at_most(stream, 4 * ndim)
+    if len(sizes) < 4 * ndim:
+        raise damaged(path, f"it ends inside its {4 + 4 * ndim}-byte header")
+    return tuple(np.frombuffer(sizes, ">u4").tolist())
+
+
+def read_at_most(stream: BinaryIO, size: int) -> bytearray:
+    """Up to `size` bytes, by pieces: a header that lies must not make us allocate what it promises."""
+    body = bytearray()
+    while len(body) < size and (piece := stream.read(min(size - len(body), 1 << 20))):
+        body += piece
+    return body
+
+
+def damaged(path: Path, problem: str) -> ValueError:
+    return ValueError(f"mnist('{path}'): {problem}: delete it or put a whole copy in its place")

@@ -1,0 +1,132 @@
+"""Turns a folder, the cache, the network or the shipped subset into MNIST's digits as NumPy arrays."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from flambeau.data.dataset import TensorDataset
+from flambeau.data.download import Content, DownloadError, Progress, cache_folder, download
+from flambeau.data.idx import read_idx
+
+SUBSET = Path(__file__).with_name("mnist_subset")
+MIRRORS = (
+    "https://ossci-datasets.s3.amazonaws.com/mnist/",
+    "https://storage.googleapis.com/cvdf-datasets/mnist/",
+)
+# of the unpacked files: the packed ones differ from mirror to mirror
+FILES = {
+    "train-images-idx3-ubyte": Content(
+        47_040_016, "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db"
+    ),
+    "train-labels-idx1-ubyte": Content(
+        60_008, "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5"
+    ),
+    "t10k-images-idx3-ubyte": Content(
+        7_840_016, "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7"
+    ),
+    "t10k-labels-idx1-ubyte": Content(
+        10_008, "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2"
+    ),
+}
+failed_downloads: dict[Path, str] = {}  # folder -> reason: a second call does not wait for the network again
+
+
+class MNIST(TensorDataset):
+    """Digits: images uint8 [n, 28, 28], labels int32 [n], and `source`, which says where they came from."""
+
+    def __init__(self, images: np.ndarray, labels: np.ndarray, source: str):
+        super().__init__(images, labels)
+        self.images, self.labels, self.source = images, labels, source
+
+
+def mnist(
+    train: bool = True,
+    root: str | os.PathLike | None = None,
+    download: bool = True,
+    progress: Progress | None = None,
+) -> MNIST:
+    """MNIST's 60,000 training or 10,000 test digits, else 10,000 and 2,000 of them that flambeau carries.
+
+    Looked for in `root` (or the folder `FLAMBEAU_DATA`), the cache folder, the network if `download`, the
+    shipped subset, in this order. `progress(file name, bytes received, bytes in all)` is called on the way.
+    A file that is missing from `root`, or bad anywhere, is a ValueError.
+    """
+    own = root if root is not None else os.environ.get("FLAMBEAU_DATA") or None
+    if own is not None:
+        folder = Path(own).expanduser()
+        require(folder)
+        return load(folder, train)
+    folder, why_subset = cached(download, progress)
+    if not why_subset:
+        return load(folder, train)
+    return load(SUBSET, train, f"12,000 of MNIST's 70,000 digits, shipped with flambeau: {why_subset}")
+
+
+def download_mnist(folder: str | os.PathLike | None = None, progress: Progress | None = None) -> Path:
+    """Fetch the four files of MNIST into `folder` (the cache folder unless given) and return it.
+
+    Files that are there already are kept. DownloadError says why no mirror could give one.
+    """
+    folder = Path(folder).expanduser() if folder is not None else cache_folder("mnist")
+    for name in missing(folder):
+        download([f"{mirror}{name}.gz" for mirror in MIRRORS], folder / f"{name}.gz", FILES[name], progress)
+    return folder
+
+
+def cached(may_download: bool, progress: Progress | None) -> tuple[Path, str]:
+    """The cache folder with all four files in it and "", or the folder and the reason why they are not."""
+    folder = cache_folder("mnist")
+    if not missing(folder):
+        return folder, ""
+    if not may_download:
+        return folder, "downloading was not allowed"
+    if folder not in failed_downloads:
+        try:
+            return download_mnist(folder, progress), ""
+        except DownloadError as error:
+            failed_downloads[folder] = error.reason
+    return folder, failed_downloads[folder]
+
+
+def load(folder: Path, train: bool, source: str = "") -> MNIST:
+    prefix, kind = ("train", "training") if train else ("t10k", "test")
+    image_file = find(folder, f"{prefix}-images-idx3-ubyte")
+    label_file = find(folder, f"{prefix}-labels-idx1-ubyte")
+    images, labels = read_idx(image_file, 3), read_idx(label_file, 1)
+    check(image_file, label_file, images, labels)
+    return MNIST(images, labels.astype(np.int32), source or f"{len(images):,} {kind} digits from {folder}")
+
+
+def check(image_file: Path, label_file: Path, images: np.ndarray, labels: np.ndarray) -> None:
+    count, height, width = images.shape
+    advice = "put files of MNIST's form there"
+    if (height, width) != (28, 28):
+        raise ValueError(f"mnist('{image_file}'): images are {height} x {width}, not 28 x 28: {advice}")
+    if count != len(labels):
+        raise ValueError(
+            f"mnist('{label_file}'): {len(labels):,} labels for the {count:,} images of {image_file.name}: "
+            "put two files there that belong together"
+        )
+    if not count:
+        raise ValueError(f"mnist('{image_file}'): no images in it: {advice}")
+    if labels.max() > 9:
+        raise ValueError(f"mnist('{label_file}'): a label is {labels.max()}, not 0 to 9: {advice}")
+
+
+def require(folder: Path) -> None:
+    if not folder.is_dir():
+        raise ValueError(f"mnist(root='{folder}'): no such folder: name one that holds MNIST's four files")
+    if names := missing(folder):
+        raise ValueError(
+            f"mnist(root='{folder}'): missing {', '.join(names)}: put the files there, plain or with .gz"
+        )
+
+
+def missing(folder: Path) -> list[str]:
+    return [name for name in FILES if not find(folder, name).is_file()]
+
+
+def find(folder: Path, name: str) -> Path:
+    plain = folder / name
+    return plain if plain.is_file() else folder / f"{name}.gz"

@@ -1,0 +1,119 @@
+"""Adapters: which GPUs the machine shows through WebGPU, and which of them a name means."""
+
+import os
+import sys
+from functools import cache
+from typing import Any, NamedTuple
+
+from ..errors import DeviceError
+from . import traps
+
+RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
+BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
+# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
+API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
+
+
+class Adapter(NamedTuple):
+    """One way to a GPU: the card, the API it is reached by and the provider's own object."""
+
+    name: str
+    type: str
+    backend: str
+    driver: str
+    raw: Any
+
+    @property
+    def is_software(self) -> bool:
+        return self.type == "CPU"
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.backend})"
+
+
+@cache
+def provider() -> Any:
+    """wgpu, or with FLAMBEAU_WEBGPU=dawn wgpudawn, which has the same API."""
+    wanted = os.environ.get("FLAMBEAU_WEBGPU", "wgpu")
+    os.environ.setdefault("EGL_LOG_LEVEL", "fatal")  # Mesa's EGL complains on machines without a screen
+    os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp" if os.name == "posix" else "")
+    if wanted not in ("wgpu", "dawn"):
+        raise DeviceError(f"FLAMBEAU_WEBGPU={wanted}: unknown provider: use 'wgpu' or 'dawn'")
+    try:
+        if wanted == "dawn":
+            import wgpudawn  # type: ignore[import-not-found]
+
+            return wgpudawn
+        import wgpu
+
+        return wgpu
+    except (ImportError, OSError) as e:
+        hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"
+        raise DeviceError(f"device: {wanted} can't be loaded ({e}): {hint}") from e
+
+
+@cache
+def adapters() -> tuple[Adapter, ...]:
+    """Every adapter, best first: discrete, integrated, software; FLAMBEAU_BACKEND keeps one API."""
+    wanted = os.environ.get("FLAMBEAU_BACKEND", "").lower()
+    if wanted and wanted not in BACKENDS:
+        raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend: use one of {', '.join(BACKENDS)}")
+    with quiet_stderr():
+        found = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
+    kept = [a for a in found if not wanted or a.backend == BACKENDS[wanted]]
+    return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
+
+
+def _describe(raw: Any) -> Adapter:
+    info = raw.info
+    name = info.get("device") or info.get("description") or "unknown"
+    return Adapter(
+        name,
+        info.get("adapter_type", "Unknown"),
+        info.get("backend_type", "?"),
+        info.get("description", ""),
+        raw,
+    )
+
+
+def choose(which: str) -> Adapter:
+    """The adapter that "", "1" or part of a name means; DeviceError says what there is."""
+    found = adapters()
+    if not found:
+        raise DeviceError(f"no WebGPU adapter found: {advice()}")
+    if not which:
+        return found[0]
+    if which.isdigit():
+        if int(which) < len(found):
+            return found[int(which)]
+    else:
+        near = [a for a in found if which.lower() in str(a).lower()]
+        if near:
+            return near[0]
+    there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(found))
+    raise DeviceError(f"device('gpu:{which}'): no such adapter: there is {there}")
+
+
+def advice() -> str:
+    """The one likely fix where no adapter is found, in a line."""
+    return f"{traps.likely_fix(traps.facts())}, or run 'flambeau doctor'"
+
+
+class quiet_stderr:
+    """Silence the driver's own chatter (libEGL warnings, MESA notes) while adapters are listed."""
+
+    def __enter__(self):
+        self._saved = None
+        try:
+            sys.stderr.flush()
+            self._saved = os.dup(2)
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, 2)
+            os.close(nowhere)
+        except OSError:
+            pass  # no stderr to silence
+
+    def __exit__(self, *_):
+        if self._saved is not None:
+            os.dup2(self._saved, 2)
+            os.close(self._saved)

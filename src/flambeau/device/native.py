@@ -1,0 +1,243 @@
+"""The native device: the seam's calls on wgpu (or Dawn), through Vulkan, Metal, DX12 or GL."""
+
+import logging
+import sys
+import threading
+from typing import Any
+
+from ..errors import DeviceError, KernelError
+from ..fuse import Limits
+from .adapters import Adapter, choose, provider
+from .pool import Pool
+
+STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
+UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
+STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
+PARAMS_ALIGN = 256  # where a dispatch's Params may start
+PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
+WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query")
+LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
+    "max-storage-buffers-per-shader-stage": 8,
+    "max-compute-invocations-per-workgroup": 256,
+    "max-compute-workgroup-size-x": 256,
+    "max-compute-workgroup-storage-size": 16384,
+}
+OF_ADAPTER = ("max-buffer-size", "max-storage-buffer-binding-size", "max-compute-workgroups-per-dimension")
+
+_announced: set[str] = set()
+
+
+def open_device(which: str = "") -> "NativeDevice":
+    """Open the adapter that `which` means (see device.get_device) and say once which one it is."""
+    adapter = choose(which)
+    device = NativeDevice(adapter)
+    if adapter.is_software and device.name not in _announced:
+        _announced.add(device.name)
+        print(f"flambeau: {adapter} is a software adapter: it works, but slowly", file=sys.stderr)
+    return device
+
+
+class NativeDevice:
+    """One GPU. Buffers, pipelines and bind groups are known outside by their numbers."""
+
+    kind = "gpu"
+
+    def __init__(self, adapter: Adapter):
+        self.adapter = adapter
+        self.name = f"gpu:{adapter}"
+        self.lock = threading.RLock()
+        self.lost: str | None = None
+        self._wgpu = _open(adapter)
+        self._queue = self._wgpu.queue
+        groups = self._wgpu.limits["max-compute-workgroups-per-dimension"]
+        self.limits = Limits(groups=groups, software=adapter.is_software)
+        self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
+        self.pool = Pool(self)
+        self._buffers: dict[int, Any] = {}
+        self._pipelines: list[tuple[Any, Any, int]] = []
+        self._layouts: dict[int, tuple[Any, Any]] = {}
+        self._groups: dict[tuple[int, ...], Any] = {}
+        self._users: dict[int, list[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
+        self._next = 1
+        self._staging: Any = None
+        self._fast = _fast_path(self)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    # --- memory ---
+
+    def alloc(self, size: int, asked: int, usage: int = STORAGE) -> int:
+        """A buffer's number; DeviceError with the sizes when there is no room."""
+        if asked > self.max_binding:
+            raise DeviceError(
+                f"alloc({asked:,} bytes): {self.name} binds at most {self.max_binding:,} bytes a tensor:"
+                " split the tensor"
+            )
+        size = min(size, self.max_binding)
+        try:
+            buffer = self._wgpu.create_buffer(size=size, usage=usage)
+        except Exception as e:
+            self.pool.trim()
+            try:
+                buffer = self._wgpu.create_buffer(size=size, usage=usage)
+            except Exception:
+                live = f"{self.pool.live:,} bytes are in use"
+                raise DeviceError(
+                    f"alloc({asked:,} bytes): {self.name} is out of memory, {live}: use a smaller batch"
+                    f" ({_first(e)})"
+                ) from e
+        handle, self._next = self._next, self._next + 1
+        self._buffers[handle] = buffer
+        return handle
+
+    def free(self, handle: int) -> None:
+        """Give the memory back to the driver, with the bind groups that name it."""
+        for key in self._users.pop(handle, ()):
+            self._groups.pop(key, None)
+        self._buffers.pop(handle).destroy()
+
+    def uniform(self, size: int) -> int:
+        """A buffer for the Params of a plan."""
+        return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
+
+    def write(self, handle: int, data: Any) -> None:
+        """Copy host bytes to the start of a buffer; the copy is done when this returns."""
+        view = memoryview(data).cast("B")
+        if not view.nbytes:
+            return
+        if view.nbytes % 4:
+            view = memoryview(bytes(view) + b"\0" * (-view.nbytes % 4))
+        self._queue.write_buffer(self._buffers[handle], 0, view)
+
+    def read(self, asked: list[tuple[int, int]]) -> list[bytes]:
+        """The bytes of several buffers, after all that was submitted before; one wait for all of them."""
+        with self.lock:
+            self.check()
+            total = sum(-(-n // 256) * 256 for _, n in asked) or 256
+            staging = self._staging_of(total)
+            encoder = self._wgpu.create_command_encoder()
+            at = 0
+            for handle, n in asked:
+                if n:
+                    encoder.copy_buffer_to_buffer(self._buffers[handle], 0, staging, at, -(-n // 4) * 4)
+                at += -(-n // 256) * 256
+            self._queue.submit([encoder.finish()])
+            return self._fast.read(staging, asked, total)
+
+    def _staging_of(self, total: int) -> Any:
+        """One buffer that stays, doubled when a read needs more."""
+        if self._staging is None or self._staging.size < total:
+            size = max(total, 4096, 2 * (self._staging.size if self._staging else 0))
+            self._staging = self._wgpu.create_buffer(
+                size=min(size, max(total, self.max_binding)), usage=STAGING
+            )
+        return self._staging
+
+    def wait(self) -> None:
+        """Return when everything submitted is done."""
+        self.check()
+        self._fast.wait()
+
+    def check(self) -> None:
+        """DeviceError if the device was lost."""
+        if self.lost:
+            raise DeviceError(
+                f"{self.name} was lost ({self.lost}): restart the process; checkpoints are not affected"
+            )
+
+    # --- kernels ---
+
+    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
+        """Compile WGSL that reads `inputs` buffers; KernelError with the compiler's message and the text."""
+        layout, pipeline_layout = self._layout(inputs)
+        try:
+            module = self._wgpu.create_shader_module(label=label, code=wgsl)
+            made = self._wgpu.create_compute_pipeline(
+                label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
+            )
+        except Exception as e:
+            self.check()
+            raise KernelError(
+                f"{label}: the kernel does not compile on {self.name}: {_told(str(e), wgsl)}"
+            ) from e
+        self._pipelines.append((made, layout, inputs))
+        return len(self._pipelines) - 1
+
+    def _layout(self, inputs: int) -> tuple[Any, Any]:
+        """Params, `inputs` buffers to read and one to write: one layout for every pipeline of that shape."""
+        if inputs not in self._layouts:
+            kinds = ["uniform", *["read-only-storage"] * inputs, "storage"]
+            entries = [
+                {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
+                for i, k in enumerate(kinds)
+            ]
+            layout = self._wgpu.create_bind_group_layout(entries=entries)
+            self._layouts[inputs] = layout, self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
+        return self._layouts[inputs]
+
+    def bind(self, pipeline: int, key: tuple[int, ...]) -> Any:
+        """The bind group of a layout with these buffers (the first is Params), made once."""
+        inputs = len(key) - 2
+        group = self._groups.get(key)
+        if group is None:
+            if key[-1] in key[1:-1]:
+                raise KernelError(f"{self.name}: a kernel reads and writes buffer {key[-1]} at once")
+            params, *buffers = (self._buffers[h] for h in key)
+            entries = [{"binding": 0, "resource": {"buffer": params, "offset": 0, "size": PARAMS_WINDOW}}]
+            entries += [
+                {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
+                for i, b in enumerate(buffers, 1)
+            ]
+            group = self._groups[key] = self._wgpu.create_bind_group(
+                layout=self._layouts[inputs][0], entries=entries
+            )
+            for h in set(key):
+                self._users.setdefault(h, []).append(key)
+        return group
+
+    def prepare(self, commands) -> Any:
+        """What `submit` takes in place of a list of commands that comes again and again."""
+        return self._fast.prepare(commands)
+
+    def submit(self, *parts) -> None:
+        """Run flat lists of commands (or prepared ones) in one encoder, one pass between copies, and one
+        submit."""
+        with self.lock:
+            self.check()
+            self._fast.submit(*parts)
+
+
+def _open(adapter: Adapter) -> Any:
+    raw = adapter.raw
+    have = raw.limits
+    limits = {k: min(v, have[k]) for k, v in LIMITS.items()} | {k: have[k] for k in OF_ADAPTER}
+    features = [f for f in WANTED_FEATURES if f in raw.features]
+    logging.getLogger("wgpu").setLevel(logging.CRITICAL)  # errors come back as exceptions, once
+    try:
+        return raw.request_device_sync(label="flambeau", required_features=features, required_limits=limits)
+    except Exception as e:
+        raise DeviceError(f"device({adapter}): the driver refuses: {_first(e)}: run 'flambeau doctor'") from e
+
+
+def _fast_path(device: NativeDevice) -> Any:
+    from . import raw
+
+    return raw.path_of(device, provider())
+
+
+def _first(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _told(message: str, wgsl: str) -> str:
+    """The compiler's message, with the lines about the place that it names."""
+    import re
+
+    found = re.search(r":(\d+):(\d+)", message)
+    at = int(found.group(1)) if found else 0
+    lines = wgsl.splitlines()
+    near = "\n".join(
+        f"  {i:4} {lines[i - 1]}" for i in range(max(at - 2, 1), min(at + 3, len(lines) + 1)) if at
+    )
+    return message.strip() + ("\n" + near if near else "")

@@ -1,0 +1,54 @@
+"""The pool: buffers by exact size class, so that a step that looks like the last one allocates nothing."""
+
+from typing import Any
+
+from . import Buffer
+
+SMALLEST = 256
+
+
+def size_class(nbytes: int) -> int:
+    """Round up to one of eight sizes in each power of two: at most 12.5% is lost, and keys of bind groups
+    repeat."""
+    if nbytes <= SMALLEST:
+        return SMALLEST
+    step = max(SMALLEST, 1 << max((nbytes - 1).bit_length() - 4, 0))
+    return -(-nbytes // step) * step
+
+
+class Pool:
+    """Takes memory from a device and keeps what is given back, last in first out."""
+
+    def __init__(self, device: Any):
+        self.device = device
+        self.free: dict[int, list[int]] = {}
+        self.allocations = self.live = self.peak = self.reserved = 0
+
+    def take(self, nbytes: int) -> Buffer:
+        """A buffer of at least nbytes; its contents are whatever was there."""
+        size = size_class(nbytes)
+        kept = self.free.get(size)
+        handle = kept.pop() if kept else self._allocate(size, nbytes)
+        self.live += size
+        self.peak = max(self.peak, self.live)
+        return Buffer(self, handle, nbytes, size)
+
+    def _allocate(self, size: int, nbytes: int) -> int:
+        self.allocations += 1
+        self.reserved += size
+        return self.device.alloc(size, nbytes)
+
+    def give(self, buffer: Buffer) -> None:
+        """Called as a buffer dies. A list's append is atomic, so this may come from any thread."""
+        self.live -= buffer.size
+        self.free.setdefault(buffer.size, []).append(buffer.handle)
+
+    def trim(self) -> int:
+        """Free every buffer that waits to be used again; returns the bytes freed."""
+        freed = 0
+        for size, handles in self.free.items():
+            while handles:
+                self.device.free(handles.pop())
+                freed += size
+        self.reserved -= freed
+        return freed

@@ -1,0 +1,249 @@
+"""Turns what a machine shows (files, environment, adapters) into its traps and the one likely fix."""
+
+import ctypes
+import json
+import os
+import platform
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Facts = dict[str, Any]  # what `facts` gives: plain values, so that any machine can be written down in a test
+
+NAMES_ICDS = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")  # the first of them wins
+VARIABLES = (
+    *NAMES_ICDS, "VK_ADD_DRIVER_FILES", "LD_LIBRARY_PATH", "CONDA_PREFIX", "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES", "FLAMBEAU_BACKEND", "FLAMBEAU_DEVICE", "FLAMBEAU_WEBGPU",
+)  # fmt: skip
+PACKAGES = "mesa-vulkan-drivers libvulkan1"
+
+
+class Trap(NamedTuple):
+    """What is wrong, and what to do about it."""
+
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        return f"{self.problem}: {self.fix}"
+
+
+def facts() -> Facts:
+    """What this machine shows without opening any driver."""
+    env = {name: os.environ[name] for name in VARIABLES if os.environ.get(name)}
+    return {
+        "system": platform.system(),
+        "wsl": "microsoft" in platform.release().lower(),
+        "container": any(map(os.path.exists, ("/.dockerenv", "/run/.containerenv"))),
+        "env": env,
+        "loader": loader(),
+        "stray_loaders": stray_loaders(env),
+        "icds": [icd(path) for path in icd_files(env)],
+        "render_nodes": {str(p): os.access(p, os.R_OK | os.W_OK) for p in listed("/dev/dri", "renderD*")},
+        "nvidia": any(map(os.path.exists, ("/dev/nvidia0", "/dev/nvidiactl"))),
+    }
+
+
+def listed(folder: str | Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(Path(folder).glob(pattern))
+    except OSError:
+        return []
+
+
+def loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True
+
+
+def loader() -> str:
+    """The Vulkan loader as the dynamic linker finds it, or an empty string."""
+    names = {"Windows": ("vulkan-1.dll",), "Darwin": ("libvulkan.dylib", "libMoltenVK.dylib")}
+    wanted = names.get(platform.system(), ("libvulkan.so.1",))
+    return next((name for name in wanted if loads(name)), "")
+
+
+def stray_loaders(env: dict[str, str]) -> list[str]:
+    """Vulkan loaders that conda or LD_LIBRARY_PATH put in front of the system's."""
+    folders = [Path(f) for f in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if f]
+    if "CONDA_PREFIX" in env:
+        folders.append(Path(env["CONDA_PREFIX"]) / "lib")
+    return list(dict.fromkeys(str(f / "libvulkan.so.1") for f in folders if (f / "libvulkan.so.1").exists()))
+
+
+def icd_files(env: dict[str, str]) -> list[Path]:
+    """The driver files that the Vulkan loader would read, in its order."""
+    if not sys.platform.startswith("linux"):
+        return []
+    own = next((env[name] for name in NAMES_ICDS if name in env), "")
+    if own:
+        return [Path(p) for p in own.split(os.pathsep) if p]
+    shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
+    homes = ["/etc/xdg", "/usr/local/etc", "/etc", str(Path.home() / ".local/share"), *shared]
+    added = [Path(p) for p in env.get("VK_ADD_DRIVER_FILES", "").split(os.pathsep) if p]
+    found = [path for home in homes for path in listed(Path(home) / "vulkan" / "icd.d", "*.json")]
+    return list(dict.fromkeys([*added, *found]))
+
+
+def icd(path: Path) -> Facts:
+    """A driver file: the library it names, and what is wrong with either ("" for nothing)."""
+    library, wrong = "", ""
+    try:
+        library = json.loads(path.read_text(encoding="utf-8"))["ICD"]["library_path"]
+    except OSError as e:
+        wrong = f"cannot be read ({e.strerror or e})"
+    except (ValueError, KeyError, TypeError):
+        wrong = "is no driver file"
+    else:
+        # a path with a slash is relative to the file's own folder, a bare name is the linker's to find
+        if not loads(str(path.parent / library) if "/" in library else library):
+            wrong = f"names {library}, which cannot be loaded"
+    return {"path": str(path), "library": library, "wrong": wrong}
+
+
+def has_gpu(f: Facts) -> bool:
+    """Whether a GPU is reached, as far as known: adapters are listed only by the doctor."""
+    return any(a["type"] != "CPU" for a in f.get("adapters", ()))
+
+
+def is_linux(f: Facts) -> bool:
+    return f["system"] == "Linux"
+
+
+def working(f: Facts) -> list[Facts]:
+    return [i for i in f["icds"] if not i["wrong"]]
+
+
+def gives(f: Facts, word: str) -> bool:
+    """Whether a driver file that works has this word in its name or its library's."""
+    return any(word in i["path"].lower() or word in i["library"].lower() for i in working(f))
+
+
+def lacks_graphics(f: Facts) -> bool:
+    """NVIDIA's container runtime was asked for a card, but not for its Vulkan driver."""
+    asked = f["env"].get("NVIDIA_VISIBLE_DEVICES", "void")
+    given = f["env"].get("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
+    return asked not in ("void", "none") and not {"graphics", "all"} & set(given.split(","))
+
+
+def broken_icds(f: Facts) -> list[Facts]:
+    """Driver files that do not work, where it matters: all of them fail, or the environment names them."""
+    named = any(name in f["env"] for name in NAMES_ICDS)
+    bad = [i for i in f["icds"] if i["wrong"]]
+    return bad if named or not working(f) else []
+
+
+def icd_trap(f: Facts) -> Trap:
+    bad = broken_icds(f)[0]
+    name = next((name for name in NAMES_ICDS if name in f["env"]), "")
+    if name:
+        return Trap(f"{name} names {bad['path']}, which {bad['wrong']}", f"unset {name}")
+    return Trap(f"{bad['path']} {bad['wrong']}", "reinstall the graphics driver that it belongs to")
+
+
+def stray_trap(f: Facts) -> Trap:
+    path = f["stray_loaders"][0]
+    conda = f["env"].get("CONDA_PREFIX", "")
+    by_conda = conda and path.startswith(conda)
+    fix = "'conda remove libvulkan-loader'" if by_conda else "take its folder out of LD_LIBRARY_PATH"
+    return Trap(f"{path} stands before the system's Vulkan loader and may not see its drivers", fix)
+
+
+def no_driver_trap(f: Facts) -> Trap:
+    no_loader, no_file = "there is no Vulkan loader (libvulkan.so.1)", "no Vulkan driver file is installed"
+    return Trap(no_file if f["loader"] else no_loader, f"'apt install {PACKAGES}' gives a software driver")
+
+
+def refused(f: Facts) -> list[str]:
+    nodes = f["render_nodes"]
+    return [] if any(nodes.values()) else list(nodes)
+
+
+# (is it so, what it is): the first that holds is the likely cause. Asked only where no GPU is reached.
+Rule = tuple[Callable[[Facts], Any], Callable[[Facts], Trap]]
+RULES: list[Rule] = [
+    (
+        lambda f: f.get("provider_error"),
+        lambda f: Trap(f["provider_error"], "pip install --force-reinstall wgpu, with pip 21 or newer"),
+    ),
+    (
+        lambda f: "FLAMBEAU_BACKEND" in f["env"],
+        lambda f: Trap(f"FLAMBEAU_BACKEND={f['env']['FLAMBEAU_BACKEND']} hides the others", "unset it"),
+    ),
+    (lambda f: is_linux(f) and any(n in f["env"] for n in NAMES_ICDS) and broken_icds(f), icd_trap),
+    (
+        lambda f: is_linux(f) and lacks_graphics(f),
+        lambda f: Trap(
+            "the container was given an NVIDIA card without its graphics driver",
+            "start it with -e NVIDIA_DRIVER_CAPABILITIES=all",
+        ),
+    ),
+    (lambda f: is_linux(f) and f["stray_loaders"], stray_trap),
+    (lambda f: is_linux(f) and (not f["loader"] or not f["icds"]), no_driver_trap),
+    (lambda f: is_linux(f) and broken_icds(f), icd_trap),
+    (
+        lambda f: is_linux(f) and f["nvidia"] and not gives(f, "nvidia"),
+        lambda f: Trap(
+            "there is an NVIDIA card and no Vulkan driver file of NVIDIA that works",
+            "install libnvidia-gl of the driver's version, libegl1 and libxext6",
+        ),
+    ),
+    (
+        lambda f: is_linux(f) and refused(f),
+        lambda f: Trap(
+            f"{refused(f)[0]} may not be opened by this user",
+            "'sudo usermod -aG render $USER', then log in again",
+        ),
+    ),
+    (
+        lambda f: f["wsl"] and not gives(f, "dzn"),
+        lambda f: Trap(
+            "WSL2 shows its GPU only through Mesa's dzn driver, which is not installed",
+            "install a Mesa that has dzn, or run flambeau in Windows",
+        ),
+    ),
+    (
+        lambda f: is_linux(f) and f["container"] and not f["render_nodes"] and not f["nvidia"],
+        lambda f: Trap(
+            "no GPU is passed into this container",
+            "start it with --device /dev/dri, or --gpus all for NVIDIA",
+        ),
+    ),
+]
+
+
+def traps(f: Facts) -> list[Trap]:
+    """All that may hide a GPU, the likeliest first; empty where a GPU is reached."""
+    if has_gpu(f):
+        return []
+    return [tell(f) for holds, tell in RULES if holds(f)]
+
+
+def named(adapter: Facts) -> str:
+    return f"{adapter['name']} ({adapter['backend']})"
+
+
+def likely_fix(f: Facts) -> str:
+    """The one thing to do, or why there is none, in a line."""
+    wrong = [a for a in f.get("adapters", ()) if a.get("problem")]
+    right = [a for a in f.get("adapters", ()) if not a.get("problem")]
+    if wrong and (not right or has_gpu({"adapters": wrong})):
+        fix = f"{named(wrong[0])} {wrong[0]['problem']}: update its driver"
+        return f"{fix}, or use {named(right[0])} with device='gpu:{right[0]['index']}'" if right else fix
+    if has_gpu(f):
+        return "nothing to fix: a GPU is reached"
+    found = traps(f)
+    if right:
+        does = "a software adapter does the work"
+        if not found:
+            return f"nothing to fix: no GPU is seen, and {does}"
+        return f"{does}; if there is a GPU: {found[0]}"
+    if found:
+        return str(found[0])
+    if is_linux(f):
+        return "the drivers that are installed show no adapter: update them, or run where a GPU is"
+    return "update the graphics driver"

@@ -1,0 +1,21 @@
+"""The exceptions Flambeau raises beside ValueError and TypeError."""
+
+
+class FlambeauError(RuntimeError):
+    """Something that is not a wrong argument went wrong; the text says what and what to do."""
+
+
+class DeviceError(FlambeauError):
+    """No adapter, a lost device, or memory that ran out."""
+
+
+class KernelError(FlambeauError):
+    """A template or its WGSL did not compile; the text names template, kernel and line."""
+
+
+def suggest(name: str, known) -> str:
+    """Turn an unknown name into `: did you mean 'x'?`, or nothing when no known name is near."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(str(name), [str(k) for k in known], n=1)
+    return f": did you mean {near[0]!r}?" if near else ""

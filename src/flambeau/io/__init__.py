@@ -1,0 +1,5 @@
+"""Files: tensors by name become a file, and a file becomes tensors by name."""
+
+from .safetensors import load_file, save_file
+
+__all__ = ["load_file", "save_file"]

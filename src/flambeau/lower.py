@@ -1,0 +1,339 @@
+"""Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
+calls."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from .dtype import DType
+from .node import Node
+from .shape import Affine, Bound, Shape, View, collapse, run_size
+
+MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
+MAX_DEPTH = 60
+
+
+class NeedStore(Exception):
+    """Raised while lowering when a node can't be part of this kernel: the planner stores it and tries
+    again."""
+
+    def __init__(self, node: Node, why: str):
+        self.node, self.why = node, why
+
+
+class Move(NamedTuple):
+    """A movement op to be applied to a view; `below` is the node to store where no strides can say it."""
+
+    name: str
+    args: tuple
+    below: Node | None
+
+
+MOVES = {
+    "reshape": lambda v, shape: v.reshape(shape),
+    "permute": lambda v, dims: v.permute(dims),
+    "expand": lambda v, shape: v.expand(shape),
+    "_slice": lambda v, starts, steps, shape: v.slice(starts, steps, shape),
+    "_pad": lambda v, before, after: v.pad(before, after),
+    "_windows": lambda v, spec: v.windows(spec),
+    "detach": lambda v: v,
+}
+
+
+def move_of(node: Node) -> Move:
+    return Move(node.op.name, tuple(node.attrs.values()), node.inputs[0])
+
+
+def view_through(shape: Shape, chain: tuple[Move, ...]) -> View:
+    """The view of a contiguous `shape` after every move of the chain, innermost first."""
+    view = View.of(shape)
+    for move in chain:
+        moved = MOVES[move.name](view, *move.args)
+        if moved is None:
+            assert move.below is not None, "a reshape that the planner added must always be a view"
+            raise NeedStore(move.below, "this reshape needs a copy")
+        view = moved
+    return view
+
+
+def alias(node: Node) -> Node:
+    """The node that computes the value: composites stand for the graph they were lowered to."""
+    while node.op.kind == "composite" and node.buffer is None:
+        node = node.inputs[0]
+    return node
+
+
+# --- what render.py reads: frozen, hashable, free of quantities
+# ---------------------------------------------------
+
+
+class Index(NamedTuple):
+    """offset + sum(coordinate * stride); strides are Params names, or "1"; offset is a Params name or ""."""
+
+    terms: tuple[tuple[str, str], ...]
+    offset: str
+
+
+class Test(NamedTuple):
+    """Whether a position is inside 0..size: what padding asks."""
+
+    position: Index
+    size: str
+
+
+class Step(NamedTuple):
+    """One line of a function. kind: load, scalar, iota, random, op, guard, gather, acc."""
+
+    kind: str
+    var: str
+    dtype: str
+    name: str = ""  # the op, the Params name, or the binding
+    args: tuple[str, ...] = ()
+    index: Index | None = None
+    tests: tuple[Test, ...] = ()
+    extra: tuple = ()
+
+
+class Function(NamedTuple):
+    """A WGSL function over coordinates that gives one value (of `width` neighbours)."""
+
+    coords: tuple[str, ...]
+    steps: tuple[Step, ...]
+    result: str
+    dtype: str
+    width: int
+
+
+@dataclass
+class Quantities:
+    """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not."""
+
+    names: list[tuple[str, str]] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
+        name = f"{prefix}{len(self.names)}"
+        self.names.append((name, wgsl))
+        self.values.append(value)
+        return name
+
+
+@dataclass
+class Bindings:
+    """The buffers a kernel reads, each once per width."""
+
+    limit: int
+    values: list[int] = field(default_factory=list)
+    kinds: list[tuple[str, int]] = field(default_factory=list)  # (stored type, width)
+
+    def add(self, value: int, dtype: DType, width: int) -> str:
+        for i, (v, (_, w)) in enumerate(zip(self.values, self.kinds, strict=True)):
+            if v == value and w == width:
+                return f"in{i}"
+        self.values.append(value)
+        self.kinds.append((dtype.stored, width))
+        return f"in{len(self.values) - 1}"
+
+
+# --- tracing
+# ------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Raw:
+    """A step before its coordinates have names."""
+
+    kind: str
+    dtype: DType
+    node: Node
+    args: tuple[int, ...] = ()
+    view: View | None = None
+    name: str = ""
+    value: int = -1
+    extra: tuple = ()
+
+
+class Trace:
+    """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value."""
+
+    def __init__(self, planner, domain: Shape, head: Node | None = None):
+        self.planner, self.domain, self.head = planner, domain, head
+        self.steps: list[Raw] = []
+        self.memo: dict = {}
+        self.reads: set[int] = set()
+        self.uses: dict[int, set[int]] = {}  # step -> the buffers below it
+        self.top: Node | None = None
+
+    def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
+        """The step that holds `node` seen through `chain`."""
+        node = alias(node)
+        if node.op.kind == "movement" and not self.planner.has(node):
+            return self.value(node.inputs[0], (move_of(node), *chain), depth)
+        key = (id(node), chain)
+        if key not in self.memo:
+            self.memo[key] = self._trace(node, chain, depth)
+        return self.memo[key]
+
+    def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        if node is self.head:
+            return self._add(Raw("acc", node.dtype, node))
+        if self.planner.has(node):
+            return self._read(node, chain)
+        kind = node.op.kind
+        if kind == "source":
+            return self._source(node, chain)
+        if kind == "gather":
+            return self._gather(node, chain, depth)
+        if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS:
+            raise NeedStore(node, "the chain is long")
+        if kind == "elementwise":
+            return self._elementwise(node, chain, depth)
+        raise NeedStore(node, f"{node.op.name} is a kernel of its own")
+
+    def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
+        self.steps.append(raw)
+        self.uses[len(self.steps) - 1] = set(below)
+        return len(self.steps) - 1
+
+    def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
+        view = view_through(node.shape, chain)
+        value = self.planner.value_of(node)
+        self._bind(value)
+        return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
+
+    def _bind(self, value: int) -> None:
+        if value in self.reads:
+            return
+        if len(self.reads) >= self.planner.max_inputs:
+            raise NeedStore(self._heaviest(), "the kernel reads as many buffers as the device allows")
+        self.reads.add(value)
+
+    def _heaviest(self) -> Node:
+        """What to store when there are too many buffers: the finished step above most of them, else where
+        we are."""
+        done = [(len(self.uses[i]), i) for i, s in enumerate(self.steps) if s.kind in ("op", "gather")]
+        best = max(done, default=(0, -1))
+        assert self.top is not None
+        return self.steps[best[1]].node if best[0] > 1 else self.top
+
+    def _source(self, node: Node, chain: tuple[Move, ...]) -> int:
+        view = view_through(node.shape, chain)
+        if node.op.name == "constant":
+            out = self._add(Raw("scalar", node.dtype, node))
+            return self._guard(out, node, view)
+        return self._add(Raw("iota" if node.op.name == "iota" else "random", node.dtype, node, view=view))
+
+    def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        args, below = [], set()
+        for x in node.inputs:
+            self.top = node
+            widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
+            args.append(self.value(x, (*widen, *chain), depth + 1))
+            below |= self.uses[args[-1]]
+        extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
+        out = self._add(Raw("op", node.dtype, node, tuple(args), name=node.op.name, extra=extra), below)
+        return self._guard(out, node, view_through(node.shape, chain)) if chain else out
+
+    def _guard(self, step: int, node: Node, view: View) -> int:
+        """Padding around a computed value is zero, whatever the op makes of zeros."""
+        if not view.bounds:
+            return step
+        return self._add(Raw("guard", node.dtype, node, (step,), view=view), self.uses[step])
+
+    def _gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        x, index = node.inputs
+        dim = node.attrs["dim"]
+        base, moves = self.planner.base_of(x)
+        if not self.planner.has(base):
+            raise NeedStore(base, "gather reads it by index")
+        whole = view_through(base.shape, moves)
+        if any(b.position.strides[dim] for b in whole.bounds):
+            raise NeedStore(x, "gather reads it by index")
+        self.top = node
+        at = self.value(index, chain, depth + 1)
+        shape = tuple(1 if d == dim else n for d, n in enumerate(index.shape))
+        cut = (
+            Move("_slice", ((0,) * len(shape), (1,) * len(shape), shape), None),
+            Move("expand", (index.shape,), None),
+        )
+        view = view_through(base.shape, (*moves, *cut, *chain))
+        value = self.planner.value_of(base)
+        self._bind(value)
+        extra = (x.shape[dim], whole.index.strides[dim])
+        raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
+        return self._add(raw, self.uses[at] | {value})
+
+    # --- naming ---
+
+    def affines(self) -> list[Affine]:
+        return [a for s in self.steps if s.view is not None for a in s.view.affines()]
+
+    def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
+        """Whether four neighbours of the innermost run can be read at once everywhere."""
+        if not runs or any(s.kind == "gather" for s in self.steps):
+            return False
+        last, alone = runs[-1][-1], len(runs) == 1
+        if not alone and sizes[-1] % 4:
+            return False
+        for s in self.steps:
+            if s.view is None:
+                continue
+            if any(b.position.strides[last] for b in s.view.bounds):
+                return False
+            index = s.view.index
+            if s.kind == "iota" or index.strides[last] == 0:
+                continue
+            others = (index.strides[run[-1]] for run in runs[:-1])
+            if index.strides[last] != 1 or index.offset % 4 or any(o % 4 for o in others):
+                return False
+        return True
+
+    def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
+        """Give coordinates their names and quantities their places in Params."""
+        if width > 1:
+            inner = runs[-1][-1]
+        named = []
+        for i, s in enumerate(self.steps):
+            w = width
+            if width > 1 and s.kind == "load" and s.view.index.strides[inner] == 0:  # type: ignore[union-attr]
+                w = 1
+            named.append(self._named(i, s, runs, coords, bindings, q, w))
+        return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
+
+    def _named(self, i: int, s: Raw, runs, coords, bindings: Bindings, q: Quantities, width: int) -> Step:
+        args = tuple(f"t{a}" for a in s.args)
+        name, extra, index, tests = s.name, (), None, ()
+        if s.view is not None:
+            index = name_index(s.view.index, runs, coords, q)
+            tests = name_tests(s.view.bounds, runs, coords, q)
+        if s.kind in ("load", "gather"):
+            name = bindings.add(s.value, s.dtype, width if s.kind == "load" else 1)
+            extra = (width,)
+        if s.kind == "gather":
+            extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]))
+        if s.kind == "scalar":
+            name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.stored)
+        if s.kind == "random":
+            at = self.planner.index[id(s.node)]
+            extra = tuple(q.add("k", ("scalar", at, w)) for w in range(4))
+        if s.kind == "op" and s.extra:
+            extra = (s.extra[0].short,)
+        return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+
+
+def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
+    terms = []
+    for run, c in zip(runs, coords, strict=True):
+        stride = a.strides[run[-1]]
+        if stride:
+            terms.append((c, "1" if stride == 1 else q.add("s", stride)))
+    return Index(tuple(terms), q.add("o", a.offset) if a.offset else "")
+
+
+def name_tests(bounds: tuple[Bound, ...], runs, coords, q: Quantities) -> tuple[Test, ...]:
+    return tuple(Test(name_index(b.position, runs, coords, q), q.add("n", b.size)) for b in bounds)
+
+
+def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...]):
+    """Runs of dims and their sizes for a domain."""
+    runs = collapse(domain, affines, groups)
+    return runs, [run_size(domain, r) for r in runs]

@@ -1,0 +1,313 @@
+"""Module, a tree of parameters, buffers and modules with PyTorch's names, and containers of modules."""
+
+from collections.abc import Callable, Iterable, Iterator
+from inspect import Signature, signature
+from typing import Any, NamedTuple
+
+from .. import run
+from ..errors import suggest
+from ..node import describe
+from ..op import Op, no_grad
+from ..tensor import Tensor, tensor
+
+
+class Parameter(Tensor):
+    """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
+
+    def __init__(self, data: Tensor, requires_grad: bool = True):
+        super().__init__(data.node)
+        self.requires_grad_(requires_grad)
+        _with_next_run(self)
+
+
+def _with_next_run(t: Tensor) -> None:
+    """First values come with the next run: all layers of a model in one submit, and none of it in a step."""
+    if t.node.buffer is None:
+        run.assigned(t, t.node)
+
+
+class Keys(NamedTuple):
+    """What load_state_dict found no tensor for, and what it had no use for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+
+class Module:
+    """A layer or a model: set parameters and modules as attributes, write `forward`, call the module."""
+
+    training: bool
+    _buffer_names: dict[str, bool]
+
+    def __new__(cls, *_args, **_kw):
+        self = super().__new__(cls)  # here and not in __init__: a subclass need not call super().__init__()
+        self.training, self._buffer_names = True, {}
+        return self
+
+    def forward(self, *inputs: Any) -> Any:
+        """What the module computes; subclasses write it."""
+        raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")
+
+    def __call__(self, *args, **kw) -> Any:
+        return self.forward(*args, **kw)
+
+    # --- what it is made of ---
+
+    def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
+        """Set a tensor that is state but no parameter; state_dict leaves it out when not persistent."""
+        self._buffer_names[name] = persistent
+        setattr(self, name, value)
+        if value is not None:
+            _with_next_run(value)
+
+    def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
+        """(name, value) of its own parameters (kind Parameter), buffers (Tensor) or modules (Module)."""
+        for name, value in list(vars(self).items()):
+            if isinstance(value, kind) and (name in self._buffer_names) == (kind is Tensor):
+                yield name, value
+
+    def named_children(self) -> Iterator[tuple[str, "Module"]]:
+        """(name, module) of the modules directly inside."""
+        yield from self._own(Module)
+
+    def children(self) -> Iterator["Module"]:
+        """The modules directly inside."""
+        return (m for _, m in self.named_children())
+
+    def _tree(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
+        """(prefix of its names, module) for this module and all inside, a shared one each time."""
+        yield prefix, self
+        for name, m in self.named_children():
+            yield from m._tree(f"{prefix}{name}.")
+
+    def named_modules(self) -> Iterator[tuple[str, "Module"]]:
+        """(dotted name, module) for this module, whose name is empty, and all inside, each once."""
+        yield from _once((prefix[:-1], m) for prefix, m in self._tree())
+
+    def modules(self) -> Iterator["Module"]:
+        """This module and all inside, each once."""
+        return (m for _, m in self.named_modules())
+
+    def _named(self, kind: type) -> Iterator[tuple[str, Any]]:
+        return _once((prefix + name, t) for prefix, m in self._tree() for name, t in m._own(kind))
+
+    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
+        """(dotted name, parameter) for all parameters, a shared one once."""
+        return self._named(Parameter)
+
+    def parameters(self) -> Iterator[Parameter]:
+        """All parameters, a shared one once."""
+        return (p for _, p in self.named_parameters())
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, tensor) for all buffers."""
+        return self._named(Tensor)
+
+    def buffers(self) -> Iterator[Tensor]:
+        """All buffers."""
+        return (b for _, b in self.named_buffers())
+
+    def num_parameters(self) -> int:
+        """How many numbers the parameters hold."""
+        return sum(p.numel() for p in self.parameters())
+
+    # --- changing all of it ---
+
+    def apply(self, f: Callable[["Module"], Any]) -> "Module":
+        """Call f with every module inside, then with this one; returns self."""
+        for m in self.children():
+            m.apply(f)
+        f(self)
+        return self
+
+    def train(self, mode: bool = True) -> "Module":
+        """Choose how dropout and batch norm act, here and in all modules inside; returns self."""
+        for m in self.modules():
+            m.training = mode
+        return self
+
+    def eval(self) -> "Module":
+        """The same as train(False)."""
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Module":
+        """Thaw (or freeze) all parameters; returns self."""
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def to(self, device: Any) -> "Module":
+        """Move parameters and buffers to a device; the tensors stay the same objects. Returns self."""
+        for t in [*self.parameters(), *self.buffers()]:
+            wanted = t.requires_grad
+            t.node = t.detach().to(device).node
+            t.requires_grad_(wanted)
+        return self
+
+    # --- its state ---
+
+    def _state(self) -> dict[str, Tensor]:
+        """The live tensors by name: of each module its parameters, then its buffers, then those inside."""
+        found: dict[str, Tensor] = {}
+        self._collect("", found)
+        return found
+
+    def _collect(self, prefix: str, found: dict[str, Tensor]) -> None:
+        for kind in (Parameter, Tensor):
+            own = self._own(kind)
+            found.update((prefix + name, t) for name, t in own if self._buffer_names.get(name, True))
+        for name, m in self.named_children():
+            m._collect(f"{prefix}{name}.", found)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Parameters and buffers by PyTorch's names, in its layouts, with the values they have now."""
+        return {name: tensor(t) for name, t in self._state().items()}
+
+    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Keys:
+        """Take the values of tensors or arrays by name.
+
+        ValueError lists all that is missing, unexpected (both only when strict) or of another shape, and
+        nothing is loaded then.
+        """
+        own = self._state()
+        keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
+        bad = [n for n in own if n in state and tuple(state[n].shape) != own[n].shape]
+        problems = _listed("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
+        if strict:
+            known = keys.missing_keys or list(own)
+            problems += _listed("unexpected", keys.unexpected_keys, lambda n: _unexpected(n, known))
+        problems += _listed("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
+        if problems:
+            cure = "give a state_dict of the same model" + ("" if bad else ", or strict=False")
+            raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
+        with no_grad():
+            for name in own.keys() & state.keys():
+                own[name].assign_(state[name])
+        return keys
+
+    def save(self, path: Any) -> None:
+        """Write state_dict to a .safetensors file; FlambeauError when it can't be written."""
+        from ..io.safetensors import save_file
+
+        save_file(self.state_dict(), path)
+
+    def load(self, path: Any, strict: bool = True) -> Keys:
+        """Take the values of a .safetensors file; errors as load_state_dict's, or naming the file."""
+        from ..io.safetensors import load_file
+
+        return self.load_state_dict(load_file(path, device="cpu"), strict)
+
+    # --- printing ---
+
+    def extra_repr(self) -> str:
+        """What stands in the brackets when the module is printed."""
+        return ""
+
+    def __repr__(self) -> str:
+        lines = [f"({name}): {m!r}".replace("\n", "\n  ") for name, m in self.named_children()]
+        inside = "".join(f"\n  {line}" for line in lines)
+        return f"{type(self).__name__}({self.extra_repr()}{inside + chr(10) if inside else ''})"
+
+
+def _once(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    seen: set[int] = set()
+    for name, value in pairs:
+        if id(value) not in seen:
+            seen.add(id(value))
+            yield name, value
+
+
+def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
+    return [f"{len(names)} {what}: " + ", ".join(map(tell, names))] if names else []
+
+
+def _unexpected(name: str, known: list[str]) -> str:
+    near = suggest(name, known)
+    return repr(name) + (f" ({near[2:]})" if near else "")
+
+
+def _shapes(name: str, own: Tensor, given: Any) -> str:
+    return f"{name!r} is {describe(own)}, given {list(given.shape)}"
+
+
+class Sequential(Module):
+    """Modules one after another; give them, or one dict of name to module."""
+
+    def __init__(self, *modules: Any):
+        only = modules[0] if len(modules) == 1 else None
+        for name, m in only.items() if isinstance(only, dict) else enumerate(modules):
+            _check_module(self, m)
+            setattr(self, str(name), m)
+
+    def forward(self, x: Any) -> Any:
+        for m in self.children():
+            x = m(x)
+        return x
+
+    def append(self, module: Module) -> "Sequential":
+        """Add a module at the end; returns self."""
+        _check_module(self, module)
+        setattr(self, str(len(self)), module)
+        return self
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self.children())
+
+    def __iter__(self) -> Iterator[Module]:
+        return self.children()
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = list(self.children())[index]
+        return type(self)(*found) if isinstance(found, list) else found
+
+
+class ModuleList(Sequential):
+    """A list of modules that a module's parameters include; it has no forward."""
+
+    def __init__(self, modules: Iterable[Module] = ()):
+        super().__init__(*modules)
+
+    def forward(self, x: Any) -> Any:
+        rule = "is a list, not a layer: call its modules, or use Sequential"
+        raise TypeError(f"ModuleList({describe(x)}): {rule}")
+
+    def __getitem__(self, index: int | slice) -> Any:
+        found = list(self.children())[index]
+        return ModuleList(found) if isinstance(found, list) else found
+
+
+def _check_module(owner: Module, module: Any) -> None:
+    if not isinstance(module, Module):
+        name = type(owner).__name__
+        raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")
+
+
+def layer(name: str, function: Callable, inputs: int = 1, **defaults: Any) -> type[Any]:
+    """Make a module class of a function: its arguments after the inputs are given when the module is made.
+
+    `inplace` is taken and has no meaning: the planner decides where values are kept.
+    """
+    given = [] if isinstance(function, Op) else list(signature(function).parameters.values())[inputs:]
+    rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in given])
+
+    def __init__(self, *args, inplace: bool = False, **kw):
+        try:
+            bound = rules.bind(*args[: len(given)], **kw)
+            if args[len(given) + 1 :]:
+                raise TypeError("too many positional arguments")
+        except TypeError as e:
+            shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
+            raise TypeError(f"{name}({shown}): {e}: it takes {rules}") from None
+        bound.apply_defaults()
+        self.__dict__.update(bound.arguments)
+
+    def forward(self, *tensors):
+        return function(*tensors, **{p.name: getattr(self, p.name) for p in given})
+
+    def extra_repr(self):
+        pairs = [(p, getattr(self, p.name)) for p in given]
+        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if v != p.default)
+
+    doc = function.doc if isinstance(function, Op) else function.__doc__
+    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
+    return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": rules})

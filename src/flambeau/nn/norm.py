@@ -1,0 +1,135 @@
+"""Normalisation layers."""
+
+from math import prod
+from typing import Any
+
+from .. import dtype as dt
+from ..node import describe
+from ..op import no_grad
+from ..ops.composed import layer_norm
+from ..tensor import Tensor
+from .linear import new_parameter, positive
+from .module import Module, Parameter
+
+
+def batch_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
+    """(x - mean) / sqrt(var + eps) * weight + bias, each given for dim 1. [n, c, ...], [c] -> [n, c, ...]"""
+    by_channel = (1, -1, *(1,) * (x.ndim - 2))
+    scale = (var + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    y = (x - mean.reshape(*by_channel)) * scale.reshape(*by_channel)
+    return y if bias is None else y + bias.reshape(*by_channel)
+
+
+class BatchNorm(Module):
+    """Zero mean and unit variance by channel over the batch (Ioffe and Szegedy, 2015), then an affine map.
+
+    Training takes mean and variance from the batch and keeps running ones, which eval mode uses.
+    """
+
+    ranks: tuple[int, ...] = ()
+    weight: Parameter | None
+    bias: Parameter | None
+    running_mean: Tensor | None
+    running_var: Tensor | None
+    num_batches_tracked: Tensor
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        device: Any = None,
+    ):
+        positive(type(self).__name__, num_features=num_features)
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        self.weight = new_parameter(num_features, value=1.0, device=device) if affine else None
+        self.bias = new_parameter(num_features, device=device) if affine else None
+        tracked = track_running_stats
+        self.register_buffer("running_mean", Tensor.zeros(num_features, device=device) if tracked else None)
+        self.register_buffer("running_var", Tensor.ones(num_features, device=device) if tracked else None)
+        if tracked:
+            count = Tensor.full((), 0, dt.int32, device)
+            self.register_buffer("num_batches_tracked", count)
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check(x)
+        if self.training or not self.track_running_stats:
+            dims = (0, *range(2, x.ndim))
+            mean = x.mean(dims)
+            away = x - mean.reshape(1, -1, *(1,) * (x.ndim - 2))
+            var = (away * away).mean(dims)
+            if self.training and self.track_running_stats:
+                self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
+        else:
+            mean, var = self.running_mean, self.running_var
+        return batch_norm(x, mean, var, self.weight, self.bias, self.eps)
+
+    def _check(self, x: Tensor) -> None:
+        name = type(self).__name__
+        if x.ndim not in self.ranks:
+            ranks = " or ".join(map(str, self.ranks))
+            rule = f"takes {ranks} dims, batch and channels first: reshape it"
+            raise ValueError(f"{name}({describe(x)}): {rule}")
+        if x.shape[1] != self.num_features:
+            rule = f"the layer was made for {self.num_features} channels, this has {x.shape[1]}"
+            raise ValueError(f"{name}({describe(x)}): {rule}: make them equal")
+        if self.training and x.numel() == self.num_features:
+            rule = "one value a channel has no variance: train on larger batches, or call eval()"
+            raise ValueError(f"{name}({describe(x)}): {rule}")
+
+    @no_grad()
+    def _track(self, mean: Tensor, var: Tensor, n: int) -> None:
+        """Move the running statistics towards the batch's; momentum None averages over all batches."""
+        count = self.num_batches_tracked + 1
+        share = self.momentum if self.momentum is not None else 1 / count.float()
+        self.num_batches_tracked.assign_(count)
+        for running, now in ((self.running_mean, mean), (self.running_var, var * (n / (n - 1)))):
+            assert running is not None
+            running.assign_(running + (now - running) * share)
+
+    def extra_repr(self) -> str:
+        shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
+        return f"{shown}, track_running_stats={self.track_running_stats}"
+
+
+class BatchNorm1d(BatchNorm):
+    """Batch normalisation. [n, c] -> [n, c], [n, c, l] -> [n, c, l]"""
+
+    ranks = (2, 3)
+
+
+class BatchNorm2d(BatchNorm):
+    """Batch normalisation. [n, c, h, w] -> [n, c, h, w]"""
+
+    ranks = (4,)
+
+
+class LayerNorm(Module):
+    """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]"""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float = 1e-5,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+        device: Any = None,
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        positive("LayerNorm", normalized_shape=prod(shape))
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
+        self.bias = new_parameter(*shape, device=device) if elementwise_affine and bias else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"

@@ -1,0 +1,65 @@
+"""Layers without parameters: activations, pooling, losses, dropout and reshaping, one row of a table each."""
+
+from typing import Any
+
+from ..ops import Elementwise, Movement, composed, pool
+from ..ops.composed import Composed
+from ..ops.random import dropout
+from ..tensor import Tensor
+from .module import Module, layer
+
+ELU = layer("ELU", composed.elu)
+GELU = layer("GELU", composed.gelu)
+Hardsigmoid = layer("Hardsigmoid", composed.hardsigmoid)
+Hardswish = layer("Hardswish", composed.hardswish)
+Hardtanh = layer("Hardtanh", composed.hardtanh)
+LeakyReLU = layer("LeakyReLU", composed.leaky_relu)
+LogSigmoid = layer("LogSigmoid", composed.logsigmoid)
+LogSoftmax = layer("LogSoftmax", Composed.log_softmax)
+Mish = layer("Mish", composed.mish)
+ReLU = layer("ReLU", Elementwise.relu)
+ReLU6 = layer("ReLU6", composed.relu6)
+SiLU = layer("SiLU", composed.silu)
+Sigmoid = layer("Sigmoid", Elementwise.sigmoid)
+Softmax = layer("Softmax", Composed.softmax)
+Softplus = layer("Softplus", composed.softplus)
+Softsign = layer("Softsign", composed.softsign)
+Tanh = layer("Tanh", Elementwise.tanh)
+
+AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", pool.adaptive_avg_pool2d)
+AvgPool1d = layer("AvgPool1d", pool.avg_pool1d)
+AvgPool2d = layer("AvgPool2d", pool.avg_pool2d)
+Flatten = layer("Flatten", Movement.flatten, start_dim=1)
+MaxPool1d = layer("MaxPool1d", pool.max_pool1d)
+MaxPool2d = layer("MaxPool2d", pool.max_pool2d)
+
+BCEWithLogitsLoss = layer("BCEWithLogitsLoss", composed.binary_cross_entropy_with_logits, inputs=2)
+CrossEntropyLoss = layer("CrossEntropyLoss", composed.cross_entropy, inputs=2)
+L1Loss = layer("L1Loss", composed.l1_loss, inputs=2)
+MSELoss = layer("MSELoss", composed.mse_loss, inputs=2)
+NLLLoss = layer("NLLLoss", composed.nll_loss, inputs=2)
+
+
+class Identity(Module):
+    """Its input. [...] -> [...]"""
+
+    def __init__(self, *_args: Any, **_kw: Any):
+        """Takes whatever the layer that it stands for takes."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+
+class Dropout(Module):
+    """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]"""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        if not 0 <= p <= 1:
+            raise ValueError(f"Dropout({p}): p is not in 0 to 1: give a probability")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"

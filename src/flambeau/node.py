@@ -1,0 +1,104 @@
+"""Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
+
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+from .dtype import DType
+from .shape import Shape
+
+if TYPE_CHECKING:
+    from .op import Op
+
+_serial = count()
+
+
+def next_serial() -> int:
+    """A serial number above every node's so far."""
+    return next(_serial)
+
+
+class Node:
+    """One value of the graph.
+
+    `inputs` are what computing needs, `parents` what the gradient is taken by (they differ for
+    composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
+    never part of a key.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "attrs",
+        "buffer",
+        "device",
+        "dtype",
+        "inputs",
+        "op",
+        "param",
+        "parents",
+        "released",
+        "replaced",
+        "requires_grad",
+        "scalars",
+        "serial",
+        "shape",
+        "sig",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        op: "Op",
+        inputs: tuple["Node", ...],
+        attrs: dict[str, Any],
+        shape: Shape,
+        dtype: DType,
+        device: Any,
+        scalars: tuple = (),
+    ):
+        self.op, self.inputs, self.parents, self.attrs = op, inputs, inputs, attrs
+        self.shape, self.dtype, self.device, self.scalars = shape, dtype, device, scalars
+        self.requires_grad = False
+        self.serial = next(_serial)
+        self.buffer: Any = None  # where the value is, once computed
+        self.param: Any = None  # the key of the parameter that this node is the value of
+        self.released = False  # backward has been taken: the graph may be dropped when the value is there
+        self.replaced = (
+            False  # its tensor was assigned another value: a recording that reads it is out of date
+        )
+        self.sig: int | None = None  # the number of its signature, once asked for
+
+    def signature(self) -> tuple:
+        """What the node is, apart from its inputs and its quantities."""
+        return (self.op.name, self.shape, self.dtype.short, self.param is not None, *self.attrs.values())
+
+    def __repr__(self) -> str:
+        return f"{self.op.name}: {describe(self)}"
+
+
+def describe(value: Any) -> str:
+    """How errors and plans name a value: `f32[2, 3]`, or the Python object itself."""
+    node = getattr(value, "node", value)
+    if isinstance(node, Node):
+        return f"{node.dtype.short}{list(node.shape)}"
+    if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
+        return "[" + ", ".join(describe(v) for v in value) + "]"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def toposort(roots) -> list[Node]:
+    """Every node that the roots need, inputs first; nodes that have their value are leaves."""
+    order: list[Node] = []
+    done: set[Node] = set()
+    stack = list(roots)[::-1]
+    while stack:
+        node = stack[-1]
+        if node not in done:
+            if node.buffer is None:
+                missing = [i for i in node.inputs if i not in done]
+                if missing:
+                    stack += missing[::-1]
+                    continue
+            done.add(node)
+            order.append(node)
+        stack.pop()
+    return order

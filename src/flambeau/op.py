@@ -1,0 +1,226 @@
+"""Op, an entry of the op table: its rules, its gradient, its reference; calling one adds a node to the
+graph."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any
+
+from . import dtype as dt
+from .node import Node, describe
+from .shape import Shape, broadcast
+
+OPS: dict[str, "Op"] = {}
+COMPOSED: dict[str, Callable] = {}
+_state = threading.local()
+
+
+def grad_enabled() -> bool:
+    return getattr(_state, "grad", True)
+
+
+class no_grad:
+    """Inside this context (or decorated function) results take no part in gradients."""
+
+    def __enter__(self):
+        self._before = grad_enabled()
+        _state.grad = False
+
+    def __exit__(self, *_):
+        _state.grad = self._before
+
+    def __call__(self, f):
+        @wraps(f)
+        def run(*args, **kw):
+            with no_grad():
+                return f(*args, **kw)
+
+        return run
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operation, declared once.
+
+    kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
+    composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule raises
+    ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None for
+    each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, which the CPU backend runs.
+    cost: relative price of one element, which decides what is computed twice rather than stored.
+    """
+
+    kind: str
+    xp: Callable
+    grad: Callable | None = None
+    shape: Callable = broadcast
+    dtype: Callable = dt.promote
+    doc: str = ""
+    cost: int = 1
+    prepare: Callable | None = None  # signature form: normalises arguments to (inputs, attrs)
+    operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
+    name: str = field(default="", init=False)
+
+    def __set_name__(self, owner, name: str):
+        if not self.name:  # a second name (__add__ = add) does not rename
+            object.__setattr__(self, "name", name)
+            OPS[name] = self
+            if self.prepare is not None:
+                for attribute in ("__module__", "__doc__", "__wrapped__"):
+                    found = getattr(self.prepare, attribute, self.prepare)
+                    object.__setattr__(self, attribute, found)
+
+    def __get__(self, tensor, owner=None) -> Any:
+        if tensor is None:
+            return self
+        return lambda *args, **kw: self(tensor, *args, **kw)
+
+    def __call__(self, *args, **kw):
+        try:
+            inputs, attrs = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            nodes = tuple(lift(inputs))
+            if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
+                return Tensor(nodes[0])  # nothing changes: no node
+            return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
+        except (ValueError, TypeError, IndexError) as e:
+            raise explain(e, self.name, args, kw) from None
+
+
+class Family:
+    """What a family of ops may count on, told to the type checker: it is mixed into Tensor with all the
+    others."""
+
+    if TYPE_CHECKING:
+        shape: Shape
+        ndim: int
+        dtype: dt.DType
+        device: Any
+        arange: Any
+        full: Any
+        zeros: Any
+        __add__: Any
+        __sub__: Any
+        __mul__: Any
+        __truediv__: Any
+        __eq__: Any
+        __ne__: Any
+        __hash__: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def explain(error: Exception, name: str, args, kw) -> Exception:
+    """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins."""
+    reason = getattr(error, "reason", None) or str(error)
+    given = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
+    told = type(error)(f"{name}({given}): {reason}")
+    told.reason = reason  # type: ignore[attr-defined]
+    return told
+
+
+def lift(inputs) -> list[Node]:
+    """Turn tensors and Python scalars into nodes; a scalar takes its dtype from the tensors beside it."""
+    tensors = [x.node for x in inputs if isinstance(x, Tensor)]
+    if len(tensors) == len(inputs):
+        return tensors
+    beside = dt.promote(*(n.dtype for n in tensors)) if tensors else dt.bool_
+    return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+
+
+def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Bring the inputs of an elementwise op to the dtypes that it computes in."""
+    wanted = op.operands(*(n.dtype for n in nodes))  # type: ignore[misc]
+    wanted = wanted if isinstance(wanted, tuple) else (wanted,) * len(nodes)
+    if all(n.dtype is w for n, w in zip(nodes, wanted, strict=True)):
+        return nodes
+    return tuple(_cast(n, w) for n, w in zip(nodes, wanted, strict=True))
+
+
+def _cast(node: Node, to: dt.DType) -> Node:
+    if node.dtype is to:
+        return node
+    if node.op.name == "constant" and to.is_float:
+        return Node(node.op, (), {}, (), to, None, node.scalars)
+    return apply(OPS["cast"], (node,), {"to": to})
+
+
+def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
+    """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device."""
+    plain = getattr(value, "value", value)
+    if not isinstance(plain, int | float):
+        raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
+    own = dt.dtype_of_scalar(plain)
+    dtype = beside if "biuf".index(beside.kind.replace("u", "i")) >= "biuf".index(own.kind) else own
+    return Node(OPS["constant"], (), {}, (), dtype, None, (value,))
+
+
+def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
+    """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
+    shape = op.shape(*(n.shape for n in inputs), **attrs)
+    dtype = op.dtype(*(n.dtype for n in inputs), **attrs)
+    requires_grad = False
+    for n in inputs:
+        requires_grad = requires_grad or n.requires_grad
+        if n.device is not None and n.device is not device:
+            if device is not None:
+                raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
+            device = n.device
+    node = Node(op, inputs, attrs, shape, dtype, device, scalars)
+    node.requires_grad = requires_grad and dtype.is_float and grad_enabled() and op.grad is not None
+    return node
+
+
+def kernel(kind: str, **rules):
+    """Declare an op with attributes: the decorated function normalises arguments to (inputs, attrs)."""
+    return lambda prepare: Op(kind, prepare=prepare, doc=prepare.__doc__ or "", **rules)
+
+
+def composed(f: Callable) -> Callable:
+    """Declare an op made of ops: listed by name, its errors named after the outermost call."""
+
+    @wraps(f)
+    def call(*args, **kw):
+        try:
+            return f(*args, **kw)
+        except (ValueError, TypeError, IndexError) as e:
+            raise explain(e, f.__name__, args, kw) from None
+
+    COMPOSED[f.__name__] = call
+    return call
+
+
+def composite(grad: Callable) -> Callable:
+    """Declare an op computed by the ops in its body but with a gradient of its own.
+
+    The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) as in Op.
+    """
+
+    def declare(f: Callable) -> Callable:
+        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, doc=f.__doc__ or "")
+        object.__setattr__(op, "name", f.__name__)
+
+        @wraps(f)
+        def call(*inputs, **attrs):
+            try:
+                with no_grad():
+                    lowered = f(*inputs, **attrs).node
+            except (ValueError, TypeError, IndexError) as e:
+                raise explain(e, f.__name__, inputs, attrs) from None
+            node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
+            node.parents = tuple(x.node for x in inputs)
+            node.requires_grad = grad_enabled() and any(n.requires_grad for n in node.parents)
+            return Tensor(node)
+
+        COMPOSED[f.__name__] = call
+        return call
+
+    return declare
+
+
+Tensor: Any = None  # set by tensor.py: a node knows no tensor, and ops return them
+
+
+def bind(tensor_type: type) -> None:
+    """Tell ops what they return; called once, by tensor.py."""
+    global Tensor
+    Tensor = tensor_type

@@ -1,0 +1,227 @@
+"""Elementwise ops: one row each here, one macro of the same name in wgsl/elementwise.wgsl."""
+
+from math import log, pi, sqrt
+
+from .. import dtype as dt
+from ..op import Family, Op, kernel
+
+
+def _float(*dtypes):
+    """Integers compute as float32."""
+    return dt.promote(dt.float32, *dtypes)
+
+
+def _number(*dtypes):
+    """Bools compute as int32."""
+    return dt.promote(*dtypes) if any(d.kind != "b" for d in dtypes) else dt.int32
+
+
+def _signed(*dtypes):
+    """As numbers, but bools are refused, as PyTorch does."""
+    if all(d.kind == "b" for d in dtypes):
+        raise TypeError("bools have no signs or differences: use ~ or ^, or cast with .int()")
+    return dt.promote(*dtypes)
+
+
+def _bool(*_, **__):
+    return dt.bool_
+
+
+def _integer(*dtypes):
+    found = dt.promote(*dtypes)
+    if found.is_float:
+        raise TypeError("takes integers or bools: cast with .int()")
+    return found
+
+
+def _reference(xp_rule):
+    """`"exp"` becomes lambda xp, x: xp.exp(x)."""
+    if callable(xp_rule):
+        return xp_rule
+    return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
+
+
+def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, operands=None) -> Op:
+    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands."""
+    rules = {"dtype": dtype, "operands": operands or dtype}
+    return Op("elementwise", xp=_reference(xp), grad=grad, doc=doc, cost=cost, **rules)
+
+
+def compare(xp, doc, operands=dt.promote) -> Op:
+    return elementwise(None, xp, doc, _bool, operands=operands)
+
+
+def _vectorized(name):
+    """math.erf and its kind over arrays: NumPy has no such function and SciPy is not a dependency."""
+
+    def reference(xp, x):
+        import math
+
+        flat = [getattr(math, name)(float(v)) for v in x.reshape(-1)]
+        return xp.asarray(flat, dtype=x.dtype).reshape(x.shape)
+
+    return reference
+
+
+def _power(xp, x, y):
+    """NumPy refuses negative powers of integers; only 1 and -1 have any that are not 0."""
+    if x.dtype.kind == "f" or (y >= 0).all():
+        return xp.power(x, y)
+    odd = xp.where(y % 2 == 1, x, 1)
+    return xp.where(y >= 0, xp.power(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
+
+
+def _shift(op):
+    return lambda xp, x, y: getattr(xp, op)(x, xp.bitwise_and(y, 31).astype(x.dtype))
+
+
+class Elementwise(Family):
+    exp = elementwise(lambda g, y, x: [g * y], "exp", "e to the power x", _float, 4)
+    exp2 = elementwise(lambda g, y, x: [g * y * log(2)], "exp2", "2 to the power x", _float, 4)
+    expm1 = elementwise(lambda g, y, x: [g * (y + 1)], "expm1", "exp(x) - 1, exact near 0", _float, 8)
+    log = elementwise(lambda g, y, x: [g / x], "log", "natural logarithm", _float, 4)
+    log2 = elementwise(lambda g, y, x: [g / (x * log(2))], "log2", "logarithm to base 2", _float, 4)
+    log10 = elementwise(lambda g, y, x: [g / (x * log(10))], "log10", "logarithm to base 10", _float, 4)
+    log1p = elementwise(lambda g, y, x: [g / (x + 1)], "log1p", "log(1 + x), exact near 0", _float, 8)
+    sqrt = elementwise(lambda g, y, x: [g / (y * 2)], "sqrt", "square root", _float, 2)
+    rsqrt = elementwise(
+        lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), "1 / sqrt(x)", _float, 2
+    )
+    reciprocal = elementwise(lambda g, y, x: [-g * y * y], lambda xp, x: 1 / x, "1 / x", _float, 2)
+    sin = elementwise(lambda g, y, x: [g * x.cos()], "sin", "sine of x radians", _float, 4)
+    cos = elementwise(lambda g, y, x: [-g * x.sin()], "cos", "cosine of x radians", _float, 4)
+    tan = elementwise(lambda g, y, x: [g * (y * y + 1)], "tan", "tangent of x radians", _float, 4)
+    asin = elementwise(lambda g, y, x: [g / (1 - x * x).sqrt()], "arcsin", "inverse sine", _float, 8)
+    acos = elementwise(lambda g, y, x: [-g / (1 - x * x).sqrt()], "arccos", "inverse cosine", _float, 8)
+    atan = elementwise(lambda g, y, x: [g / (x * x + 1)], "arctan", "inverse tangent", _float, 8)
+    sinh = elementwise(lambda g, y, x: [g * x.cosh()], "sinh", "hyperbolic sine", _float, 8)
+    cosh = elementwise(lambda g, y, x: [g * x.sinh()], "cosh", "hyperbolic cosine", _float, 8)
+    tanh = elementwise(lambda g, y, x: [g * (1 - y * y)], "tanh", "hyperbolic tangent", _float, 4)
+    asinh = elementwise(lambda g, y, x: [g / (x * x + 1).sqrt()], "arcsinh", "inverse of sinh", _float, 8)
+    acosh = elementwise(lambda g, y, x: [g / (x * x - 1).sqrt()], "arccosh", "inverse of cosh", _float, 8)
+    atanh = elementwise(lambda g, y, x: [g / (1 - x * x)], "arctanh", "inverse of tanh", _float, 8)
+    erf = elementwise(
+        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], _vectorized("erf"), "error function", _float, 8
+    )
+    sigmoid = elementwise(
+        lambda g, y, x: [g * y * (1 - y)],
+        lambda xp, x: 0.5 * (1 + xp.tanh(0.5 * x)),  # the form that can't overflow
+        "1 / (1 + exp(-x))", _float, 4,
+    )  # fmt: skip
+    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", _signed)
+    abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
+    sign = elementwise(
+        lambda g, y, x: [g * 0],
+        lambda xp, x: xp.subtract(x > 0, x < 0, dtype=x.dtype),
+        "-1, 0 or 1; 0 for NaN", _number,
+    )  # fmt: skip
+    floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
+    ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
+    round = elementwise(lambda g, y, x: [g * 0], "round", "nearest integer, halves to even")
+    trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
+    relu = elementwise(lambda g, y, x: [g * (y > 0)], lambda xp, x: x * (x > 0), "max(x, 0)", _number)
+    square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
+
+    isnan = compare("isnan", "whether x is not a number", _float)
+    isinf = compare("isinf", "whether x is infinite", _float)
+    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float)
+    logical_not = compare("logical_not", "whether x is 0", _bool)
+
+    add = elementwise(lambda g, z, x, y: [g, g], "add", "x + y")
+    sub = elementwise(lambda g, z, x, y: [g, -g], "subtract", "x - y", _signed)
+    mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
+    div = elementwise(lambda g, z, x, y: [g / y, -g * z / y], "divide", "x / y, in floats", _float, 2)
+    pow = elementwise(
+        lambda g, z, x, y: [
+            g * (y == 0).where(0, y * x ** (y - 1)),
+            g * (z * (x + (x <= 0)).log()),  # at x = 0 the slope in y is 0; below it there is none
+        ],
+        _power, "x to the power y", _number, 8,
+    )  # fmt: skip
+    maximum = elementwise(
+        lambda g, z, x, y: [g * ((x > y) + (x == y) * 0.5), g * ((x < y) + (x == y) * 0.5)],
+        "maximum", "the larger of x and y; NaN if either is",
+    )  # fmt: skip
+    minimum = elementwise(
+        lambda g, z, x, y: [g * ((x < y) + (x == y) * 0.5), g * ((x > y) + (x == y) * 0.5)],
+        "minimum", "the smaller of x and y; NaN if either is",
+    )  # fmt: skip
+    remainder = elementwise(
+        lambda g, z, x, y: [g, -g * (x / y).floor()],
+        "remainder", "x - floor(x / y) * y: the sign is y's", _number, 4,
+    )  # fmt: skip
+    fmod = elementwise(
+        lambda g, z, x, y: [g, -g * (x / y).trunc()],
+        "fmod", "x - trunc(x / y) * y: the sign is x's", _number, 4,
+    )  # fmt: skip
+    floor_divide = elementwise(None, "floor_divide", "floor(x / y)", _number, 4)
+    atan2 = elementwise(
+        lambda g, z, x, y: [g * y / (x * x + y * y), -g * x / (x * x + y * y)],
+        "arctan2", "angle of the point (y, x), radians", _float, 8,
+    )  # fmt: skip
+
+    eq = compare("equal", "whether x = y")
+    ne = compare("not_equal", "whether x and y differ")
+    lt = compare("less", "whether x < y")
+    le = compare("less_equal", "whether x <= y")
+    gt = compare("greater", "whether x > y")
+    ge = compare("greater_equal", "whether x >= y")
+    logical_and = compare("logical_and", "whether both are not 0", _bool)
+    logical_or = compare("logical_or", "whether either is not 0", _bool)
+    logical_xor = compare("logical_xor", "whether just one is not 0", _bool)
+    bitwise_and = elementwise(None, "bitwise_and", "bits set in both", _integer)
+    bitwise_or = elementwise(None, "bitwise_or", "bits set in either", _integer)
+    bitwise_xor = elementwise(None, "bitwise_xor", "bits set in just one", _integer)
+    bitwise_not = elementwise(None, "bitwise_not", "bits flipped", _integer)
+    bitwise_left_shift = elementwise(None, _shift("left_shift"), "x * 2^y, bits shifted up", _integer)
+    bitwise_right_shift = elementwise(None, _shift("right_shift"), "bits shifted down (sign kept)", _integer)
+
+    @kernel(
+        "elementwise",
+        xp=lambda xp, c, x, y: xp.where(c, x, y),
+        dtype=lambda c, x, y: dt.promote(x, y),
+        operands=lambda c, x, y: (dt.bool_, *(dt.promote(x, y),) * 2),
+        grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
+    )
+    def where(self, input, other):
+        """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
+        return (self, input, other), {}
+
+    @kernel(
+        "elementwise",
+        xp=lambda xp, x, to: x.astype(to.name),
+        dtype=lambda d, to: to,
+        shape=lambda s, to: s,
+        grad=lambda g, y, x, to: [g.to(x.dtype)],
+    )
+    def cast(self, to):
+        """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
+        return (self,), {"to": dt.as_dtype(to)}
+
+    __neg__, __abs__, __invert__ = neg, abs, bitwise_not
+    __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
+    __mod__, __floordiv__ = remainder, floor_divide
+    __radd__, __rmul__ = add, mul
+    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = eq, ne, lt, le, gt, ge
+    __and__, __or__, __xor__ = bitwise_and, bitwise_or, bitwise_xor
+    __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
+
+    def __pow__(self, other):
+        """x ** 2 is by far the most common power, and pow the slowest of functions."""
+        squares = isinstance(other, int | float) and other == 2
+        return self.square() if squares else self.pow(other)
+
+    def __rsub__(self, other):
+        return Elementwise.sub(other, self)
+
+    def __rtruediv__(self, other):
+        return Elementwise.div(other, self)
+
+    def __rpow__(self, other):
+        return Elementwise.pow(other, self)
+
+    def __rmod__(self, other):
+        return Elementwise.remainder(other, self)
+
+    def __rfloordiv__(self, other):
+        return Elementwise.floor_divide(other, self)

@@ -1,0 +1,242 @@
+"""Movement ops: other views of the same elements. None of them copies until a kernel must."""
+
+from math import prod
+
+from ..op import Family, composed, kernel
+from ..shape import Window, normal_dim, normal_dims
+
+
+def _dtype(d, **_):
+    return d
+
+
+def movement(shape, xp, grad):
+    """Declare a view op; what it does to indices is the method of View with its name."""
+    return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad)
+
+
+def _strided_slice(xp, x, starts, steps, shape):
+    stops = [a + s * n for a, s, n in zip(starts, steps, shape, strict=True)]
+    keys = (slice(a, None if b < 0 else b, s) for a, b, s in zip(starts, stops, steps, strict=True))
+    return x[tuple(keys)] if 0 not in shape else xp.zeros(shape, dtype=x.dtype)
+
+
+def _pad(xp, x, before, after):
+    cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))
+    return xp.pad(x[cut], [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)])
+
+
+def _windows_shape(s, spec):
+    lead = len(s) - len(spec)
+    positions = (w.positions(n) for w, n in zip(spec, s[lead:], strict=True))
+    return (*s[:lead], *positions, *(w.kernel for w in spec))
+
+
+def _windows(xp, x, spec):
+    lead = x.ndim - len(spec)
+    x = xp.pad(x, [(0, 0)] * lead + [(w.before, w.after) for w in spec])
+    spans = tuple(w.dilation * (w.kernel - 1) + 1 for w in spec)
+    x = xp.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(lead, lead + len(spec))))
+    step = tuple(slice(None, None, w.stride) for w in spec)
+    return x[(..., *step, *(slice(None, None, w.dilation) for w in spec))]
+
+
+def _unslice(g, y, x, starts, steps, shape):
+    """Put a slice's gradient back among zeros: flip negative steps, spread long ones, pad to its shape."""
+    back = [d for d, s in enumerate(steps) if s < 0]
+    g = g.flip(back) if back else g
+    for d, step in enumerate(steps):
+        if abs(step) > 1 and shape[d] > 1:
+            g = spread(g, d, abs(step))
+    low = [min(a, a + s * max(n - 1, 0)) for a, s, n in zip(starts, steps, shape, strict=True)]
+    after = [n - a - m for n, a, m in zip(x.shape, low, g.shape, strict=True)]
+    return [Movement._pad(g, tuple(low), tuple(after))]
+
+
+def spread(x, dim: int, step: int):
+    """Put step - 1 zeros between neighbours of a dim. [..., n, ...] -> [..., (n - 1) * step + 1, ...]"""
+    n = x.shape[dim]
+    x = x.unsqueeze(dim + 1)
+    x = Movement._pad(x, (0,) * x.ndim, tuple((step - 1) * (d == dim + 1) for d in range(x.ndim)))
+    x = x.reshape(*x.shape[:dim], n * step, *x.shape[dim + 2 :])
+    return x.narrow(dim, 0, (n - 1) * step + 1)
+
+
+def fold(x, spec, size):
+    """Windows added back where they came from; a view where they cover every element just once."""
+    n = len(spec)
+    if any(w.stride != w.kernel or w.dilation != 1 or w.before or w.after for w in spec):
+        return x._fold(spec, size)
+    lead = x.ndim - 2 * n
+    pairs = [d for i in range(n) for d in (lead + i, lead + n + i)]
+    covered = [x.shape[lead + i] * w.kernel for i, w in enumerate(spec)]
+    y = x.permute(*range(lead), *pairs).reshape(*x.shape[:lead], *covered)
+    rest = tuple(s - c for s, c in zip(size, covered, strict=True))
+    return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
+
+
+def _shape(sizes) -> tuple[int, ...]:
+    """Accept f(2, 3) and f((2, 3)) alike."""
+    return tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else tuple(sizes)
+
+
+class Movement(Family):
+    @movement(
+        lambda s, shape: shape,
+        xp=lambda xp, x, shape: x.reshape(shape),
+        grad=lambda g, y, x, shape: [g.reshape(x.shape)],
+    )
+    def reshape(self, *shape):
+        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+        sizes, n = list(_shape(shape)), prod(self.shape)
+        if sizes.count(-1) > 1:
+            raise ValueError("only one size can be -1")
+        if -1 in sizes:
+            known = -prod(sizes)
+            sizes[sizes.index(-1)] = n // known if known else 0
+        if prod(sizes) != n or any(s < 0 for s in sizes):
+            raise ValueError(f"{n} elements do not fill shape {list(_shape(shape))}")
+        return (self,), {"shape": tuple(sizes)}
+
+    @movement(
+        lambda s, dims: tuple([s[d] for d in dims]),
+        xp=lambda xp, x, dims: xp.transpose(x, dims),
+        grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
+    )
+    def permute(self, *dims):
+        """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+        order = tuple(normal_dim(d, self.ndim) for d in _shape(dims))
+        if sorted(order) != list(range(self.ndim)):
+            raise ValueError(f"dims {list(order)} are not each of 0 to {self.ndim - 1} once")
+        return (self,), {"dims": order}
+
+    @movement(
+        lambda s, shape: shape,
+        xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
+        grad=lambda g, y, x, shape: [g],  # grad.py sums over what was broadcast, for every op
+    )
+    def expand(self, *shape):
+        """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+        sizes = list(_shape(shape))
+        lead = len(sizes) - self.ndim
+        for d, n in enumerate(self.shape):
+            e = d + lead
+            if lead < 0 or (n != 1 and sizes[e] not in (-1, n)):
+                raise ValueError(f"shape {list(self.shape)} does not expand to {sizes}")
+            sizes[e] = n if sizes[e] == -1 else sizes[e]
+        return (self,), {"shape": tuple(sizes)}
+
+    @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_unslice)
+    def _slice(self, starts, steps, shape):
+        """Element i of dim d is element starts[d] + i * steps[d]: behind indexing, narrow and flip."""
+        return (self,), {"starts": starts, "steps": steps, "shape": shape}
+
+    @movement(
+        lambda s, before, after: tuple([n + b + a for n, b, a in zip(s, before, after, strict=True)]),
+        xp=_pad,
+        grad=lambda g, y, x, before, after: [
+            Movement._pad(g, tuple(-b for b in before), tuple(-a for a in after))
+        ],
+    )
+    def _pad(self, before, after):
+        """Zeros before and after each dim; negative amounts cut. Behind pad, cat and slice gradients."""
+        return (self,), {"before": before, "after": after}
+
+    @movement(
+        _windows_shape,
+        xp=_windows,
+        grad=lambda g, y, x, spec: [fold(g, spec, x.shape[x.ndim - len(spec) :])],
+    )
+    def _windows(self, spec):
+        """Windows sliding over the last dims, as a view. [..., n] -> [..., positions, kernel]"""
+        spec = tuple(Window(*w) for w in spec)
+        for w, n in zip(spec, self.shape[self.ndim - len(spec) :], strict=True):
+            if w.positions(n) < 1:
+                span = w.dilation * (w.kernel - 1) + 1
+                raise ValueError(f"window of {span} is larger than its dim of {n} padded")
+        return (self,), {"spec": spec}
+
+    @movement(lambda s: s, xp=lambda xp, x: x, grad=None)
+    def detach(self):
+        """The same values, through which no gradient flows."""
+        return (self,), {}
+
+    @composed
+    def flip(self, dims):
+        """The elements of these dims in reverse order. [...] -> [...]"""
+        dims = normal_dims(dims, self.ndim)
+        starts = tuple(n - 1 if d in dims else 0 for d, n in enumerate(self.shape))
+        return self._slice(starts, tuple(-1 if d in dims else 1 for d in range(self.ndim)), self.shape)
+
+    @composed
+    def narrow(self, dim: int, start: int, length: int):
+        """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+        dim = normal_dim(dim, self.ndim)
+        n = self.shape[dim]
+        start = start + n if start < 0 else start
+        if not 0 <= start <= start + length <= n:
+            raise ValueError(f"{start} to {start + length} is not inside 0 to {n}")
+        shape = (*self.shape[:dim], length, *self.shape[dim + 1 :])
+        starts = tuple(start * (d == dim) for d in range(self.ndim))
+        return self._slice(starts, (1,) * self.ndim, shape)
+
+    @composed
+    def transpose(self, dim0: int, dim1: int):
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+        dims = list(range(self.ndim))
+        a, b = normal_dim(dim0, self.ndim), normal_dim(dim1, self.ndim)
+        dims[a], dims[b] = b, a
+        return self.permute(*dims)
+
+    swapaxes = transpose
+
+    def t(self):
+        """A matrix transposed. [n, m] -> [m, n]"""
+        return self.transpose(0, 1) if self.ndim == 2 else self
+
+    @composed
+    def movedim(self, source: int, destination: int):
+        """One dim moved to another place, the others in order."""
+        dims = [d for d in range(self.ndim) if d != normal_dim(source, self.ndim)]
+        dims.insert(normal_dim(destination, self.ndim), normal_dim(source, self.ndim))
+        return self.permute(*dims)
+
+    @composed
+    def flatten(self, start_dim: int = 0, end_dim: int = -1):
+        """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+        if self.ndim == 0:
+            return self.reshape(1)
+        a, b = normal_dim(start_dim, self.ndim), normal_dim(end_dim, self.ndim)
+        return self.reshape(*self.shape[:a], prod(self.shape[a : b + 1]), *self.shape[b + 1 :])
+
+    @composed
+    def unflatten(self, dim: int, sizes):
+        """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+        dim = normal_dim(dim, self.ndim)
+        return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
+
+    @composed
+    def unsqueeze(self, dim: int):
+        """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+        dim = normal_dim(dim, self.ndim + 1)
+        return self.reshape(*self.shape[:dim], 1, *self.shape[dim:])
+
+    @composed
+    def squeeze(self, dim=None):
+        """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+        dims = normal_dims(dim, self.ndim)
+        return self.reshape(*(n for d, n in enumerate(self.shape) if n != 1 or d not in dims))
+
+    @composed
+    def pad(self, padding, value: float = 0.0):
+        """Constant padding, (left, right) of the last dim first. [..., n] -> [..., left + n + right]"""
+        pairs = [tuple(padding[i : i + 2]) for i in range(0, len(padding), 2)]
+        if len(padding) % 2 or len(pairs) > self.ndim:
+            raise ValueError(f"padding needs pairs for at most {self.ndim} dims")
+        pairs = [(0, 0)] * (self.ndim - len(pairs)) + pairs[::-1]
+        before, after = (tuple(p[i] for p in pairs) for i in (0, 1))
+        out = self._pad(before, after)
+        if value == 0:
+            return out
+        inside = (self.detach() * 0 == 0) | (self.detach() != self.detach()) | True
+        return inside._pad(before, after).where(out, value)

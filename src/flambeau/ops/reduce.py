@@ -1,0 +1,186 @@
+"""Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
+
+from math import prod
+
+from .. import dtype as dt
+from ..op import Family, composed, kernel
+from ..shape import normal_dim, normal_dims
+
+
+def _shape(s, dims):
+    """The reduced dims stay, with size 1: the planner then knows where they were."""
+    return tuple(1 if d in dims else n for d, n in enumerate(s))
+
+
+def reduce(name, grad):
+    """Declare a reduction by NumPy's name of it and its gradient."""
+    return kernel(
+        "reduce",
+        shape=_shape,
+        dtype=lambda d, **_: d,
+        grad=grad,
+        xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True),
+    )
+
+
+def _counted(x):
+    """Bools are summed and multiplied as int32."""
+    return x.int() if x.dtype is dt.bool_ else x
+
+
+def _grad_extreme(g, y, x, dims):
+    """Shared equally among equals, as PyTorch's amax does."""
+    hit = (x == y).to(x.dtype)
+    return [g * hit / hit.sum(dims, keepdim=True)]
+
+
+def _grad_prod(g, y, x, dims):
+    """The product of the others: y / x where no element is 0, else only a single zero has one."""
+    zero = (x == 0).to(x.dtype)
+    zeros = zero.sum(dims, keepdim=True)
+    others = (x + zero).prod(dims, keepdim=True)
+    return [g * (zero * (zeros == 1) * others + (1 - zero) * (zeros == 0) * others / (x + zero))]
+
+
+def _result(y, dims, keepdim):
+    return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
+
+
+def _not_empty(x, dims, what):
+    if prod(x.shape[d] for d in dims) == 0:
+        raise ValueError(f"{what} of no elements is not defined: check shape {list(x.shape)}")
+
+
+class Reduce(Family):
+    @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)])
+    def _sum(self, dims):
+        """Sum over `dims`, which stay with size 1."""
+        return (_counted(self),), {"dims": dims}
+
+    @reduce("prod", _grad_prod)
+    def _prod(self, dims):
+        """Product over `dims`, which stay with size 1."""
+        return (_counted(self),), {"dims": dims}
+
+    @reduce("max", _grad_extreme)
+    def _max(self, dims):
+        """Largest over `dims`, which stay with size 1; NaN wins."""
+        return (self,), {"dims": dims}
+
+    @reduce("min", _grad_extreme)
+    def _min(self, dims):
+        """Smallest over `dims`, which stay with size 1; NaN wins."""
+        return (self,), {"dims": dims}
+
+    @composed
+    def sum(self, dim=None, keepdim: bool = False, dtype=None):
+        """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+        x = self if dtype is None else self.to(dtype)
+        dims = normal_dims(dim, x.ndim)
+        return _result(x._sum(dims), dims, keepdim)
+
+    @composed
+    def prod(self, dim=None, keepdim: bool = False):
+        """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+        dims = normal_dims(dim, self.ndim)
+        return _result(self._prod(dims), dims, keepdim)
+
+    @composed
+    def mean(self, dim=None, keepdim: bool = False):
+        """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+        dims = normal_dims(dim, self.ndim)
+        n = prod(self.shape[d] for d in dims)
+        return _result(self.float()._sum(dims) * (1 / n if n else float("nan")), dims, keepdim)
+
+    @composed
+    def amax(self, dim=None, keepdim: bool = False):
+        """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+        dims = normal_dims(dim, self.ndim)
+        _not_empty(self, dims, "the maximum")
+        return self.any(dim, keepdim) if self.dtype is dt.bool_ else _result(self._max(dims), dims, keepdim)
+
+    @composed
+    def amin(self, dim=None, keepdim: bool = False):
+        """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+        dims = normal_dims(dim, self.ndim)
+        _not_empty(self, dims, "the minimum")
+        return self.all(dim, keepdim) if self.dtype is dt.bool_ else _result(self._min(dims), dims, keepdim)
+
+    @composed
+    def argmax(self, dim: int | None = None, keepdim: bool = False):
+        """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+        return _first(self, dim, keepdim, "amax")
+
+    @composed
+    def argmin(self, dim: int | None = None, keepdim: bool = False):
+        """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+        return _first(self, dim, keepdim, "amin")
+
+    @composed
+    def max(self, dim: int | None = None, keepdim: bool = False):
+        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+        return self.amax() if dim is None else _with_index(self, dim, keepdim, "argmax")
+
+    @composed
+    def min(self, dim: int | None = None, keepdim: bool = False):
+        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+        return self.amin() if dim is None else _with_index(self, dim, keepdim, "argmin")
+
+    @composed
+    def var(self, dim=None, correction: int = 1, keepdim: bool = False):
+        """Variance, dividing by n - correction. [..., n, ...] -> [...]"""
+        dims = normal_dims(dim, self.ndim)
+        n = prod(self.shape[d] for d in dims)
+        away = self - self.mean(dims, keepdim=True)
+        return (away * away).sum(dims, keepdim) * (1 / (n - correction) if n > correction else float("nan"))
+
+    @composed
+    def std(self, dim=None, correction: int = 1, keepdim: bool = False):
+        """Standard deviation, dividing by n - correction. [..., n, ...] -> [...]"""
+        return self.var(dim, correction, keepdim).sqrt()
+
+    @composed
+    def all(self, dim=None, keepdim: bool = False):
+        """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+        dims = normal_dims(dim, self.ndim)
+        return _result(self.bool().int()._prod(dims), dims, keepdim).bool()
+
+    @composed
+    def any(self, dim=None, keepdim: bool = False):
+        """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+        return self.bool().sum(dim, keepdim) > 0
+
+    @composed
+    def logsumexp(self, dim, keepdim: bool = False):
+        """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+        dims = normal_dims(dim, self.ndim)
+        top = self.detach()._max(dims)
+        return _result((self - top).exp()._sum(dims).log() + top, dims, keepdim)
+
+    @composed
+    def norm(self, dim=None, keepdim: bool = False):
+        """Euclidean length. [..., n, ...] -> [...]"""
+        return (self * self).sum(dim, keepdim).sqrt()
+
+
+def _first(x, dim, keepdim, extreme):
+    """The smallest index among those that hold the extreme: two reductions, both of which fill the device."""
+    flat = x.reshape(-1) if dim is None else x
+    d = 0 if dim is None else normal_dim(dim, x.ndim)
+    _not_empty(flat, (d,), "the index of an extreme")
+    flat = flat.detach()
+    n = flat.shape[d]
+    hit = flat == getattr(flat, extreme)(d, keepdim=True)
+    hit = hit if not flat.dtype.is_float else hit | flat.isnan()
+    places = type(x).arange(n, device=x.device).reshape(*(n if e == d else 1 for e in range(flat.ndim)))
+    found = hit.where(places, n - 1)._min((d,))
+    if dim is None:
+        return found.reshape(*(1,) * x.ndim if keepdim else ())
+    return _result(found, (d,), keepdim)
+
+
+def _with_index(x, dim, keepdim, arg):
+    index = getattr(x, arg)(dim, keepdim=True)
+    values = x.gather(dim, index)
+    d = (normal_dim(dim, x.ndim),)
+    return _result(values, d, keepdim), _result(index, d, keepdim)

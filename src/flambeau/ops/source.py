@@ -1,0 +1,26 @@
+"""Sources: nodes without inputs, of which a buffer, a host number or the element's own index is the value."""
+
+from .. import dtype as dt
+from ..op import Op
+
+
+def _constant(xp, value):
+    return xp.asarray(getattr(value, "value", value))
+
+
+class Source:
+    buffer = Op(
+        "leaf",
+        xp=lambda xp, x: x,
+        shape=lambda shape, dtype: shape,
+        dtype=lambda shape, dtype: dtype,
+        doc="a value that is there",
+    )
+    constant = Op("source", xp=_constant, doc="one host number")
+    iota = Op(
+        "source",
+        xp=lambda xp, n: xp.arange(n, dtype="int32"),
+        shape=lambda n: (n,),
+        dtype=lambda n: dt.int32,
+        doc="0, 1, ... n - 1",
+    )

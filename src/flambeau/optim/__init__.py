@@ -1,0 +1,8 @@
+"""Optimisers and gradient clipping, as in torch.optim."""
+
+from .adam import Adam, AdamW
+from .clip import clip_grad_norm, clip_grad_value
+from .optimizer import Optimizer
+from .sgd import SGD
+
+__all__ = ["Adam", "AdamW", "Optimizer", "SGD", "clip_grad_norm", "clip_grad_value"]

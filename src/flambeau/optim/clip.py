@@ -1,0 +1,32 @@
+"""Clipping: gradients become gradients that are not too long, or have no element that is too large."""
+
+from typing import Any
+
+from ..grad import Gradients
+from ..op import no_grad
+
+
+@no_grad()
+def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
+    """Scale all gradients by one number so that together they are at most max_norm long.
+
+    Returns the new gradients and the length before, a tensor []. ValueError unless max_norm > 0.
+    """
+    _positive("clip_grad_norm", "max_norm", max_norm)
+    if not len(grads):
+        raise ValueError("clip_grad_norm(0 gradients): there is no length of nothing: check requires_grad")
+    total = sum((g * g).sum() for g in grads).sqrt()  # type: ignore[union-attr]
+    scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
+    return grads.map(lambda g: g * scale), total
+
+
+@no_grad()
+def clip_grad_value(grads: Gradients, value: float) -> Gradients:
+    """New gradients with every element held inside [-value, value]. ValueError unless value > 0."""
+    _positive("clip_grad_value", "value", value)
+    return grads.map(lambda g: g.clamp(-value, value))
+
+
+def _positive(call: str, name: str, value: float) -> None:
+    if not value > 0:
+        raise ValueError(f"{call}({name}={value}): must be above 0: give another")

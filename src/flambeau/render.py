@@ -1,0 +1,160 @@
+"""Rendering: a Shader becomes WGSL text, by the templates in wgsl/. The only module that imports jinja2."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from .dtype import SHORT
+from .errors import KernelError
+
+HERE = Path(__file__).resolve().parent
+INFINITY = (
+    "bitcast<f32>({}u | min(lid.x, 0u))"  # WGSL has no such constant, and none may be made at compile time
+)
+LIBRARY = ("math.wgsl", "angle.wgsl", "random.wgsl")
+LARGEST = {"f32": INFINITY.format("0x7f800000"), "i32": "2147483647", "u32": "4294967295u", "bool": "true"}
+SMALLEST = {"f32": INFINITY.format("0xff800000"), "i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
+
+
+def template_folder() -> Path:
+    """wgsl/ at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    checkout = HERE.parents[1] / "wgsl"
+    return checkout if (checkout / "kernel.wgsl").is_file() else HERE / "wgsl"
+
+
+@cache
+def environment() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(template_folder()),
+        line_statement_prefix="//%",
+        line_comment_prefix="//#",
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        keep_trailing_newline=True,
+        cache_size=-1,
+        auto_reload=False,
+    )
+    made.filters["suffix"] = lambda text, end: f"{text}{end}"
+    return made
+
+
+class Wgsl(str):
+    """A WGSL type as templates see it: its text, its relatives, and the functions called on it."""
+
+    dtype: Any
+    width: int
+    called: dict
+
+    def __new__(cls, short: str, width: int, called: dict):
+        dtype = SHORT[short]
+        self = super().__new__(cls, vec(dtype.wgsl, width))
+        self.dtype, self.width, self.called = dtype, width, called
+        return self
+
+    @property
+    def kind(self) -> str:
+        return self.dtype.kind
+
+    @property
+    def zero(self) -> str:
+        return "false" if self.kind == "b" else "0"
+
+    @property
+    def highest(self) -> str:
+        return LARGEST[self.dtype.short]
+
+    @property
+    def lowest(self) -> str:
+        return SMALLEST[self.dtype.short]
+
+    @property
+    def u(self) -> str:
+        return vec("u32", self.width)
+
+    @property
+    def i(self) -> str:
+        return vec("i32", self.width)
+
+    @property
+    def scalar(self) -> "Wgsl":
+        return Wgsl(self.dtype.short, 1, self.called)
+
+    def fn(self, name: str) -> str:
+        return f"{name}_{self.dtype.short}" + (f"x{self.width}" if self.width > 1 else "")
+
+    def call(self, name: str) -> str:
+        """The name of a library function for this type, which is thereby added to the kernel."""
+        self.called.setdefault(self.fn(name), (name, self))
+        return self.fn(name)
+
+    def of(self, stored: str) -> str:
+        """A stored scalar as a value of this type."""
+        return f"{self}({stored} != 0u)" if self.kind == "b" else f"{self}({stored})"
+
+    def load(self, cell: str, width: int) -> str:
+        """A buffer's cell as a value of this type, splatted when the cell is narrower."""
+        if self.kind == "b":
+            cell = f"({cell} != {vec('u32', width)}(0u))"
+        return f"{self}({cell})" if width < self.width else cell
+
+    def store(self, value: str) -> str:
+        """A value of this type as what its buffer holds."""
+        return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
+
+
+def vec(scalar: str, width: int) -> str:
+    return scalar if width == 1 else f"vec{width}<{scalar}>"
+
+
+def render(shader) -> str:
+    """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
+    called: dict = {}
+
+    def wgsl(short: str, width: int) -> Wgsl:
+        return Wgsl(short, width, called)
+
+    out_stored, out_width = shader.out
+    try:
+        env = environment()
+        text = env.get_template(shader.template).render(
+            dict(shader.options),
+            params=shader.params,
+            bindings=shader.bindings,
+            out_stored=out_stored,
+            out_width=out_width,
+            out_dtype=shader.out_dtype,
+            workgroup=shader.workgroup,
+            functions=shader.functions,
+            acc=dict(shader.options).get("acc", "f32"),
+            wgsl=wgsl,
+            vec=vec,
+        )
+        return tidy(text + _helpers(env, called))
+    except TemplateError as e:
+        where = f"{getattr(e, 'name', None) or shader.template}:{getattr(e, 'lineno', '?')}"
+        raise KernelError(f"render({shader.template}): {where}: {e.message}") from e
+
+
+def _helpers(env: Environment, called: dict) -> str:
+    """The library functions that were called, and those that they call."""
+    library = {name: m for file in LIBRARY for name, m in vars(env.get_template(file).module).items()}
+    done: dict[str, str] = {}
+    while todo := [k for k in called if k not in done]:
+        for name in todo:
+            macro, wgsl_type = called[name]
+            done[name] = library[macro](wgsl_type)
+    return "".join(done[k] for k in sorted(done))
+
+
+def tidy(text: str) -> str:
+    """Indent by braces, and drop blank lines and the empty terms that generated lists begin or end with."""
+    text = text.replace("0u + ", "").replace(", )", ")")
+    out, depth = [], 0
+    for line in map(str.strip, text.splitlines()):
+        if line:
+            depth -= line.startswith("}")
+            out.append("  " * depth + line)
+            depth += line.endswith("{")
+    return "\n".join(out) + "\n"

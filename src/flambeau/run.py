@@ -1,0 +1,178 @@
+"""Running: roots of the graph become values, through plan, pipelines, buffers, commands and one submit."""
+
+import os
+import threading
+import weakref
+from typing import Any
+
+from .device import get_device
+from .node import Node, toposort
+from .pipeline import Compiled, compile_plan, counters, patch_params
+
+DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
+PLANS_KEPT = 512
+_signatures: dict[tuple, int] = {}
+_local = threading.local()
+_pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
+
+
+def graph_key(roots: list[Node], order: list[Node]) -> tuple:
+    """What two graphs share when one plan serves both: ops, shapes, dtypes and wiring; no buffers, no
+    numbers."""
+    index: dict[Node, int] = {}
+    key: list[int] = []
+    for i, n in enumerate(order):
+        index[n] = i
+        if n.buffer is not None:
+            key.append(_number(("leaf", n.shape, n.dtype.short)))
+            continue
+        if n.sig is None:
+            n.sig = _number(n.signature())
+        key.append(n.sig)
+        for x in n.inputs:
+            key.append(~index[x])
+    key.append(-1)
+    key += [index[r] for r in roots]
+    return tuple(key)
+
+
+def _number(signature: tuple) -> int:
+    return _signatures.setdefault(signature, len(_signatures) + 1)
+
+
+def assigned(tensor: Any, old: Node) -> None:
+    """Remember that a tensor was assigned to: it gets its value with the next run."""
+    key = id(tensor)
+    recorder = getattr(_local, "recorder", None)
+    if recorder is not None:
+        recorder.note(tensor, old)
+    _pending[key] = weakref.ref(tensor, lambda _: _pending.pop(key, None))
+
+
+def realize(*tensors: Any) -> None:
+    """Compute tensors, and all that were assigned to, in one submit a device."""
+    nodes = [t.node for t in tensors]
+    waiting, before = [], list(_pending.items())
+    for key, ref in before:
+        tensor = ref()
+        if tensor is not None and tensor.node.buffer is None:
+            waiting.append(tensor.node)
+        _pending.pop(key, None)
+    by_device: dict[Any, list[Node]] = {}
+    for n in dict.fromkeys([*nodes, *waiting]):
+        if n.buffer is None:
+            by_device.setdefault(n.device or get_device(), []).append(n)
+    for device, roots in by_device.items():
+        with device.lock:
+            _run(device, roots)
+
+
+def _run(device: Any, roots: list[Node]) -> None:
+    recorder = getattr(_local, "recorder", None)
+    if recorder is not None and device.kind == "gpu":
+        recorder.settle(device, roots, _run_now)
+    _run_now(device, roots)
+
+
+def _run_now(device: Any, roots: list[Node]) -> None:
+    if device.kind == "cpu":
+        device.compute(roots)
+    else:
+        order = toposort(roots)
+        execute(device, plan_for(device, roots, order), roots, order)
+    for n in roots:
+        release(n)
+
+
+def release(node: Node) -> None:
+    """A node with its value needs its inputs only for a gradient that may still be asked for."""
+    if not node.requires_grad or node.released or node.param is not None:
+        node.inputs = node.parents = ()
+
+
+def plan_for(device: Any, roots: list[Node], order: list[Node]) -> Compiled:
+    """The compiled plan of a graph of this structure, from the device's cache when it was seen before."""
+    from .fuse import plan
+
+    key = graph_key(roots, order)
+    cache = device.__dict__.setdefault("plans", {})
+    found = cache.get(key)
+    if found is None:
+        found = cache[key] = compile_plan(device, plan(roots, device.limits, order))
+        if len(cache) > PLANS_KEPT:
+            old = cache.pop(next(iter(cache)))
+            if old.uniform:
+                device.free(old.uniform)
+        if DEBUG:
+            show(found)
+    return found
+
+
+def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
+    """Give values their buffers, fill the commands in and submit them."""
+    plan = compiled.plan
+    recorder = getattr(_local, "recorder", None)
+    pool = recorder.pool if recorder is not None and not recorder.paused else device.pool
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
+    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
+    for i, k in enumerate(plan.kernels):
+        made = buffers[k.output] = pool.take(sizes[k.output])
+        handles[k.output] = made.handle
+        made = None
+        for v in k.inputs:
+            if last[v] == i and v not in keep:
+                buffers.pop(v, None)
+    for root, value in zip(roots, plan.roots, strict=True):
+        root.buffer = buffers[value]
+    buffers.clear()
+    words = compiled.words
+    for place, value in compiled.slots:
+        words[place] = handles[value]
+    patch_params(compiled.params, compiled.patches, order)
+    if recorder is not None and not recorder.paused:
+        recorder.add(compiled, order)
+    if plan.kernels:
+        now = compiled.params.tobytes()
+        if now != compiled.sent:
+            device.write(compiled.uniform, now)
+            compiled.sent = now
+        counters.submits += 1
+        device.submit(words)
+
+
+def show(compiled: Compiled) -> None:
+    """FLAMBEAU_DEBUG=1 prints each new plan, 2 its shaders too."""
+    import sys
+
+    from .inspection import table
+    from .render import render
+
+    print(table(compiled.plan), file=sys.stderr)
+    if DEBUG > 1:
+        for k in compiled.plan.kernels:
+            print(f"// {k.name}\n{render(k.shader)}", file=sys.stderr)
+
+
+def read(tensors: list[Any]) -> list[bytes]:
+    """The bytes of several tensors, with one wait a device."""
+    if getattr(_local, "recorder", None) is not None:
+        from .errors import FlambeauError
+
+        raise FlambeauError(
+            "jit: a recorded function can't read values: return the tensor and read it outside"
+        )
+    realize(*tensors)
+    out: list[bytes] = [b""] * len(tensors)
+    by_device: dict[Any, list[int]] = {}
+    for i, t in enumerate(tensors):
+        by_device.setdefault(t.node.device or get_device(), []).append(i)
+    for device, places in by_device.items():
+        if device.kind == "cpu":
+            parts = [device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places]
+        else:
+            asked = [(tensors[i].node.buffer.handle, 4 * tensors[i].numel()) for i in places]
+            parts = device.read(asked)
+        for i, part in zip(places, parts, strict=True):
+            out[i] = part
+    return out

@@ -1,0 +1,302 @@
+"""Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
+
+from itertools import count
+from math import prod
+from typing import Any
+
+from . import dtype as dt
+from . import grad as _grad
+from . import op as _op
+from . import ops, run
+from .device import get_device
+from .host import to_bytes, to_list, to_numpy
+from .node import Node, toposort
+from .op import OPS, apply, constant
+from .ops import source as _source
+from .shape import Shape, normal_dim
+
+_param_keys = count(1)
+assert _source  # its entries register themselves
+
+
+class HostScalar:
+    """A number on the host that kernels read at every run: a recorded step sees its new `value`."""
+
+    def __init__(self, value: float):
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"HostScalar({self.value})"
+
+
+class Tensor(
+    ops.Elementwise, ops.Movement, ops.Reduce, ops.Contract, ops.Pool, ops.Index, ops.Random, ops.Composed
+):
+    """An array of one dtype on one device. Operations on it run nothing; reading does."""
+
+    __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
+    node: Node
+
+    def __init__(self, node: Node):
+        self.node = node
+
+    # --- what is known without running ---
+
+    @property
+    def shape(self) -> Shape:
+        return self.node.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.node.shape)
+
+    @property
+    def dtype(self) -> dt.DType:
+        return self.node.dtype
+
+    @property
+    def device(self) -> Any:
+        return self.node.device or get_device()
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.node.requires_grad
+
+    @property
+    def T(self) -> "Tensor":
+        return self.permute(*reversed(range(self.ndim)))
+
+    def size(self, dim: int | None = None):
+        """The shape, or one of its sizes."""
+        return self.shape if dim is None else self.shape[normal_dim(dim, self.ndim)]
+
+    def dim(self) -> int:
+        """The number of dims."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return prod(self.shape)
+
+    def __len__(self) -> int:
+        if not self.ndim:
+            raise TypeError("len(): a 0-d tensor has no length: use .item()")
+        return self.shape[0]
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    # --- reading ---
+
+    def realize(self) -> "Tensor":
+        """Run what the value needs, without waiting for it; returns self."""
+        run.realize(self)
+        return self
+
+    def numpy(self):
+        """The values as a NumPy array; runs the graph and waits."""
+        return to_numpy(run.read([self])[0], self.shape, self.dtype)
+
+    def tolist(self):
+        """The values as nested lists; runs the graph and waits."""
+        return to_list(run.read([self])[0], self.shape, self.dtype)
+
+    def item(self):
+        """The value of a tensor of one element, as a Python number; runs the graph and waits."""
+        if self.numel() != 1:
+            raise ValueError(
+                f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"
+            )
+        return (
+            self.reshape(1).tolist()[0]
+            if self.node.buffer is None
+            else to_list(run.read([self])[0], (1,), self.dtype)[0]
+        )
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __array__(self, dtype=None, copy=None):
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype)
+
+    def __repr__(self) -> str:
+        import numpy as np
+
+        if getattr(run._local, "recorder", None) is not None:
+            return f"tensor({_op.describe(self)}, being recorded)"
+        body = np.array2string(self.numpy(), separator=", ", prefix="tensor(", threshold=200)
+        extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
+        extra += ", requires_grad=True" if self.requires_grad else ""
+        return f"tensor({body}{extra}, device={self.device.name!r})"
+
+    # --- inspecting ---
+
+    def plan(self):
+        """What would run to compute this tensor: a list of kernels that prints as a table."""
+        from .inspection import table
+
+        found = self._planned()
+        return Plans(found, table(found))
+
+    def wgsl(self) -> str:
+        """The WGSL of every kernel that would run, in order."""
+        from .render import render
+
+        return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
+
+    def _planned(self):
+        from .fuse import Limits, plan
+
+        roots = [self.node]
+        return plan(roots, getattr(self.device, "limits", None) or Limits(), toposort(roots))
+
+    # --- gradients ---
+
+    def backward(self, gradient: "Tensor | None" = None, create_graph: bool = False) -> "_grad.Gradients":
+        """Gradients of this scalar by every tensor with requires_grad behind it; nothing is stored on
+        tensors."""
+        return _grad.backward(self, gradient, create_graph)
+
+    def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
+        """Make this tensor one that gradients are taken by (or not); returns self."""
+        if requires_grad and not self.dtype.is_float:
+            raise TypeError(
+                f"requires_grad_({_op.describe(self)}): only floats have gradients: cast with .float()"
+            )
+        self.node = own(self.node)
+        if requires_grad:
+            self.node.requires_grad, self.node.param = True, next(_param_keys)
+        return self
+
+    def assign_(self, value: Any) -> "Tensor":
+        """Replace the value by another of the same shape; it is computed with the next run. Returns self."""
+        value = value if isinstance(value, Tensor) else tensor(value, dtype=self.dtype, device=self.device)
+        if value.shape != self.shape:
+            raise ValueError(
+                f"assign_({_op.describe(self)}, {_op.describe(value)}): shapes differ: reshape the value"
+            )
+        old, new = self.node, own(value.to(self.dtype).to(self.device).node)
+        new.requires_grad, new.param = old.param is not None, old.param
+        self.node, old.replaced = new, True
+        run.assigned(self, old)
+        return self
+
+    # --- moving ---
+
+    def to(self, where: Any) -> "Tensor":
+        """The tensor in another dtype or on another device; itself when nothing changes."""
+        if isinstance(where, dt.DType | type):
+            where = dt.as_dtype(where)
+            return self if where is self.dtype else self.cast(where)
+        device = get_device(where)
+        if self.node.device is device or (self.node.device is None and get_device() is device):
+            return self
+        return tensor(self.numpy(), dtype=self.dtype, device=device)
+
+    def float(self) -> "Tensor":
+        """As float32."""
+        return self.to(dt.float32)
+
+    def int(self) -> "Tensor":
+        """As int32, towards 0."""
+        return self.to(dt.int32)
+
+    def bool(self) -> "Tensor":
+        """True where not 0."""
+        return self.to(dt.bool_)
+
+    def contiguous(self) -> "Tensor":
+        """Itself: views are copied only when a kernel must."""
+        return self
+
+    # --- creation, also as functions of the package ---
+
+    @staticmethod
+    def full(shape, value, dtype=None, device=None) -> "Tensor":
+        """Every element the same number. (shape, value) -> [*shape]"""
+        node = constant(value)
+        if dtype is not None:
+            node.dtype = dt.as_dtype(dtype)
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        return Tensor(apply(OPS["expand"], (node,), {"shape": shape}, device=get_device(device)))
+
+    @staticmethod
+    def zeros(*shape, dtype=dt.float32, device=None) -> "Tensor":
+        """Zeros. (2, 3) -> [2, 3]"""
+        return Tensor.full(_sizes(shape), 0, dtype, device)
+
+    @staticmethod
+    def ones(*shape, dtype=dt.float32, device=None) -> "Tensor":
+        """Ones. (2, 3) -> [2, 3]"""
+        return Tensor.full(_sizes(shape), 1, dtype, device)
+
+    @staticmethod
+    def arange(start, end=None, step=1, dtype=None, device=None) -> "Tensor":
+        """start, start + step, ... below end: int32 when all three are integers, else float32. -> [n]"""
+        start, end = (0, start) if end is None else (start, end)
+        if not step:
+            raise ValueError(f"arange({start}, {end}, {step}): step is 0: give another")
+        n = max(0, -int(-(end - start) // step))
+        out = Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
+        if not all(isinstance(v, int) for v in (start, end, step)):
+            out = out.float()
+        out = out if step == 1 else out * step
+        out = out if start == 0 else out + start
+        return out if dtype is None else out.to(dt.as_dtype(dtype))
+
+
+class Plans(list):
+    """Kernels in order; printing shows them as a table."""
+
+    def __init__(self, plan, text: str):
+        super().__init__(plan.kernels)
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def own(node: Node) -> Node:
+    """A node of its own over the same value: marking or replacing it touches nothing else."""
+    return apply(OPS["detach"], (node,), {})
+
+
+def _sizes(size) -> Shape:
+    return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
+
+
+def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
+    """A tensor of numbers, nested lists or an array, copied to the device.
+
+    64-bit integers are narrowed to int32 with a range check, float64 and float16 become float32.
+    """
+    if isinstance(data, Tensor):
+        out = data if dtype is None else data.to(dt.as_dtype(dtype))
+        out = Tensor(own(out.to(get_device(device) if device else out.device).node))
+    else:
+        raw, shape, found = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
+        out = Tensor(leaf(raw, shape, found, get_device(device)))
+        if requires_grad and found.is_float:
+            out.node.requires_grad, out.node.param = True, next(_param_keys)  # nobody else has the node yet
+    return out.requires_grad_() if requires_grad and not out.requires_grad else out
+
+
+def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
+    """A node that has its value: host bytes copied to the device."""
+    node = Node(OPS["buffer"], (), {}, shape, dtype, device)
+    if device.kind == "cpu":
+        node.buffer = device.store(raw, shape, dtype)
+    else:
+        node.buffer = device.pool.take(4 * prod(shape))
+        device.write(node.buffer.handle, raw)
+    return node
+
+
+_op.bind(Tensor)

@@ -1,0 +1,31 @@
+"""Fixtures: every test that asks for `device` runs on the best adapter and on the NumPy device."""
+
+import os
+
+import pytest
+
+os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
+
+
+@pytest.fixture(scope="session", params=["gpu", "cpu"])
+def device(request):
+    """The device a test runs on; a machine without an adapter says so and skips the half it can't run."""
+    from flambeau.device import get_device
+    from flambeau.errors import DeviceError
+
+    try:
+        return get_device(request.param)
+    except DeviceError as e:
+        pytest.skip(f"no adapter: {e}")
+
+
+@pytest.fixture(scope="session")
+def gpu():
+    """The best adapter, for tests of what only kernels do."""
+    from flambeau.device import get_device
+    from flambeau.errors import DeviceError
+
+    try:
+        return get_device("gpu")
+    except DeviceError as e:
+        pytest.skip(f"no adapter: {e}")

@@ -1,0 +1,129 @@
+"""The commands as a user runs them: what they print, what they leave behind, how they fail."""
+
+import gzip
+import struct
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import flambeau as fb
+from flambeau.cli import main
+from flambeau.cli.mnist import network
+
+
+def idx(array: np.ndarray) -> bytes:
+    return (
+        struct.pack(">HBB", 0, 8, array.ndim) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    )
+
+
+@pytest.fixture(scope="session")
+def digits(tmp_path_factory):
+    """A folder of 200 + 50 made-up digits: a bright row at the label's height."""
+    folder = tmp_path_factory.mktemp("digits")
+    rng = np.random.default_rng(0)
+    for name, n in (("train", 200), ("t10k", 50)):
+        labels = rng.integers(0, 10, n).astype("uint8")
+        images = rng.integers(0, 30, (n, 28, 28)).astype("uint8")
+        images[np.arange(n), labels * 2 + 4] = 255
+        (folder / f"{name}-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(images)))
+        (folder / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx(labels)))
+    return folder
+
+
+def flambeau(*args):
+    return CliRunner().invoke(main, [str(a) for a in args])
+
+
+def test_help_has_an_example_for_every_command():
+    assert "Example: " in flambeau("--help").output
+    for name in main.commands:
+        assert "Example: " in flambeau(name, "--help").output, name
+
+
+def test_version():
+    assert flambeau("--version").output == f"flambeau, version {fb.__version__}\n"
+
+
+def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
+    where = "cpu" if device.kind == "cpu" else "gpu"
+    args = ("--epochs", 12, "--batch-size", 20, "--device", where, "--lr", 0.01)
+    done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
+    assert done.exit_code == 0, done.output
+    assert "reloaded, its logits agree" in done.output
+    assert float(done.output.rstrip().rpartition("test accuracy ")[2]) > 0.9
+    model = network()
+    model.load(tmp_path / "mnist.safetensors")
+    assert [n for n, _ in model.named_parameters()][:2] == ["0.weight", "0.bias"]
+    assert sorted(p.name for p in tmp_path.iterdir()) in (
+        ["mnist.png", "mnist.safetensors"],
+        ["mnist.safetensors"],
+    )
+
+
+def test_mnist_is_the_same_with_the_same_seed(digits, tmp_path):
+    def weights(seed):
+        done = flambeau("mnist", "--data", digits, "--out", tmp_path, "--steps", 3, "--seed", seed)
+        assert done.exit_code == 0, done.output
+        return (tmp_path / "mnist.safetensors").read_bytes()
+
+    assert weights(1) == weights(1) != weights(2)
+
+
+def test_ctrl_c_saves_the_model(digits, tmp_path, monkeypatch):
+    from flambeau.cli import mnist
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(mnist, "collect", interrupt)
+    done = flambeau("mnist", "--data", digits, "--out", tmp_path, "--steps", 30, "--batch-size", 10)
+    assert done.exit_code == 0, done.output
+    assert "stopped by Ctrl-C: saving what was learned" in done.output
+    assert (tmp_path / "mnist.safetensors").exists()
+
+
+def fails(*args) -> str:
+    done = flambeau("mnist", *args)
+    assert done.exit_code == 1, done.output
+    return done.stderr.strip().splitlines()[-1]
+
+
+def test_a_batch_size_of_zero(digits, tmp_path):
+    told = fails("--data", digits, "--out", tmp_path, "--batch-size", 0)
+    assert told == "flambeau: mnist(--batch-size 0): batch_size must be 1 to 200: pass another"
+
+
+def test_an_unwritable_folder(digits, tmp_path):
+    (tmp_path / "file").write_text("")
+    told = fails("--data", digits, "--out", tmp_path / "file")
+    assert (
+        told
+        == f"flambeau: mnist(--out {tmp_path}/file): can't write there: File exists: choose another folder"
+    )
+
+
+def test_an_unknown_device(digits, tmp_path):
+    told = fails("--data", digits, "--out", tmp_path, "--device", "cpuu")
+    assert (
+        told == "flambeau: device('cpuu'): unknown device: did you mean 'cpu'?: use 'gpu', 'gpu:1' or 'cpu'"
+    )
+
+
+def test_truncated_data_leaves_nothing(digits, tmp_path):
+    bad = tmp_path / "bad"
+    bad.mkdir()
+    for p in digits.iterdir():
+        (bad / p.name).write_bytes(p.read_bytes()[:100] if "train-images" in p.name else p.read_bytes())
+    told = fails("--data", bad, "--out", tmp_path / "out")
+    assert "train-images-idx3-ubyte" in told and told.startswith("flambeau: ")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_a_loss_that_is_no_number_names_the_op(digits, tmp_path):
+    told = fails("--data", digits, "--out", tmp_path, "--lr", "1e30", "--batch-size", 20)
+    assert told.startswith("flambeau: mnist: step ")
+    assert " made the first value that is not finite: f32[" in told or "a value that was given" in told
+    assert told.endswith(": use a smaller --lr")
+    assert not list(tmp_path.iterdir())

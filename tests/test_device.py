@@ -1,0 +1,118 @@
+"""The seam: which device a name means, memory, and what is said when something is missing or breaks."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+import flambeau as fb
+from flambeau.device import get_device
+from flambeau.device.pool import size_class
+
+
+def python(code: str, **env) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **env}, capture_output=True, text=True, timeout=100
+    )
+
+
+def test_names_mean_devices(gpu):
+    assert get_device("gpu") is get_device("gpu:0") is gpu
+    assert get_device(gpu) is gpu
+    assert get_device("cpu").name == "cpu"
+    assert get_device(f"gpu:{gpu.adapter.name[:5]}").adapter.name == gpu.adapter.name
+
+
+def test_an_unknown_device_is_named():
+    with pytest.raises(fb.DeviceError) as caught:
+        fb.tensor([1.0], device="gpuu")
+    assert str(caught.value) == (
+        "device('gpuu'): unknown device: did you mean 'gpu'?: use 'gpu', 'gpu:1' or 'cpu'"
+    )
+
+
+def test_an_adapter_that_is_not_there(gpu):
+    with pytest.raises(fb.DeviceError) as caught:
+        fb.tensor([1.0], device="gpu:nosuch")
+    assert str(caught.value).startswith("device('gpu:nosuch'): no such adapter: there is gpu:0 ")
+
+
+def test_devices_do_not_mix(gpu):
+    with pytest.raises(ValueError) as caught:
+        fb.tensor([1.0], device="cpu") + fb.tensor([1.0], device=gpu)
+    assert (
+        str(caught.value)
+        == f"add(f32[1], f32[1]): devices differ: cpu and {gpu.name}: move one with .to(...)"
+    )
+
+
+def test_a_tensor_larger_than_a_binding_is_refused_with_the_number(gpu):
+    n = gpu.max_binding // 4 + 1
+    with pytest.raises(fb.DeviceError) as caught:
+        fb.zeros(n, device=gpu).realize()
+    assert str(caught.value) == (
+        f"alloc({4 * n:,} bytes): {gpu.name} binds at most {gpu.max_binding:,} bytes a tensor:"
+        " split the tensor"
+    )
+    assert fb.ones(2, device=gpu).sum().item() == 2  # still usable
+
+
+def test_out_of_memory_says_what_is_in_use(gpu, monkeypatch):
+    def refuse(**_):
+        raise RuntimeError("Out of Memory\nmore text")
+
+    monkeypatch.setattr(gpu._wgpu, "create_buffer", refuse)
+    with pytest.raises(fb.DeviceError) as caught:
+        gpu.alloc(1 << 20, 1_000_000)
+    assert str(caught.value) == (
+        f"alloc(1,000,000 bytes): {gpu.name} is out of memory, {gpu.pool.live:,} bytes are in use:"
+        " use a smaller batch (Out of Memory)"
+    )
+
+
+def test_a_lost_device_is_an_exception(gpu, monkeypatch):
+    monkeypatch.setattr(gpu, "lost", "driver reset")
+    with pytest.raises(fb.DeviceError) as caught:
+        fb.ones(3, device=gpu).sum().item()
+    told = f"{gpu.name} was lost (driver reset): restart the process; checkpoints are not affected"
+    assert str(caught.value) == told
+
+
+def test_bad_wgsl_names_the_kernel_and_the_line(gpu):
+    with pytest.raises(fb.KernelError) as caught:
+        gpu.pipeline("fn main() {\n  let x = nothing;\n}", "wrong+kernel", 0)
+    assert str(caught.value).startswith(f"wrong+kernel: the kernel does not compile on {gpu.name}: ")
+    assert "2   let x = nothing;" in str(caught.value)
+
+
+def test_without_an_adapter_the_cpu_takes_over_and_says_so():
+    code = "import flambeau as fb; print(fb.tensor([1.0, 2.0]).sum().item(), fb.ones(1).device)"
+    done = python(
+        code, VK_ICD_FILENAMES="/nowhere.json", VK_DRIVER_FILES="/nowhere.json", FLAMBEAU_BACKEND="vulkan"
+    )
+    assert done.stdout.split() == ["3.0", "cpu"], done.stderr
+    assert "flambeau: no WebGPU adapter found: " in done.stderr
+    assert done.stderr.rstrip().endswith("; running on the CPU with NumPy")
+
+
+def test_an_unknown_backend_is_named():
+    done = python("import flambeau as fb; fb.ones(1, device='gpu').item()", FLAMBEAU_BACKEND="opengles9")
+    assert done.stderr.strip().endswith(
+        "FLAMBEAU_BACKEND=opengles9: unknown backend: use one of vulkan, gl, metal, dx12"
+    )
+
+
+def test_memory_is_counted_and_comes_back(gpu):
+    before = fb.memory(gpu)["live"]
+    x = fb.ones(1000, device=gpu).realize()
+    assert fb.memory(gpu)["live"] == before + size_class(4000)
+    del x
+    assert fb.memory(gpu)["live"] == before
+
+
+def test_size_classes_are_few_and_near():
+    sizes = [size_class(n) for n in range(1, 100_000, 37)]
+    assert sizes == sorted(sizes)
+    assert all(n <= size_class(n) <= max(256, n * 1.125 + 256) for n in range(1, 100_000, 37))
+    assert len(set(sizes)) < 90

@@ -1,0 +1,130 @@
+"""Graphs in, kernels out: what fuses with what. No test here runs anything on a device."""
+
+import flambeau as fb
+from flambeau import nn
+
+F = nn.functional
+
+
+def names(*tensors):
+    from flambeau.fuse import plan
+
+    return [k.name for k in plan([t.node for t in tensors])]
+
+
+def made(*shape):
+    """A tensor with a value, which is a leaf of every plan."""
+    return fb.tensor([0.0] * _count(shape)).reshape(*shape).realize()
+
+
+def _count(shape):
+    n = 1
+    for s in shape:
+        n *= s
+    return n
+
+
+X = made(4, 6)
+
+
+def test_an_elementwise_chain_is_one_kernel():
+    assert names((X.exp() * 2 + 1).sigmoid()) == ["exp+mul+add+sigmoid"]
+    assert repr((X.exp() * 2 + 1).sigmoid().plan()).splitlines()[0] == "1 kernel"
+
+
+def test_a_matmul_takes_its_epilogue_along():
+    w, b = made(6, 5), made(5)
+    assert names((X @ w + b).relu()) == ["matmul+add+relu"]
+
+
+def test_a_convolution_takes_its_epilogue_along():
+    x, w, b = made(2, 3, 8, 8), made(4, 3, 3, 3), made(4)
+    assert names(F.conv2d(x, w, b, padding=1).relu())[-1] == "conv2d+add+relu"
+
+
+def test_a_reduction_takes_what_comes_before_and_after():
+    assert names((X * 2).square().sum(1).sqrt()) == ["sum+mul+square+sqrt"]
+
+
+def test_softmax_is_two_reductions_and_a_map():
+    assert names(X.softmax(1)) == ["max", "sum+sub+exp", "sub+exp+div"]
+
+
+def test_views_do_not_copy():
+    assert names(X.t()[1:, ::2].exp()) == ["exp"]
+    assert names(X.reshape(2, 12).flip(0) + 1) == ["add"]
+    assert names(X.pad((1, 1)).sum(0)) == ["sum"]
+
+
+def test_a_reshape_that_no_strides_can_say_copies_once():
+    assert names(X.t().reshape(4, 6) + 1) == ["copy", "add"]
+
+
+def test_a_value_used_twice_is_stored_when_it_is_dear():
+    y = X.exp().sin().tanh()
+    assert names(y.sum(0), y.sum(1)) == ["exp+sin+tanh", "sum", "sum"]
+
+
+def test_a_value_used_twice_is_made_twice_when_it_is_cheap():
+    y = X * 2
+    assert names(y.sum(0), y.sum(1)) == ["sum+mul", "sum+mul"]
+
+
+def test_more_buffers_than_a_kernel_may_bind_split_it():
+    parts = [made(4, 6) for _ in range(12)]
+    total = parts[0]
+    for p in parts[1:]:
+        total = total + p
+    kernels = total.plan()
+    assert len(kernels) == 2
+    assert all(len(k.inputs) <= 7 for k in kernels)
+
+
+def test_the_other_way_round_splits_too():
+    parts = [made(4, 6) for _ in range(12)]
+    total = parts[0]
+    for p in parts[1:]:
+        total = p + total
+    right = parts[-1]
+    for p in parts[-2::-1]:
+        right = p + right
+    assert all(len(k.inputs) <= 7 for t in (total, right) for k in t.plan())
+
+
+def test_a_long_chain_is_cut_not_refused():
+    y = X
+    for _ in range(300):
+        y = y + X
+    assert 1 < len(y.plan()) < 12
+
+
+def test_a_new_batch_size_changes_no_structure():
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(676, 10)
+    )
+    fb.realize(*model.parameters())
+
+    def shaders(n):
+        loss = F.cross_entropy(model(made(n, 1, 28, 28)), fb.zeros(n, dtype=fb.int32).realize())
+        grads = loss.backward()
+        from flambeau.fuse import plan
+
+        return {k.shader for k in plan([loss.node, *(g.node for g in grads)])}
+
+    fb.synchronize()
+    assert shaders(64) == shaders(48)
+
+
+def test_a_root_seen_twice_is_computed_once():
+    y = X.exp()
+    assert names(y, y.reshape(24)) == ["exp"]
+
+
+def test_a_buffer_read_in_two_ways_counts_twice():
+    xs = [made(8, 8) for _ in range(7)]
+    total = xs[0]
+    for x in xs[1:]:
+        total = total + x
+    for y in (total * xs[0][:, :1], (total * xs[0][:, :1]).sum(1), total @ xs[1] + xs[1] * xs[2]):
+        assert all(len(k.inputs) <= 7 for k in y.plan())
+        y.realize()

@@ -1,0 +1,212 @@
+"""Turns the text of the source into what breaks the rules of the house: imports, lengths, names, words.
+
+Every rule prints all its offenders at once. An exception is a row of a table here, with its reason; a row
+that excuses nothing any more fails as well.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import flambeau
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
+
+# A module imports from its own row and the rows above it. "flambeau" is the package's own __init__.
+LAYERS = [
+    ["errors"],
+    ["dtype", "shape", "commands"],
+    ["host"],
+    ["node", "op"],
+    ["ops"],
+    ["lower"],
+    ["heads"],
+    ["contraction"],
+    ["fuse"],
+    ["render"],
+    ["pipeline", "inspection"],
+    ["device", "run"],
+    ["grad"],
+    ["tensor"],
+    ["functions", "program"],
+    ["nn", "optim", "data", "io"],
+    ["flambeau", "learner", "onnx", "inspect"],
+    ["debug", "cli"],
+]
+RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
+
+# (module, what a function of it imports from further down): why that cannot be an import at the top
+LATE = {
+    ("flambeau.ops.random", "flambeau.device"): "the default device is known only when a number is drawn",
+}
+
+# package: the only place that imports it
+ONLY_IN = {
+    "jinja2": "flambeau.render",
+    "wgpu": "flambeau.device",
+    "wgpudawn": "flambeau.device",
+    "js": "flambeau.device",
+    "pyodide": "flambeau.device",
+}
+
+# "path" or "path:function": why it may be longer than the rest
+LONG: dict[str, str] = {}
+LIMITS = {".py": 400, ".wgsl": 150, "function": 40}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """(statement, whether it stands in a function) for each import that runs: TYPE_CHECKING blocks do not."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, late
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for other in child.orelse:
+                yield from imports(other, late)
+        else:
+            yield from imports(child, late or isinstance(child, FUNCTIONS))
+
+
+def imported(module: str, statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """Full names of what a statement imports: modules where they are ours, as written where they are not."""
+    if isinstance(statement, ast.Import):
+        return [alias.name for alias in statement.names]
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    above = package.split(".")[: len(package.split(".")) - statement.level + 1] if statement.level else []
+    source = ".".join([*above, *([statement.module] if statement.module else [])])
+    names = [f"{source}.{alias.name}" for alias in statement.names]
+    return [name if name in MODULES else source for name in names]
+
+
+def edges(late: bool | None = None) -> list[tuple[str, str]]:
+    """(module, imported) for all imports, or for those in functions or those at the top alone."""
+    return [
+        (module, name)
+        for module in MODULES
+        for statement, in_function in imports(tree_of(module))
+        if late is None or late == in_function
+        for name in imported(module, statement)
+    ]
+
+
+def ours(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted({(a, b) for a, b in pairs if b.split(".")[0] == "flambeau"})
+
+
+def layer(module: str) -> int:
+    first, _, rest = module.partition(".")
+    return RANK.get(rest.split(".")[0] or first, 0)  # test_every_module_has_a_layer speaks of unknown ones
+
+
+def against_the_order(late: bool) -> set[tuple[str, str]]:
+    return {(a, b) for a, b in ours(edges(late)) if layer(a) < layer(b)}
+
+
+def test_every_module_has_a_layer():
+    names = {module.split(".")[1] for module in MODULES if "." in module}
+    assert not sorted(names - RANK.keys()), "give these modules a row of LAYERS in tests/test_layout.py"
+
+
+def test_imports_go_one_way():
+    assert not sorted(against_the_order(late=False))
+
+
+def test_late_imports_have_a_reason():
+    late = against_the_order(late=True)
+    assert not sorted(late - LATE.keys()), "import these at the top, or give LATE their reason"
+    assert not sorted(LATE.keys() - late), "these rows of LATE excuse nothing: remove them"
+
+
+def test_no_import_cycles():
+    graph: dict[str, set[str]] = {}
+    for a, b in ours(edges(late=False)):
+        graph.setdefault(a, set()).add(b)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" <- ".join(error.args[1])) from None
+
+
+def test_outside_packages_stay_in_their_place():
+    def is_out_of_place(module: str, name: str) -> bool:
+        place = ONLY_IN.get(name.split(".")[0])
+        return place is not None and module != place and not module.startswith(f"{place}.")
+
+    assert not sorted({(a, b) for a, b in edges() if is_out_of_place(a, b)})
+
+
+def lengths() -> Iterator[tuple[str, int, int]]:
+    """(what, lines, most allowed) for each file and each function."""
+    for path in [*SOURCES, *sorted((ROOT / "wgsl").rglob("*.wgsl"))]:
+        name = path.relative_to(ROOT).as_posix()
+        yield name, len(path.read_text(encoding="utf-8").splitlines()), LIMITS[path.suffix]
+    for module, path in MODULES.items():
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                name = f"{path.relative_to(ROOT).as_posix()}:{node.name}"
+                yield name, node.end_lineno - node.lineno + 1, LIMITS["function"]
+
+
+def test_files_and_functions_are_short():
+    long = {name: f"{lines} lines of {most}" for name, lines, most in lengths() if lines > most}
+    assert not {name: text for name, text in long.items() if name not in LONG}
+    assert not sorted(LONG.keys() - long.keys()), "these rows of LONG excuse nothing: remove them"
+
+
+def test_folders_are_shallow():
+    deep = [path for path in MODULES.values() if len(path.relative_to(ROOT / "src" / "flambeau").parts) > 3]
+    assert not deep
+
+
+def test_public_names_are_sorted_and_exist():
+    names = flambeau.__all__
+    assert list(names) == sorted(set(names))
+    assert not [name for name in names if not hasattr(flambeau, name)]
+
+
+def test_nothing_is_left_for_later():
+    words = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b")
+    folders = [ROOT / name for name in ("src", "wgsl", "tests", "web")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in TEXT]
+    offenders = [path for path in files if words.search(path.read_text(encoding="utf-8"))]
+    assert not sorted(path.relative_to(ROOT).as_posix() for path in offenders)
+
+
+TEXT = {".py", ".wgsl", ".js", ".html", ".css", ".md", ".toml"}
+
+
+def test_rules_see_what_they_forbid(tmp_path, monkeypatch):
+    """The reading of imports itself, on two made-up modules."""
+    unseen = "if TYPE_CHECKING:\n    from . import cli\n"
+    text = f"from . import fuse\n{unseen}def f():\n    import wgpu\n    from .nn.x import y\n"
+    for name in ("op", "fuse"):
+        (tmp_path / f"{name}.py").write_text(text if name == "op" else "from .op import z\n")
+        monkeypatch.setitem(MODULES, f"flambeau.{name}", tmp_path / f"{name}.py")
+    tree_of.cache_clear()
+    found = [pair for pair in edges() if pair[0] in ("flambeau.op", "flambeau.fuse")]
+    tree_of.cache_clear()
+    assert sorted(found) == [
+        ("flambeau.fuse", "flambeau.op"),
+        ("flambeau.op", "flambeau.fuse"),
+        ("flambeau.op", "flambeau.nn.x"),
+        ("flambeau.op", "wgpu"),
+    ]

@@ -1,0 +1,313 @@
+"""Every row of the op table: values, dtypes, broadcasting, sizes, views, special values, fusion."""
+
+import numpy as np
+import pytest
+from rows import ELEMENTWISE, ROWS, SOURCE, In
+
+import flambeau as fb
+from flambeau.op import COMPOSED, OPS
+from flambeau.run import read
+
+BINARY = [n for n, r in ELEMENTWISE.items() if len(r.inputs) > 1]
+PLAIN = [n for n in ROWS if n not in SOURCE]
+SIZES = [(), (0,), (1,), (3,), (5,), (63,), (65,), (1000,), (7, 0, 2), (5, 13)]
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, np.inf, -np.inf, np.nan, 1e4, -1e4, 1e-40, -1e-40]
+KINDS = {"f": fb.float32, "i": fb.int32, "u": fb.uint32, "b": fb.bool_}
+
+
+def host(array):
+    """An input as the reference takes it: floats as float64."""
+    return array.astype("f8") if array.dtype.kind == "f" else array
+
+
+def values(*tensors) -> list[np.ndarray]:
+    """The values of several tensors with one submit and one wait."""
+    from flambeau.host import to_numpy
+
+    return [to_numpy(raw, t.shape, t.dtype) for raw, t in zip(read(list(tensors)), tensors)]
+
+
+def check(got, want, tol, what=""):
+    """Equal within tol, relative above 1 and absolute below; NaN equals NaN, infinity infinity."""
+    want = np.asarray(want)
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, not {want.shape}"
+    bad = ~close(got, want, tol)
+    assert not bad.any(), (
+        f"{what}: got {got[bad][:4]}, want {want[bad][:4]} at {np.argwhere(bad)[:4].tolist()}"
+    )
+
+
+def close(got, want, tol):
+    if got.dtype.kind != "f":
+        return np.asarray(got) == want
+    got, want = got.astype("f8"), want.astype("f8")
+    with np.errstate(invalid="ignore", over="ignore"):
+        near = np.abs(got - want) <= tol * np.maximum(1, np.abs(want))
+        huge = np.isinf(got) & (got == np.sign(want) * np.inf) & (np.abs(want) > 3.4e38)
+    return near | (got == want) | (np.isnan(got) & np.isnan(want)) | huge
+
+
+def arrays(row, rng, shape=None, kind=None):
+    return [i.make(rng, shape, kind) for i in row.inputs]
+
+
+def tensors(arrays, device, **kw):
+    return [fb.tensor(a, device=device, **kw) for a in arrays]
+
+
+def test_rows_are_the_table():
+    assert set(ROWS) == set(OPS) | set(COMPOSED)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_value(name, device):
+    row, rng = ROWS[name], np.random.default_rng(1)
+    given = arrays(row, rng)
+    y = row.compute(name, *tensors(given, device))
+    want = np.asarray(row.expected(*map(host, given)))
+    assert y.dtype is KINDS[want.dtype.kind]
+    check(y.numpy(), want, row.tol, name)
+
+
+@pytest.mark.parametrize("name", [n for n in ROWS if ROWS[n].kinds])
+def test_kinds(name, device):
+    row, rng = ROWS[name], np.random.default_rng(2)
+    made, wanted = [], []
+    for kind in row.kinds:
+        given = arrays(row, rng, kind=kind)
+        made.append(row.compute(name, *tensors(given, device)))
+        wanted.append(np.asarray(row.expected(*given)))
+        assert made[-1].dtype is KINDS[wanted[-1].dtype.kind], f"{name} of {kind}: {made[-1].dtype}"
+    for got, want, kind in zip(values(*made), wanted, row.kinds):
+        check(got, want, row.tol, f"{name} of {kind}")
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_sizes(name, device):
+    row, rng = ROWS[name], np.random.default_rng(3)
+    cases = [arrays(row, rng, shape) for shape in SIZES]
+    made = [row.compute(name, *tensors(c, device)) for c in cases]
+    for got, case, shape in zip(values(*made), cases, SIZES):
+        check(got, row.expected(*map(host, case)), row.tol, f"{name} of {shape}")
+
+
+@pytest.mark.parametrize("name", BINARY)
+def test_broadcasting(name, device):
+    row, rng = ROWS[name], np.random.default_rng(4)
+    n = len(row.inputs)
+    shapes = [[(4, 1), (1, 5), (4, 5)], [(5,), (3, 1, 1), (2, 1)], [(), (2, 3), (3,)]]
+    cases = [[i.make(rng, s) for i, s in zip(row.inputs, pick[:n])] for pick in shapes]
+    made = [row.compute(name, *tensors(c, device)) for c in cases]
+    for got, case in zip(values(*made), cases):
+        check(got, row.expected(*map(host, case)), row.tol, name)
+
+
+def transposed(a, device):
+    return fb.tensor(np.ascontiguousarray(a.T), device=device).T
+
+
+def sliced(a, device):
+    big = np.full([2 * n + 1 for n in a.shape], 7, a.dtype)
+    big[tuple(slice(1, None, 2) for _ in a.shape)] = a
+    return fb.tensor(big, device=device)[tuple(slice(1, None, 2) for _ in a.shape)]
+
+
+def flipped(a, device):
+    return fb.tensor(np.ascontiguousarray(np.flip(a)), device=device).flip(tuple(range(a.ndim)))
+
+
+def mixed(a, device):
+    """Transposed, stepped, flipped and cut out of something larger, all at once."""
+    big = np.full([2 * n + 2 for n in a.T.shape], 7, a.dtype)
+    cut = tuple(slice(2 * n, 0, -2) for n in a.T.shape)
+    big[cut] = a.T
+    return fb.tensor(big, device=device)[cut].T
+
+
+def padded(a, device):
+    """Equal to a where a has a frame of zeros."""
+    inner = np.ascontiguousarray(a[tuple(slice(1, -1) for _ in a.shape)])
+    return fb.tensor(inner, device=device).pad((1, 1) * a.ndim)
+
+
+def expanded(a, device):
+    """Equal to a where a repeats along its first dim."""
+    return fb.tensor(np.ascontiguousarray(a[:1]), device=device).expand(*a.shape)
+
+
+@pytest.mark.parametrize("name", [n for n in PLAIN if all(i.shape for i in ROWS[n].inputs)])
+def test_mixed_view(name, gpu):
+    row, rng = ROWS[name], np.random.default_rng(5)
+    given = arrays(row, rng)
+    y = row.compute(name, *(mixed(a, gpu) for a in given))
+    check(y.numpy(), row.expected(*map(host, given)), row.tol, name)
+
+
+VIEWED = [
+    "exp",
+    "add",
+    "where",
+    "_sum",
+    "amax",
+    "matmul",
+    "conv2d",
+    "gather",
+    "cat",
+    "flatten",
+    "softmax",
+    "flip",
+]
+
+
+@pytest.mark.parametrize("view", [transposed, sliced, flipped, padded, expanded], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("name", VIEWED)
+def test_view(name, view, gpu):
+    row, rng = ROWS[name], np.random.default_rng(6)
+    given = arrays(row, rng)
+    if view is padded:
+        given = [np.pad(a[tuple(slice(1, -1) for _ in a.shape)], 1) for a in given]
+    if view is expanded:
+        given = [np.ascontiguousarray(np.broadcast_to(a[:1], a.shape)) for a in given]
+    y = row.compute(name, *(view(a, gpu) for a in given))
+    check(y.numpy(), row.expected(*map(host, given)), row.tol, f"{name} of {view.__name__}")
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_fused_equals_unfused(name, gpu):
+    row, rng = ROWS[name], np.random.default_rng(7)
+    given = arrays(row, rng)
+
+    def chain(settle):
+        before = [
+            settle((t * 1.5 - 0.5) * (2 / 3) + 1 / 3) if t.dtype is fb.float32 else t
+            for t in tensors(given, gpu)
+        ]
+        y = settle(row.compute(name, *before))
+        return settle(settle(y.float() * 0.5) + 1.0)
+
+    lazy, eager = values(chain(lambda t: t), chain(lambda t: t.realize()))
+    check(lazy, eager, 2e-6, name)
+
+
+@pytest.mark.parametrize("name", [n for n, r in ELEMENTWISE.items() if r.special and r.inputs[0].kind == "f"])
+def test_special_values(name, gpu):
+    row = ROWS[name]
+    some = (
+        SPECIAL[:-2] if name in ("remainder", "fmod") else SPECIAL
+    )  # their quotient by a denormal overflows
+    grid = np.meshgrid(*[np.array(some, "f4")] * sum(i.kind == "f" for i in row.inputs), indexing="ij")
+    given = [*grid, *(np.ones(grid[0].shape, bool) for i in row.inputs if i.kind == "b")]
+    got = row.compute(name, *tensors(given, gpu)).numpy()
+    flushed = [np.where(np.abs(a) < 1e-38, np.copysign(0, a), a) if a.dtype.kind == "f" else a for a in given]
+    ok = np.zeros(got.shape, bool)
+    for case in (given, flushed):  # an adapter may take denormals for zero, in or out
+        want = np.asarray(row.expected(*map(host, case)))
+        ok |= close(got, want, 1e-4)
+    at = [tuple(float(a[tuple(i)]) for a in given) for i in np.argwhere(~ok)]
+    assert ok.all(), f"{name}: {[(x, float(got[tuple(i)])) for x, i in zip(at, np.argwhere(~ok))][:12]}"
+
+
+def test_small_arguments_keep_their_digits(gpu):
+    """Odd functions are x near 0: the error is small beside the result, not beside 1."""
+    names = ["sin", "tan", "asin", "atan", "sinh", "tanh", "asinh", "atanh", "erf", "expm1", "log1p"]
+    x = np.geomspace(1e-6, 0.5, 400).astype("f4") * np.resize([1, -1], 400).astype("f4")
+    made = [ROWS[name].compute(name, fb.tensor(x, device=gpu)) for name in names]
+    for got, name in zip(values(*made), names):
+        want = ROWS[name].expected(host(x))
+        assert np.abs(got / want - 1).max() < 1e-6, f"{name}: {np.abs(got / want - 1).max()}"
+
+
+def test_signs_of_integer_division(device):
+    x, y = np.meshgrid([-7, -6, -1, 0, 1, 6, 7], [-3, -2, 2, 3])
+    a, b = fb.tensor(x, device=device), fb.tensor(y, device=device)
+    found = values(a % b, a // b, a.fmod(b), a.float() % b, a.float() // b)
+    for got, want in zip(found, (x % y, x // y, np.fmod(x, y), x % y, x // y)):
+        check(got, want, 0)
+
+
+def test_integer_division_by_zero_is_zero(device):
+    x, zero = fb.tensor([-5, 0, 5], device=device), fb.tensor([0, 0, 0], device=device)
+    u, uzero = (
+        fb.tensor([0, 5], dtype=fb.uint32, device=device),
+        fb.tensor([0, 0], dtype=fb.uint32, device=device),
+    )
+    for got in values(x // zero, x % zero, x.fmod(zero), u // uzero, u % uzero, u.fmod(uzero)):
+        assert not got.any()
+
+
+def test_integer_powers(device):
+    x, y = np.meshgrid([-3, -2, -1, 0, 1, 2, 3], [0, 1, 2, 5])
+    a = fb.tensor(x, device=device)
+    assert np.array_equal(a.pow(fb.tensor(y, device=device)).numpy(), x**y)
+    assert a.pow(-1).numpy()[0].tolist() == [0, 0, -1, 0, 1, 0, 0]
+
+
+def test_a_row_can_fail():
+    with pytest.raises(AssertionError, match="got"):
+        check(np.float32([1, 2.001]), np.array([1, 2.0]), 1e-5, "doctored")
+    with pytest.raises(AssertionError, match="shape"):
+        check(np.zeros(3, "f4"), np.zeros((3, 1)), 1)
+
+
+PROMOTION = {
+    ("b", "b", "add"): "b", ("b", "b", "mul"): "b", ("b", "b", "div"): "f", ("b", "i", "add"): "i",
+    ("b", "f", "add"): "f", ("i", "f", "mul"): "f", ("i", "i", "div"): "f", ("i", "b", "sub"): "i",
+    ("i", "i", "remainder"): "i", ("b", "b", "maximum"): "b", ("i", "f", "maximum"): "f",
+    ("f", "i", "pow"): "f", ("b", "b", "eq"): "b", ("i", "f", "lt"): "b", ("b", "b", "bitwise_and"): "b",
+    ("b", "i", "bitwise_or"): "i",
+    ("i", "i", "floor_divide"): "i", ("f", "i", "floor_divide"): "f", ("i", "f", "atan2"): "f",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("x, y, name", PROMOTION)
+def test_promotion(x, y, name):
+    a, b = fb.zeros(2, dtype=KINDS[x], device="cpu"), fb.ones(2, dtype=KINDS[y], device="cpu")
+    assert getattr(a, name)(b).dtype is KINDS[PROMOTION[x, y, name]]
+
+
+def test_scalars_keep_the_tensors_dtype(device):
+    i, b, f = (fb.tensor(v, device=device) for v in ([1, 2], [True, False], [1.5, 2.5]))
+    made = [
+        i + 1,
+        i + 1.5,
+        i + True,
+        b + 1,
+        b + True,
+        b + 1.5,
+        f + 1,
+        2 - i,
+        1 / i,
+        7 % i,
+        7 // i,
+        2**i,
+        2.0**i,
+    ]
+    kinds = [t.dtype.kind for t in made]
+    assert kinds == list("ifiibffifiiif")
+    got = [v.tolist() for v in values(*made)]
+    assert got[:6] == [[2, 3], [2.5, 3.5], [2, 3], [2, 1], [True, True], [2.5, 1.5]]
+    assert got[6:] == [[2.5, 3.5], [1, 0], [1.0, 0.5], [0, 1], [7, 3], [2, 4], [2.0, 4.0]]
+
+
+def test_where_promotes(device):
+    c = fb.tensor([True, False], device=device)
+    x = fb.tensor([1, 2], device=device)
+    assert [t.dtype.kind for t in (c.where(1, 0), c.where(1.0, 0), c.where(x, 0), c.where(x, 0.5))] == list(
+        "ifif"
+    )
+    assert c.where(x, 0.5).tolist() == [1.0, 0.5]
+
+
+def test_cast_between_all(device):
+    raw = {"f": np.float32([-2.7, -0.5, 0, 0.5, 2.7, 100]), "i": np.int32([-2, 0, 1, 100]),
+           "u": np.uint32([0, 1, 7, 100]), "b": np.array([True, False])}  # fmt: skip
+    pairs = [(a, b) for a in raw for b in raw if (a, b) != ("f", "u")]
+    made = [fb.tensor(raw[a], device=device).cast(KINDS[b]) for a, b in pairs]
+    for got, (a, b) in zip(values(*made), pairs):
+        want = raw[a].astype({"f": "f4", "i": "i4", "u": "u4", "b": "?"}[b])
+        assert np.array_equal(got, want), f"{a} to {b}"
+
+
+def test_in_makes_what_it_says():
+    made = In((50,), 0.5, 4, "i").make(np.random.default_rng(0))
+    assert made.min() == 1 and made.max() == 4

@@ -1,0 +1,76 @@
+"""Turns the README into what it promises: code that runs, and links to files that exist."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = ["README.md", "docs/index.md", "docs/architecture.md", "bench/README.md"]
+
+
+def text_of(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def code_blocks(text: str) -> list[str]:
+    return re.findall(r"^```python\n(.*?)^```$", text, flags=re.M | re.S)
+
+
+def local_links(text: str) -> list[str]:
+    """The files that links and pictures outside of code name, without their anchors."""
+    prose = re.sub(r"^```.*?^```$|`[^`\n]*`", "", text, flags=re.M | re.S)
+    targets = re.findall(r"\]\(([^)\s]+)\)", prose)
+    return [t.partition("#")[0] for t in targets if not re.match(r"[a-z]+:|#", t)]
+
+
+def test_python_runs(tmp_path):
+    """All blocks in one process, in order: later ones may use names of earlier ones."""
+    script = tmp_path / "readme.py"
+    script.write_text("\n".join(code_blocks(text_of("README.md"))), encoding="utf-8")
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": path, "FLAMBEAU_DEVICE": "", "FLAMBEAU_DEBUG": ""},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    loss, accuracy = map(float, done.stdout.splitlines()[0].split())
+    assert loss < 0.2 and accuracy > 0.9
+
+
+def test_python_does_what_it_says(gpu, tmp_path):
+    """The claim of one kernel, on an adapter: NumPy has no kernels to count."""
+    import flambeau as fb
+
+    x, w, b = fb.randn(64, 784, device=gpu), fb.randn(784, 128, device=gpu), fb.zeros(128, device=gpu)
+    fb.realize(x, w, b)
+    kernels = (x @ w + b).relu().plan()
+    assert [k.name for k in kernels] == ["matmul+add+relu"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page):
+    folder = (ROOT / page).parent
+    lost = [target for target in local_links(text_of(page)) if not (folder / target).exists()]
+    assert not lost
+
+
+def test_every_module_has_a_line_in_the_architecture():
+    text = text_of("docs/architecture.md")
+    package = ROOT / "src" / "flambeau"
+    names = {p.relative_to(package).parts[0].removesuffix(".py") for p in package.rglob("*.py")}
+    missing = [name for name in sorted(names - {"__init__"}) if f"`{name}`" not in text]
+    assert not missing, "give these modules a row of the table in docs/architecture.md"
+
+
+def test_the_reading_itself():
+    text = "[a](b.md#c) ![d](e.png) [f](https://g) [h](#i) `[j](k)`\n```python\nl\n```\n```\n[m](n)\n```\n"
+    assert local_links(text) == ["b.md", "e.png"]
+    assert code_blocks(text) == ["l\n"]

@@ -1,0 +1,121 @@
+"""Safetensors: tensors go round, models too, and a bad file is one line that names it."""
+
+import json
+import struct
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.errors import FlambeauError
+from flambeau.io import load_file, save_file
+
+
+def file_of(path, entries, body=b""):
+    """Write a file by hand: entries of name -> (dtype, shape, bytes)."""
+    header, at = {}, 0
+    for name, (dtype, shape, data) in entries.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(data)]}
+        at, body = at + len(data), body + data
+    text = json.dumps(header).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + body)
+
+
+def test_tensors_go_round(device, tmp_path):
+    arrays = {
+        "f": np.random.default_rng(0).normal(size=(3, 4)).astype("f4"),
+        "i": np.array([-1, 2], "i4"),
+        "u": np.array([[2**32 - 1]], "u4"),
+        "b": np.array([True, False, True]),
+        "none": np.zeros((0, 3), "f4"),
+        "number": np.float32(2.5),
+    }
+    save_file(
+        {n: fb.tensor(a, device=device) for n, a in arrays.items()},
+        tmp_path / "t.safetensors",
+        {"by": "test"},
+    )
+    found = load_file(tmp_path / "t.safetensors", device)
+    assert set(found) == set(arrays)
+    for name, a in arrays.items():
+        assert found[name].device is device and found[name].numpy().dtype == a.dtype
+        np.testing.assert_array_equal(found[name].numpy(), a)
+    assert [p.name for p in tmp_path.iterdir()] == ["t.safetensors"]
+
+
+def test_wide_and_narrow_types_are_read(tmp_path):
+    path = tmp_path / "t.safetensors"
+    halves = np.array([1.5, -2.0], "f4").view("u4") >> 16
+    file_of(
+        path,
+        {"bf16": ("BF16", [2], halves.astype("u2").tobytes()), "i64": ("I64", [1], struct.pack("<q", -5))},
+    )
+    found = load_file(path)
+    assert found["bf16"].tolist() == [1.5, -2.0] and found["i64"].tolist() == [-5]
+    file_of(path, {"big": ("I64", [1], struct.pack("<q", 2**40))})
+    with pytest.raises(FlambeauError) as e:
+        load_file(path)
+    assert str(e.value) == (
+        f"load_file('{path}'): 'big': tensor(array of int64): values {2**40} to {2**40} do not fit i32, which"
+        " holds -2147483648 to 2147483647"
+    )
+
+
+def test_models_go_round(tmp_path):
+    fb.manual_seed(0)
+    a, b = (nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)) for _ in range(2))
+    a(fb.randn(8, 3)).realize()
+    a.save(tmp_path / "m.safetensors")
+    b.load(tmp_path / "m.safetensors")
+    x = fb.randn(2, 3)
+    np.testing.assert_array_equal(a.eval()(x).numpy(), b.eval()(x).numpy())
+
+
+def test_bad_files_are_named(tmp_path):
+    path = tmp_path / "m.safetensors"
+
+    def told():
+        with pytest.raises(FlambeauError) as e:
+            load_file(path)
+        return str(e.value)
+
+    assert told() == f"load_file('{path}'): there is no such file: check the path"
+    save_file({"w": fb.ones(100)}, path)
+    whole = path.read_bytes()
+    for part in (whole[:-50], whole[:20], b"", b"not a file of tensors"):
+        path.write_bytes(part)
+        assert told().startswith(f"load_file('{path}'): is cut short or no .safetensors file (")
+        assert "\n" not in told()
+    file_of(path, {"w": ("F8_E4M3", [1], b"\0")})
+    assert told().startswith(f"load_file('{path}'): 'w' is F8_E4M3: only these can be read: F64, F32, ")
+
+
+def test_nothing_is_half_written(tmp_path, monkeypatch):
+    path = tmp_path / "m.safetensors"
+    save_file({"w": fb.ones(2)}, path)
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(FlambeauError) as e:
+        save_file({"w": fb.zeros(2)}, path)
+    assert str(e.value) == (
+        f"save_file('{path}'): can't be written: No space left on device: choose another path or free some"
+        " space"
+    )
+    assert load_file(path)["w"].tolist() == [1, 1] and len(list(tmp_path.iterdir())) == 1
+
+
+def test_unwritable_places_and_wrong_values(tmp_path):
+    path = tmp_path / "nowhere" / "m.safetensors"
+    with pytest.raises(FlambeauError) as e:
+        save_file({"w": fb.ones(2)}, path)
+    assert str(e.value) == (
+        f"save_file('{path}'): can't be written: No such file or directory: choose another path or free some"
+        " space"
+    )
+    with pytest.raises(TypeError) as wrong:
+        save_file({"w": 3}, "x")
+    assert str(wrong.value) == "save_file('x'): 'w' is 3, not a tensor: wrap it in fb.tensor(...)"

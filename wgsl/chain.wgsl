@@ -1,0 +1,84 @@
+//# Fusion: a function whose every line is one step of the lowered expression.
+//% import "index.wgsl" as ix
+//% import "elementwise.wgsl" as ew
+
+{% macro function(name, f, wgsl, acc) -%}
+fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
+//% for s in f.steps
+{{ step[s.kind](s, f, wgsl) }}
+//% endfor
+  return {{ f.result }};
+}
+{%- endmacro %}
+
+{% macro load(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, f.width)
+//% set width = s.extra[0]
+//% set at = ix.place(s.index)
+//% if s.tests
+  let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
+  let {{ s.var }}_at = select(0u, {{ at }}, {{ s.var }}_ok);
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ cell(s, s.var + "_at", T, width) }}, {{ s.var }}_ok);
+//% else
+  let {{ s.var }} = {{ cell(s, at, T, width) }};
+//% endif
+{%- endmacro %}
+
+//# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
+{% macro cell(s, at, T, width) -%}
+  {{ T.load(s.name ~ "[" ~ ("(" ~ at ~ ") / 4u" if width == 4 else at) ~ "]", width) }}
+{%- endmacro %}
+
+{% macro gather(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, 1)
+  let {{ s.var }}_i = i32({{ s.args[0] }});
+  let {{ s.var }}_n = i32(p.{{ s.extra[0] }});
+  let {{ s.var }}_w = clamp(select({{ s.var }}_i, {{ s.var }}_i + {{ s.var }}_n, {{ s.var }}_i < 0), 0, {{ s.var }}_n - 1);
+  let {{ s.var }}_a = {{ ix.place(s.index) }} + u32({{ s.var }}_w) * p.{{ s.extra[1] }};
+//% if s.tests
+  let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ T.load(s.name ~ "[select(0u, " ~ s.var ~ "_a, " ~ s.var ~ "_ok)]", 1) }}, {{ s.var }}_ok);
+//% else
+  let {{ s.var }} = {{ T.load(s.name ~ "[" ~ s.var ~ "_a]", 1) }};
+//% endif
+{%- endmacro %}
+
+{% macro scalar(s, f, wgsl) -%}
+  let {{ s.var }} = {{ wgsl(s.dtype, f.width).of("p." + s.name) }};
+{%- endmacro %}
+
+{% macro iota(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, f.width)
+//% set last = s.index.terms[-1] if s.index.terms else ("", "")
+//% if f.width == 4 and last[0] == f.coords[-1]
+  let {{ s.var }} = {{ T }}({{ T }}(i32({{ ix.place(s.index) }})) + {{ T }}(0, 1, 2, 3){{ " * " ~ T ~ "(i32(p." ~ last[1] ~ "))" if last[1] != "1" }});
+//% else
+  let {{ s.var }} = {{ T }}(i32({{ ix.place(s.index) }}));
+//% endif
+{%- endmacro %}
+
+{% macro random(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, f.width)
+//% set last = s.index.terms[-1] if s.index.terms else ("", "")
+//% set key = "vec4<u32>(p." ~ s.extra | join(", p.") ~ ")"
+//% if f.width == 4 and last[0] == f.coords[-1]
+  let {{ s.var }} = {{ T.scalar.call("philox") }}({{ key }}, ({{ ix.place(s.index) }}) / 4u);
+//% else
+  let {{ s.var }} = {{ T }}({{ T.scalar.call("philox_word") }}({{ key }}, {{ ix.place(s.index) }}));
+//% endif
+{%- endmacro %}
+
+{% macro op(s, f, wgsl) -%}
+  let {{ s.var }} = {{ ew[s.name](wgsl(s.dtype, f.width), *s.args) }};
+{%- endmacro %}
+
+{% macro guard(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, f.width)
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ s.args[0] }}, {{ ix.inside(s.tests) }});
+{%- endmacro %}
+
+{% macro acc(s, f, wgsl) -%}
+  let {{ s.var }} = acc;
+{%- endmacro %}
+
+//% set step = {"load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "guard": guard, "acc": acc}

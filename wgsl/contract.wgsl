@@ -1,0 +1,63 @@
+//# A contraction in register tiles: each thread makes tu rows x tv columns, with no barrier and no shared memory.
+//% extends "kernel.wgsl"
+//% import "tile.wgsl" as tile
+//% block body
+//% set T = wgsl(acc, 1)
+//% set V = wgsl(acc, 4)
+  let group = wid.x + wid.y * p.{{ groups }};
+  let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tv }}u;
+  let line = group / p.{{ tiles[0] }};
+  let row0 = ((line % p.{{ tiles[1] }}) * {{ workgroup[1] }}u + lid.y) * {{ tu }}u;
+  let b = line / p.{{ tiles[1] }};
+  if (row0 >= p.{{ rows.total }} || column0 >= p.{{ columns.total }} || b >= p.{{ batch.total }}) {
+    return;
+  }
+{{ ix.unravel("b", batch.coords, batch.sizes[1:]) }}
+//% for j in range(tu)
+{{ tile.coordinates("row0", rows, j) }}
+//% endfor
+//% for j in range(tv)
+{{ tile.coordinates("column0", columns, j) }}
+//% endfor
+//% for j in range(tu)
+{{ tile.origin("u", u, j) if j % 4 == 0 or u.mode != "free" }}
+//% endfor
+//% for j in range(tv)
+{{ tile.origin("v", v, j) if j % 4 == 0 or v.mode != "free" }}
+//% endfor
+//% for i in range(tu)
+//% for j in range(tv // 4)
+  var acc{{ i }}_{{ j }} = {{ V }}(0);
+//% endfor
+//% endfor
+//% for c in summed.coords
+//% set step = ks if loop.last else 1
+  for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ step }}u) {
+//% endfor
+{{ tile.read("u", u, tu, ks, T, summed) }}
+{{ tile.read("v", v, tv, ks, T, summed) }}
+//% for s in range(ks)
+//% for j in range(tv // 4)
+    let w{{ s }}_{{ j }} = {{ tile.four(v, j, s, V) }};
+//% endfor
+//% for i in range(tu)
+//% for j in range(tv // 4)
+    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", u, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
+//% endfor
+//% endfor
+//% endfor
+//% for c in summed.coords
+  }
+//% endfor
+//% set finish = functions[0][1] if functions else none
+//% for i in range(tu)
+  if (row0 + {{ i }}u < p.{{ rows.total }}) {
+    let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_%d" % i) }};
+//% for j in range(tv)
+    if (column0 + {{ j }}u < p.{{ columns.total }}) {
+      out[start + {{ ix.place(out[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "acc%d_%d.%s" % (i, j // 4, "xyzw"[j % 4]), rows, columns, i, j)) }};
+    }
+//% endfor
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,71 @@
+//# One macro an op. T is the WGSL type of the result (scalar or vec4), arguments are names of computed values.
+{% macro exp(T, x) %}exp({{ x }}){% endmacro %}
+{% macro exp2(T, x) %}exp2({{ x }}){% endmacro %}
+{% macro expm1(T, x) %}{{ T.call("expm1") }}({{ x }}){% endmacro %}
+{% macro log(T, x) %}{{ T.call("safe_log") }}({{ x }}){% endmacro %}
+{% macro log2(T, x) %}({{ T.call("safe_log") }}({{ x }}) * {{ T }}(1.4426950408889634)){% endmacro %}
+{% macro log10(T, x) %}({{ T.call("safe_log") }}({{ x }}) * {{ T }}(0.4342944819032518)){% endmacro %}
+{% macro log1p(T, x) %}{{ T.call("log1p") }}({{ x }}){% endmacro %}
+{% macro sqrt(T, x) %}sqrt({{ x }}){% endmacro %}
+{% macro rsqrt(T, x) %}({{ T }}(1) / sqrt({{ x }})){% endmacro %}
+{% macro reciprocal(T, x) %}({{ T }}(1) / {{ x }}){% endmacro %}
+{% macro sin(T, x) %}{{ T.call("sine") }}({{ x }}){% endmacro %}
+{% macro cos(T, x) %}{{ T.call("cosine") }}({{ x }}){% endmacro %}
+{% macro tan(T, x) %}({{ T.call("sine") }}({{ x }}) / {{ T.call("cosine") }}({{ x }})){% endmacro %}
+{% macro asin(T, x) %}{{ T.call("arcsine") }}({{ x }}){% endmacro %}
+{% macro acos(T, x) %}{{ T.call("arccosine") }}({{ x }}){% endmacro %}
+{% macro atan(T, x) %}{{ T.call("arctangent") }}({{ x }}){% endmacro %}
+{% macro sinh(T, x) %}{{ T.call("hyperbolic_sine") }}({{ x }}){% endmacro %}
+{% macro cosh(T, x) %}((exp({{ x }}) + exp(-{{ x }})) * {{ T }}(0.5)){% endmacro %}
+{% macro tanh(T, x) %}{{ T.call("safe_tanh") }}({{ x }}){% endmacro %}
+{% macro asinh(T, x) %}{{ T.call("inverse_sinh") }}({{ x }}){% endmacro %}
+{% macro acosh(T, x) %}{{ T.call("inverse_cosh") }}({{ x }}){% endmacro %}
+{% macro atanh(T, x) %}({{ T.call("log1p") }}({{ T }}(2) * {{ x }} / ({{ T }}(1) - {{ x }})) * {{ T }}(0.5)){% endmacro %}
+{% macro erf(T, x) %}{{ T.call("error_function") }}({{ x }}){% endmacro %}
+{% macro sigmoid(T, x) %}({{ T }}(1) / ({{ T }}(1) + exp(-{{ x }}))){% endmacro %}
+{% macro neg(T, x) %}{{ "(%s(0) - %s)" % (T, x) if T.kind == "u" else "-" ~ x }}{% endmacro %}
+{% macro abs(T, x) %}{{ x if T.kind == "b" else "abs(%s)" % x }}{% endmacro %}
+{% macro sign(T, x) %}{{ "min(%s, %s(1))" % (x, T) if T.kind == "u" else "sign(%s)" % x }}{% endmacro %}
+{% macro floor(T, x) %}{{ "floor(%s)" % x if T.kind == "f" else x }}{% endmacro %}
+{% macro ceil(T, x) %}{{ "ceil(%s)" % x if T.kind == "f" else x }}{% endmacro %}
+{% macro round(T, x) %}{{ "round(%s)" % x if T.kind == "f" else x }}{% endmacro %}
+{% macro trunc(T, x) %}{{ "trunc(%s)" % x if T.kind == "f" else x }}{% endmacro %}
+{% macro relu(T, x) %}select({{ x }}, {{ T }}(0), {{ x }} < {{ T }}(0)){% endmacro %}
+{% macro square(T, x) %}({{ x }} * {{ x }}){% endmacro %}
+
+//# NaN and infinity are told by their bits: comparisons such as x != x are folded away by drivers.
+{% macro isnan(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u)){% endmacro %}
+{% macro isinf(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) == {{ T.u }}(0x7f800000u)){% endmacro %}
+{% macro isfinite(T, x) %}((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) < {{ T.u }}(0x7f800000u)){% endmacro %}
+{% macro logical_not(T, x) %}!{{ x }}{% endmacro %}
+
+{% macro add(T, x, y) %}({{ x }} {{ "|" if T.kind == "b" else "+" }} {{ y }}){% endmacro %}
+{% macro sub(T, x, y) %}({{ x }} - {{ y }}){% endmacro %}
+{% macro mul(T, x, y) %}({{ x }} {{ "&" if T.kind == "b" else "*" }} {{ y }}){% endmacro %}
+{% macro div(T, x, y) %}({{ x }} / {{ y }}){% endmacro %}
+{% macro pow(T, x, y) %}{{ T.call("power" if T.kind == "f" else "integer_power") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro maximum(T, x, y) %}{{ "(%s | %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmax") if T.kind == "f" else "max", x, y) }}{% endmacro %}
+{% macro minimum(T, x, y) %}{{ "(%s & %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmin") if T.kind == "f" else "min", x, y) }}{% endmacro %}
+{% macro remainder(T, x, y) %}{{ T.call("float_remainder" if T.kind == "f" else "integer_remainder") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro fmod(T, x, y) %}{{ T.call("truncated_remainder") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro floor_divide(T, x, y) %}{{ "floor(%s / %s)" % (x, y) if T.kind == "f" else T.call("integer_floor_divide") ~ "(%s, %s)" % (x, y) }}{% endmacro %}
+{% macro atan2(T, x, y) %}{{ T.call("arctangent2") }}({{ x }}, {{ y }}){% endmacro %}
+
+{% macro eq(T, x, y) %}({{ x }} == {{ y }}){% endmacro %}
+//# != is false for NaN on some drivers
+{% macro ne(T, x, y) %}(!({{ x }} == {{ y }})){% endmacro %}
+{% macro lt(T, x, y) %}({{ x }} < {{ y }}){% endmacro %}
+{% macro le(T, x, y) %}({{ x }} <= {{ y }}){% endmacro %}
+{% macro gt(T, x, y) %}({{ x }} > {{ y }}){% endmacro %}
+{% macro ge(T, x, y) %}({{ x }} >= {{ y }}){% endmacro %}
+{% macro logical_and(T, x, y) %}({{ x }} & {{ y }}){% endmacro %}
+{% macro logical_or(T, x, y) %}({{ x }} | {{ y }}){% endmacro %}
+{% macro logical_xor(T, x, y) %}({{ x }} != {{ y }}){% endmacro %}
+{% macro bitwise_and(T, x, y) %}({{ x }} & {{ y }}){% endmacro %}
+{% macro bitwise_or(T, x, y) %}({{ x }} | {{ y }}){% endmacro %}
+{% macro bitwise_xor(T, x, y) %}({{ x }} {{ "!=" if T.kind == "b" else "^" }} {{ y }}){% endmacro %}
+{% macro bitwise_not(T, x) %}{{ "!" if T.kind == "b" else "~" }}{{ x }}{% endmacro %}
+{% macro bitwise_left_shift(T, x, y) %}({{ x }} << (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u))){% endmacro %}
+{% macro bitwise_right_shift(T, x, y) %}({{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u))){% endmacro %}
+{% macro where(T, c, x, y) %}select({{ y }}, {{ x }}, {{ c }}){% endmacro %}
+{% macro cast(T, x) %}{{ T }}({{ x }}){% endmacro %}

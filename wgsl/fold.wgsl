@@ -1,0 +1,36 @@
+//# The adjoint of taking windows: each element gathers the taps of the windows that it was part of.
+//% extends "kernel.wgsl"
+//% block body
+//% set f = functions[0][1]
+  let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
+  if (i >= p.{{ size }}) {
+    return;
+  }
+  var rest = i;
+//% for size_, positions, kernel, stride, dilation, before in axes | reverse
+  let at{{ loop.revindex0 }} = rest % p.{{ size_ }} + p.{{ before }};
+  rest /= p.{{ size_ }};
+//% endfor
+{{ ix.unravel("rest", lead, dims) }}
+  var total = {{ wgsl(acc, 1) }}(0);
+//% for size_, positions, kernel, stride, dilation, before in axes
+//% set a = loop.index0
+  for (var k{{ a }} = 0u; k{{ a }} < p.{{ kernel }}; k{{ a }}++) {
+    let from{{ a }} = at{{ a }} - k{{ a }} * p.{{ dilation }};
+    let w{{ a }} = from{{ a }} / p.{{ stride }};
+    if (k{{ a }} * p.{{ dilation }} > at{{ a }} || w{{ a }} >= p.{{ positions }} || w{{ a }} * p.{{ stride }} != from{{ a }}) {
+      continue;
+    }
+//% endfor
+    total += value({{ f.coords | join(", ") }});
+//% for axis in axes
+  }
+//% endfor
+//% if functions | length > 1
+  let e = i;
+{{ ix.unravel("e", functions[1][1].coords, e_dims) }}
+  out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["total"] + functions[1][1].coords | list) | join(", ") ~ ")") }};
+//% else
+  out[i] = {{ wgsl(out_dtype, 1).store("total") }};
+//% endif
+//% endblock

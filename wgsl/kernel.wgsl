@@ -1,0 +1,22 @@
+//# The skeleton that every kernel extends: Params, bindings, the entry point. No other template writes a binding.
+//% import "index.wgsl" as ix
+//% import "chain.wgsl" as chain
+struct Params {
+//% for name, type in params
+  {{ name }}: {{ type }},
+//% endfor
+}
+@group(0) @binding(0) var<uniform> p: Params;
+//% for stored, width in bindings
+@group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, width) }}>;
+//% endfor
+@group(0) @binding({{ bindings | length + 1 }}) var<storage, read_write> out: array<{{ vec(out_stored, out_width) }}>;
+
+//% for name, f in functions
+{{ chain.function(name, f, wgsl, acc) }}
+//% endfor
+@compute @workgroup_size({{ workgroup | join(", ") }})
+fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+//% block body
+//% endblock
+}

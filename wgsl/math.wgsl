@@ -1,0 +1,142 @@
+//# WGSL functions that the language lacks or drivers get wrong; each is added to a kernel only when it is called.
+{% macro nanmax(T) %}
+fn {{ T.fn("nanmax") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
+  let kept = select(max(a, b), a, (bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+  return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+}
+{% endmacro %}
+{% macro nanmin(T) %}
+fn {{ T.fn("nanmin") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
+  let kept = select(min(a, b), a, (bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+  return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+}
+{% endmacro %}
+//# tanh overflows to NaN on some drivers, and 1 - 2 / (exp(2x) + 1) loses what is small: a short series near 0
+{% macro safe_tanh(T) %}
+fn {{ T.fn("safe_tanh") }}(x: {{ T }}) -> {{ T }} {
+  let c = clamp(x, {{ T }}(-15), {{ T }}(15));
+  let s = c * c;
+  let near = c * ({{ T }}(1) + s * ({{ T }}(-0.33333334) + s * ({{ T }}(0.13333334) + s * ({{ T }}(-0.05396825) + s * {{ T }}(0.021869488)))));
+  let far = {{ T }}(1) - {{ T }}(2) / (exp({{ T }}(2) * c) + {{ T }}(1));
+  let y = select(far, near, abs(c) < {{ T }}(0.3));
+  return select(y, x, (bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+}
+{% endmacro %}
+//# log(0) is -inf and log of a negative NaN on every driver; the infinity is made at run time, for WGSL has none
+{% macro safe_log(T) %}
+fn {{ T.fn("safe_log") }}(x: {{ T }}) -> {{ T }} {
+  let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) == {{ T }}(0);
+  let minus_infinity = bitcast<{{ T }}>({{ T.u }}(0xff800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  return select(log(x), minus_infinity, zero);
+}
+{% endmacro %}
+//# log(1 + x) = 2 atanh(x / (2 + x)) by its series up to 0.5, where rounding 1 + x would lose digits
+{% macro log1p(T) %}
+fn {{ T.fn("log1p") }}(x: {{ T }}) -> {{ T }} {
+  let r = x / (x + {{ T }}(2));
+  let s = r * r;
+  let sum = s * ({{ T }}(0.33333334) + s * ({{ T }}(0.2) + s * ({{ T }}(0.14285715) + s * ({{ T }}(0.11111111) + s * {{ T }}(0.09090909)))));
+  return select({{ T.call("safe_log") }}({{ T }}(1) + x), {{ T }}(2) * (r + r * sum), abs(x) < {{ T }}(0.5));
+}
+{% endmacro %}
+{% macro expm1(T) %}
+fn {{ T.fn("expm1") }}(x: {{ T }}) -> {{ T }} {
+  let s = x * ({{ T }}(1) + x * ({{ T }}(0.5) + x * ({{ T }}(0.16666667) + x * ({{ T }}(0.041666668) + x * ({{ T }}(0.008333334) + x * {{ T }}(0.0013888889))))));
+  return select(exp(x) - {{ T }}(1), s, abs(x) < {{ T }}(0.4));
+}
+{% endmacro %}
+{% macro hyperbolic_sine(T) %}
+fn {{ T.fn("hyperbolic_sine") }}(x: {{ T }}) -> {{ T }} {
+  let s = x * x;
+  let near = x * ({{ T }}(1) + s * ({{ T }}(0.16666667) + s * ({{ T }}(0.008333334) + s * {{ T }}(0.0001984127))));
+  return select((exp(x) - exp(-x)) * {{ T }}(0.5), near, abs(x) < {{ T }}(0.5));
+}
+{% endmacro %}
+{% macro inverse_sinh(T) %}
+fn {{ T.fn("inverse_sinh") }}(x: {{ T }}) -> {{ T }} {
+  let a = abs(x);
+  let near = {{ T.call("log1p") }}(a + a * a / ({{ T }}(1) + sqrt(a * a + {{ T }}(1))));
+  return sign(x) * select(near, {{ T.call("safe_log") }}(a) + {{ T }}(0.6931472), a > {{ T }}(1e4));
+}
+{% endmacro %}
+{% macro inverse_cosh(T) %}
+fn {{ T.fn("inverse_cosh") }}(x: {{ T }}) -> {{ T }} {
+  let t = x - {{ T }}(1);
+  let near = {{ T.call("log1p") }}(t + sqrt(t) * sqrt(t + {{ T }}(2)));
+  return select(near, {{ T.call("safe_log") }}(x) + {{ T }}(0.6931472), x > {{ T }}(1e4));
+}
+{% endmacro %}
+//# erf: a series near 0, else 1 - exp(-x^2) times a rational fit (Numerical Recipes, 2nd ed., erfc; error 1.2e-7)
+{% macro error_function(T) %}
+fn {{ T.fn("error_function") }}(x: {{ T }}) -> {{ T }} {
+  let a = abs(x);
+  let s = x * x;
+  let near = x * ({{ T }}(1.1283792) + s * ({{ T }}(-0.37612638) + s * ({{ T }}(0.11283792) + s * ({{ T }}(-0.026866170) + s * {{ T }}(0.0052239776)))));
+  let t = {{ T }}(1) / ({{ T }}(1) + a * {{ T }}(0.5));
+  let fit = {{ T }}(-1.26551223) + t * ({{ T }}(1.00002368) + t * ({{ T }}(0.37409196) + t * ({{ T }}(0.09678418) + t * ({{ T }}(-0.18628806) + t * ({{ T }}(0.27886807) + t * ({{ T }}(-1.13520398) + t * ({{ T }}(1.48851587) + t * ({{ T }}(-0.82215223) + t * {{ T }}(0.17087277)))))))));
+  let tail = {{ T }}(1) - t * exp(fit - s);
+  return select(select(tail, -tail, x < {{ T }}(0)), near, a < {{ T }}(0.4));
+}
+{% endmacro %}
+//# pow is not defined for negative x in WGSL: take the size, then the sign that a whole y gives
+{% macro power(T) %}
+fn {{ T.fn("power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let a = abs(x);
+  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let finite = select(select(pow(a, y), x * x, y == {{ T }}(2)), {{ T }}(1), a == {{ T }}(1));
+  let shrinks = (a < {{ T }}(1)) == (y > {{ T }}(0));
+  let extreme = (a == {{ T }}(0)) | (a == infinity) | ((abs(y) == infinity) & (a != {{ T }}(1)));
+  let size = select(finite, select(infinity, {{ T }}(0), shrinks), extreme);
+  let whole = floor(y) == y;
+  let odd = whole & (floor(y * {{ T }}(0.5)) * {{ T }}(2) != y);
+  let below = (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u);
+  let signed = select(size, -size, odd & below);
+  let real = select(signed, nan, ((x < {{ T }}(0)) & (a < infinity) & !whole) | {{ T.call("either_nan") }}(x, y));
+  return select(real, {{ T }}(1), (y == {{ T }}(0)) | (x == {{ T }}(1)));
+}
+{% endmacro %}
+{% macro either_nan(T) %}
+fn {{ T.fn("either_nan") }}(a: {{ T }}, b: {{ T }}) -> {{ "bool" if T.width == 1 else "vec4<bool>" }} {
+  return max(bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu), bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u);
+}
+{% endmacro %}
+//# only 1 and -1 have negative powers that are not 0
+{% macro integer_power(T) %}
+fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  var base = select(x, select({{ T }}(0), x, {{ "abs(x)" if T.kind == "i" else "x" }} == {{ T }}(1)), y < {{ T }}(0));
+  var left = {{ "abs(y)" if T.kind == "i" else "y" }};
+  var result = {{ T }}(1);
+  for (var i = 0; i < 31; i++) {
+    result = select(result, result * base, (left & {{ T }}(1)) == {{ T }}(1));
+    base *= base;
+    left = left >> {{ T.u }}(1u);
+  }
+  return result;
+}
+{% endmacro %}
+{% macro truncated_remainder(T) %}
+fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  return {{ "select(x - trunc(x / y) * y, x, abs(x) < abs(y))" if T.kind == "f" else "select(x %% y, %s(0), y == %s(0))" % (T, T) }};
+}
+{% endmacro %}
+{% macro float_remainder(T) %}
+fn {{ T.fn("float_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let r = {{ T.call("truncated_remainder") }}(x, y);
+  return select(r, r + y, (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
+}
+{% endmacro %}
+{% macro integer_remainder(T) %}
+fn {{ T.fn("integer_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let r = {{ T.call("truncated_remainder") }}(x, y);
+  return {{ "r" if T.kind == "u" else "select(r, r + y, (r != %s(0)) & ((r < %s(0)) != (y < %s(0))))" % (T, T, T) }};
+}
+{% endmacro %}
+//# x // 0 is 0, as NumPy has it: nothing may trap
+{% macro integer_floor_divide(T) %}
+fn {{ T.fn("integer_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let q = x / y;
+  let floored = {{ "q" if T.kind == "u" else "select(q, q - %s(1), (q * y != x) & ((x < %s(0)) != (y < %s(0))))" % (T, T, T) }};
+  return select(floored, {{ T }}(0), y == {{ T }}(0));
+}
+{% endmacro %}
