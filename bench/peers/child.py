@@ -1,0 +1,99 @@
+"""Turns a side's file into a process that answers the protocol of `peers.protocol`, seen from the parent."""
+
+import json
+import os
+import queue
+import subprocess
+import tempfile
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import Self
+
+from _measure import Timing
+
+BENCH = Path(__file__).resolve().parents[1]
+ANSWER_SECONDS = 120.0  # the first step may compile for long; a round adds its own length
+
+
+class PeerError(Exception):
+    """A child stopped or did not answer; the text says why."""
+
+
+class Child:
+    """One contestant's process; `ready` is its first line (see `peers.protocol`)."""
+
+    def __init__(self, side: str, python: str, model: str, data: Path) -> None:
+        """Starts the contestant `side` under the interpreter `python`; PeerError where that cannot run."""
+        self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by __exit__
+        self.lines: queue.Queue[str] = queue.Queue()
+        command = [python, "-m", "peers", side, model, str(data)]
+        # silences Mesa where it is unset
+        environment = {"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ}
+        try:
+            self.process = subprocess.Popen(
+                command, cwd=BENCH, env=environment, text=True, stdin=-1, stdout=-1, stderr=self.errors
+            )
+        except OSError as error:
+            raise PeerError(f"{python}: {error.strerror}") from error
+        # a thread, since a pipe has no timeout on every system
+        threading.Thread(target=self.collect, daemon=True).start()
+
+    def collect(self) -> None:
+        """Moves the process's lines to the queue; an empty one marks the end."""
+        assert self.process.stdout
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put("")
+
+    def ready(self, timeout: float = ANSWER_SECONDS) -> dict:
+        """The first line: name, version, adapter, times; or {"unavailable": why}."""
+        return self.answer(timeout)
+
+    def losses(self, steps: int) -> list[float]:
+        """The first `steps` losses."""
+        return self.ask({"cmd": "losses", "steps": steps})["losses"]
+
+    def round(self, seconds: float) -> Timing:
+        """Trains for at least `seconds` after one step that does not count."""
+        return Timing(**self.ask({"cmd": "round", "seconds": seconds}, ANSWER_SECONDS + seconds))
+
+    def ask(self, message: dict, timeout: float = ANSWER_SECONDS) -> dict:
+        """Sends a command and waits for its answer; PeerError where none comes."""
+        assert self.process.stdin
+        with suppress(OSError):  # it has stopped: reading says why
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+        return self.answer(timeout)
+
+    def answer(self, timeout: float) -> dict:
+        """The next line, as a dict; PeerError where the process stopped or said nothing in time."""
+        try:
+            line = self.lines.get(timeout=timeout)
+        except queue.Empty:
+            raise PeerError(f"no answer in {timeout:.0f} s") from None
+        if not line:
+            raise PeerError(f"stopped: {self.last_words()}")
+        return json.loads(line)
+
+    def last_words(self) -> str:
+        """The last line that the process wrote to stderr, else its exit code."""
+        code = self.process.wait(timeout=10)
+        self.errors.seek(0)
+        lines = self.errors.read().strip().splitlines()
+        return lines[-1] if lines and code > 0 else f"exit code {code}"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_) -> None:
+        """Ends the process: by closing its stdin, and after 5 seconds by killing it."""
+        assert self.process.stdin
+        with suppress(OSError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.errors.close()
