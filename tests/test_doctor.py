@@ -41,6 +41,27 @@ CASES = {
         machine(provider_error="device: wgpu can't be loaded (no libwgpu)"),
         "device: wgpu can't be loaded (no libwgpu): pip install --force-reinstall wgpu, with pip 21 or newer",
     ),
+    "provider not installed": (
+        machine(provider_error="device: dawn can't be loaded (none): pip install 'flambeau[dawn]'"),
+        "device: dawn can't be loaded (none): pip install 'flambeau[dawn]'",
+    ),
+    "unknown backend": (
+        machine({"FLAMBEAU_BACKEND": "x"}, provider_error="FLAMBEAU_BACKEND=x: unknown backend: use one of a, b"),
+        "FLAMBEAU_BACKEND=x: unknown backend: use one of a, b",
+    ),
+    "crashing driver": (
+        machine(provider_error="crashed with exit code -11 (noise)"),
+        "listing the adapters failed: crashed with exit code -11 (noise): "
+        "update the graphics driver; VK_DRIVER_FILES=FILE tries one driver alone",
+    ),
+    "dawn without an adapter": (
+        machine({"FLAMBEAU_WEBGPU": "dawn"}),
+        "FLAMBEAU_WEBGPU=dawn shows no adapter: unset it",
+    ),
+    "CUDA image without a card": (
+        machine({"NVIDIA_VISIBLE_DEVICES": "all"}, container=True, render_nodes={}),
+        "no GPU is passed into this container: start it with --device /dev/dri, or --gpus all for NVIDIA",
+    ),
     "icd named by the environment": (
         machine({"VK_ICD_FILENAMES": "/gone.json"}, icds=[GONE]),
         "VK_ICD_FILENAMES names /gone.json, which is gone: unset VK_ICD_FILENAMES",
@@ -107,6 +128,12 @@ def test_names_the_one_likely_fix(case):
     assert traps.likely_fix(facts) == fix
 
 
+@pytest.mark.parametrize("case", CASES)
+def test_tells_a_trap_once(case):
+    found = traps.traps(CASES[case][0])
+    assert len(set(found)) == len(found)
+
+
 def test_a_trap_hurts_nobody_who_reaches_a_gpu():
     facts, _ = CASES["conda"]
     facts = facts | {"adapters": [CARD, SOFTWARE]}
@@ -137,8 +164,8 @@ def test_a_driver_that_computes_wrongly_is_the_first_thing():
 def test_nvidia_capabilities(capabilities, lacks):
     env = {"NVIDIA_VISIBLE_DEVICES": "0"}
     env |= {"NVIDIA_DRIVER_CAPABILITIES": capabilities} if capabilities else {}
-    assert traps.lacks_graphics(machine(env)) == lacks
-    assert not traps.lacks_graphics(machine({"NVIDIA_VISIBLE_DEVICES": "void"}))
+    assert traps.lacks_graphics(machine(env, nvidia=True)) == lacks
+    assert not traps.lacks_graphics(machine({"NVIDIA_VISIBLE_DEVICES": "void"}, nvidia=True))
     assert not traps.lacks_graphics(machine())
 
 
@@ -160,9 +187,13 @@ def test_finds_what_the_environment_names(tmp_path):
     assert traps.stray_loaders({"CONDA_PREFIX": str(tmp_path)}) == stray
     assert traps.stray_loaders({"LD_LIBRARY_PATH": f"/none:{tmp_path / 'lib'}"}) == stray
     assert traps.stray_loaders({}) == []
+    (tmp_path / "system").symlink_to("/usr/lib")  # the system's own folder, by another name
+    assert traps.stray_loaders({"LD_LIBRARY_PATH": f"/usr/lib/x86_64-linux-gnu:{tmp_path}/system"}) == []
     if sys.platform.startswith("linux"):
         found = traps.icd_files({"VK_DRIVER_FILES": "/a.json:/b.json", "VK_ICD_FILENAMES": "/c.json"})
         assert [str(p) for p in found] == ["/a.json", "/b.json"]
+        (tmp_path / "b.json").touch()
+        assert traps.icd_files({"VK_DRIVER_FILES": str(tmp_path)}) == [tmp_path / "b.json"]
 
 
 def test_no_adapter_errors_end_with_the_fix(monkeypatch):
@@ -184,7 +215,7 @@ def test_reports_this_machine_as_json(gpu):
 
 
 def test_report_shows_every_part():
-    card = CARD | {"driver": "Mesa 25", "limits": {"max-buffer-size": 2**31 - 1}, "features": ["shader-f16"]}
+    card = CARD | {"driver": "Mesa 25", "limits": {"max-buffer-size": 2**31 - 1}, "features": ["shader-f16", "multiview"]}
     facts = machine(
         {"CONDA_PREFIX": "/opt/conda"}, icds=[LAVAPIPE, BROKEN], adapters=[card | {"error": 7.5e-6}]
     )
@@ -203,7 +234,7 @@ def test_report_shows_every_part():
         "  type         DiscreteGPU",
         "  driver       Mesa 25",
         "  limits       buffer 2 GiB",
-        "  features     shader-f16",
+        "  features     shader-f16, and 1 more (--json lists them)",
         "  matmul 64    agrees with NumPy, largest error 7.5e-06",
         "",
         "likely fix: none",

@@ -115,9 +115,10 @@ fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   return result;
 }
 {% endmacro %}
+//# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
 {% macro truncated_remainder(T) %}
 fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  return {{ "select(x - trunc(x / y) * y, x, abs(x) < abs(y))" if T.kind == "f" else "select(x %% y, %s(0), y == %s(0))" % (T, T) }};
+  return {{ "select(x - trunc(x / y) * y, x, abs(x) < abs(y))" if T.kind == "f" else "select(x - (x / y) * y, %s(0), y == %s(0))" % (T, T) }};
 }
 {% endmacro %}
 {% macro float_remainder(T) %}

@@ -85,7 +85,7 @@ fn finish(acc: f32, x0: u32, x1: u32, x2: u32, x3: u32) -> f32 {
   let t0 = acc;
   let t1 = in2[x0];
   let t2 = (t0 + t1);
-  let t3 = select(t2, f32(0), t2 < f32(0));
+  let t3 = nanmax_f32(t2, f32(0));
   return t3;
 }
 @compute @workgroup_size(64, 1, 1)
@@ -335,4 +335,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(acc3_1.w, x0_3, x1_7, x2_7, x3_7);
     }
   }
+}
+fn nanmax_f32(a: f32, b: f32) -> f32 {
+  let kept = select(max(a, b), a, (bitcast<u32>(a) & u32(0x7fffffffu)) > u32(0x7f800000u));
+  return select(kept, b, (bitcast<u32>(b) & u32(0x7fffffffu)) > u32(0x7f800000u));
 }

@@ -165,9 +165,10 @@ def adapter_lines(a: Facts) -> list[str]:
         for name, (text, in_bytes) in SHOWN_LIMITS.items()
         if name in a["limits"]
     ]
-    features = (
-        ", ".join(name for name in SHOWN_FEATURES if name in a["features"]) or "none that flambeau uses"
-    )
+    used = [name for name in SHOWN_FEATURES if name in a["features"]]
+    others = len(a["features"]) - len(used)
+    features = ", ".join(used) or "none that flambeau uses"
+    features += f", and {others} more (--json lists them)" if others else ""
     outcome = a.get("problem") or f"agrees with NumPy, largest error {a['error']:.1e}"
     return [
         f"gpu:{a['index']} {a['name']} ({a['backend']})",

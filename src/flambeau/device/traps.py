@@ -17,6 +17,8 @@ VARIABLES = (
     "NVIDIA_DRIVER_CAPABILITIES", "FLAMBEAU_BACKEND", "FLAMBEAU_DEVICE", "FLAMBEAU_WEBGPU",
 )  # fmt: skip
 PACKAGES = "mesa-vulkan-drivers libvulkan1"
+REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
+SYSTEM_FOLDERS = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
 
 
 class Trap(NamedTuple):
@@ -72,7 +74,8 @@ def stray_loaders(env: dict[str, str]) -> list[str]:
     folders = [Path(f) for f in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if f]
     if "CONDA_PREFIX" in env:
         folders.append(Path(env["CONDA_PREFIX"]) / "lib")
-    return list(dict.fromkeys(str(f / "libvulkan.so.1") for f in folders if (f / "libvulkan.so.1").exists()))
+    others = [f for f in folders if not f"{f.resolve()}/".startswith(SYSTEM_FOLDERS)]
+    return list(dict.fromkeys(str(f / "libvulkan.so.1") for f in others if (f / "libvulkan.so.1").exists()))
 
 
 def icd_files(env: dict[str, str]) -> list[Path]:
@@ -81,12 +84,18 @@ def icd_files(env: dict[str, str]) -> list[Path]:
         return []
     own = next((env[name] for name in NAMES_ICDS if name in env), "")
     if own:
-        return [Path(p) for p in own.split(os.pathsep) if p]
+        return driver_files(own)
     shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
     homes = ["/etc/xdg", "/usr/local/etc", "/etc", str(Path.home() / ".local/share"), *shared]
-    added = [Path(p) for p in env.get("VK_ADD_DRIVER_FILES", "").split(os.pathsep) if p]
+    added = driver_files(env.get("VK_ADD_DRIVER_FILES", ""))
     found = [path for home in homes for path in listed(Path(home) / "vulkan" / "icd.d", "*.json")]
     return list(dict.fromkeys([*added, *found]))
+
+
+def driver_files(paths: str) -> list[Path]:
+    """The files of a variable's value, where a folder means all driver files in it."""
+    named = [Path(p) for p in paths.split(os.pathsep) if p]
+    return [file for p in named for file in (listed(p, "*.json") if p.is_dir() else [p])]
 
 
 def icd(path: Path) -> Facts:
@@ -124,17 +133,32 @@ def gives(f: Facts, word: str) -> bool:
 
 
 def lacks_graphics(f: Facts) -> bool:
-    """NVIDIA's container runtime was asked for a card, but not for its Vulkan driver."""
+    """NVIDIA's container runtime gave a card, but not its Vulkan driver; CUDA images ask without one too."""
     asked = f["env"].get("NVIDIA_VISIBLE_DEVICES", "void")
     given = f["env"].get("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
-    return asked not in ("void", "none") and not {"graphics", "all"} & set(given.split(","))
+    return f["nvidia"] and asked not in ("void", "none") and not {"graphics", "all"} & set(given.split(","))
+
+
+def names_icds(f: Facts) -> bool:
+    return any(name in f["env"] for name in NAMES_ICDS)
 
 
 def broken_icds(f: Facts) -> list[Facts]:
     """Driver files that do not work, where it matters: all of them fail, or the environment names them."""
-    named = any(name in f["env"] for name in NAMES_ICDS)
     bad = [i for i in f["icds"] if i["wrong"]]
-    return bad if named or not working(f) else []
+    return bad if names_icds(f) or not working(f) else []
+
+
+def provider_trap(f: Facts) -> Trap:
+    """Why no adapter could be listed: a setting, the package, or a driver that crashes."""
+    error = f["provider_error"]
+    problem, _, fix = error.rpartition(": ")
+    if fix.startswith(("use ", "pip install 'flambeau")):  # it says itself what to do
+        return Trap(problem, fix)
+    if "can't be loaded" in error:
+        return Trap(error.removesuffix(": pip install wgpu"), REINSTALL)
+    fix = "update the graphics driver; VK_DRIVER_FILES=FILE tries one driver alone"
+    return Trap(f"listing the adapters failed: {error}", fix)
 
 
 def icd_trap(f: Facts) -> Trap:
@@ -166,15 +190,16 @@ def refused(f: Facts) -> list[str]:
 # (is it so, what it is): the first that holds is the likely cause. Asked only where no GPU is reached.
 Rule = tuple[Callable[[Facts], Any], Callable[[Facts], Trap]]
 RULES: list[Rule] = [
+    (lambda f: f.get("provider_error"), provider_trap),
     (
-        lambda f: f.get("provider_error"),
-        lambda f: Trap(f["provider_error"], "pip install --force-reinstall wgpu, with pip 21 or newer"),
-    ),
-    (
-        lambda f: "FLAMBEAU_BACKEND" in f["env"],
+        lambda f: "FLAMBEAU_BACKEND" in f["env"] and not f.get("provider_error"),
         lambda f: Trap(f"FLAMBEAU_BACKEND={f['env']['FLAMBEAU_BACKEND']} hides the others", "unset it"),
     ),
-    (lambda f: is_linux(f) and any(n in f["env"] for n in NAMES_ICDS) and broken_icds(f), icd_trap),
+    (
+        lambda f: "FLAMBEAU_WEBGPU" in f["env"] and not f.get("adapters") and not f.get("provider_error"),
+        lambda f: Trap(f"FLAMBEAU_WEBGPU={f['env']['FLAMBEAU_WEBGPU']} shows no adapter", "unset it"),
+    ),
+    (lambda f: is_linux(f) and names_icds(f) and broken_icds(f), icd_trap),
     (
         lambda f: is_linux(f) and lacks_graphics(f),
         lambda f: Trap(
@@ -184,7 +209,7 @@ RULES: list[Rule] = [
     ),
     (lambda f: is_linux(f) and f["stray_loaders"], stray_trap),
     (lambda f: is_linux(f) and (not f["loader"] or not f["icds"]), no_driver_trap),
-    (lambda f: is_linux(f) and broken_icds(f), icd_trap),
+    (lambda f: is_linux(f) and not names_icds(f) and broken_icds(f), icd_trap),
     (
         lambda f: is_linux(f) and f["nvidia"] and not gives(f, "nvidia"),
         lambda f: Trap(
