@@ -1,15 +1,21 @@
 """The commands as a user runs them: what they print, what they leave behind, how they fail."""
 
 import gzip
+import io
+import shutil
+import signal
 import struct
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import flambeau as fb
-from flambeau.cli import main
-from flambeau.cli.mnist import network
+from flambeau.cli import main, progress
+from flambeau.cli.mnist import Interrupt, network
+from flambeau.debug import first_bad
 
 
 def idx(array: np.ndarray) -> bytes:
@@ -127,3 +133,87 @@ def test_a_loss_that_is_no_number_names_the_op(digits, tmp_path):
     assert " made the first value that is not finite: f32[" in told or "a value that was given" in told
     assert told.endswith(": use a smaller --lr")
     assert not list(tmp_path.iterdir())
+
+
+def test_the_first_bad_op_is_named_and_not_what_it_spoilt(digits, tmp_path):
+    """The loss is read steps after the weights went bad: the state from before is what names the op."""
+    told = fails("--data", digits, "--out", tmp_path, "--lr", "1e30", "--batch-size", 20, "--device", "cpu")
+    assert told == (
+        "flambeau: mnist: step 1: the loss is nan: conv2d(f32[20, 1, 1, 8, 8, 8, 5, 5], "
+        "f32[1, 1, 16, 1, 1, 8, 5, 5]) made the first value that is not finite: f32[20, 1, 16, 8, 8]: "
+        "use a smaller --lr"
+    )
+
+
+def test_first_bad(device):
+    def x():
+        return fb.tensor([1.0, 0.0], device=device)
+
+    assert first_bad(x().exp().sum()) is None
+    made = "made the first value that is not finite"
+    assert first_bad((x() + 1).exp(), (x().log() * 2).sum()) == f"log(f32[2]) {made}: f32[2]"
+    assert first_bad(x() / float("nan")) is not None
+    assert first_bad(fb.tensor([float("inf")], device=device) + 1) == (
+        "a value that was given is not finite: f32[1]"
+    )
+
+
+def test_a_signal_waits_for_the_end_of_the_step():
+    before = signal.getsignal(signal.SIGINT)
+    with Interrupt() as interrupt:
+        signal.raise_signal(signal.SIGINT)
+        assert interrupt.asked
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_a_full_disk(digits, tmp_path, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=12_000))
+    told = fails("--data", digits, "--out", tmp_path)
+    rule = "the disk is full: 12,000 bytes are free of 2,000,000 needed: choose another folder"
+    assert told == f"flambeau: mnist(--out {tmp_path}): {rule}"
+
+
+def test_without_matplotlib_all_but_the_picture(digits, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.backends.backend_agg", None)
+    done = flambeau("mnist", "--data", digits, "--out", tmp_path, "--steps", 2, "--device", "cpu")
+    assert done.exit_code == 0, done.output
+    assert "matplotlib is not installed: pip install 'flambeau[train]'" in done.output
+    assert [p.name for p in tmp_path.iterdir()] == ["mnist.safetensors"]
+
+
+def test_a_traceback_for_those_who_ask(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLAMBEAU_DEBUG", "1")
+    done = flambeau("mnist", "--data", tmp_path, "--out", tmp_path)
+    assert isinstance(done.exception, ValueError)
+
+
+def test_progress_in_plain_lines(monkeypatch):
+    clock = iter([0.0, 0.0, 1.0, 6.0, 8.0, 9.0, 10.0])
+    monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
+    stream = io.StringIO()
+    with progress.Progress(stream) as shown:  # 0 s
+        shown.phase("train 1/2", 80)  # 0 s
+        shown.update(10, "loss 2")  # 1 s: too soon for a line
+        shown.update(60, "loss 1")  # 6 s
+        shown.update(80, "loss 0.5")  # 8 s: the end
+        shown.phase("test")  # 9 s
+        shown.update(1)  # 10 s
+    assert [" ".join(line.split()) for line in stream.getvalue().splitlines()] == [
+        "train 1/2 60/80 10.0 it/s loss 1",
+        "train 1/2 80/80 10.0 it/s loss 0.5",
+        "test 1/1",
+    ]
+
+
+def test_progress_on_a_terminal(monkeypatch):
+    stream = io.StringIO()
+    monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
+    with progress.Progress(stream) as shown:
+        shown.phase("train 1/2", 80)
+        shown.update(40, "loss 1")
+        assert shown.bar.tasks[0].completed == 40 and "loss 1" in shown.bar.tasks[0].fields["numbers"]
+        shown.phase("test", 4)
+        assert shown.bar.tasks[0].completed == 0 and shown.bar.tasks[0].description == "test"

@@ -46,7 +46,9 @@ CASES = {
         "device: dawn can't be loaded (none): pip install 'flambeau[dawn]'",
     ),
     "unknown backend": (
-        machine({"FLAMBEAU_BACKEND": "x"}, provider_error="FLAMBEAU_BACKEND=x: unknown backend: use one of a, b"),
+        machine(
+            {"FLAMBEAU_BACKEND": "x"}, provider_error="FLAMBEAU_BACKEND=x: unknown backend: use one of a, b"
+        ),
         "FLAMBEAU_BACKEND=x: unknown backend: use one of a, b",
     ),
     "crashing driver": (
@@ -215,7 +217,11 @@ def test_reports_this_machine_as_json(gpu):
 
 
 def test_report_shows_every_part():
-    card = CARD | {"driver": "Mesa 25", "limits": {"max-buffer-size": 2**31 - 1}, "features": ["shader-f16", "multiview"]}
+    card = CARD | {
+        "driver": "Mesa 25",
+        "limits": {"max-buffer-size": 2**31 - 1},
+        "features": ["shader-f16", "multiview"],
+    }
     facts = machine(
         {"CONDA_PREFIX": "/opt/conda"}, icds=[LAVAPIPE, BROKEN], adapters=[card | {"error": 7.5e-6}]
     )

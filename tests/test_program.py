@@ -1,5 +1,7 @@
 """Recorded calls: replayed with new inputs, moving state on, and never silently out of date."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -127,3 +129,17 @@ def test_the_cpu_device_runs_the_function():
     call = fb.jit(lambda x: x + 1)
     assert call(fb.tensor([1.0], device="cpu")).tolist() == [2.0]
     assert not call.programs
+
+
+def test_a_dropped_recording_gives_its_memory_back(gpu):
+    def reserved():
+        return fb.memory(gpu)["reserved"]
+
+    x = fb.ones(1000, device=gpu).realize()
+    fb.jit(lambda v: (v + 1).sum())(x)  # what the results are copied to stays in the device's pool
+    before = reserved()
+    call = fb.jit(lambda v: (v.exp() @ v).sum())
+    assert call(x).item() > 0 and reserved() > before
+    del call
+    gc.collect()
+    assert reserved() == before

@@ -25,7 +25,7 @@ class Recorder:
     """Listens to the runs of one call: collects their commands, and owns the memory that they use."""
 
     def __init__(self, device: Any):
-        self.device, self.pool, self.paused = device, Pool(device), False
+        self.device, self.pool, self.paused = device, Pool(device, device.pool), False
         self.start = next_serial()
         self.words: list[int] = []
         self.params = array("I")

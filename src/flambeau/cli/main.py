@@ -20,7 +20,8 @@ class OneLine(click.Group):
         try:
             return super().invoke(ctx)
         except TOLD as e:
-            if os.environ.get("FLAMBEAU_DEBUG"):
+            # a reader that has seen enough, as in `flambeau doctor | head`, is click's to handle
+            if os.environ.get("FLAMBEAU_DEBUG") or isinstance(e, BrokenPipeError):
                 raise
             click.echo(f"flambeau: {e}", err=True)
             sys.exit(1)

@@ -1,18 +1,18 @@
-"""Progress of a run: a rich bar in a terminal, plain lines elsewhere."""
+"""Turns how far a run has come into a rich bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
 from typing import Any
 
-PLAIN_EVERY = 5.0  # seconds between plain lines
+PLAIN_EVERY = 5.0  # seconds between plain lines of a phase
 
 
 class Progress:
     """One line that says phase, speed, loss, accuracy and memory; use it as a context."""
 
-    def __init__(self, total: int, stream: Any = None):
-        self.total, self.done, self.phase = total, 0, "train"
+    def __init__(self, stream: Any = None):
         self.stream = stream or sys.stdout
+        self.name, self.total, self.done, self.numbers = "", 0, 0, ""
         self.start = self.last = time.perf_counter()
         self.bar: Any = None
 
@@ -21,26 +21,37 @@ class Progress:
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self.bar = Progress(
-                TextColumn("{task.fields[phase]:<8}"),
+                TextColumn("{task.description:<9}"),
                 BarColumn(),
-                TextColumn("{task.completed}/{task.total}  {task.fields[numbers]}"),
+                TextColumn("{task.completed:g}/{task.total:g} {task.fields[numbers]}"),
                 TimeRemainingColumn(),
             )
             self.bar.start()
-            self.task = self.bar.add_task("", total=self.total, phase=self.phase, numbers="")
+            self.task = self.bar.add_task("", total=1, numbers="")
         return self
 
     def __exit__(self, *_):
         if self.bar is not None:
             self.bar.stop()
 
-    def update(self, done: int, loss: float, accuracy: float, memory: int) -> None:
-        """Show where the run is: steps done, the latest loss, accuracy in 0..1, bytes in use."""
-        self.done, now = done, time.perf_counter()
-        rate = done / max(now - self.start, 1e-9)
-        numbers = f"{rate:5.1f} it/s  loss {loss:.4f}  accuracy {accuracy:.4f}  {memory / 2**20:.1f} MB"
+    def phase(self, name: str, total: int = 1) -> None:
+        """Begin another phase of `total` steps; speed is counted from here."""
+        self.name, self.total, self.done = name, total, 0
+        self.start = self.last = time.perf_counter()
         if self.bar is not None:
-            self.bar.update(self.task, completed=done, numbers=numbers)
+            self.bar.reset(self.task, total=max(total, 1), description=name, numbers=self.numbers)
+
+    def update(self, done: int, numbers: str = "") -> None:
+        """Show `done` steps of the phase, with what else there is to say; it stays until there is more."""
+        self.done, now = done, time.perf_counter()
+        rate = f"{done / max(now - self.start, 1e-9):6.1f} it/s" if self.total > 1 else " " * 11
+        self.numbers = numbers or self.numbers
+        if self.bar is not None:
+            self.bar.update(self.task, completed=done, numbers=f"{rate}  {self.numbers}")
         elif now - self.last >= PLAIN_EVERY or done == self.total:
             self.last = now
-            print(f"{self.phase} {done}/{self.total}  {numbers}", file=self.stream, flush=True)
+            print(
+                f"{self.name:<9} {done}/{self.total}  {rate}  {numbers}".rstrip(),
+                file=self.stream,
+                flush=True,
+            )

@@ -1,5 +1,6 @@
 """The pool: buffers by exact size class, so that a step that looks like the last one allocates nothing."""
 
+from functools import cache
 from typing import Any
 
 from . import Buffer
@@ -7,9 +8,9 @@ from . import Buffer
 SMALLEST = 256
 
 
+@cache
 def size_class(nbytes: int) -> int:
-    """Round up to one of eight sizes in each power of two: at most 12.5% is lost, and keys of bind groups
-    repeat."""
+    """Round up to one of eight sizes in each power of two: little is lost, and keys of bind groups repeat."""
     if nbytes <= SMALLEST:
         return SMALLEST
     step = max(SMALLEST, 1 << max((nbytes - 1).bit_length() - 4, 0))
@@ -17,30 +18,35 @@ def size_class(nbytes: int) -> int:
 
 
 class Pool:
-    """Takes memory from a device and keeps what is given back, last in first out."""
+    """Takes memory from a device and keeps what is given back, last in first out.
 
-    def __init__(self, device: Any):
-        self.device = device
+    A recording has a pool of its own, whose buffers nobody else may write; the device's pool, its `root`,
+    counts for all of them.
+    """
+
+    def __init__(self, device: Any, root: "Pool | None" = None):
+        self.device, self.root = device, root or self
         self.free: dict[int, list[int]] = {}
         self.allocations = self.live = self.peak = self.reserved = 0
 
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
-        size = size_class(nbytes)
+        size, count = size_class(nbytes), self.root
         kept = self.free.get(size)
         handle = kept.pop() if kept else self._allocate(size, nbytes)
-        self.live += size
-        self.peak = max(self.peak, self.live)
+        count.live += size
+        if count.live > count.peak:
+            count.peak = count.live
         return Buffer(self, handle, nbytes, size)
 
     def _allocate(self, size: int, nbytes: int) -> int:
-        self.allocations += 1
-        self.reserved += size
+        self.root.allocations += 1
+        self.root.reserved += size
         return self.device.alloc(size, nbytes)
 
     def give(self, buffer: Buffer) -> None:
         """Called as a buffer dies. A list's append is atomic, so this may come from any thread."""
-        self.live -= buffer.size
+        self.root.live -= buffer.size
         self.free.setdefault(buffer.size, []).append(buffer.handle)
 
     def trim(self) -> int:
@@ -50,5 +56,9 @@ class Pool:
             while handles:
                 self.device.free(handles.pop())
                 freed += size
-        self.reserved -= freed
+        self.root.reserved -= freed
         return freed
+
+    def __del__(self):
+        if self.root is not self:
+            self.trim()
