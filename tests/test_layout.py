@@ -36,6 +36,7 @@ LAYERS = [
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["debug", "cli"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 

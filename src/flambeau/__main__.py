@@ -1,0 +1,5 @@
+"""`python -m flambeau`: the command line."""
+
+from .cli import main
+
+main()
