@@ -33,10 +33,14 @@ def _open(key: str) -> Any:
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu'])}: use 'gpu', 'gpu:1' or 'cpu'"
         )
-    from . import native
+    from . import adapters, native
 
     try:
-        device = native.open_device(key.partition(":")[2])
+        adapter = adapters.choose(key.partition(":")[2])
+        # an adapter opens once: two names for one GPU mean one device
+        return next((d for d in _devices.values() if d.name == f"gpu:{adapter}"), None) or native.open_device(
+            adapter
+        )
     except DeviceError as e:
         if key != "default":
             raise
@@ -44,7 +48,6 @@ def _open(key: str) -> Any:
 
         print(f"flambeau: {e}; running on the CPU with NumPy", file=sys.stderr)
         return get_device("cpu")
-    return next((d for d in _devices.values() if d.name == device.name), device)
 
 
 class Buffer:

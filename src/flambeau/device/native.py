@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import DeviceError, KernelError
 from ..fuse import Limits
-from .adapters import Adapter, choose, provider
+from .adapters import Adapter, provider
 from .pool import Pool
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
@@ -27,9 +27,8 @@ OF_ADAPTER = ("max-buffer-size", "max-storage-buffer-binding-size", "max-compute
 _announced: set[str] = set()
 
 
-def open_device(which: str = "") -> "NativeDevice":
-    """Open the adapter that `which` means (see device.get_device) and say once which one it is."""
-    adapter = choose(which)
+def open_device(adapter: Adapter) -> "NativeDevice":
+    """Open an adapter, and say once that it is a software one."""
     device = NativeDevice(adapter)
     if adapter.is_software and device.name not in _announced:
         _announced.add(device.name)
