@@ -2,10 +2,14 @@
 
 import gzip
 import io
+import os
+import re
 import shutil
 import signal
 import struct
+import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -58,7 +62,7 @@ def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
     assert done.exit_code == 0, done.output
     assert "reloaded, its logits agree" in done.output
-    assert float(done.output.rstrip().rpartition("test accuracy ")[2]) > 0.9
+    assert float(re.search(r"^test accuracy (.*)$", done.stdout, flags=re.M)[1]) > 0.9
     model = network()
     model.load(tmp_path / "mnist.safetensors")
     assert [n for n, _ in model.named_parameters()][:2] == ["0.weight", "0.bias"]
@@ -217,3 +221,14 @@ def test_progress_on_a_terminal(monkeypatch):
         assert shown.bar.tasks[0].completed == 40 and "loss 1" in shown.bar.tasks[0].fields["numbers"]
         shown.phase("test", 4)
         assert shown.bar.tasks[0].completed == 0 and shown.bar.tasks[0].description == "test"
+
+
+def test_the_example_trains(digits, tmp_path):
+    example = Path(__file__).parents[1] / "examples" / "mnist.py"
+    env = {**os.environ, "FLAMBEAU_DATA": str(digits)}
+    done = subprocess.run(
+        [sys.executable, str(example)], env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^epoch 10: test accuracy 0\.\d{4}$", done.stdout, flags=re.M)
+    assert (tmp_path / "mnist.safetensors").exists()
