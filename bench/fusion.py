@@ -17,11 +17,14 @@ def main() -> None:
         (x * 2.0).realize()
         fb.synchronize()
 
+    def fused():
+        return ((x * 2.0 + 1.0).relu() * x - 0.5).abs()
+
     def chain():
-        y = ((x * 2.0 + 1.0).relu() * x - 0.5).abs()
-        assert len(y.plan()) == 1
-        y.realize()
+        fused().realize()
         fb.synchronize()
+
+    assert len(fused().plan()) == 1
 
     def separate():
         y = x
