@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
+from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, reduce_parts, spread_grid
 from .lower import Bindings, Function, Index, Move, NeedStore, Quantities, name_index, view_through
 from .node import Node
 from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_size
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
+FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
@@ -64,20 +65,55 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
     own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
     last = max((d for d in range(rank) if full[d] > 1), default=-1)
-    if (
-        last in own_a
-    ):  # columns are the side whose dim the result has innermost: neighbours store side by side
+    # columns are the side whose dim the result has innermost: neighbours store side by side
+    if last in own_a:
         a, b, own_a, own_b = b, a, own_b, own_a
     groups = tuple(
         SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
         for d in range(len(full))
     )
-    build = _Build(planner, head, tail, a, b, full, groups)
+    dim, parts = _split_of(planner, full, groups)
+    if parts == 1:
+        return _kernels(planner, head, tail, a, b, full, groups, None)
+    a, b = (Operand(o.node, o.value, _split(o.view, rank, dim, parts)) for o in (a, b))
+    full, groups = a.view.shape, (*groups[:rank], BATCH, *groups[rank:])
+    part = planner.temporary(prod(head.shape) * parts)
+    first = _kernels(planner, head, head, a, b, full, groups, part)
+    return [*first, reduce_parts(planner, head, tail, part, parts)]
+
+
+def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part) -> list[Kernel]:
+    build = _Build(planner, head, tail, a, b, full, groups, part)
     kernel = build.kernel()
     if a.mode == "scalar" and build.is_worth_packing():
         a, copy = _pack(planner, a, full, groups)
-        return [copy, _Build(planner, head, tail, a, b, full, groups).kernel()]
+        return [copy, _Build(planner, head, tail, a, b, full, groups, part).kernel()]
     return [kernel]
+
+
+def _split_of(planner, full, groups) -> tuple[int, int]:
+    """Which summed dim to share among threads, in how many parts, where a GPU would have too few results."""
+    size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
+    threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
+    if planner.limits.software or not threads or threads >= FILL:
+        return 0, 1
+    most = min(FILL // threads, size[SUMMED] // PART)
+    choices = [
+        (s, d) for d, g in enumerate(groups) if g == SUMMED for s in range(1, most + 1) if full[d] % s == 0
+    ]
+    parts, dim = max(choices, default=(1, 0))
+    return dim, parts
+
+
+def _split(view: View, rank: int, dim: int, parts: int) -> View:
+    """A summed dim as two: which part (a dim of the result, the last), and where in it."""
+    each = view.shape[dim] // parts
+
+    def cut(a: Affine) -> Affine:
+        return Affine((*a.strides[:rank], a.strides[dim] * each, *a.strides[rank:]), a.offset)
+
+    summed = tuple(each if d == dim else n for d, n in enumerate(view.shape))[rank:]
+    return view.map((*view.shape[:rank], parts, *summed), cut)
 
 
 def _pack(planner, o: Operand, full, groups) -> tuple[Operand, Kernel]:
@@ -101,15 +137,16 @@ def _operand(planner, node: Node, full) -> Operand:
 
 
 class _Build:
-    def __init__(self, planner, head: Node, tail: Node, u: Operand, v: Operand, full, groups):
-        self.planner, self.head, self.tail, self.u, self.v = planner, head, tail, u, v
+    def __init__(self, planner, head: Node, tail: Node, u: Operand, v: Operand, full, groups, part=None):
+        self.planner, self.head, self.tail, self.u, self.v, self.part = planner, head, tail, u, v, part
         self.full, self.groups, self.nk = full, groups, head.attrs["nk"]
         self.q, self.b = Quantities(), Bindings(planner.max_inputs)
 
     def kernel(self, narrow: bool = False) -> Kernel:
         q, head = self.q, self.head
         out = Affine(contiguous_strides(self.full[: len(self.full) - self.nk]) + (0,) * self.nk, 0)
-        after = epilogue(self.planner, head, self.tail, head.shape, {self.u.value, self.v.value})
+        reads = {self.u.value, self.v.value}
+        after = epilogue(self.planner, head, self.tail, head.shape, reads) if self.part is None else None
         self.collapse([out, *self.u.view.affines(), *self.v.view.affines(), *self.of_epilogue(after)])
         for side, group in ((self.u, ROWS), (self.v, COLUMNS)):
             side.mode = "scalar" if narrow else self.mode(side, group)
@@ -127,17 +164,16 @@ class _Build:
             "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])), "groups": q.add("g", grid[0]),
         }  # fmt: skip
         functions = (("finish", self.finish(after)),) if after else ()
-        if (
-            len(self.b.values) > self.planner.max_inputs
-        ):  # an operand that the epilogue reads too is bound twice
-            again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups)
+        # an operand that the epilogue reads too may be bound twice
+        if len(self.b.values) > self.planner.max_inputs:
+            again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups, self.part)
             return again.kernel(narrow=True)
         shader = Shader(
             "contract.wgsl", tuple(q.names), tuple(self.b.kinds), (self.tail.dtype.stored, 1),
             self.tail.dtype.short, (*wg, 1), functions, tuple(options.items()),
         )  # fmt: skip
         name = label(head.attrs["label"], after[0] if after else None)
-        out_value = self.planner.index[id(self.tail)]
+        out_value = self.planner.index[id(self.tail)] if self.part is None else self.part
         return Kernel(name, shader, tuple(self.b.values), out_value, tuple(q.values), grid)
 
     def is_worth_packing(self) -> bool:

@@ -147,7 +147,7 @@ def reduce_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
         return [_reduce(planner, head, tail, trace, root, shape, groups, None, 1)]
     part = planner.temporary(rows * parts)
     first = _reduce(planner, head, head, trace, root, shape, groups, part, parts)
-    return [first, _reduce_parts(planner, head, tail, part, rows, parts)]
+    return [first, reduce_parts(planner, head, tail, part, parts)]
 
 
 def split_of(rows: int, length: int) -> int:
@@ -162,6 +162,7 @@ def split_of(rows: int, length: int) -> int:
 
 def _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow=False) -> Kernel:
     q, b = Quantities(), Bindings(planner.max_inputs)
+    op = head.op.name[1:] if head.op.kind == "reduce" else "sum"  # the parts of a contraction are added
     runs, sizes = collapse_domain(shape, trace.affines(), groups)
     outer = [i for i, r in enumerate(runs) if groups[r[0]] == 0]
     inner = [i for i, r in enumerate(runs) if groups[r[0]] == 1]
@@ -187,16 +188,16 @@ def _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow
     shader = Shader(
         "reduce.wgsl", tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,
         (WORKGROUP, 1, 1), functions,
-        (("op", head.op.name[1:]), ("acc", head.dtype.short), ("size", size), ("row_dims", tuple(row_dims)),
+        (("op", op), ("acc", head.dtype.short), ("size", size), ("row_dims", tuple(row_dims)),
          ("coords", tuple(coords[: len(outer)])), ("loops", tuple(loops)), ("parts", count), ("cut", cut),
          ("e_dims", tuple(e_dims)), ("span", span)),
     )  # fmt: skip
     out = planner.index[id(tail)] if part is None else part
-    name = label(head.op.name[1:], trace, after[0] if after else None)
+    name = label(op, trace, after[0] if after else None)
     return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
 
 
-def _reduce_parts(planner, head, tail, part: int, rows: int, parts: int) -> Kernel:
+def reduce_parts(planner, head, tail, part: int, parts: int) -> Kernel:
     """The second stage: the parts of each row, which lie side by side."""
     shape = (*head.shape, parts)
     trace = ReadTrace(planner, head, part, View.of(shape))
