@@ -140,7 +140,7 @@ class _Build:
     def __init__(self, planner, head: Node, tail: Node, u: Operand, v: Operand, full, groups, part=None):
         self.planner, self.head, self.tail, self.u, self.v, self.part = planner, head, tail, u, v, part
         self.full, self.groups, self.nk = full, groups, head.attrs["nk"]
-        self.q, self.b = Quantities(), Bindings(planner.max_inputs)
+        self.q, self.b = Quantities(), Bindings()
 
     def kernel(self, narrow: bool = False) -> Kernel:
         q, head = self.q, self.head

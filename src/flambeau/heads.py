@@ -86,7 +86,7 @@ def copy_kernel(planner, node: Node, value: int, view: View, out: int) -> Kernel
 
 
 def _map(planner, trace: Trace, root: int, dtype, out: int, narrow: bool = False) -> Kernel:
-    q, b = Quantities(), Bindings(planner.max_inputs)
+    q, b = Quantities(), Bindings()
     n = prod(trace.domain)
     size = q.add("n", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
@@ -161,7 +161,7 @@ def split_of(rows: int, length: int) -> int:
 
 
 def _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow=False) -> Kernel:
-    q, b = Quantities(), Bindings(planner.max_inputs)
+    q, b = Quantities(), Bindings()
     op = head.op.name[1:] if head.op.kind == "reduce" else "sum"  # the parts of a contraction are added
     runs, sizes = collapse_domain(shape, trace.affines(), groups)
     outer = [i for i, r in enumerate(runs) if groups[r[0]] == 0]
@@ -179,9 +179,8 @@ def _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow
     if len(b.values) > planner.max_inputs:  # as in _map
         return _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow=True)
     e_dims = [q.add("n", s) for s in e_sizes[1:]]
-    span = q.add("g", 0)
     grid = spread_grid(-(-rows * parts // WORKGROUP), planner.limits.groups)
-    q.values[-1] = grid[0] * WORKGROUP
+    span = q.add("g", grid[0] * WORKGROUP)
     # the run that the parts divide: the longest, so that every part has work
     cut = max(range(len(inner)), key=lambda i: sizes[inner[i]], default=0)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
@@ -225,7 +224,7 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     trace = Trace(planner, x.shape)
     root = trace.value(x)
     groups = (0,) * lead + tuple(range(1, 2 * n + 1))
-    q, b = Quantities(), Bindings(planner.max_inputs)
+    q, b = Quantities(), Bindings()
     runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines()], groups[:lead])
     dims = [q.add("n", run_size(x.shape, r)) for r in runs[1:]]
     runs = runs + [(d,) for d in range(lead, lead + 2 * n)]
@@ -241,9 +240,8 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     after = epilogue(planner, head, tail, head.shape, trace.reads)
     finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
     e_dims = [q.add("n", s) for s in e_sizes[1:]]
-    span = q.add("g", 0)
     grid = spread_grid(-(-prod(head.shape) // WORKGROUP), planner.limits.groups)
-    q.values[-1] = grid[0] * WORKGROUP
+    span = q.add("g", grid[0] * WORKGROUP)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
     shader = Shader(
         "fold.wgsl", tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,

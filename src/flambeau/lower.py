@@ -121,7 +121,6 @@ class Quantities:
 class Bindings:
     """The buffers a kernel reads, each once per width."""
 
-    limit: int
     values: list[int] = field(default_factory=list)
     kinds: list[tuple[str, int]] = field(default_factory=list)  # (stored type, width)
 

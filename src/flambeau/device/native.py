@@ -175,7 +175,7 @@ class NativeDevice:
             self._layouts[inputs] = layout, self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
         return self._layouts[inputs]
 
-    def bind(self, pipeline: int, key: tuple[int, ...]) -> Any:
+    def bind(self, key: tuple[int, ...]) -> Any:
         """The bind group of a layout with these buffers (the first is Params), made once."""
         inputs = len(key) - 2
         group = self._groups.get(key)
