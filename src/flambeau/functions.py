@@ -9,8 +9,6 @@ from .op import COMPOSED, Op
 from .ops.random import rand, randint, randn
 from .tensor import Tensor
 
-FAMILIES = (ops.Elementwise, ops.Movement, ops.Reduce, ops.Contract, ops.Index, ops.Composed)
-
 full, zeros, ones, arange = Tensor.full, Tensor.zeros, Tensor.ones, Tensor.arange
 
 
@@ -88,13 +86,11 @@ def memory(device: Any = None) -> dict[str, int]:
 def _table() -> dict[str, Any]:
     """Every public entry of the families, and the composed functions that are no methods."""
     found: dict[str, Any] = {}
-    for family in FAMILIES:
+    for family in ops.FAMILIES:
         for name, entry in vars(family).items():
             if not name.startswith("_") and (isinstance(entry, Op) or callable(entry)):
                 found[name] = entry
-    for name in ("cat", "stack", "split", "chunk"):
-        found[name] = COMPOSED[name]
-    return found
+    return found | {name: COMPOSED[name] for name in ops.names("FUNCTIONS")}
 
 
 globals().update({k: v for k, v in _table().items() if k not in globals()})

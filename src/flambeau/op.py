@@ -185,8 +185,13 @@ def composed(f: Callable) -> Callable:
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
 
-    COMPOSED[f.__name__] = call
+    _enter(f.__name__, call)
     return call
+
+
+def _enter(name: str, call: Callable) -> None:
+    assert name not in COMPOSED, f"two ops are named {name}: one would hide the other"
+    COMPOSED[name] = call
 
 
 def composite(grad: Callable) -> Callable:
@@ -211,7 +216,7 @@ def composite(grad: Callable) -> Callable:
             node.requires_grad = grad_enabled() and any(n.requires_grad for n in node.parents)
             return Tensor(node)
 
-        COMPOSED[f.__name__] = call
+        _enter(f.__name__, call)
         return call
 
     return declare

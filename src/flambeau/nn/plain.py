@@ -2,28 +2,28 @@
 
 from typing import Any
 
-from ..ops import Elementwise, Movement, composed, pool
+from ..ops import Elementwise, Movement, activation, loss, pool
 from ..ops.composed import Composed
 from ..ops.random import dropout
 from ..tensor import Tensor
 from .module import Module, layer
 
-ELU = layer("ELU", composed.elu)
-GELU = layer("GELU", composed.gelu)
-Hardsigmoid = layer("Hardsigmoid", composed.hardsigmoid)
-Hardswish = layer("Hardswish", composed.hardswish)
-Hardtanh = layer("Hardtanh", composed.hardtanh)
-LeakyReLU = layer("LeakyReLU", composed.leaky_relu)
-LogSigmoid = layer("LogSigmoid", composed.logsigmoid)
+ELU = layer("ELU", activation.elu)
+GELU = layer("GELU", activation.gelu)
+Hardsigmoid = layer("Hardsigmoid", activation.hardsigmoid)
+Hardswish = layer("Hardswish", activation.hardswish)
+Hardtanh = layer("Hardtanh", activation.hardtanh)
+LeakyReLU = layer("LeakyReLU", activation.leaky_relu)
+LogSigmoid = layer("LogSigmoid", activation.logsigmoid)
 LogSoftmax = layer("LogSoftmax", Composed.log_softmax)
-Mish = layer("Mish", composed.mish)
+Mish = layer("Mish", activation.mish)
 ReLU = layer("ReLU", Elementwise.relu)
-ReLU6 = layer("ReLU6", composed.relu6)
-SiLU = layer("SiLU", composed.silu)
+ReLU6 = layer("ReLU6", activation.relu6)
+SiLU = layer("SiLU", activation.silu)
 Sigmoid = layer("Sigmoid", Elementwise.sigmoid)
 Softmax = layer("Softmax", Composed.softmax)
-Softplus = layer("Softplus", composed.softplus)
-Softsign = layer("Softsign", composed.softsign)
+Softplus = layer("Softplus", activation.softplus)
+Softsign = layer("Softsign", activation.softsign)
 Tanh = layer("Tanh", Elementwise.tanh)
 
 AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", pool.adaptive_avg_pool2d)
@@ -33,11 +33,11 @@ Flatten = layer("Flatten", Movement.flatten, start_dim=1)
 MaxPool1d = layer("MaxPool1d", pool.max_pool1d)
 MaxPool2d = layer("MaxPool2d", pool.max_pool2d)
 
-BCEWithLogitsLoss = layer("BCEWithLogitsLoss", composed.binary_cross_entropy_with_logits, inputs=2)
-CrossEntropyLoss = layer("CrossEntropyLoss", composed.cross_entropy, inputs=2)
-L1Loss = layer("L1Loss", composed.l1_loss, inputs=2)
-MSELoss = layer("MSELoss", composed.mse_loss, inputs=2)
-NLLLoss = layer("NLLLoss", composed.nll_loss, inputs=2)
+BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)
+CrossEntropyLoss = layer("CrossEntropyLoss", loss.cross_entropy, inputs=2)
+L1Loss = layer("L1Loss", loss.l1_loss, inputs=2)
+MSELoss = layer("MSELoss", loss.mse_loss, inputs=2)
+NLLLoss = layer("NLLLoss", loss.nll_loss, inputs=2)
 
 
 class Identity(Module):

@@ -1,5 +1,9 @@
-"""The op table: one entry an op, grouped in families, each family a mixin of Tensor."""
+"""The op table: one entry an op, grouped in families, each family a mixin of Tensor.
 
+A module's FUNCTIONS are the composed ops that are functions of the package, its NN those of nn.functional.
+"""
+
+from . import activation, composed, contract, elementwise, index, loss, movement, pool, random, reduce
 from .composed import Composed
 from .contract import Contract
 from .elementwise import Elementwise
@@ -9,4 +13,13 @@ from .pool import Pool
 from .random import Random
 from .reduce import Reduce
 
-__all__ = ["Composed", "Contract", "Elementwise", "Index", "Movement", "Pool", "Random", "Reduce"]
+MODULES = (activation, composed, contract, elementwise, index, loss, movement, pool, random, reduce)
+FAMILIES = (Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce)
+
+
+def names(kind: str) -> list[str]:
+    """The names that the modules list as FUNCTIONS or NN."""
+    return sorted(name for module in MODULES for name in getattr(module, kind, ()))
+
+
+__all__ = [*(family.__name__ for family in FAMILIES), "FAMILIES", "MODULES", "names"]

@@ -1,9 +1,9 @@
-"""Ops made of ops: activations, softmax and losses, each a line or a few."""
+"""Ops made of ops: clamps, triangles, softmax and norms, each a line or a few."""
 
-from math import pi, sqrt
-
-from ..op import COMPOSED, Family, composed, composite
+from ..op import Family, composed, composite
 from ..shape import normal_dim
+
+NN = ("layer_norm", "linear", "log_softmax", "softmax")
 
 
 class Composed(Family):
@@ -79,84 +79,6 @@ def _log_softmax(x, *, dim):
 
 
 @composed
-def silu(input):
-    """x * sigmoid(x)"""
-    return input * input.sigmoid()
-
-
-@composed
-def gelu(input, approximate: str = "none"):
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula."""
-    if approximate not in ("none", "tanh"):
-        raise ValueError(f"approximate={approximate!r} is unknown: use 'none' or 'tanh'")
-    if approximate == "tanh":
-        return input * 0.5 * ((input + input * input * input * 0.044715) * sqrt(2 / pi)).tanh() + input * 0.5
-    return input * 0.5 * ((input * sqrt(0.5)).erf() + 1)
-
-
-@composed
-def softplus(input, beta: float = 1.0, threshold: float = 20.0):
-    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
-    scaled = input * beta
-    return (scaled > threshold).where(input, scaled.clamp(max=threshold).exp().log1p() * (1 / beta))
-
-
-@composed
-def logsigmoid(input):
-    """log(sigmoid(x)), safe for large negative x."""
-    return input.minimum(0) - (-input.abs()).exp().log1p()
-
-
-@composed
-def leaky_relu(input, negative_slope: float = 0.01):
-    """x, or x * negative_slope where x < 0."""
-    return (input > 0).where(input, input * negative_slope)
-
-
-@composed
-def elu(input, alpha: float = 1.0):
-    """x, or alpha * (exp(x) - 1) where x < 0."""
-    return (input > 0).where(input, input.minimum(0).expm1() * alpha)
-
-
-@composed
-def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
-    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
-    above = (input <= min_val).where(min_val, input)
-    return (above >= max_val).where(max_val, above)
-
-
-@composed
-def relu6(input):
-    """x held inside [0, 6]."""
-    return hardtanh(input, 0, 6)
-
-
-@composed
-def hardsigmoid(input):
-    """(x + 3) / 6 held inside [0, 1]."""
-    return hardtanh(input + 3, 0, 6) * (1 / 6)
-
-
-@composed
-def hardswish(input):
-    """x * hardsigmoid(x)"""
-    return input * hardsigmoid(input)
-
-
-@composed
-def mish(input):
-    """x * tanh(softplus(x))"""
-    return input * softplus(input).tanh()
-
-
-@composed
-def softsign(input):
-    """x / (1 + |x|)"""
-    return input / (input.abs() + 1)
-
-
-@composed
 def linear(input, weight, bias=None):
     """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
     y = input.matmul(weight.t())
@@ -175,53 +97,3 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
     y = away * ((away * away).mean(dims, keepdim=True) + eps).rsqrt()
     y = y if weight is None else y * weight
     return y if bias is None else y + bias
-
-
-def _reduce(x, reduction: str):
-    if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
-    return x if reduction == "none" else getattr(x, reduction)()
-
-
-@composed
-def nll_loss(input, target, reduction: str = "mean"):
-    """Minus the log-probability of each target. [n, classes, ...], [n, ...] int -> []"""
-    if input.ndim != target.ndim + 1 or not target.dtype.is_int:
-        raise ValueError("input needs one dim more than target (classes, at 1), and target integer classes")
-    d = min(1, input.ndim - 1)
-    classes = type(input).arange(input.shape[d], device=input.device)
-    classes = classes.reshape(*(-1 if e == d else 1 for e in range(input.ndim)))
-    hit = target.unsqueeze(d) == classes
-    return _reduce(-hit.where(input, 0.0).sum(d), reduction)
-
-
-@composed
-def cross_entropy(input, target, reduction: str = "mean", label_smoothing: float = 0.0):
-    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] -> []"""
-    d = min(1, input.ndim - 1)
-    log_p = input.log_softmax(d)
-    loss = nll_loss(log_p, target, "none")
-    if label_smoothing:
-        loss = loss * (1 - label_smoothing) - log_p.mean(d) * label_smoothing
-    return _reduce(loss, reduction)
-
-
-@composed
-def mse_loss(input, target, reduction: str = "mean"):
-    """Squared difference. [...], [...] -> []"""
-    return _reduce((input - target).square(), reduction)
-
-
-@composed
-def l1_loss(input, target, reduction: str = "mean"):
-    """Absolute difference. [...], [...] -> []"""
-    return _reduce((input - target).abs(), reduction)
-
-
-@composed
-def binary_cross_entropy_with_logits(input, target, reduction: str = "mean"):
-    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
-    return _reduce(input.maximum(0) - input * target + (-input.abs()).exp().log1p(), reduction)
-
-
-__all__ = sorted(name for name in COMPOSED if not name.startswith("_"))

@@ -4,6 +4,8 @@ from .. import dtype as dt
 from ..op import Family, composed, composite, kernel
 from ..shape import Window, broadcast
 
+NN = ("conv1d", "conv2d", "conv3d")
+
 
 def _shape(a, b, nk, label):
     shape = broadcast(a, b)

@@ -24,6 +24,10 @@ def _gather(xp, x, index, dim):
     return xp.take_along_axis(x[cut], index, axis=dim)
 
 
+FUNCTIONS = ("cat", "chunk", "split", "stack")
+NN = ("embedding", "one_hot")
+
+
 class Index(Family):
     @kernel(
         "gather",

@@ -5,6 +5,8 @@ from math import prod
 from ..op import Family, composed, kernel
 from ..shape import Window, normal_dim, normal_dims
 
+NN = ("pad",)
+
 
 def _dtype(d, **_):
     return d

@@ -8,6 +8,8 @@ from .movement import fold
 
 LOWEST = float("-inf")
 
+NN = ("adaptive_avg_pool2d", "avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d")
+
 
 def _fold(xp, x, spec, size):
     n = len(spec)

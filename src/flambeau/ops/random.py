@@ -7,6 +7,8 @@ from .. import dtype as dt
 from .. import op as _op
 from ..op import OPS, Family, Op, apply, composed
 
+NN = ("dropout",)
+
 
 class Generator:
     """Counts the random numbers handed out since a seed; element i of a draw is word i of its stream."""

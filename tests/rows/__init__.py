@@ -1,0 +1,13 @@
+"""The op test table: one row for each entry of the op table, family by family."""
+
+from .contract import CONTRACT
+from .elementwise import ELEMENTWISE
+from .index import INDEX
+from .movement import MOVEMENT
+from .reduce import REDUCE
+from .row import In, Row, binary, unary
+from .source import SOURCE
+
+ROWS: dict[str, Row] = {**ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SOURCE}
+
+__all__ = ["ELEMENTWISE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]
