@@ -25,7 +25,7 @@ LAYERS = [
     ["ops"],
     ["lower"],
     ["heads"],
-    ["contraction"],
+    ["contraction", "whole"],
     ["fuse"],
     ["render"],
     ["pipeline", "inspection"],

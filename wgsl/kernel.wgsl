@@ -15,6 +15,8 @@ struct Params {
 //% for name, f in functions
 {{ chain.function(name, f, wgsl, acc) }}
 //% endfor
+//% block declarations
+//% endblock
 @compute @workgroup_size({{ workgroup | join(", ") }})
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
 //% block body

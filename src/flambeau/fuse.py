@@ -4,11 +4,15 @@ I/O."""
 from dataclasses import dataclass
 from math import prod
 
-from . import contraction, heads
+from . import contraction, heads, whole
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
 
-BUILD = {**heads.BUILD, "contract": contraction.contract_kernel}  # the ops that are kernels of their own
+BUILD = {  # the ops that are kernels of their own
+    **heads.BUILD,
+    "contract": contraction.contract_kernel,
+    "whole": whole.whole_kernels,
+}
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 
 
@@ -85,7 +89,7 @@ class Planner:
 
     def temporary(self, elements: int) -> int:
         value = len(self.order) + len(self.extra)
-        self.extra.append((value, 4 * elements))
+        self.extra.append((value, 4 * max(elements, 1)))
         return value
 
     # --- deciding ---
@@ -120,7 +124,7 @@ class Planner:
     def _claim(self, head: Node) -> None:
         """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
         path = [head]
-        while True:
+        while head.op.kind != "whole":
             at = path[-1]
             users = self._consumers(at)
             if id(at) in self.stored or len(users) != 1 or id(users[0]) in self.head_of:

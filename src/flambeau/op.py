@@ -39,15 +39,39 @@ class no_grad:
         return run
 
 
+@dataclass(frozen=True)
+class Launch:
+    """One dispatch of an op that is written as whole kernels.
+
+    template: a file of wgsl/ that extends whole.wgsl. reads: the op's inputs by position, results of earlier
+    launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
+    a buffer but computed where it is read, by value_at(i). writes: the name of an intermediate result, ""
+    for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
+    (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
+    """
+
+    template: str
+    reads: tuple[int | str, ...]
+    groups: int | tuple[int, int, int]
+    sizes: dict[str, int | float] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    writes: str = ""
+    elements: int = 0
+    dtype: dt.DType | None = None
+    workgroup: tuple[int, int, int] = (64, 1, 1)
+    traced: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Op:
     """One operation, declared once.
 
     kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
-    composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule raises
+    whole, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule raises
     ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None for
     each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, which the CPU backend runs.
     cost: relative price of one element, which decides what is computed twice rather than stored.
+    launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
     """
 
     kind: str
@@ -59,6 +83,7 @@ class Op:
     cost: int = 1
     prepare: Callable | None = None  # signature form: normalises arguments to (inputs, attrs)
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
+    launch: Callable | None = None
     name: str = field(default="", init=False)
 
     def __set_name__(self, owner, name: str):

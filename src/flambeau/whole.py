@@ -1,0 +1,78 @@
+"""Ops written as whole kernels: their launches become kernels over buffers that lie in row-major order."""
+
+from math import prod
+
+from .dtype import DType
+from .heads import Kernel, Shader, copy_kernel, is_whole, spread_grid
+from .lower import Bindings, NeedStore, Quantities, Trace, collapse_domain, view_through
+from .node import Node
+from .op import Launch
+
+
+def whole_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
+    """The op's launches in order, after the copies of inputs that do not lie in order."""
+    assert head.op.launch is not None
+    launches = head.op.launch(planner.limits, *head.inputs, **head.attrs)
+    kernels: list[Kernel] = []
+    given: dict[int | str, tuple[int, DType]] = {}
+    for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
+        node = head.inputs[at]
+        given[at] = _stored(planner, node, kernels), node.dtype
+    for launch in launches:
+        kernels.append(_kernel(planner, head, tail, launch, given))
+        if launch.writes:
+            given[launch.writes] = kernels[-1].output, launch.dtype or head.dtype
+    return kernels
+
+
+def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
+    """The value that holds an input in row-major order, copied there if it must be."""
+    base, moves = planner.base_of(node)
+    if not planner.has(base):
+        raise NeedStore(base, "a whole kernel reads it from a buffer")
+    value = planner.value_of(base)
+    if not moves or is_whole(base.shape, moves):
+        return value
+    view = view_through(base.shape, moves)
+    copied = planner.temporary(prod(node.shape))
+    kernels.append(copy_kernel(planner, node, value, view, copied))
+    return copied
+
+
+def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Kernel:
+    q, b = Quantities(), Bindings()
+    options = dict(launch.options)
+    for what in launch.reads:
+        value, dtype = given[what]
+        b.values.append(value)
+        b.kinds.append((dtype.stored, 1))
+    functions = ()
+    if launch.traced is not None:
+        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q)
+    grid = launch.groups
+    if isinstance(grid, int):
+        grid = spread_grid(grid, planner.limits.groups)
+    options["across"] = q.add("g", grid[0])
+    options["dtypes"] = tuple(given[what][1].short for what in launch.reads)
+    for name, value in launch.sizes.items():
+        q.names.append((name, "f32" if isinstance(value, float) else "u32"))
+        q.values.append(value)
+    dtype = (launch.dtype or head.dtype) if launch.writes else tail.dtype
+    shader = Shader(
+        launch.template, tuple(q.names), tuple(b.kinds), (dtype.stored, 1), dtype.short,
+        launch.workgroup, functions, tuple(options.items()),
+    )  # fmt: skip
+    out = planner.temporary(launch.elements) if launch.writes else planner.index[id(tail)]
+    label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
+    return Kernel(label, shader, tuple(b.values), out, tuple(q.values), grid)
+
+
+def _traced(planner, node: Node, b: Bindings, q: Quantities):
+    """The function that computes an input at a place of its domain, and the sizes of its coordinates."""
+    trace = Trace(planner, node.shape)
+    trace.reads |= set(b.values)
+    root = trace.value(node)
+    runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
+    dims = tuple(q.add("n", s) for s in sizes)
+    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, 1)
+    return (("value", body),), dims
