@@ -25,6 +25,7 @@ LAYERS = [
     ["ops"],
     ["lower"],
     ["heads"],
+    ["reduction"],
     ["contraction", "whole"],
     ["fuse"],
     ["render"],

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, reduce_parts, spread_grid
+from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
 from .lower import Bindings, Function, Index, Move, NeedStore, Quantities, name_index, view_through
 from .node import Node
+from .reduction import reduce_parts
 from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_size
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)

@@ -4,12 +4,13 @@ I/O."""
 from dataclasses import dataclass
 from math import prod
 
-from . import contraction, heads, whole
+from . import contraction, heads, reduction, whole
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
 
 BUILD = {  # the ops that are kernels of their own
-    **heads.BUILD,
+    "reduce": reduction.reduce_kernels,
+    "fold": heads.fold_kernel,
     "contract": contraction.contract_kernel,
     "whole": whole.whole_kernels,
 }

@@ -1,4 +1,4 @@
-"""Kernels of each kind: a head op with the expressions that are fused before and after it."""
+"""Kernels of maps and folds, and what all kinds share: the expressions fused before and after a head."""
 
 from dataclasses import dataclass
 from math import prod
@@ -19,8 +19,6 @@ from .node import Node
 from .shape import Affine, View, collapse, run_size
 
 WORKGROUP = 64
-SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
-LANES = 4096  # threads that fill a device well enough
 
 
 @dataclass(frozen=True)
@@ -71,6 +69,15 @@ def label(head: str, *traces) -> str:
     if len(names) > 6:
         names = [*names[:5], f"{len(names) - 5} more"]
     return "+".join([head, *names] if head else names or ["copy"])
+
+
+class ReadTrace(Trace):
+    """The trace of reading one value through a view."""
+
+    def __init__(self, planner, node: Node, value: int, view: View):
+        super().__init__(planner, view.shape)
+        self.reads.add(value)
+        self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
 
 def map_kernel(planner, node: Node) -> list[Kernel]:
@@ -126,96 +133,6 @@ def finish_function(trace_root, groups, b: Bindings, q: Quantities, shape):
     return trace.function(runs, coords, b, q, root, 1), runs, sizes
 
 
-# --- reduce
-# -------------------------------------------------------------------------------------------------------
-
-
-def reduce_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
-    """Rows reduced by a thread each; long rows of few are split among threads, and their parts reduced
-    after."""
-    dims = head.attrs["dims"]
-    x = head.inputs[0]
-    outer = [d for d in range(len(x.shape)) if d not in dims]
-    order = (*outer, *dims)
-    shape = tuple(x.shape[d] for d in order)
-    trace = Trace(planner, shape)
-    root = trace.value(x, () if order == tuple(range(len(order))) else (Move("permute", (order,), None),))
-    groups = (0,) * len(outer) + (1,) * len(dims)
-    rows, length = prod(shape[: len(outer)]), prod(shape[len(outer) :])
-    parts = split_of(rows, length)
-    if parts == 1:
-        return [_reduce(planner, head, tail, trace, root, shape, groups, None, 1)]
-    part = planner.temporary(rows * parts)
-    first = _reduce(planner, head, head, trace, root, shape, groups, part, parts)
-    return [first, reduce_parts(planner, head, tail, part, parts)]
-
-
-def split_of(rows: int, length: int) -> int:
-    """How many threads share a row: enough to fill the device, each with work to do."""
-    if rows >= LANES or length < SPLIT_AT:
-        return 1
-    want, parts = min(LANES // max(rows, 1), length // 256), 1
-    while parts * 2 <= want:
-        parts *= 2
-    return parts
-
-
-def _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow=False) -> Kernel:
-    q, b = Quantities(), Bindings()
-    op = head.op.name[1:] if head.op.kind == "reduce" else "sum"  # the parts of a contraction are added
-    runs, sizes = collapse_domain(shape, trace.affines(), groups)
-    outer = [i for i, r in enumerate(runs) if groups[r[0]] == 0]
-    inner = [i for i, r in enumerate(runs) if groups[r[0]] == 1]
-    rows = prod(s for i, s in enumerate(sizes) if i in outer)
-    width = 4 if not narrow and inner and sizes[-1] >= 4 and trace.can_widen(runs, sizes) else 1
-    size = q.add("n", rows * parts)
-    row_dims = [q.add("n", sizes[i]) for i in outer[1:]]
-    loops = [q.add("n", sizes[i]) for i in inner]
-    count = q.add("n", parts) if parts > 1 else ""
-    coords = [f"c{i}" for i in outer] + [f"r{i}" for i in range(len(inner))]
-    body = trace.function(runs, coords, b, q, root, width)
-    after = epilogue(planner, head, tail, head.shape, trace.reads) if part is None else None
-    finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
-    if len(b.values) > planner.max_inputs:  # as in _map
-        return _reduce(planner, head, tail, trace, root, shape, groups, part, parts, narrow=True)
-    e_dims = [q.add("n", s) for s in e_sizes[1:]]
-    grid = spread_grid(-(-rows * parts // WORKGROUP), planner.limits.groups)
-    span = q.add("g", grid[0] * WORKGROUP)
-    # the run that the parts divide: the longest, so that every part has work
-    cut = max(range(len(inner)), key=lambda i: sizes[inner[i]], default=0)
-    functions = (("value", body),) + ((("finish", finish),) if finish else ())
-    shader = Shader(
-        "reduce.wgsl", tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,
-        (WORKGROUP, 1, 1), functions,
-        (("op", op), ("acc", head.dtype.short), ("size", size), ("row_dims", tuple(row_dims)),
-         ("coords", tuple(coords[: len(outer)])), ("loops", tuple(loops)), ("parts", count), ("cut", cut),
-         ("e_dims", tuple(e_dims)), ("span", span)),
-    )  # fmt: skip
-    out = planner.index[id(tail)] if part is None else part
-    name = label(op, trace, after[0] if after else None)
-    return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
-
-
-def reduce_parts(planner, head, tail, part: int, parts: int) -> Kernel:
-    """The second stage: the parts of each row, which lie side by side."""
-    shape = (*head.shape, parts)
-    trace = ReadTrace(planner, head, part, View.of(shape))
-    return _reduce(planner, head, tail, trace, 0, shape, (0,) * len(head.shape) + (1,), None, 1)
-
-
-class ReadTrace(Trace):
-    """The trace of reading one value through a view."""
-
-    def __init__(self, planner, node: Node, value: int, view: View):
-        super().__init__(planner, view.shape)
-        self.reads.add(value)
-        self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
-
-
-# --- fold
-# ---------------------------------------------------------------------------------------------------------
-
-
 def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     """Each element gathers the windows that it was part of."""
     x, spec = head.inputs[0], head.attrs["spec"]
@@ -251,6 +168,3 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     )  # fmt: skip
     name = label("fold", trace, after[0] if after else None)
     return [Kernel(name, shader, tuple(b.values), planner.index[id(tail)], tuple(q.values), grid)]
-
-
-BUILD = {"reduce": reduce_kernel, "fold": fold_kernel}

@@ -1,39 +1,103 @@
 // max
 struct Params {
   n0: u32,
-  n1: u32,
-  s2: u32,
-  g3: u32,
+  s1: u32,
+  n2: u32,
+  n3: u32,
+  n4: u32,
+  n5: u32,
+  g6: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, r0: u32) -> f32 {
-  let t0 = in0[c0 + r0 * p.s2];
+  let t0 = in0[c0 + r0 * p.s1];
   return t0;
 }
 fn finish(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   return t0;
 }
-@compute @workgroup_size(64, 1, 1)
+var<workgroup> box: array<f32, 256>;
+fn element(k: u32, c0: u32) -> f32 {
+  let r0 = k;
+  return value(c0, r0);
+}
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let i = (wid.x + wid.y * (p.g3 / 64u)) * 64u + lid.x;
-  if (i >= p.n0) {
-    return;
-  }
-  let row = i;
-  let part = 0u;
+  let lane = lid.x / 8u;
+  let group = wid.x + wid.y * p.g6;
+  let row = (group % p.n5) * 8u + lid.x % 8u;
+  let part = group / p.n5;
+  let is_row = row < p.n2;
   let c0 = row;
-  var total = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  for (var r0 = 0u; r0 < p.n1; r0 += 1u) {
-    let x = value(c0, r0);
-    total = nanmax_f32(total, x);
+  let first = part * p.n4;
+  let last = select(0u, min(first + p.n4, p.n3), is_row);
+  var t0 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  var t1 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  var t2 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  var t3 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  var k = first + lane * 1u;
+  for (; k + 96u < last; k += 128u) {
+    let x0 = element(k + 0u, c0);
+    let x1 = element(k + 32u, c0);
+    let x2 = element(k + 64u, c0);
+    let x3 = element(k + 96u, c0);
+    t0 = nanmax_f32(t0, x0);
+    t1 = nanmax_f32(t1, x1);
+    t2 = nanmax_f32(t2, x2);
+    t3 = nanmax_f32(t3, x3);
   }
-  let result = total;
-  let e = row;
-  let e0 = e;
-  out[i] = finish(result, e0);
+  for (; k < last; k += 32u) {
+    let x = element(k, c0);
+    t0 = nanmax_f32(t0, x);
+  }
+  let t4 = nanmax_f32(t0, t1);
+  let t5 = nanmax_f32(t2, t3);
+  let t = nanmax_f32(t4, t5);
+  var joined = t;
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 16u) {
+    let other = box[lid.x + 128u];
+    joined = nanmax_f32(joined, other);
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 8u) {
+    let other = box[lid.x + 64u];
+    joined = nanmax_f32(joined, other);
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 4u) {
+    let other = box[lid.x + 32u];
+    joined = nanmax_f32(joined, other);
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 2u) {
+    let other = box[lid.x + 16u];
+    joined = nanmax_f32(joined, other);
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 1u) {
+    let other = box[lid.x + 8u];
+    joined = nanmax_f32(joined, other);
+  }
+  workgroupBarrier();
+  if (is_row & (lane == 0u)) {
+    let result = joined;
+    let e = row;
+    let e0 = e;
+    out[row] = finish(result, e0);
+  }
 }
 fn nanmax_f32(a: f32, b: f32) -> f32 {
   let kept = select(max(a, b), a, (bitcast<u32>(a) & u32(0x7fffffffu)) > u32(0x7f800000u));

@@ -28,46 +28,97 @@ struct Params {
   n0: u32,
   n1: u32,
   n2: u32,
-  n3: u32,
+  s3: u32,
   s4: u32,
-  s5: u32,
-  v6: f32,
-  g7: u32,
+  v5: f32,
+  n6: u32,
+  n7: u32,
+  n8: u32,
+  n9: u32,
+  g10: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, c1: u32, r0: u32, r1: u32) -> f32 {
-  let t0 = in0[c0 * p.s4 + c1 + r0 * p.s5 + r1];
+  let t0 = in0[c0 * p.s3 + c1 + r0 * p.s4 + r1];
   return t0;
 }
 fn finish(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
-  let t1 = f32(p.v6);
+  let t1 = f32(p.v5);
   let t2 = (t0 * t1);
   return t2;
 }
-@compute @workgroup_size(64, 1, 1)
+var<workgroup> box: array<f32, 256>;
+fn element(k: u32, c0: u32, c1: u32) -> f32 {
+  var k_rest = k;
+  let r1 = k_rest % p.n2;
+  k_rest /= p.n2;
+  let r0 = k_rest;
+  return value(c0, c1, r0, r1);
+}
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let i = (wid.x + wid.y * (p.g7 / 64u)) * 64u + lid.x;
-  if (i >= p.n0) {
-    return;
-  }
-  let row = i;
-  let part = 0u;
+  let lane = lid.x % 8u;
+  let group = wid.x + wid.y * p.g10;
+  let row = (group % p.n9) * 32u + lid.x / 8u;
+  let part = group / p.n9;
+  let is_row = row < p.n6;
   var row_rest = row;
-  let c1 = row_rest % p.n1;
-  row_rest /= p.n1;
+  let c1 = row_rest % p.n0;
+  row_rest /= p.n0;
   let c0 = row_rest;
-  var total = f32(0);
-  for (var r0 = 0u; r0 < p.n2; r0 += 1u) {
-    for (var r1 = 0u; r1 < p.n3; r1 += 1u) {
-      let x = value(c0, c1, r0, r1);
-      total = total + x;
-    }
+  let first = part * p.n8;
+  let last = select(0u, min(first + p.n8, p.n7), is_row);
+  var t0 = f32(0);
+  var t1 = f32(0);
+  var t2 = f32(0);
+  var t3 = f32(0);
+  var k = first + lane * 1u;
+  for (; k + 24u < last; k += 32u) {
+    let x0 = element(k + 0u, c0, c1);
+    let x1 = element(k + 8u, c0, c1);
+    let x2 = element(k + 16u, c0, c1);
+    let x3 = element(k + 24u, c0, c1);
+    t0 = t0 + x0;
+    t1 = t1 + x1;
+    t2 = t2 + x2;
+    t3 = t3 + x3;
   }
-  let result = total;
-  let e = row;
-  let e0 = e;
-  out[i] = finish(result, e0);
+  for (; k < last; k += 8u) {
+    let x = element(k, c0, c1);
+    t0 = t0 + x;
+  }
+  let t4 = t0 + t1;
+  let t5 = t2 + t3;
+  let t = t4 + t5;
+  var joined = t;
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 4u) {
+    let other = box[lid.x + 4u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 2u) {
+    let other = box[lid.x + 2u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 1u) {
+    let other = box[lid.x + 1u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  if (is_row & (lane == 0u)) {
+    let result = joined;
+    let e = row;
+    let e0 = e;
+    out[row] = finish(result, e0);
+  }
 }

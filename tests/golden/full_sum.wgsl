@@ -3,7 +3,10 @@ struct Params {
   n0: u32,
   n1: u32,
   n2: u32,
-  g3: u32,
+  n3: u32,
+  n4: u32,
+  g5: u32,
+  n6: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -12,31 +15,116 @@ fn value(r0: u32) -> vec4<f32> {
   let t0 = in0[(r0) / 4u];
   return t0;
 }
-@compute @workgroup_size(64, 1, 1)
+var<workgroup> box: array<f32, 256>;
+fn element(k: u32) -> vec4<f32> {
+  let r0 = k;
+  return value(r0);
+}
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let i = (wid.x + wid.y * (p.g3 / 64u)) * 64u + lid.x;
-  if (i >= p.n0) {
-    return;
+  let lane = lid.x % 256u;
+  let group = wid.x + wid.y * p.g5;
+  let row = (group % p.n4) * 1u + lid.x / 256u;
+  let part = group / p.n4;
+  let is_row = row < p.n1;
+  let first = part * p.n3;
+  let last = select(0u, min(first + p.n3, p.n2), is_row);
+  var t0 = vec4<f32>(0);
+  var t1 = vec4<f32>(0);
+  var t2 = vec4<f32>(0);
+  var t3 = vec4<f32>(0);
+  var k = first + lane * 4u;
+  for (; k + 3075u < last; k += 4096u) {
+    let x0 = element(k + 0u);
+    let x1 = element(k + 1024u);
+    let x2 = element(k + 2048u);
+    let x3 = element(k + 3072u);
+    t0 = t0 + x0;
+    t1 = t1 + x1;
+    t2 = t2 + x2;
+    t3 = t3 + x3;
   }
-  let row = i / p.n2;
-  let part = i % p.n2;
-  var total = vec4<f32>(0);
-  for (var r0 = part * 4u; r0 < p.n1; r0 += p.n2 * 4u) {
-    let lanes = vec4<u32>(r0) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.n1);
-    let x = select(vec4<f32>(0), value(r0), lanes);
-    total = total + x;
+  for (; k < last; k += 1024u) {
+    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
+    let x = select(vec4<f32>(0), element(k), inside);
+    t0 = t0 + x;
   }
-  let low = total.x + total.y;
-  let high = total.z + total.w;
-  let result = low + high;
-  out[i] = result;
+  let t4 = t0 + t1;
+  let t5 = t2 + t3;
+  let t = t4 + t5;
+  let low = t.x + t.y;
+  let high = t.z + t.w;
+  var joined = low + high;
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 128u) {
+    let other = box[lid.x + 128u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 64u) {
+    let other = box[lid.x + 64u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 32u) {
+    let other = box[lid.x + 32u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 16u) {
+    let other = box[lid.x + 16u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 8u) {
+    let other = box[lid.x + 8u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 4u) {
+    let other = box[lid.x + 4u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 2u) {
+    let other = box[lid.x + 2u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  box[lid.x] = joined;
+  workgroupBarrier();
+  if (lane < 1u) {
+    let other = box[lid.x + 1u];
+    joined = joined + other;
+  }
+  workgroupBarrier();
+  if (is_row & (lane == 0u)) {
+    let result = joined;
+    out[row * p.n6 + part] = result;
+  }
 }
 
 // sum
 struct Params {
   n0: u32,
   n1: u32,
-  g2: u32,
+  n2: u32,
+  n3: u32,
+  n4: u32,
+  g5: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -49,23 +137,49 @@ fn finish(acc: f32) -> f32 {
   let t0 = acc;
   return t0;
 }
-@compute @workgroup_size(64, 1, 1)
+var<workgroup> box: array<f32, 256>;
+fn element(k: u32) -> vec4<f32> {
+  let r0 = k;
+  return value(r0);
+}
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let i = (wid.x + wid.y * (p.g2 / 64u)) * 64u + lid.x;
-  if (i >= p.n0) {
-    return;
+  let lane = lid.x % 1u;
+  let group = wid.x + wid.y * p.g5;
+  let row = (group % p.n4) * 256u + lid.x / 1u;
+  let part = group / p.n4;
+  let is_row = row < p.n1;
+  let first = part * p.n3;
+  let last = select(0u, min(first + p.n3, p.n2), is_row);
+  var t0 = vec4<f32>(0);
+  var t1 = vec4<f32>(0);
+  var t2 = vec4<f32>(0);
+  var t3 = vec4<f32>(0);
+  var k = first + lane * 4u;
+  for (; k + 15u < last; k += 16u) {
+    let x0 = element(k + 0u);
+    let x1 = element(k + 4u);
+    let x2 = element(k + 8u);
+    let x3 = element(k + 12u);
+    t0 = t0 + x0;
+    t1 = t1 + x1;
+    t2 = t2 + x2;
+    t3 = t3 + x3;
   }
-  let row = i;
-  let part = 0u;
-  var total = vec4<f32>(0);
-  for (var r0 = 0u; r0 < p.n1; r0 += 4u) {
-    let lanes = vec4<u32>(r0) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.n1);
-    let x = select(vec4<f32>(0), value(r0), lanes);
-    total = total + x;
+  for (; k < last; k += 4u) {
+    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
+    let x = select(vec4<f32>(0), element(k), inside);
+    t0 = t0 + x;
   }
-  let low = total.x + total.y;
-  let high = total.z + total.w;
-  let result = low + high;
-  let e = row;
-  out[i] = finish(result);
+  let t4 = t0 + t1;
+  let t5 = t2 + t3;
+  let t = t4 + t5;
+  let low = t.x + t.y;
+  let high = t.z + t.w;
+  var joined = low + high;
+  if (is_row & (lane == 0u)) {
+    let result = joined;
+    let e = row;
+    out[row] = finish(result);
+  }
 }

@@ -1,17 +1,20 @@
 // sum+mul+sqrt
 struct Params {
   n0: u32,
-  n1: u32,
-  s2: u32,
-  v3: f32,
-  g4: u32,
+  s1: u32,
+  v2: f32,
+  n3: u32,
+  n4: u32,
+  n5: u32,
+  n6: u32,
+  g7: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
 fn value(c0: u32, r0: u32) -> vec4<f32> {
-  let t0 = in0[(c0 * p.s2 + r0) / 4u];
-  let t1 = vec4<f32>(p.v3);
+  let t0 = in0[(c0 * p.s1 + r0) / 4u];
+  let t1 = vec4<f32>(p.v2);
   let t2 = (t0 * t1);
   return t2;
 }
@@ -20,25 +23,51 @@ fn finish(acc: f32, e0: u32) -> f32 {
   let t1 = sqrt(t0);
   return t1;
 }
-@compute @workgroup_size(64, 1, 1)
+var<workgroup> box: array<f32, 256>;
+fn element(k: u32, c0: u32) -> vec4<f32> {
+  let r0 = k;
+  return value(c0, r0);
+}
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let i = (wid.x + wid.y * (p.g4 / 64u)) * 64u + lid.x;
-  if (i >= p.n0) {
-    return;
-  }
-  let row = i;
-  let part = 0u;
+  let lane = lid.x % 1u;
+  let group = wid.x + wid.y * p.g7;
+  let row = (group % p.n6) * 256u + lid.x / 1u;
+  let part = group / p.n6;
+  let is_row = row < p.n3;
   let c0 = row;
-  var total = vec4<f32>(0);
-  for (var r0 = 0u; r0 < p.n1; r0 += 4u) {
-    let lanes = vec4<u32>(r0) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.n1);
-    let x = select(vec4<f32>(0), value(c0, r0), lanes);
-    total = total + x;
+  let first = part * p.n5;
+  let last = select(0u, min(first + p.n5, p.n4), is_row);
+  var t0 = vec4<f32>(0);
+  var t1 = vec4<f32>(0);
+  var t2 = vec4<f32>(0);
+  var t3 = vec4<f32>(0);
+  var k = first + lane * 4u;
+  for (; k + 15u < last; k += 16u) {
+    let x0 = element(k + 0u, c0);
+    let x1 = element(k + 4u, c0);
+    let x2 = element(k + 8u, c0);
+    let x3 = element(k + 12u, c0);
+    t0 = t0 + x0;
+    t1 = t1 + x1;
+    t2 = t2 + x2;
+    t3 = t3 + x3;
   }
-  let low = total.x + total.y;
-  let high = total.z + total.w;
-  let result = low + high;
-  let e = row;
-  let e0 = e;
-  out[i] = finish(result, e0);
+  for (; k < last; k += 4u) {
+    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
+    let x = select(vec4<f32>(0), element(k, c0), inside);
+    t0 = t0 + x;
+  }
+  let t4 = t0 + t1;
+  let t5 = t2 + t3;
+  let t = t4 + t5;
+  let low = t.x + t.y;
+  let high = t.z + t.w;
+  var joined = low + high;
+  if (is_row & (lane == 0u)) {
+    let result = joined;
+    let e = row;
+    let e0 = e;
+    out[row] = finish(result, e0);
+  }
 }

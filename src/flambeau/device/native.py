@@ -1,6 +1,7 @@
 """The native device: the seam's calls on wgpu (or Dawn), through Vulkan, Metal, DX12 or GL."""
 
 import logging
+import os
 import sys
 import threading
 from typing import Any
@@ -22,6 +23,7 @@ LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the
     "max-compute-workgroup-size-x": 256,
     "max-compute-workgroup-storage-size": 16384,
 }
+KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
 OF_ADAPTER = ("max-buffer-size", "max-storage-buffer-binding-size", "max-compute-workgroups-per-dimension")
 
 _announced: set[str] = set()
@@ -49,7 +51,8 @@ class NativeDevice:
         self._wgpu = _open(adapter)
         self._queue = self._wgpu.queue
         groups = self._wgpu.limits["max-compute-workgroups-per-dimension"]
-        self.limits = Limits(groups=groups, software=adapter.is_software)
+        software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
+        self.limits = Limits(groups=groups, software=software)
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}

@@ -1,0 +1,179 @@
+"""Reductions as kernels: rows by a thread each on software adapters, by a tree of threads on real GPUs."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+from .heads import WORKGROUP, Kernel, ReadTrace, Shader, epilogue, finish_function, label, spread_grid
+from .lower import Bindings, Move, Quantities, Trace, collapse_domain
+from .node import Node
+from .shape import View
+
+SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
+LANES = 4096  # threads that fill a software adapter well enough
+THREADS, GROUPS = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+
+
+@dataclass
+class Domain:
+    """What is reduced: the traced expression over the kept dims and then the reduced ones."""
+
+    trace: Trace
+    root: int
+    shape: tuple[int, ...]
+    kept: int
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        return (0,) * self.kept + (1,) * (len(self.shape) - self.kept)
+
+    @property
+    def rows(self) -> int:
+        return prod(self.shape[: self.kept])
+
+    @property
+    def length(self) -> int:
+        return prod(self.shape[self.kept :])
+
+
+def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
+    """One kernel; two where rows are long and few: their parts first, and then the parts of each row."""
+    dims = head.attrs["dims"]
+    x = head.inputs[0]
+    outer = [d for d in range(len(x.shape)) if d not in dims]
+    order = (*outer, *dims)
+    shape = tuple(x.shape[d] for d in order)
+    trace = Trace(planner, shape)
+    root = trace.value(x, () if order == tuple(range(len(order))) else (Move("permute", (order,), None),))
+    return _staged(planner, head, tail, Domain(trace, root, shape, len(outer)))
+
+
+def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
+    """The second stage: the parts of each row, which lie side by side."""
+    trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
+    return _Build(planner, head, tail, Domain(trace, 0, trace.domain, len(head.shape)), None, 1).kernel()
+
+
+def _staged(planner, head: Node, tail: Node, domain: Domain) -> list[Kernel]:
+    build = _Build(planner, head, tail, domain, None, 1)
+    parts = build.parts_wanted()
+    if parts == 1:
+        return [build.kernel()]
+    part = planner.temporary(domain.rows * parts)
+    first = _Build(planner, head, head, domain, part, parts).kernel()
+    return [first, reduce_parts(planner, head, tail, part, parts)]
+
+
+class _Build:
+    """One reduction kernel in the making."""
+
+    def __init__(self, planner, head: Node, tail: Node, domain: Domain, part: int | None, parts: int):
+        self.planner, self.head, self.tail, self.domain = planner, head, tail, domain
+        self.part, self.parts = part, parts
+        # the parts of a contraction are added
+        self.op = head.op.name[1:] if head.op.kind == "reduce" else "sum"
+        self.runs, self.sizes = collapse_domain(domain.shape, domain.trace.affines(), domain.groups)
+        self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
+        self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
+
+    def can_widen(self) -> bool:
+        last = bool(self.inner) and self.sizes[-1] >= 4
+        return last and self.domain.trace.can_widen(self.runs, self.sizes)
+
+    def parts_wanted(self) -> int:
+        rows, length = self.domain.rows, self.domain.length
+        if self.planner.limits.software:
+            return split_of(rows, length)
+        lanes, across, width = self.tree()
+        blocks = max(-(-rows // across), 1)
+        return max(min(GROUPS // blocks, length // (lanes * width * 8)), 1)
+
+    # --- what both templates share ---
+
+    def kernel(self, narrow: bool = False) -> Kernel:
+        planner, head, tail = self.planner, self.head, self.tail
+        q, b = Quantities(), Bindings()
+        width = 4 if not narrow and self.can_widen() else 1
+        row_dims = tuple(q.add("n", self.sizes[i]) for i in self.outer[1:])
+        loops = tuple(q.add("n", self.sizes[i]) for i in self.inner)
+        coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
+        trace = self.domain.trace
+        body = trace.function(self.runs, coords, b, q, self.domain.root, width)
+        after = epilogue(planner, head, tail, head.shape, trace.reads) if self.part is None else None
+        finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
+        if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
+            return self.kernel(narrow=True)
+        functions = (("value", body),) + ((("finish", finish),) if finish else ())
+        e_dims = tuple(q.add("n", s) for s in e_sizes[1:])
+        layout = self.serial if planner.limits.software else self.of_tree
+        template, workgroup, grid, options = layout(q, width)
+        options |= {"op": self.op, "acc": head.dtype.short, "row_dims": row_dims, "loops": loops}
+        options |= {"coords": tuple(coords[: len(self.outer)]), "e_dims": e_dims}
+        shader = Shader(
+            template, tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,
+            (workgroup, 1, 1), functions, tuple(sorted(options.items())),
+        )  # fmt: skip
+        out = planner.index[id(tail)] if self.part is None else self.part
+        name = label(self.op, trace, after[0] if after else None)
+        return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
+
+    # --- a thread a row, or a part of one ---
+
+    def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+        threads = self.domain.rows * self.parts
+        grid = spread_grid(-(-threads // WORKGROUP), self.planner.limits.groups)
+        # the run that the parts divide: the longest, so that every part has work
+        cut = max(range(len(self.inner)), key=lambda i: self.sizes[self.inner[i]], default=0)
+        options = {"size": q.add("n", threads), "parts": q.add("n", self.parts) if self.parts > 1 else ""}
+        return "reduce.wgsl", WORKGROUP, grid, options | {"cut": cut, "span": q.add("g", grid[0] * WORKGROUP)}
+
+    # --- a tree ---
+
+    def is_columns(self) -> bool:
+        """Whether neighbours in memory are of different rows, as in a sum over the first dim of a matrix."""
+        if not self.outer or not self.inner:
+            return False
+        across, along = self.runs[self.outer[-1]][-1], self.runs[self.inner[-1]][-1]
+        steps = [s.view.index.strides for s in self.domain.trace.steps if s.kind == "load" and s.view]
+        return any(s[across] == 1 for s in steps) and not any(s[along] == 1 for s in steps)
+
+    def tree(self) -> tuple[int, int, int]:
+        """How a workgroup is shared out: threads along a row, rows side by side; and the reading width."""
+        if self.is_columns():
+            across = 32 if self.domain.rows > 8 else 8  # 32 neighbours are a line of memory
+            return THREADS // across, across, 1
+        width = 4 if self.can_widen() else 1
+        turns = self.domain.length // width
+        alone = THREADS if self.domain.rows == 1 else 128
+        # few steps, so that a new batch size seldom makes a new shader
+        lanes = next((n for most, n in ((4, 1), (64, 8)) if turns <= most), alone)
+        return lanes, THREADS // lanes, width
+
+    def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+        lanes, across, _ = self.tree()
+        blocks = max(-(-self.domain.rows // across), 1)
+        step = lanes * width
+        chunk = -(-self.domain.length // (self.parts * step)) * step
+        grid = spread_grid(blocks * self.parts, self.planner.limits.groups)
+        options = {
+            "rows": q.add("n", self.domain.rows),
+            "length": q.add("n", self.domain.length),
+            "chunk": q.add("n", chunk),
+            "blocks": q.add("n", blocks),
+            "line": q.add("g", grid[0]),
+            "parts": q.add("n", self.parts) if self.parts > 1 else "",
+            "lanes": lanes,
+            "across": across,
+            "columns": self.is_columns(),
+        }
+        return "tree.wgsl", THREADS, grid, options
+
+
+def split_of(rows: int, length: int) -> int:
+    """How many threads share a row on a software adapter: enough to fill it, each with work to do."""
+    if rows >= LANES or length < SPLIT_AT:
+        return 1
+    want, parts = min(LANES // max(rows, 1), length // 256), 1
+    while parts * 2 <= want:
+        parts *= 2
+    return parts
