@@ -34,6 +34,26 @@ def timed(step: Callable[[], object], seconds: float, warm: int = 1) -> Timing:
     return Timing(len(times), last - begin, median(times) * 1e3)
 
 
+def queued(call: Callable[[], object], wait: Callable[[], object], seconds: float) -> Timing:
+    """Time of calls that only queue work, in batches with one wait each; the first batch, which also wakes a
+    sleeping GPU, does not count."""
+
+    def batch(n: int) -> float:
+        begin = time.perf_counter()
+        for _ in range(n):
+            call()
+        wait()
+        return time.perf_counter() - begin
+
+    batch(1)
+    n = max(int(0.12 / max(batch(4) / 4, 1e-6)), 1)
+    batch(n)
+    times = [batch(n)]
+    while sum(times) < seconds:
+        times.append(batch(n))
+    return Timing(n * len(times), sum(times), median(times) / n * 1e3)
+
+
 def interleave(
     contestants: Mapping[str, Callable[[float], Timing]], rounds: int, seconds: float
 ) -> dict[str, list[Timing]]:

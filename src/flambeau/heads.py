@@ -19,6 +19,7 @@ from .node import Node
 from .shape import Affine, View, collapse, run_size
 
 WORKGROUP = 64
+GPU_WORKGROUP = 128  # of a map on a GPU: with 64 a copy reaches 0.79 of the bandwidth that it has with 128
 
 
 @dataclass(frozen=True)
@@ -104,11 +105,12 @@ def _map(planner, trace: Trace, root: int, dtype, out: int, narrow: bool = False
     body = trace.function(runs, coords, b, q, root, width)
     if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
         return _map(planner, trace, root, dtype, out, narrow=True)
-    grid = spread_grid(-(-n // (WORKGROUP * written)), planner.limits.groups)
-    span = q.add("g", grid[0] * WORKGROUP)
+    threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
+    grid = spread_grid(-(-n // (threads * written)), planner.limits.groups)
+    span = q.add("g", grid[0] * threads)
     shader = Shader(
         "map.wgsl", tuple(q.names), tuple(b.kinds), (dtype.stored, written), dtype.short,
-        (WORKGROUP, 1, 1), (("value", body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
+        (threads, 1, 1), (("value", body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
     )  # fmt: skip
     return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
 

@@ -146,7 +146,7 @@ class _Build:
         turns = self.domain.length // width
         alone = THREADS if self.domain.rows == 1 else 128
         # few steps, so that a new batch size seldom makes a new shader
-        lanes = next((n for most, n in ((4, 1), (64, 8)) if turns <= most), alone)
+        lanes = next((n for most, n in ((4, 1), (64, 8), (512, 32)) if turns <= most), alone)
         return lanes, THREADS // lanes, width
 
     def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:

@@ -24,10 +24,10 @@ fn value(c0: u32, c1: u32) -> f32 {
   let t3 = (t1 + t2);
   return t3;
 }
-@compute @workgroup_size(64, 1, 1)
+@compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.g7 / 64u);
-  let i = (group * 64u + lid.x) * 4u;
+  let group = wid.x + wid.y * (p.g7 / 128u);
+  let i = (group * 128u + lid.x) * 4u;
   if (i >= p.n0) {
     return;
   }
