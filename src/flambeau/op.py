@@ -48,6 +48,7 @@ class Launch:
     a buffer but computed where it is read, by value_at(i). writes: the name of an intermediate result, ""
     for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
+    wide: the places in reads that are bound as vec4s.
     """
 
     template: str
@@ -60,6 +61,7 @@ class Launch:
     dtype: dt.DType | None = None
     workgroup: tuple[int, int, int] = (64, 1, 1)
     traced: int | None = None
+    wide: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,15 @@ class HostScalar:
 
 
 class Tensor(
-    ops.Elementwise, ops.Movement, ops.Reduce, ops.Contract, ops.Pool, ops.Index, ops.Random, ops.Composed
+    ops.Attention,
+    ops.Elementwise,
+    ops.Movement,
+    ops.Reduce,
+    ops.Contract,
+    ops.Pool,
+    ops.Index,
+    ops.Random,
+    ops.Composed,
 ):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 

@@ -42,10 +42,10 @@ def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
 def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Kernel:
     q, b = Quantities(), Bindings()
     options = dict(launch.options)
-    for what in launch.reads:
+    for place, what in enumerate(launch.reads):
         value, dtype = given[what]
         b.values.append(value)
-        b.kinds.append((dtype.stored, 1))
+        b.kinds.append((dtype.stored, 4 if place in launch.wide else 1))
     functions = ()
     if launch.traced is not None:
         functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q)

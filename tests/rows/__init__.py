@@ -1,5 +1,6 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
+from .attention import ATTENTION
 from .contract import CONTRACT
 from .elementwise import ELEMENTWISE
 from .index import INDEX
@@ -8,6 +9,6 @@ from .reduce import REDUCE
 from .row import In, Row, binary, unary
 from .source import SOURCE
 
-ROWS: dict[str, Row] = {**ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SOURCE}
+ROWS: dict[str, Row] = {**ATTENTION, **ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SOURCE}
 
 __all__ = ["ELEMENTWISE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]

@@ -3,7 +3,20 @@
 A module's FUNCTIONS are the composed ops that are functions of the package, its NN those of nn.functional.
 """
 
-from . import activation, composed, contract, elementwise, index, loss, movement, pool, random, reduce
+from . import (
+    activation,
+    attention,
+    composed,
+    contract,
+    elementwise,
+    index,
+    loss,
+    movement,
+    pool,
+    random,
+    reduce,
+)
+from .attention import Attention
 from .composed import Composed
 from .contract import Contract
 from .elementwise import Elementwise
@@ -13,8 +26,20 @@ from .pool import Pool
 from .random import Random
 from .reduce import Reduce
 
-MODULES = (activation, composed, contract, elementwise, index, loss, movement, pool, random, reduce)
-FAMILIES = (Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce)
+MODULES = (
+    activation,
+    attention,
+    composed,
+    contract,
+    elementwise,
+    index,
+    loss,
+    movement,
+    pool,
+    random,
+    reduce,
+)
+FAMILIES = (Attention, Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce)
 
 
 def names(kind: str) -> list[str]:

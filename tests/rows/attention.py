@@ -1,0 +1,75 @@
+"""Rows of the attention family."""
+
+import numpy as np
+
+from .row import COMPOSED, OPS, In, Row
+
+
+def attention(q, k, v, mask=None, is_causal=False, scale=None, softcap=None, enable_gqa=False):
+    """The formula, with all scores at once; rows without keys give 0."""
+    if enable_gqa:
+        k, v = (np.repeat(x, q.shape[-3] // x.shape[-3], -3) for x in (k, v))
+    s = q @ np.swapaxes(k, -1, -2) * (1 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    s = s if softcap is None else softcap * np.tanh(s / softcap)
+    if mask is not None:
+        s = np.where(mask, s, -np.inf) if mask.dtype.kind == "b" else s + mask
+    if is_causal:
+        s = np.where(np.tril(np.ones(s.shape[-2:], bool)), s, -np.inf)
+    w = np.exp(s - np.maximum(s.max(-1, keepdims=True), -1e9))
+    total = w.sum(-1, keepdims=True)
+    return w / np.where(total == 0, 1, total) @ v
+
+
+ATTRS = {"scale": 0.5, "causal": True, "softcap": 3.0, "heads": 4}
+Q, K, V = In((4, 5, 8)), In((2, 7, 8)), In((2, 7, 4))
+
+
+def slopes(q, k, v, g):
+    """The weights, and the slopes of the scores where the result has gradient g."""
+    k, v = np.repeat(k, 2, 0), np.repeat(v, 2, 0)
+    u = np.tanh(q @ np.swapaxes(k, 1, 2) * 0.5 / 3)
+    w = np.where(np.tril(np.ones((5, 7), bool)), np.exp(3 * u), 0)
+    w = w / w.sum(-1, keepdims=True)
+    rows = (g * (w @ v)).sum(-1, keepdims=True)
+    return k, w, w * (g @ np.swapaxes(v, 1, 2) - rows) * (1 - u * u)
+
+
+def gradient(name):
+    """A gradient kernel, called with what the forward pass leaves it."""
+
+    def call(q, k, v, g):
+        y = q._attention(k, v, **ATTRS)
+        rows = COMPOSED["cat"]([y[..., 4:], (y[..., :4] * g).sum(-1, keepdim=True)], -1)
+        return OPS[name](q, k, v, g, rows, **ATTRS)
+
+    return call
+
+
+def of_group(x):
+    return x.reshape(2, 2, *x.shape[1:]).sum(1)
+
+
+def packed(q, k, v):
+    y = attention(q, k, v, is_causal=True, scale=0.5, softcap=3.0, enable_gqa=True)
+    s = 3 * np.tanh(q @ np.swapaxes(np.repeat(k, 2, 0), 1, 2) * 0.5 / 3)
+    s = np.where(np.tril(np.ones((5, 7), bool)), s, -np.inf)
+    return np.concatenate([y, np.log(np.exp(s).sum(-1, keepdims=True))], -1)
+
+
+G = In((4, 5, 4))
+ATTENTION: dict[str, Row] = {
+    "scaled_dot_product_attention": Row(
+        lambda q, k, v, mask: attention(q, k, v, mask, softcap=2.0, enable_gqa=True),
+        (In((2, 4, 5, 6)), In((2, 2, 7, 6)), In((2, 2, 7, 3)), In((4, 1, 7))),
+        call=lambda q, k, v, mask: COMPOSED["scaled_dot_product_attention"](
+            q, k, v, mask, enable_gqa=True, softcap=2.0
+        ),
+    ),
+    "_attention": Row(packed, (Q, K, V), grads=0, call=lambda q, k, v: q._attention(k, v, **ATTRS)),
+    "_queries": Row(lambda q, k, v, g: slopes(q, k, v, g)[2] @ slopes(q, k, v, g)[0] * 0.5, (Q, K, V, G),
+                    grads=0, call=gradient("_queries")),
+    "_keys": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[2], 1, 2) @ q) * 0.5,
+                 (Q, K, V, G), grads=0, call=gradient("_keys")),
+    "_values": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[1], 1, 2) @ g), (Q, K, V, G),
+                   grads=0, call=gradient("_values")),
+}  # fmt: skip

@@ -1,0 +1,60 @@
+//# What the attention kernels share: staging of rows, one vec4 of a row, and the score of a query and a key.
+
+//# `tile` rows of a buffer of [kv heads, keys, width] vec4s into workgroup memory, zero past the last
+{% macro stage(to, from, width, tile, threads, rows="keys", base="kv") -%}
+    for (var i = lid.x; i < {{ tile * width }}u; i += {{ threads }}u) {
+      let at = first + i / {{ width }}u;
+      {{ to }}[i] = select(vec4<f32>(0), {{ from }}[({{ base }} * p.{{ rows }} + min(at, p.{{ rows }} - 1u)) * {{ width }}u + i % {{ width }}u], at < p.{{ rows }});
+    }
+{%- endmacro %}
+
+{% macro cell(buffer, t, width, c, staged, rows="keys", base="kv") -%}
+{%- if staged -%}
+{{ buffer }}[(j + {{ t }}u) * {{ width }}u + {{ c }}u]
+{%- else -%}
+{{ buffer }}[({{ base }} * p.{{ rows }} + min(first + j + {{ t }}u, p.{{ rows }} - 1u)) * {{ width }}u + {{ c }}u]
+{%- endif -%}
+{%- endmacro %}
+
+//# s<t> and ok<t>: the score of query `query` and key first + j + t, and whether it counts
+{% macro score(t, d, staged, o) -%}
+      let key{{ t }} = first + j + {{ t }}u;
+      var a{{ t }} = q0 * {{ cell("keys" if staged else "in1", t, d, 0, staged) }};
+{% for c in range(1, d) %}
+      a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c, staged) }}, a{{ t }});
+{% endfor %}
+{{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}
+{%- endmacro %}
+
+//# where the bias of this head starts: its strides are 0 along dims of size 1
+{% macro bias_head(o) -%}
+{% if o.bias %}
+  let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;
+{% endif %}
+{%- endmacro %}
+
+//# softcap, bias and masks on the sum of a vec4
+{% macro finish(t, a, key, query, o) -%}
+      var s{{ t }} = {{ a }}.x + {{ a }}.y + {{ a }}.z + {{ a }}.w;
+{% if o.softcap %}
+      let u{{ t }} = tanh(clamp(s{{ t }} * p.uncap, -15.0, 15.0));
+      s{{ t }} = u{{ t }} * p.cap;
+{% endif %}
+      var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s)" % (key, query) if o.causal }};
+{% if o.bias %}
+      let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key];
+{% if o.bias == "bool" %}
+      ok{{ t }} = ok{{ t }} & (b{{ t }} != 0u);
+{% else %}
+      s{{ t }} += b{{ t }};
+      ok{{ t }} = ok{{ t }} & (b{{ t }} > -3.4e38);
+{% endif %}
+{% endif %}
+      s{{ t }} = select(-3.4028234e38, s{{ t }}, ok{{ t }});
+{%- endmacro %}
+
+//# z<t>: the slope of score s<t>, from its weight and the sum of h<t>'s vec4
+{% macro slope(t, o, norm="norm", delta="delta") -%}
+      let w{{ t }} = select(0.0, exp(s{{ t }} - {{ norm }}), ok{{ t }});
+      let z{{ t }} = w{{ t }} * (h{{ t }}.x + h{{ t }}.y + h{{ t }}.z + h{{ t }}.w - {{ delta }}){{ " * (1.0 - u%d * u%d)" % (t, t) if o.softcap }};
+{%- endmacro %}
