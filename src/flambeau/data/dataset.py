@@ -1,9 +1,12 @@
 """Turns arrays, lists and functions into datasets: a length, and an item or a whole batch by index."""
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
 
 
 class Indexable(Protocol):
@@ -40,6 +43,8 @@ class TensorDataset(Dataset):
     """Arrays (or tensors) of one length: item i is the tuple of their rows i, a batch one index of each."""
 
     def __init__(self, *arrays: Any):
+        import numpy as np
+
         self.arrays = tuple(a.numpy() if hasattr(a, "numpy") else np.asarray(a) for a in arrays)
         lengths = [a.shape[0] if a.ndim else None for a in self.arrays]
         if not lengths or None in lengths or len(set(lengths)) > 1:
@@ -61,6 +66,8 @@ class Subset(Dataset):
     """The items of `dataset` at `indices`, in that order."""
 
     def __init__(self, dataset: Indexable, indices: Sequence[int] | np.ndarray):
+        import numpy as np
+
         self.dataset, self.indices = dataset, np.asarray(indices, np.int64)
         outside = self.indices[(self.indices < 0) | (self.indices >= len(dataset))]
         if len(outside):
@@ -86,6 +93,8 @@ class Mapped(Dataset):
         return len(self.dataset)
 
     def __getitem__(self, index: int) -> Any:
+        import numpy as np
+
         position = checked(self, index)
         if not self.batched:
             return self.apply(self.dataset[position])
@@ -103,6 +112,8 @@ class Mapped(Dataset):
 
 def random_split(dataset: Indexable, lengths: Sequence[float], seed: int | None = None) -> list[Subset]:
     """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1."""
+    import numpy as np
+
     counts = split_counts(len(dataset), lengths)
     order = np.random.default_rng(seed).permutation(len(dataset))
     ends = np.cumsum(counts)
@@ -134,6 +145,8 @@ def gather(dataset: Indexable, indices: np.ndarray) -> Any:
 
 def collate(items: list[Any]) -> Any:
     """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one."""
+    import numpy as np
+
     first = items[0]
     if isinstance(first, tuple):
         return tuple(collate(list(part)) for part in zip(*items, strict=True))

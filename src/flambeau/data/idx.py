@@ -1,12 +1,16 @@
 """Turns an IDX file (MNIST's format, plain or gzip) into a NumPy array, or into one clear error."""
 
+from __future__ import annotations
+
 import gzip
 import math
+import struct
 import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
 
 GZIP_MAGIC = b"\x1f\x8b"
 UNSIGNED_BYTES = 0x08
@@ -36,6 +40,8 @@ def unpacked(path: Path, raw: BinaryIO) -> BinaryIO:
 
 
 def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
+    import numpy as np
+
     shape = header(path, stream, ndim)
     size = math.prod(shape)
     body = read_at_most(stream, size + 1)
@@ -55,7 +61,7 @@ def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
     sizes = read_at_most(stream, 4 * ndim)
     if len(sizes) < 4 * ndim:
         raise damaged(path, f"it ends inside its {4 + 4 * ndim}-byte header")
-    return tuple(np.frombuffer(sizes, ">u4").tolist())
+    return struct.unpack(f">{ndim}I", sizes)
 
 
 def read_at_most(stream: BinaryIO, size: int) -> bytearray:

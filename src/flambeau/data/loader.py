@@ -1,16 +1,23 @@
 """Turns a dataset into batches of NumPy arrays, in order or shuffled, prepared ahead by a thread."""
 
+from __future__ import annotations
+
 import operator
 import secrets
+import sys
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import Indexable, gather
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    import numpy as np  # imported where it is used: the browser has none
+
+THREADS = sys.platform != "emscripten"  # a browser's Python starts none
 
 
 class DataLoader:
@@ -18,7 +25,7 @@ class DataLoader:
 
     `shuffle` gives a new order each epoch; the same `seed` gives the same epochs, and setting `epoch` goes to
     one of them. `collate_fn` makes a batch from a list of items. A thread prepares `prefetch` batches ahead
-    (0: none); what it raises is raised in the loop.
+    (0: none, as in the browser, which has no threads); what it raises is raised in the loop.
     """
 
     def __init__(
@@ -51,12 +58,14 @@ class DataLoader:
         order = self.order(self.epoch)
         self.epoch += 1
         batches = (order[i * self.batch_size :][: self.batch_size] for i in range(len(self)))
-        if not self.prefetch:
+        if not self.prefetch or not THREADS:
             return map(self.fetch, batches)
         return fetched_ahead(self.fetch, batches, self.prefetch)
 
     def order(self, epoch: int) -> np.ndarray:
         """The indices [n] in the order of an epoch, from seed and epoch alone: any epoch can be repeated."""
+        import numpy as np
+
         count = len(self.dataset)
         if not self.shuffle:
             return np.arange(count)
@@ -72,6 +81,8 @@ def fetched_ahead(
     fetch: Callable[[np.ndarray], Any], batches: Iterator[np.ndarray], ahead: int
 ) -> Iterator[Any]:
     """Yield `fetch(batch)` in order; one thread works at most `ahead` batches before the loop that reads."""
+    from concurrent.futures import ThreadPoolExecutor
+
     thread = ThreadPoolExecutor(1, thread_name_prefix="flambeau-data")
     try:
         waiting: deque[Future] = deque(thread.submit(fetch, batch) for batch in islice(batches, ahead))

@@ -1,13 +1,17 @@
 """Turns a folder, the cache, the network or the shipped subset into MNIST's digits as NumPy arrays."""
 
+from __future__ import annotations
+
 import os
 from pathlib import Path
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from flambeau.data.dataset import TensorDataset
 from flambeau.data.download import Content, DownloadError, Progress, cache_folder, download
 from flambeau.data.idx import read_idx
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
 
 SUBSET = Path(__file__).with_name("mnist_subset")
 MIRRORS = (
@@ -95,7 +99,7 @@ def load(folder: Path, train: bool, source: str = "") -> MNIST:
     label_file = find(folder, f"{prefix}-labels-idx1-ubyte")
     images, labels = read_idx(image_file, 3), read_idx(label_file, 1)
     check(image_file, label_file, images, labels)
-    return MNIST(images, labels.astype(np.int32), source or f"{len(images):,} {kind} digits from {folder}")
+    return MNIST(images, labels.astype("int32"), source or f"{len(images):,} {kind} digits from {folder}")
 
 
 def check(image_file: Path, label_file: Path, images: np.ndarray, labels: np.ndarray) -> None:
