@@ -1,6 +1,7 @@
 """Flambeau: deep learning in Python on WebGPU; every operation is a WGSL shader."""
 
 from . import data, errors, nn, optim
+from .device import open_device
 from .dtype import DType, bool_, float32, int32, uint32
 from .dtype import bool_ as bool
 from .errors import DeviceError, FlambeauError, KernelError
@@ -19,7 +20,7 @@ __all__ = sorted(
     {
         "DType", "DeviceError", "FlambeauError", "Generator", "Gradients", "HostScalar", "KernelError",
         "Tensor", "bool", "bool_", "data", "errors", "float32", "int32", "jit", "load", "manual_seed", "nn",
-        "no_grad", "optim", "save", "tensor", "uint32",
+        "no_grad", "open_device", "optim", "save", "tensor", "uint32",
         *_functions,
     }
 )  # fmt: skip

@@ -1,10 +1,12 @@
 """The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from . import ops, run
 from .device import get_device
 from .dtype import float32
+from .host import to_list
 from .op import COMPOSED, Op
 from .ops.random import rand, randint, randn
 from .tensor import Tensor
@@ -63,11 +65,47 @@ def realize(*tensors: Tensor) -> None:
     run.realize(*tensors)
 
 
-def read(*tensors: Tensor) -> list:
-    """The values of several tensors as nested lists, with one wait."""
-    from .host import to_list
+class Reading(Sequence):
+    """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
 
-    return [to_list(raw, t.shape, t.dtype) for raw, t in zip(run.read(list(tensors)), tensors, strict=True)]
+    def __init__(self, tensors: tuple[Tensor, ...]):
+        self._tensors, self._fetch = tensors, run.Fetch(list(tensors))
+        self._lists: list | None = None
+
+    def _with(self, raw: list) -> list:
+        if self._lists is None:
+            pairs = zip(raw, self._tensors, strict=True)
+            self._lists = [to_list(part, t.shape, t.dtype) for part, t in pairs]
+        return self._lists
+
+    def _waited(self) -> list:
+        return self._lists if self._lists is not None else self._with(self._fetch.wait())
+
+    async def _arrived(self) -> list:
+        return self._with(await self._fetch.arrive())
+
+    def __await__(self):
+        return self._arrived().__await__()
+
+    def __len__(self) -> int:
+        return len(self._tensors)
+
+    def __getitem__(self, i):
+        return self._waited()[i]
+
+    def __eq__(self, other) -> bool:
+        return self._waited() == (list(other) if isinstance(other, Reading) else other)
+
+    def __repr__(self) -> str:
+        return repr(self._waited())
+
+
+def read(*tensors: Tensor) -> Reading:
+    """The values of several tensors as nested lists, with one wait: `a, b = await fb.read(x, y)`.
+
+    Without `await` it is a sequence whose first use waits, which a browser's main thread may refuse.
+    """
+    return Reading(tensors)
 
 
 def synchronize(device: Any = None) -> None:

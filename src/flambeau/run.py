@@ -5,7 +5,8 @@ import threading
 import weakref
 from typing import Any
 
-from .device import get_device
+from .device import Arrived, get_device
+from .errors import FlambeauError
 from .node import Node, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params
 
@@ -154,25 +155,40 @@ def show(compiled: Compiled) -> None:
             print(f"// {k.name}\n{render(k.shader)}", file=sys.stderr)
 
 
-def read(tensors: list[Any]) -> list[bytes]:
+def read(tensors: list[Any]) -> list[Any]:
     """The bytes of several tensors, with one wait a device."""
-    if getattr(_local, "recorder", None) is not None:
-        from .errors import FlambeauError
+    return Fetch(tensors).wait()
 
-        raise FlambeauError(
-            "jit: a recorded function can't read values: return the tensor and read it outside"
-        )
-    realize(*tensors)
-    out: list[bytes] = [b""] * len(tensors)
-    by_device: dict[Any, list[int]] = {}
-    for i, t in enumerate(tensors):
-        by_device.setdefault(t.node.device or get_device(), []).append(i)
-    for device, places in by_device.items():
-        if device.kind == "cpu":
-            parts = [device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places]
-        else:
-            asked = [(tensors[i].node.buffer.handle, 4 * tensors[i].numel()) for i in places]
-            parts = device.read(asked)
-        for i, part in zip(places, parts, strict=True):
-            out[i] = part
-    return out
+
+class Fetch:
+    """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`."""
+
+    def __init__(self, tensors: list[Any]):
+        if getattr(_local, "recorder", None) is not None:
+            raise FlambeauError(
+                "jit: a recorded function can't read values: return the tensor and read it outside"
+            )
+        realize(*tensors)
+        self.count, self.parts = len(tensors), []
+        by_device: dict[Any, list[int]] = {}
+        for i, t in enumerate(tensors):
+            by_device.setdefault(t.node.device or get_device(), []).append(i)
+        for device, places in by_device.items():
+            if device.kind == "cpu":
+                part = Arrived([device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places])
+            else:
+                part = device.fetch([(tensors[i].node.buffer.handle, 4 * tensors[i].numel()) for i in places])
+            self.parts.append((places, part))
+
+    def wait(self) -> list[Any]:
+        return self._in_order([part.wait() for _, part in self.parts])
+
+    async def arrive(self) -> list[Any]:
+        return self._in_order([await part.arrive() for _, part in self.parts])
+
+    def _in_order(self, found: list[list[Any]]) -> list[Any]:
+        out: list[Any] = [b""] * self.count
+        for (places, _), parts in zip(self.parts, found, strict=True):
+            for i, part in zip(places, parts, strict=True):
+                out[i] = part
+        return out

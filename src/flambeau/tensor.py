@@ -9,7 +9,7 @@ from . import grad as _grad
 from . import op as _op
 from . import ops, run
 from .device import get_device
-from .host import to_bytes, to_list, to_numpy
+from .host import Data, shown, to_bytes, to_list, to_numpy
 from .node import Node, toposort
 from .op import OPS, apply, constant
 from .ops import source as _source
@@ -101,6 +101,10 @@ class Tensor(
         run.realize(self)
         return self
 
+    async def data(self) -> Data:
+        """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
+        return Data((await run.Fetch([self]).arrive())[0], self.shape, self.dtype)
+
     def numpy(self):
         """The values as a NumPy array; runs the graph and waits."""
         return to_numpy(run.read([self])[0], self.shape, self.dtype)
@@ -135,11 +139,11 @@ class Tensor(
         return found if dtype is None else found.astype(dtype)
 
     def __repr__(self) -> str:
-        import numpy as np
-
         if getattr(run._local, "recorder", None) is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
-        body = np.array2string(self.numpy(), separator=", ", prefix="tensor(", threshold=200)
+        if not getattr(self.device, "can_wait", True):
+            return f"tensor({_op.describe(self)}, not read: await t.data())"
+        body = shown(Data(run.read([self])[0], self.shape, self.dtype))
         extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
         extra += ", requires_grad=True" if self.requires_grad else ""
         return f"tensor({body}{extra}, device={self.device.name!r})"

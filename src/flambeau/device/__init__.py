@@ -1,11 +1,13 @@
 """The device seam: which device a name means, and the few calls that every device answers."""
 
 import os
+import sys
 import threading
 from typing import Any
 
 from ..errors import DeviceError, suggest
 
+IN_BROWSER = sys.platform == "emscripten"
 _devices: dict[str, Any] = {}
 _lock = threading.RLock()
 
@@ -19,20 +21,40 @@ def get_device(spec: Any = None) -> Any:
         return getattr(spec, "device", spec) if not hasattr(spec, "alloc") else spec
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
     with _lock:
-        if key not in _devices:
-            _devices[key] = _open(key)
-        return _devices[key]
+        found = _devices.get(key)
+        if found is None or (IN_BROWSER and getattr(found, "lost", None)):
+            found = _devices[key] = _open(key)
+        return found
+
+
+async def open_device(spec: Any = None) -> Any:
+    """`get_device`, awaited: what a page calls first, since a browser gives its GPU only to those who wait.
+
+    After the GPU was lost it opens it again; tensors from before are gone.
+    """
+    if IN_BROWSER and spec != "cpu" and (spec is None or isinstance(spec, str)):
+        from . import web
+
+        await web.open_device()
+    return get_device(spec)
 
 
 def _open(key: str) -> Any:
     if key == "cpu":
         from .cpu import CpuDevice
 
-        return CpuDevice()
+        try:
+            return CpuDevice()
+        except ImportError as e:
+            raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
     if key != "default" and key.split(":")[0] != "gpu":
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu'])}: use 'gpu', 'gpu:1' or 'cpu'"
         )
+    if IN_BROWSER:
+        from . import web
+
+        return web.open_now()
     from . import adapters, native
 
     try:
@@ -44,8 +66,6 @@ def _open(key: str) -> Any:
     except DeviceError as e:
         if key != "default":
             raise
-        import sys
-
         print(f"flambeau: {e}; running on the CPU with NumPy", file=sys.stderr)
         return get_device("cpu")
 
@@ -60,3 +80,29 @@ class Buffer:
 
     def __del__(self):
         self.pool.give(self)
+
+
+class Arrived:
+    """What a `fetch` returns where waiting is possible: the bytes are there already."""
+
+    def __init__(self, parts: list[Any]):
+        self.parts = parts
+
+    def wait(self) -> list[Any]:
+        return self.parts
+
+    async def arrive(self) -> list[Any]:
+        return self.parts
+
+
+def told(message: str, wgsl: str) -> str:
+    """A compiler's message, with the lines of the shader about the place that it names."""
+    import re
+
+    found = re.search(r":(\d+):(\d+)", message)
+    at = int(found.group(1)) if found else 0
+    lines = wgsl.splitlines()
+    near = "\n".join(
+        f"  {i:4} {lines[i - 1]}" for i in range(max(at - 2, 1), min(at + 3, len(lines) + 1)) if at
+    )
+    return message.strip() + ("\n" + near if near else "")

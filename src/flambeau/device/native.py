@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import DeviceError, KernelError
 from ..fuse import Limits
+from . import Arrived, told
 from .adapters import Adapter, provider
 from .pool import Pool
 
@@ -127,6 +128,10 @@ class NativeDevice:
             self._queue.submit([encoder.finish()])
             return self._fast.read(staging, asked, total)
 
+    def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
+        """`read`, in the form of devices that cannot wait."""
+        return Arrived(self.read(asked))
+
     def _staging_of(self, total: int) -> Any:
         """One buffer that stays, doubled when a read needs more."""
         if self._staging is None or self._staging.size < total:
@@ -161,7 +166,7 @@ class NativeDevice:
         except Exception as e:
             self.check()
             raise KernelError(
-                f"{label}: the kernel does not compile on {self.name}: {_told(str(e), wgsl)}"
+                f"{label}: the kernel does not compile on {self.name}: {told(str(e), wgsl)}"
             ) from e
         self._pipelines.append((made, layout, inputs))
         return len(self._pipelines) - 1
@@ -230,16 +235,3 @@ def _fast_path(device: NativeDevice) -> Any:
 
 def _first(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
-
-
-def _told(message: str, wgsl: str) -> str:
-    """The compiler's message, with the lines about the place that it names."""
-    import re
-
-    found = re.search(r":(\d+):(\d+)", message)
-    at = int(found.group(1)) if found else 0
-    lines = wgsl.splitlines()
-    near = "\n".join(
-        f"  {i:4} {lines[i - 1]}" for i in range(max(at - 2, 1), min(at + 3, len(lines) + 1)) if at
-    )
-    return message.strip() + ("\n" + near if near else "")

@@ -1,0 +1,230 @@
+"""The browser's device: the seam's calls on navigator.gpu, by web/executor.js. The only import of js and
+pyodide."""
+
+import threading
+from array import array
+from pathlib import Path
+from typing import Any
+
+from ..errors import DeviceError, FlambeauError, KernelError
+from ..fuse import Limits
+from .pool import Pool
+
+REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
+STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
+PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
+HERE = Path(__file__).resolve().parent
+RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # the other names are DeviceErrors
+ADVICE = {
+    "DeviceLost": "the GPU was lost ({}), with what was on it: `await fb.open_device()` opens it again",
+    "OutOfMemory": "out of memory ({}): use a smaller batch",
+    "CompileError": "the kernel does not compile: {}",
+    "CommandError": "the browser refuses a command: {}",
+    "NoAdapter": "{}",
+}
+
+
+def executor_file() -> Path:
+    """web/executor.js at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    checkout = HERE.parents[2] / "web" / "executor.js"
+    return checkout if checkout.is_file() else HERE.parent / "web" / "executor.js"
+
+
+_opened: list["WebDevice"] = []
+
+
+async def open_device() -> "WebDevice":
+    """The page's GPU, opened at the first call and after a loss; DeviceError says what is missing."""
+    if not _opened or _opened[0].lost:
+        executor = await _call(await _module(), "open")
+        if not _opened or _opened[0].lost:  # another task may have been quicker
+            _opened[:] = [WebDevice(executor)]
+    return _opened[0]
+
+
+def open_now() -> "WebDevice":
+    """The page's GPU, without await: where it is open, or where this call may wait."""
+    from pyodide.ffi import can_run_sync, run_sync  # type: ignore[import-not-found]
+
+    if _opened and not _opened[0].lost:
+        return _opened[0]
+    if can_run_sync():
+        return run_sync(open_device())
+    raise DeviceError("device: the page's GPU is not open: `await fb.open_device()` before the first tensor")
+
+
+async def _module() -> Any:
+    """The module executor.js, from this package's own copy of it."""
+    from js import URL, Blob  # type: ignore[import-not-found]
+    from pyodide.code import run_js  # type: ignore[import-not-found]
+    from pyodide.ffi import to_js  # type: ignore[import-not-found]
+
+    text = executor_file().read_text(encoding="utf-8")
+    options = to_js({"type": "text/javascript"}, dict_converter=run_js("Object.fromEntries"))
+    url = URL.createObjectURL(Blob.new(to_js([text]), options))
+    try:
+        return await run_js("(url) => import(url)")(url)
+    finally:
+        URL.revokeObjectURL(url)
+
+
+async def _call(target: Any, name: str, *args) -> Any:
+    from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+    try:
+        return await getattr(target, name)(*args)
+    except JsException as e:
+        raise error_of(e) from None
+
+
+def error_of(e: Any) -> FlambeauError:
+    """An error of executor.js as the package's own."""
+    name, text = getattr(e, "name", ""), getattr(e, "message", str(e))
+    return RAISED.get(name, DeviceError)(f"gpu: {ADVICE.get(name, '{}').format(text)}")
+
+
+class WebDevice:
+    """The page's GPU. Buffers and pipelines are numbers of executor.js; only reads wait."""
+
+    kind = "gpu"
+
+    def __init__(self, executor: Any):
+        from pyodide.ffi import JsException, to_js  # type: ignore[import-not-found]
+
+        self._executor, self._to_js, self._error = executor, to_js, JsException
+        self.name = f"gpu:{executor.name} (WebGPU)"
+        self.lock = threading.RLock()
+        self.limits = Limits(groups=executor.groups, software=executor.software)
+        self.max_binding = executor.maxBinding
+        self.pool = Pool(self)
+        self._ends = array("I")  # FREE and FORGET, sent with the next submit
+        # one look-up each: a JS attribute costs as much as the call
+        self._alloc, self._write, self._submit = executor.alloc, executor.write, executor.submit
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def lost(self) -> str | None:
+        """Why the device is gone, or None."""
+        return self._executor.lost
+
+    @property
+    def can_wait(self) -> bool:
+        """Whether the code that runs now may wait for the GPU (JavaScript entered it so that it can)."""
+        from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
+
+        return can_run_sync()
+
+    def _told(self, call: Any, *args) -> Any:
+        try:
+            return call(*args)
+        except self._error as e:
+            raise error_of(e) from None
+
+    # --- memory ---
+
+    def alloc(self, size: int, asked: int, usage: int = STORAGE) -> int:
+        """A buffer's number. Reading what was written to one that did not fit raises DeviceError."""
+        if asked > self.max_binding:
+            raise DeviceError(
+                f"alloc({asked:,} bytes): {self.name} binds at most {self.max_binding:,} bytes a tensor:"
+                " split the tensor"
+            )
+        return self._alloc(min(size, self.max_binding), usage)
+
+    def free(self, handle: int) -> None:
+        """Give the memory back after the next submit."""
+        self._ends.extend((FREE, handle))
+
+    def uniform(self, size: int) -> int:
+        """A buffer for the Params of a plan."""
+        return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
+
+    def write(self, handle: int, data: Any) -> None:
+        """Copy host bytes to the start of a buffer; the copy is done when this returns."""
+        view = memoryview(data).cast("B")
+        if view.nbytes:
+            self._told(self._write, handle, self._to_js(view))
+
+    def fetch(self, asked: list[tuple[int, int]]) -> "Fetch":
+        """Begin to read several buffers, as they are after all that was submitted before, in one go."""
+        words = array("I", [w for pair in asked for w in pair])
+        return Fetch(self._told(self._executor.read, self._to_js(words)), [n for _, n in asked])
+
+    def read(self, asked: list[tuple[int, int]]) -> list[memoryview]:
+        """The bytes of several buffers; FlambeauError where this call may not wait."""
+        return self.fetch(asked).wait()
+
+    def wait(self) -> None:
+        """Return when everything submitted is done."""
+        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+
+        run_sync(_waiting("wait", _call(self._executor, "wait")))
+
+    # --- kernels ---
+
+    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
+        """Begin to compile; reading what a bad kernel was to make raises KernelError."""
+        return self._executor.pipeline(wgsl, label, inputs)
+
+    def prepare(self, commands: list[int]) -> "Prepared":
+        """What `submit` takes in place of a list of commands that comes again and again."""
+        return Prepared(self, self._executor.prepare(self._to_js(array("I", commands))))
+
+    def submit(self, *parts) -> None:
+        """Run flat lists of commands (or prepared ones): one list to JavaScript, one encoder, one submit."""
+        words = array("I")
+        for part in parts:
+            words.extend((REPLAY, part.number) if isinstance(part, Prepared) else part)
+        words.extend(self._ends)
+        del self._ends[:]
+        self._told(self._submit, self._to_js(words))
+
+
+class Prepared:
+    """Commands that executor.js keeps for as long as this lives."""
+
+    def __init__(self, device: WebDevice, number: int):
+        self.device, self.number = device, number
+
+    def __del__(self):
+        self.device._ends.extend((FORGET, self.number))
+
+
+class Fetch:
+    """Bytes on their way from the GPU: `await fetch.arrive()`, or `fetch.wait()` where that is possible."""
+
+    def __init__(self, promise: Any, sizes: list[int]):
+        self.promise, self.sizes = promise, sizes
+
+    async def arrive(self) -> list[memoryview]:
+        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+        try:
+            got = (await self.promise).to_memoryview()
+        except JsException as e:
+            raise error_of(e) from None
+        out, at = [], 0
+        for n in self.sizes:
+            out.append(got[at : at + n])
+            at += -(-n // 4) * 4
+        return out
+
+    def wait(self) -> list[memoryview]:
+        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+
+        return run_sync(_waiting("read", self.arrive()))
+
+
+def _waiting(name: str, coroutine: Any) -> Any:
+    """The coroutine, where run_sync can take it; else an error that says what to do instead."""
+    from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
+
+    if can_run_sync():
+        return coroutine
+    coroutine.close()
+    raise FlambeauError(
+        f"{name}: this call from JavaScript can't wait for the GPU: `await t.data()` or `await"
+        " fb.read(t)`, or enter Python by runPythonAsync or callPromising"
+    )

@@ -1,0 +1,363 @@
+/**
+ * Turns flat integer commands into WebGPU work: what Flambeau's kernels run on in a browser, from Python under
+ * Pyodide (src/flambeau/device/web.py) and from exported models without it. No dependency.
+ *
+ * Buffers, pipelines and prepared commands are numbers outside. A submit is one Uint32Array of commands:
+ *   DISPATCH, pipeline, params, offset, x, y, z, n, n buffers   a kernel; the last buffer is what it writes, and
+ *                                                               its Params lie at byte `offset` of `params`
+ *   COPY, from, to, bytes                                       from the start of one buffer to that of another
+ *   REPLAY, prepared                                            what prepare() was given, resolved once
+ *   FREE, buffer    FORGET, prepared                            after all the other commands of this submit
+ *
+ * Nothing here blocks and everything keeps its order. Pipelines are compiled, and large buffers made, in the
+ * background: meanwhile writes, submits and reads wait in line. Where a kernel turns out not to compile, or a
+ * buffer not to fit, the values behind it are bad, and reading one of them throws what went wrong.
+ */
+
+export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5;
+export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
+const STAGING = 0x01 | 0x08, READ = 1, COMPUTE = 4;
+const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
+const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
+const STAGING_KEPT = 4;
+
+const PORTABLE = { // no kernel goes beyond these; memory limits are the adapter's own
+  maxStorageBuffersPerShaderStage: 8,
+  maxComputeInvocationsPerWorkgroup: 256,
+  maxComputeWorkgroupSizeX: 256,
+  maxComputeWorkgroupStorageSize: 16384,
+};
+const OF_ADAPTER = ["maxBufferSize", "maxStorageBufferBindingSize", "maxComputeWorkgroupsPerDimension"];
+const WANTED = ["shader-f16", "subgroups", "timestamp-query"];
+
+/** What goes wrong, by `name`: NoAdapter, DeviceLost, OutOfMemory, CompileError or CommandError. */
+export class ExecutorError extends Error {
+  constructor(name, message) {
+    super(message);
+    this.name = name;
+  }
+}
+
+/** Open the best adapter; NoAdapter says what is missing. */
+export async function open(options = { powerPreference: "high-performance" }) {
+  if (!globalThis.isSecureContext)
+    throw new ExecutorError("NoAdapter", "WebGPU needs https or localhost: open the page by such an address");
+  const gpu = globalThis.navigator?.gpu;
+  if (!gpu) throw new ExecutorError("NoAdapter", "this browser has no WebGPU: update it or turn WebGPU on");
+  const adapter = await gpu.requestAdapter(options);
+  if (!adapter)
+    throw new ExecutorError("NoAdapter", "WebGPU finds no adapter: turn hardware acceleration on in the settings");
+  const requiredLimits = { ...PORTABLE };
+  for (const name of OF_ADAPTER) requiredLimits[name] = adapter.limits[name];
+  const requiredFeatures = WANTED.filter((name) => adapter.features.has(name));
+  try {
+    const device = await adapter.requestDevice({ label: "flambeau", requiredLimits, requiredFeatures });
+    return new Executor(adapter, device);
+  } catch (error) {
+    throw new ExecutorError("NoAdapter", `${nameOf(adapter.info)} refuses: ${error.message}`);
+  }
+}
+
+function nameOf(info) {
+  return info.description || info.device || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown";
+}
+
+export class Executor {
+  constructor(adapter, device) {
+    const { info, limits } = adapter;
+    this.name = nameOf(info);
+    this.software = Boolean(info.isFallbackAdapter) || info.architecture === "swiftshader";
+    this.features = [...device.features];
+    this.groups = limits.maxComputeWorkgroupsPerDimension;
+    this.maxBinding = limits.maxStorageBufferBindingSize;
+    this.lost = null; // why, once the device is gone
+    this.compiled = this.compiling = 0; // pipelines that are ready, and that are not yet
+    this.onprogress = null; // called with (compiled, all) as pipelines become ready
+    this.device = device;
+    this.queue = device.queue;
+    this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
+    this.pipelines = []; // number -> {made, layout} or an ExecutorError
+    this.layouts = new Map(); // count of inputs -> [bind group layout, pipeline layout]
+    this.bindings = new Map(); // "params,buffers" -> bind group
+    this.users = new Map(); // buffer -> the keys of the bind groups that it is in
+    this.prepared = new Map(); // number -> {words, steps}
+    this.bad = new Map(); // buffer -> why what it holds is not what was asked for
+    this.staging = [];
+    this.next = 1;
+    this.unsettled = 0; // pipelines and large buffers that may still fail
+    this.line = []; // what waits for them
+    this.troubles = []; // errors that belong to no buffer: the next read tells them
+    device.lost.then(({ reason, message }) => (this.lost = message || reason || "no reason given"));
+    device.onuncapturederror = ({ error }) => this.troubles.push(new ExecutorError("CommandError", error.message));
+  }
+
+  // --- order ---
+
+  /** Throw if the device is gone. */
+  check() {
+    if (this.lost !== null) throw new ExecutorError("DeviceLost", this.lost);
+  }
+
+  later(action) {
+    if (this.unsettled || this.line.length) this.line.push(action);
+    else action();
+  }
+
+  until(promise) {
+    this.unsettled++;
+    promise.catch((error) => this.troubles.push(error)).then(() => {
+      this.unsettled--;
+      while (!this.unsettled && this.line.length) this.line.shift()();
+    });
+  }
+
+  inLine(action) {
+    return new Promise((resolve, reject) => {
+      this.later(() => {
+        try {
+          resolve(action());
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  // --- memory ---
+
+  /** A new buffer's number. Whether a large one fits is known later. */
+  alloc(size, usage) {
+    const handle = this.next++;
+    if (size >= CHECKED) this.device.pushErrorScope("out-of-memory");
+    this.buffers.set(handle, this.device.createBuffer({ size, usage }));
+    if (size >= CHECKED)
+      this.until(this.device.popErrorScope().then((error) => {
+        if (error) this.buffers.set(handle, new ExecutorError("OutOfMemory", `${size} bytes: ${error.message}`));
+      }));
+    return handle;
+  }
+
+  /** Copy a Uint8Array, which the executor keeps until it is written, to the start of a buffer. */
+  write(handle, bytes) {
+    this.check();
+    this.later(() => {
+      const buffer = this.buffers.get(handle);
+      if (buffer instanceof Error) return void this.bad.set(handle, buffer);
+      this.bad.delete(handle);
+      const rest = bytes.length % 4;
+      if (bytes.length > rest) this.queue.writeBuffer(buffer, 0, bytes, 0, bytes.length - rest);
+      if (!rest) return;
+      const last = new Uint8Array(4);
+      last.set(bytes.subarray(bytes.length - rest));
+      this.queue.writeBuffer(buffer, bytes.length - rest, last);
+    });
+  }
+
+  free(handle) {
+    for (const key of this.users.get(handle) ?? []) this.bindings.delete(key);
+    this.users.delete(handle);
+    this.bad.delete(handle);
+    this.buffers.get(handle)?.destroy?.();
+    this.buffers.delete(handle);
+  }
+
+  /** The bytes of several buffers, [buffer, bytes, ...], one after the other at multiples of four. */
+  async read(asked) {
+    this.check();
+    const { buffer, total } = await this.inLine(() => this.copyOut(asked));
+    try {
+      if (total) await buffer.mapAsync(READ, 0, total);
+    } catch (error) {
+      throw new ExecutorError("DeviceLost", this.lost ?? error.message);
+    }
+    const out = total ? new Uint8Array(buffer.getMappedRange(0, total)).slice() : new Uint8Array(0);
+    buffer.unmap();
+    if (this.staging.length < STAGING_KEPT) this.staging.push(buffer);
+    else buffer.destroy();
+    if (this.troubles.length) throw this.troubles.shift();
+    return out;
+  }
+
+  copyOut(asked) {
+    let total = 0;
+    for (let i = 0; i < asked.length; i += 2) {
+      const buffer = this.buffers.get(asked[i]), wrong = this.bad.get(asked[i]);
+      if (wrong ?? buffer instanceof Error) throw wrong ?? buffer;
+      total += (asked[i + 1] + 3) & ~3;
+    }
+    const found = this.staging.findIndex((buffer) => buffer.size >= total);
+    const size = Math.max(4096, 2 ** Math.ceil(Math.log2(total || 1)));
+    const buffer = found < 0 ? this.device.createBuffer({ size, usage: STAGING }) : this.staging.splice(found, 1)[0];
+    const encoder = this.device.createCommandEncoder();
+    for (let i = 0, at = 0; i < asked.length; i += 2) {
+      const bytes = (asked[i + 1] + 3) & ~3;
+      if (bytes) encoder.copyBufferToBuffer(this.buffers.get(asked[i]), 0, buffer, at, bytes);
+      at += bytes;
+    }
+    this.queue.submit([encoder.finish()]);
+    return { buffer, total };
+  }
+
+  /** Return when everything submitted is done. */
+  async wait() {
+    this.check();
+    await this.inLine(() => this.queue.onSubmittedWorkDone());
+    this.check();
+    if (this.troubles.length) throw this.troubles.shift();
+  }
+
+  // --- kernels ---
+
+  /** Begin to compile WGSL that reads `inputs` buffers; returns its number at once. */
+  pipeline(wgsl, label, inputs) {
+    const { device } = this, [layout, whole] = this.layoutOf(inputs), number = this.pipelines.length;
+    device.pushErrorScope("validation");
+    const module = device.createShaderModule({ label, code: wgsl });
+    const parsed = device.popErrorScope();
+    const compute = { module, entryPoint: "main" };
+    const linked = device.createComputePipelineAsync({ label, layout: whole, compute }).catch((error) => error);
+    this.pipelines.push(null);
+    this.compiling++;
+    this.until(Promise.all([parsed, linked]).then(([error, made]) => {
+      const wrong = error ?? (made instanceof Error ? made : null);
+      this.pipelines[number] = wrong
+        ? new ExecutorError("CompileError", `${label}: ${told(wrong.message, wgsl)}`) : { made, layout };
+      this.compiling--;
+      this.onprogress?.(++this.compiled, this.compiled + this.compiling);
+    }));
+    return number;
+  }
+
+  layoutOf(inputs) {
+    let found = this.layouts.get(inputs);
+    if (!found) {
+      const types = ["uniform", ...Array(inputs).fill("read-only-storage"), "storage"];
+      const entries = types.map((type, binding) => (
+        { binding, visibility: COMPUTE, buffer: { type, hasDynamicOffset: binding === 0 } }));
+      const layout = this.device.createBindGroupLayout({ entries });
+      found = [layout, this.device.createPipelineLayout({ bindGroupLayouts: [layout] })];
+      this.layouts.set(inputs, found);
+    }
+    return found;
+  }
+
+  bind(layout, handles) {
+    const key = handles.join();
+    let group = this.bindings.get(key);
+    if (group) return group;
+    const output = handles.length - 1;
+    if (handles.indexOf(handles[output], 1) < output)
+      throw new ExecutorError("CommandError", `a kernel reads and writes buffer ${handles[output]} at once`);
+    const entries = [];
+    for (let binding = 0; binding <= output; binding++) {
+      const buffer = this.buffers.get(handles[binding]);
+      if (buffer instanceof Error) throw buffer;
+      entries.push({ binding, resource: binding ? { buffer } : { buffer, size: PARAMS_WINDOW } });
+    }
+    group = this.device.createBindGroup({ layout, entries });
+    this.bindings.set(key, group);
+    for (const handle of new Set(handles)) {
+      if (!this.users.has(handle)) this.users.set(handle, []);
+      this.users.get(handle).push(key);
+    }
+    return group;
+  }
+
+  /** Keep commands to be replayed again and again; returns their number. */
+  prepare(words) {
+    const number = this.next++;
+    this.prepared.set(number, { words, steps: null });
+    return number;
+  }
+
+  /** Run commands: one encoder, one pass between copies, one submit. */
+  submit(words) {
+    this.check();
+    this.later(() => this.run(words));
+  }
+
+  run(words) {
+    const ends = [];
+    try {
+      const steps = this.resolve(words, ends);
+      if (steps.length) {
+        const encoder = this.device.createCommandEncoder();
+        play(encoder, steps);
+        this.queue.submit([encoder.finish()]);
+      }
+      if (this.bad.size) this.spread(words, null);
+    } catch (error) {
+      this.spread(words, error);
+    }
+    for (const [handle, which] of ends) if (which === FREE) this.free(handle); else this.prepared.delete(handle);
+  }
+
+  /** Commands as objects ready to be played; throws what a kernel or a buffer failed with. */
+  resolve(words, ends) {
+    const steps = [], offsets = new Uint32Array(words.length >> 3);
+    let at = 0;
+    for (let i = 0; i < words.length; i += sizeOf(words, i)) {
+      const which = words[i];
+      if (which === DISPATCH) {
+        const pipeline = this.pipelines[words[i + 1]], end = i + 8 + words[i + 7];
+        if (pipeline instanceof Error) throw pipeline;
+        const handles = [words[i + 2], ...words.subarray(i + 8, end)];
+        offsets[at] = words[i + 3];
+        const [x, y, z] = words.subarray(i + 4, i + 7);
+        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline.layout, handles), offsets, at, x, y, z });
+        at++;
+      } else if (which === COPY) {
+        const from = this.buffers.get(words[i + 1]), to = this.buffers.get(words[i + 2]);
+        for (const buffer of [from, to]) if (buffer instanceof Error) throw buffer;
+        steps.push({ pipeline: null, from, to, bytes: words[i + 3] });
+      } else if (which === REPLAY) {
+        const kept = this.prepared.get(words[i + 1]);
+        kept.steps ??= this.resolve(kept.words, ends);
+        for (const step of kept.steps) steps.push(step);
+      } else ends.push([words[i + 1], which]);
+    }
+    return steps;
+  }
+
+  /** After a submit: what is computed from bad values is bad; with an error, all that it was to write is. */
+  spread(words, error) {
+    for (let i = 0; i < words.length; i += sizeOf(words, i)) {
+      if (words[i] === REPLAY) this.spread(this.prepared.get(words[i + 1]).words, error);
+      if (words[i] !== DISPATCH && words[i] !== COPY) continue;
+      const end = words[i] === COPY ? i + 2 : i + 7 + words[i + 7];
+      let why = error;
+      for (let j = words[i] === COPY ? i + 1 : i + 8; !why && j < end; j++) why = this.bad.get(words[j]);
+      if (why) this.bad.set(words[end], why);
+      else this.bad.delete(words[end]);
+    }
+  }
+}
+
+function sizeOf(words, i) {
+  return words[i] === DISPATCH ? 8 + words[i + 7] : words[i] === COPY ? 4 : 2;
+}
+
+function play(encoder, steps) {
+  let pass = null, last = null;
+  for (const step of steps) {
+    if (step.pipeline) {
+      pass ??= encoder.beginComputePass();
+      if (step.pipeline !== last) pass.setPipeline((last = step.pipeline));
+      pass.setBindGroup(0, step.group, step.offsets, step.at, 1);
+      pass.dispatchWorkgroups(step.x, step.y, step.z);
+    } else {
+      pass?.end();
+      pass = last = null;
+      encoder.copyBufferToBuffer(step.from, 0, step.to, 0, step.bytes);
+    }
+  }
+  pass?.end();
+}
+
+/** A compiler's message with the lines of the shader about the place that it names. */
+export function told(message, wgsl) {
+  const at = Number(/:(\d+):\d+/.exec(message)?.[1] ?? 0), lines = wgsl.split("\n"), near = [];
+  for (let i = Math.max(at - 2, 1); at && i < Math.min(at + 3, lines.length + 1); i++)
+    near.push(`  ${String(i).padStart(4)} ${lines[i - 1]}`);
+  return [message.trim(), ...near].join("\n");
+}
