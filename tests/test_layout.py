@@ -36,7 +36,7 @@ LAYERS = [
     ["functions", "program"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
-    ["debug", "cli"],
+    ["debug", "site", "cli"],
     ["__main__"],
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}

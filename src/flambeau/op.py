@@ -1,8 +1,8 @@
 """Op, an entry of the op table: its rules, its gradient, its reference; calling one adds a node to the
 graph."""
 
-import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,11 @@ from .shape import Shape, broadcast
 
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
-_state = threading.local()
+_grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
 
 
 def grad_enabled() -> bool:
-    return getattr(_state, "grad", True)
+    return _grad.get()
 
 
 class no_grad:
@@ -25,10 +25,10 @@ class no_grad:
 
     def __enter__(self):
         self._before = grad_enabled()
-        _state.grad = False
+        _grad.set(False)
 
     def __exit__(self, *_):
-        _state.grad = self._before
+        _grad.set(self._before)
 
     def __call__(self, f):
         @wraps(f)

@@ -1,0 +1,6 @@
+"""Turns the package into a static site that runs in browsers: files, compiled for them, and a server."""
+
+from .build import build
+from .server import serve
+
+__all__ = ["build", "serve"]

@@ -1,0 +1,104 @@
+"""Turns installed packages into the zip archives that a page unpacks: source, or compiled for its Python."""
+
+import hashlib
+import io
+import subprocess
+import tempfile
+import zipfile
+from importlib.metadata import files
+from pathlib import Path, PurePosixPath
+
+from ..data.download import cache_folder
+from ..errors import FlambeauError
+from . import pyodide
+
+HERE = Path(__file__).resolve().parents[1]  # the package flambeau
+ROOT = HERE.parents[1]  # of a checkout
+# What a page has no use for inside Python: commands, this package, pages, and 2 MB of digits.
+LEFT_OUT = (
+    "flambeau/cli/", "flambeau/site/", "flambeau/web/", "flambeau/data/mnist_subset/", "flambeau/__main__.py",
+)  # fmt: skip
+KEPT = {"flambeau/web/executor.js"}
+EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
+Files = dict[str, bytes]
+
+
+def flambeau() -> Files:
+    """The package as its wheel has it, but for what no page can use."""
+    folders = {"flambeau": HERE}
+    if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
+        folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
+    found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
+    return {n: data for n, data in found.items() if n in KEPT or not n.startswith(LEFT_OUT)}
+
+
+def tree(prefix: str, folder: Path) -> Files:
+    return {
+        f"{prefix}/{path.relative_to(folder).as_posix()}": path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def installed(name: str) -> Files:
+    """An installed distribution without what only its desktop build has: compiled modules and their sources."""
+    kept = {".py", ".txt", ".typed"}
+    found = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
+    inside = {n: Path(str(p)) for n, p in found.items() if not n.startswith("..") and "dist-info" not in n}
+    if not inside:
+        raise FlambeauError(f"web: {name} is installed without a list of its files: reinstall it with pip")
+    return {n: p.read_bytes() for n, p in sorted(inside.items())}
+
+
+def zipped(contents: Files) -> bytes:
+    """The files as one zip archive, the same bytes for the same files."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name in sorted(contents):
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), contents[name], zipfile.ZIP_DEFLATED)
+    return out.getvalue()
+
+
+def compiled(archives: dict[str, bytes]) -> dict[str, bytes] | None:
+    """The archives with .pyc in place of .py, made by Pyodide's own Python; None where there is no Node.js.
+
+    What was compiled once is in the cache.
+    """
+    home = cache_folder("pyc")
+    keys = {
+        name: home / f"{hashlib.sha256(KEY + data).hexdigest()[:32]}.zip" for name, data in archives.items()
+    }
+    missing = {name: keys[name] for name in archives if not keys[name].is_file()}
+    node = pyodide.program("node")
+    if missing and not node:
+        return None
+    if missing:
+        home.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=home) as scratch:
+            pairs = []
+            for name, target in missing.items():
+                source = Path(scratch) / f"{name}.in"
+                source.write_bytes(archives[name])
+                pairs += [str(source), str(Path(scratch) / target.name)]
+            run_node(str(node), pairs)
+            for target in missing.values():
+                (Path(scratch) / target.name).replace(target)
+    return {name: path.read_bytes() for name, path in keys.items()}
+
+
+def web_folder() -> Path:
+    """web/ at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    return ROOT / "web" if (ROOT / "web" / "executor.js").is_file() else HERE / "web"
+
+
+COMPILER = web_folder() / "compile.mjs"
+KEY = pyodide.SHA256.encode() + COMPILER.read_bytes()
+
+
+def run_node(node: str, pairs: list[str]) -> None:
+    call = [node, str(COMPILER), str(pyodide.folder()), *pairs]
+    done = subprocess.run(call, capture_output=True, text=True)
+    if done.returncode:
+        raise FlambeauError(
+            f"web: compiling for the browser failed: {(done.stderr or done.stdout).strip()[-500:]}"
+        )

@@ -1,0 +1,73 @@
+"""Turns the package, Pyodide and the pages of web/ into a folder that any web server can serve."""
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlambeauError
+from . import archives, pyodide
+
+NOT_PAGES = {"compile.mjs", "README.md"}
+MANIFEST = "manifest.json"
+
+
+def build(out: Path, sources: bool = False) -> dict[str, Any]:
+    """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
+
+    The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
+    """
+    if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
+        raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
+    home = pyodide.folder()
+    plain = {
+        "flambeau": archives.zipped(archives.flambeau()),
+        "jinja2": archives.zipped(archives.installed("jinja2")),
+        "markupsafe": archives.zipped(archives.installed("markupsafe")),
+    }
+    stdlib = (home / pyodide.STDLIB).read_bytes()
+    made = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
+    packed = {"stdlib": stdlib, **plain} | (made or {})
+    core = {name: (home / name).read_bytes() for name in pyodide.CORE}
+    shutil.rmtree(out, ignore_errors=True)
+    folder = f"pyodide-{pyodide.VERSION}-{digest(b''.join(core.values()))}"
+    written = {f"{folder}/{name}": data for name, data in core.items()}
+    names = {name: f"{name}-{digest(data)}.zip" for name, data in packed.items()}
+    written |= {names[name]: data for name, data in packed.items()}
+    manifest = {
+        "pyodide": f"{folder}/",
+        "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
+        "stdlib": names.pop("stdlib"),
+        "packages": sorted(names.values()),
+        "compiled": made is not None,
+        "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
+    }
+    written |= pages()
+    written[MANIFEST] = json.dumps(manifest, indent=1).encode()
+    for name, data in written.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(data)
+    return manifest
+
+
+def pages() -> dict[str, bytes]:
+    """The files of web/ by their place in the site."""
+    folder = archives.web_folder()
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name not in NOT_PAGES and "__pycache__" not in path.parts
+    }
+
+
+def sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest(data: bytes) -> str:
+    return sha256(data)[:12]
+
+
+IMMUTABLE = re.compile(r"-[0-9a-f]{12}(\.zip$|/)")  # names that hold the hash of what they name

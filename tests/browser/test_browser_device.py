@@ -1,0 +1,164 @@
+"""The device of a browser: values, order, errors, and what is said where waiting is impossible."""
+
+import pytest
+
+START = "import asyncio\nimport flambeau as fb\n"
+
+
+def test_values_awaited_and_waited_for_are_the_same(python):
+    got = python.run(f"""{START}
+x = fb.arange(6).reshape(2, 3).float()
+y = (x @ x.T).relu() + 1
+[(await y.data()).tolist(), list(await fb.read(x.sum(), y.mean())), y.tolist(), y.device.name, str(y)]
+""")
+    assert got[0] == got[2] == [[6.0, 15.0], [15.0, 51.0]]
+    assert got[1] == [15.0, 21.75]
+    assert "swiftshader" in got[3]
+    assert got[4] == f"tensor(f32[2, 2]: 6, 15, 15, 51, device='{got[3]}')"
+
+
+def test_typed_arrays_come_in_and_go_out(python):
+    python.install(
+        "doubler.py", "import flambeau as fb\nasync def twice(x): return await (fb.tensor(x) * 2).data()"
+    )
+    got = python.page.evaluate("""async () => {
+        const value = await python.call("doubler.twice", new Float32Array([1, 2.5]));
+        return [value.constructor.name, [...value]];
+    }""")
+    assert got == ["Float32Array", [2.0, 5.0]]
+
+
+def test_zero_sizes_bools_and_numbers_of_several_types(python):
+    got = python.run(f"""{START}
+x = fb.tensor([[1, -2], [3, 0]])
+list(await fb.read(fb.zeros(0, 3), x > 0, x.sum(), fb.tensor(2.5), fb.zeros(2, 0).sum(0)))
+""")
+    assert got == [[], [[True, False], [True, False]], 2, 2.5, []]
+
+
+def test_a_synchronous_entry_is_told_to_await(python):
+    source = f"""{START}
+from pyodide.code import run_js
+def f():
+    try:
+        fb.tensor([1.0]).item()
+    except fb.FlambeauError as e:
+        return str(e)
+run_js("(f) => f()")(f), run_js("(f) => f()")(lambda: repr(fb.tensor([1.0])))
+"""
+    told, shown = python.run(source)
+    assert told == (
+        "read: this call from JavaScript can't wait for the GPU: `await t.data()` or `await fb.read(t)`, or "
+        "enter Python by runPythonAsync or callPromising"
+    )
+    assert shown == "tensor(f32[1], not read: await t.data())"
+
+
+def test_a_kernel_that_does_not_compile_is_told_with_its_line(python):
+    told = python.run(f"""{START}
+from flambeau import render
+device = await fb.open_device()
+number = device.pipeline("@compute @workgroup_size(1)\\nfn main() {{\\n  let x = nothing;\\n}}\\n", "broken", 0)
+out, uniform, good = device.pool.take(256), device.uniform(256), fb.tensor([1.0, 2.0]) * 3
+device.submit([1, number, uniform, 0, 1, 1, 1, 1, out.handle])
+said = []
+for asked in ([(out.handle, 8)], [(out.handle, 8)]):
+    try:
+        await device.fetch(asked).arrive()
+    except fb.KernelError as e:
+        said.append(str(e))
+device.write(out.handle, bytes(8))  # a new value makes the place good again
+[said, list(bytes((await device.fetch([(out.handle, 8)]).arrive())[0])), (await good.data()).tolist()]
+""")
+    first, second = told[0]
+    assert first == second
+    assert first.startswith(
+        "gpu: the kernel does not compile: broken: Error while parsing WGSL: :3:11 error:"
+    )
+    assert first.endswith("     2 fn main() {\n     3   let x = nothing;\n     4 }\n     5 ")
+    assert told[1:] == [[0] * 8, [3.0, 6.0]]
+
+
+def test_too_large_a_tensor_is_refused_with_its_size(python):
+    with pytest.raises(AssertionError, match=r"DeviceError: .*binds at most 1,073,741,824 bytes a tensor"):
+        python.run(f"{START}await fb.realize(fb.rand(300_000_000).exp())")
+
+
+def test_memory_that_runs_out_is_told_and_the_rest_goes_on(python):
+    told = python.run(f"""{START}
+device = await fb.open_device()
+kept, said = [], ""
+try:
+    for _ in range(8):  # a GiB each: the software adapter has less than one to give
+        kept.append(device.pool.take(1 << 30))
+        device.write(kept[-1].handle, bytes(4))
+        await device.fetch([(kept[-1].handle, 4)]).arrive()
+except fb.DeviceError as e:
+    said = str(e)
+kept.clear()
+device.pool.trim()
+[said, (await (fb.tensor([1.0]) + 1).data()).tolist()]
+""")
+    assert told[0].startswith("gpu: out of memory (1073741824 bytes: ")
+    assert told[0].endswith("): use a smaller batch")
+    assert told[1] == [2.0]
+
+
+def test_calls_that_wait_at_the_same_time_do_not_mix(python):
+    got = python.run(f"""{START}
+import contextlib
+async def task(i):
+    with fb.no_grad() if i % 2 else contextlib.nullcontext():
+        x = fb.tensor([float(i)], requires_grad=True) * 1
+        for _ in range(3):
+            x = x + (x * 0 + 1).item()  # suspends this task's stack
+            x = x + (await (x * 0 + 1).data()).item()
+        return [x.item(), x.requires_grad]
+[*await asyncio.gather(*map(task, range(6))), (fb.tensor([1.0], requires_grad=True) * 1).requires_grad]
+""")
+    assert got == [*([i + 6.0, i % 2 == 0] for i in range(6)), True]
+
+
+TRAIN = f"""{START}
+fb.manual_seed(3)
+model = fb.nn.Sequential(fb.nn.Linear(4, 16), fb.nn.Tanh(), fb.nn.Linear(16, 3))
+optimizer = fb.optim.Adam(model.parameters(), lr=0.05)
+x = fb.rand(30, 4)
+y = x[:, :3].argmax(1)
+
+def step(x, y):
+    loss = fb.nn.functional.cross_entropy(model(x), y)
+    optimizer.step(loss.backward())
+    return loss
+
+def losses(step):
+    return [step(x, y) for _ in range(12)]
+"""
+
+
+def test_training_and_its_recording_lower_the_loss_as_on_the_desktop(python, gpu):
+    there = python.run(f"{TRAIN}\nlist(await fb.read(*losses(fb.jit(step))))")
+    here: dict = {}
+    exec(TRAIN, here)
+    wanted = [loss.item() for loss in here["losses"](here["step"])]
+    assert there == pytest.approx(wanted, abs=1e-4)
+    assert there[-1] < 0.9 * there[0]
+
+
+def test_a_lost_device_is_told_and_opens_again(python):
+    got = python.run(f"""{START}
+device, x = await fb.open_device(), fb.tensor([1.0])
+device._executor.device.destroy()
+await asyncio.sleep(0.05)
+said = []
+for use in (lambda: x + 1, lambda: fb.tensor([1.0])):
+    try:
+        said.append((await use().data()).tolist())
+    except fb.DeviceError as e:
+        said.append(str(e))
+again = await fb.open_device()
+[said, again is device, (await (fb.tensor([2.0]) + 1).data()).tolist()]
+""")
+    assert got[0][0].startswith("gpu: the GPU was lost (")
+    assert got[0][0].endswith("), with what was on it: `await fb.open_device()` opens it again")
+    assert got[1:] == [False, [3.0]]

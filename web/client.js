@@ -1,0 +1,87 @@
+/**
+ * Turns worker.js into promises for a page: `const python = await start()`, then
+ *   python.adapter, python.software              the GPU's name, and whether it is a software one
+ *   await python.call("module.function", ...args)
+ *   await python.run("source")                   the value of its last expression
+ *   await python.install("name.py", source)      a module of the page's own
+ *   python.on("event", (value) => ...)           what Python sends by `flambeau_page.emit("event", value)`
+ *   python.stop()
+ * Errors are those of Python: `name` is the exception's type, `message` its last line, `trace` the traceback.
+ */
+
+/** What keeps this page from running, as a sentence with what to do about it; "" when nothing is known to. */
+export async function obstacle() {
+  if (location.protocol === "file:")
+    return "This page was opened from a file: serve its folder, as `flambeau web serve` does, and open that address.";
+  if (!isSecureContext) return "WebGPU needs https or localhost: open this page by such an address.";
+  if (!navigator.gpu) return `This browser has no WebGPU. ${advice()}`;
+  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
+  if (!adapter) return `WebGPU is there, but finds no GPU. ${advice()}`;
+  return "";
+}
+
+function advice() {
+  const agent = navigator.userAgent;
+  if (/Firefox\//.test(agent)) return "In Firefox, set dom.webgpu.enabled and gfx.webgpu.ignore-blocklist in about:config.";
+  if (/Chrom(e|ium)\/|Edg\//.test(agent))
+    return "In Chrome and Edge, update to 121 or newer, turn on hardware acceleration in the settings, and on Linux"
+      + " start with --enable-unsafe-webgpu --enable-features=Vulkan.";
+  if (/Safari\//.test(agent)) return "Safari has it from version 26.";
+  return "Chrome, Edge, Firefox and Safari have it in their newest versions.";
+}
+
+/** Start a worker, wait until Python and the GPU are ready, and return what calls it. */
+export async function start({ base = new URL("./", import.meta.url).href, onprogress, onstatus } = {}) {
+  const wrong = await obstacle();
+  if (wrong) throw new Error(wrong);
+  navigator.serviceWorker?.register(new URL("sw.js", base), { scope: base }).catch(() => {}); // only a cache
+  const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }));
+  python.on("progress", (value) => onprogress?.(value));
+  python.on("status", (value) => onstatus?.(value));
+  Object.assign(python, await python.ask({ type: "start", base }));
+  return python;
+}
+
+class Python {
+  constructor(worker) {
+    this.worker = worker;
+    this.waiting = new Map();
+    this.listeners = new Map();
+    this.last = 0;
+    worker.onmessage = ({ data }) => this.take(data);
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.fail(new Error(`The worker could not start: ${event.message || "the browser blocks it"}.`));
+    };
+  }
+
+  take(data) {
+    if (data.event) return void this.listeners.get(data.event)?.(data.value);
+    const { resolve, reject } = this.waiting.get(data.id);
+    this.waiting.delete(data.id);
+    if (data.error) reject(Object.assign(new Error(data.error.message), data.error));
+    else resolve(data.value);
+  }
+
+  fail(error) {
+    for (const { reject } of this.waiting.values()) reject(error);
+    this.waiting.clear();
+  }
+
+  ask(message, transfer = []) {
+    return new Promise((resolve, reject) => {
+      const id = ++this.last;
+      this.waiting.set(id, { resolve, reject });
+      this.worker.postMessage({ ...message, id }, transfer);
+    });
+  }
+
+  call(name, ...args) { return this.ask({ type: "call", name, args }); }
+  run(source) { return this.ask({ type: "run", source }); }
+  install(path, source) { return this.ask({ type: "install", path, source }); }
+  on(event, listener) { this.listeners.set(event, listener); }
+  stop() {
+    this.worker.terminate();
+    this.fail(new Error("The worker was stopped."));
+  }
+}

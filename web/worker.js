@@ -1,0 +1,122 @@
+/**
+ * A module worker that loads Python, Flambeau and the GPU, and answers a page's messages; client.js speaks to it.
+ *
+ * page -> worker, each with an `id` of the page's choice:
+ *   {id, type: "start", base}            load everything from the site at `base`; value: {adapter, software}
+ *   {id, type: "install", path, source}  put a Python file where modules are found
+ *   {id, type: "run", source}            run source; value: that of its last expression
+ *   {id, type: "call", name, args}       call "module.function" with JavaScript values
+ * worker -> page:
+ *   {id, value}  or  {id, error: {name, message, trace}}
+ *   {event: "status", value: "loading Python"}
+ *   {event: "progress", value: {loaded, total}}          bytes of what is downloaded
+ *   {event: any, value}                                  by `flambeau_page.emit(event, value)` in Python
+ *
+ * Values cross as structured clones: numbers, strings, lists, dicts (objects), typed arrays (memoryview in Python;
+ * numbers in an array, a memoryview or a Data come back as typed arrays). Functions may be `async`, and inside
+ * any call Python may wait for the GPU; calls that wait at the same time take turns.
+ */
+
+const HOME = "/home/pyodide"; // on sys.path
+let python = null;
+
+const answers = {
+  async start({ base }) {
+    python ??= await load(base);
+    const { name, software } = await python.runPythonAsync(
+      "import flambeau\ndevice = await flambeau.open_device()\n{'name': device.name, 'software': device.limits.software}",
+    ).then(toPage);
+    return { adapter: name.replace(/^gpu:/, ""), software };
+  },
+  async install({ path, source }) {
+    const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
+    python.FS.mkdirTree(`${HOME}/${folder}`);
+    python.FS.writeFile(`${HOME}/${path}`, source);
+    python.pyimport("importlib").invalidate_caches();
+  },
+  async run({ source }) {
+    return toPage(await python.runPythonAsync(source));
+  },
+  async call({ name, args }) {
+    const dot = name.lastIndexOf("."), called = python.pyimport(name.slice(0, dot))[name.slice(dot + 1)];
+    return toPage(await called.callPromising(...args.map((value) => python.toPy(value))));
+  },
+};
+
+onmessage = async ({ data }) => {
+  try {
+    postMessage({ id: data.id, value: await answers[data.type](data) });
+  } catch (error) {
+    postMessage({ id: data.id, error: asMessage(error) });
+  }
+};
+
+function emit(event, value) {
+  postMessage({ event, value });
+}
+
+/** A Python value as one that can be posted. */
+function toPage(value) {
+  if (!(value instanceof python.ffi.PyProxy)) return value;
+  try {
+    const plain = value.flat && value.dtype ? value.flat : value; // a Data
+    return plain.toJs({ dict_converter: Object.fromEntries });
+  } finally {
+    value.destroy();
+  }
+}
+
+/** An error of Python as its type, its last line and its traceback. */
+function asMessage(error) {
+  const trace = error.message ?? String(error);
+  if (!(python && error instanceof python.ffi.PythonError)) return { name: error.name, message: trace, trace };
+  const last = trace.trim().split("\n").filter((line) => /^[\w.]+(:|$)/.test(line)).pop() ?? trace;
+  return { name: error.type, message: last.replace(/^[\w.]+: /, ""), trace };
+}
+
+async function load(base) {
+  emit("status", "loading Python");
+  const manifest = await (await fetch(new URL("manifest.json", base))).json();
+  count(manifest, base);
+  const core = new URL(manifest.pyodide, base).href;
+  const packages = Promise.all(manifest.packages.map((name) => archive(new URL(name, base))));
+  const { loadPyodide } = await import(`${core}pyodide.mjs`);
+  const made = await loadPyodide({
+    indexURL: core,
+    stdLibURL: new URL(manifest.stdlib, base).href,
+    lockFileContents: JSON.stringify(manifest.lock),
+  });
+  emit("status", "starting Flambeau");
+  const extractDir = made.runPython("import site; site.getsitepackages()[0]");
+  for (const data of await packages) made.unpackArchive(data, "zip", { extractDir });
+  made.pyimport("importlib").invalidate_caches();
+  made.registerJsModule("flambeau_page", {
+    emit: (event, value) => emit(event, value instanceof made.ffi.PyProxy ? toPage(value) : value),
+  });
+  return made;
+}
+
+async function archive(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url}: HTTP ${response.status}`);
+  return response.arrayBuffer();
+}
+
+/** Tell the page the bytes of the manifest's files as they arrive, whoever fetches them. */
+function count({ files }, base) {
+  const sizes = new Map(Object.entries(files).map(([name, { bytes }]) => [new URL(name, base).href, bytes]));
+  const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;
+  let loaded = 0;
+  globalThis.fetch = async (...args) => {
+    const response = await plain(...args);
+    if (!sizes.has(response.url) || !response.body) return response;
+    const counted = response.body.pipeThrough(new TransformStream({
+      transform(chunk, controller) {
+        loaded += chunk.length;
+        emit("progress", { loaded: Math.min(loaded, total), total });
+        controller.enqueue(chunk);
+      },
+    }));
+    return new Response(counted, { status: response.status, headers: response.headers });
+  };
+}
