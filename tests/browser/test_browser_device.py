@@ -58,7 +58,7 @@ def test_a_kernel_that_does_not_compile_is_told_with_its_line(python):
     told = python.run(f"""{START}
 from flambeau import render
 device = await fb.open_device()
-number = device.pipeline("@compute @workgroup_size(1)\\nfn main() {{\\n  let x = nothing;\\n}}\\n", "broken", 0)
+number = device.pipeline("@compute @workgroup_size(1)\\nfn main() {{\\n  let x = y;\\n}}\\n", "broken", 0)
 out, uniform, good = device.pool.take(256), device.uniform(256), fb.tensor([1.0, 2.0]) * 3
 device.submit([1, number, uniform, 0, 1, 1, 1, 1, out.handle])
 said = []
@@ -75,7 +75,7 @@ device.write(out.handle, bytes(8))  # a new value makes the place good again
     assert first.startswith(
         "gpu: the kernel does not compile: broken: Error while parsing WGSL: :3:11 error:"
     )
-    assert first.endswith("     2 fn main() {\n     3   let x = nothing;\n     4 }\n     5 ")
+    assert first.endswith("     2 fn main() {\n     3   let x = y;\n     4 }\n     5 ")
     assert told[1:] == [[0] * 8, [3.0, 6.0]]
 
 

@@ -63,7 +63,7 @@ def test_row_in_the_page(name, given, computed):
 DRAWN = """
 import flambeau as fb
 fb.manual_seed(7)
-list(await fb.read(fb.rand(1000), fb.randint(-5, 1000, size=(1000,)), fb.randn(1000)))
+list(await fb.read(fb.rand(1000), fb.randint(-5, 1000, size=(1000,)), fb.randn(20_000)))
 """
 
 
@@ -72,7 +72,7 @@ def test_random_numbers_are_the_desktops(python, device):
     here = [
         fb.rand(1000, device=device),
         fb.randint(-5, 1000, size=(1000,), device=device),
-        fb.randn(1000, device=device),
+        fb.randn(20_000, device=device),
     ]
     (uniform, integers, normal), there = [t.numpy() for t in here], python.run(DRAWN)
     assert np.array_equal(np.array(there[0], "f4"), uniform)

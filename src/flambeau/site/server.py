@@ -7,10 +7,10 @@ from pathlib import Path
 from .build import IMMUTABLE
 
 TYPES = {  # Python takes these from the system, which may have none or wrong ones
-    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8", ".json": "application/json", ".wasm": "application/wasm",
-    ".py": "text/x-python; charset=utf-8", ".wgsl": "text/plain; charset=utf-8", ".svg": "image/svg+xml",
-    ".png": "image/png", ".zip": "application/zip", ".safetensors": "application/octet-stream",
+    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".wasm": "application/wasm",
+    ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".png": "image/png",
+    ".py": "text/x-python; charset=utf-8", ".wgsl": "text/plain; charset=utf-8", ".json": "application/json",
+    ".svg": "image/svg+xml", ".zip": "application/zip", ".safetensors": "application/octet-stream",
 }  # fmt: skip
 
 
