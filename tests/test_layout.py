@@ -18,7 +18,7 @@ SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 
 # A module imports from its own row and the rows above it. "flambeau" is the package's own __init__.
 LAYERS = [
-    ["errors"],
+    ["errors", "gradmode", "tree"],
     ["dtype", "shape", "commands"],
     ["host"],
     ["node", "op"],
@@ -30,10 +30,10 @@ LAYERS = [
     ["fuse"],
     ["render"],
     ["pipeline", "inspection"],
-    ["device", "run"],
-    ["grad"],
+    ["device", "run", "recompute"],
+    ["reverse"],
     ["tensor"],
-    ["functions", "program"],
+    ["functions", "program", "autograd", "func"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["debug", "site", "cli"],

@@ -1,26 +1,30 @@
 """Flambeau: deep learning in Python on WebGPU; every operation is a WGSL shader."""
 
-from . import data, errors, nn, optim
+from . import autograd, data, errors, func, nn, optim
 from .device import open_device
 from .dtype import DType, bool_, float32, int32, uint32
 from .dtype import bool_ as bool
 from .errors import DeviceError, FlambeauError, KernelError
+from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
-from .grad import Gradients
+from .gradmode import checkpointing, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .io.safetensors import load_file as load
 from .io.safetensors import save_file as save
-from .op import no_grad
 from .ops.random import Generator, manual_seed
 from .program import jit
+from .recompute import checkpoint
+from .reverse import Gradients
 from .tensor import HostScalar, Tensor, tensor
 
 __version__ = "0.1.0"
 __all__ = sorted(
     {
         "DType", "DeviceError", "FlambeauError", "Generator", "Gradients", "HostScalar", "KernelError",
-        "Tensor", "bool", "bool_", "data", "errors", "float32", "int32", "jit", "load", "manual_seed", "nn",
-        "no_grad", "open_device", "optim", "save", "tensor", "uint32",
+        "Tensor", "autograd", "bool", "bool_", "checkpoint", "checkpointing", "data", "enable_grad", "errors",
+        "float32", "func", "grad", "hessian", "hvp", "inference_mode", "int32", "is_grad_enabled", "jacfwd",
+        "jacobian", "jacrev", "jit", "jvp", "load", "manual_seed", "nn", "no_grad", "open_device", "optim",
+        "save", "set_grad_enabled", "tensor", "uint32", "value_and_grad", "vjp",
         *_functions,
     }
 )  # fmt: skip

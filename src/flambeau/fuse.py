@@ -2,6 +2,7 @@
 I/O."""
 
 from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
 from math import prod
 
 from . import contraction, heads, reduction, whole
@@ -66,6 +67,7 @@ class Planner:
         self.stored: set[int] = set()
         self.emitted: set[int] = set()
         self.kernels: list[heads.Kernel] = []
+        self.made: list[int] = []  # kernel -> the serial number of the node that it begins with
         self.extra: list[tuple[int, int]] = []
         self.tails: dict[int, Node] = {}  # id of a head -> the last node of its epilogue
         self.head_of: dict[int, Node] = {}  # id of a tail -> its head
@@ -101,6 +103,8 @@ class Planner:
         for n in self.order:
             if n.buffer is None and n.op.kind != "source" and n.param is not None:
                 self.stored.add(id(alias(n)))
+            if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
+                self.stored |= {id(alias(g)) for g in n.after}
         for n in self.order:
             if n.buffer is not None:
                 continue
@@ -197,6 +201,7 @@ class Planner:
                 assert below is not node and not self.has(below), f"{node} can't be lowered: {need.why}"
                 self.store(below)
         self.kernels += kernels
+        self.made += [self.head_of.get(id(node), node).serial] * len(kernels)
         self.emitted.add(id(node))
 
     def _shorter(self, tail: Node) -> Node:
@@ -223,7 +228,7 @@ class Planner:
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
-        kernels = tuple(self.kernels)
+        kernels = scheduled(self.kernels, self.made)
         last: dict[int, int] = {}
         for i, k in enumerate(kernels):
             for v in k.inputs:
@@ -239,6 +244,33 @@ class Planner:
             stored,
             last,
         )
+
+
+def scheduled(kernels: list["heads.Kernel"], made: list[int]) -> tuple["heads.Kernel", ...]:
+    """The kernels in the order in which the program asked for what they begin with, as far as inputs allow.
+
+    It is the order in which nothing lives longer than where operations run at once: a gradient by a weight
+    is computed beside the one by its layer's input, whatever is done with it later.
+    """
+    writer = {k.output: i for i, k in enumerate(kernels)}
+    users: list[list[int]] = [[] for _ in kernels]
+    missing = [0] * len(kernels)
+    for i, k in enumerate(kernels):
+        for v in {v for v in k.inputs if writer.get(v, i) != i}:
+            users[writer[v]].append(i)
+            missing[i] += 1
+    ready = [(made[i], i) for i, n in enumerate(missing) if not n]
+    heapify(ready)
+    order = []
+    while ready:
+        _, i = heappop(ready)
+        order.append(kernels[i])
+        for u in users[i]:
+            missing[u] -= 1
+            if not missing[u]:
+                heappush(ready, (made[u], u))
+    assert len(order) == len(kernels), "kernels wait for each other"
+    return tuple(order)
 
 
 def plan(roots: list[Node], limits: Limits | None = None, order: list[Node] | None = None) -> Plan:

@@ -27,6 +27,7 @@ class Node:
 
     __slots__ = (
         "__weakref__",
+        "after",
         "attrs",
         "buffer",
         "device",
@@ -39,6 +40,7 @@ class Node:
         "replaced",
         "requires_grad",
         "scalars",
+        "segment",
         "serial",
         "shape",
         "sig",
@@ -65,10 +67,13 @@ class Node:
             False  # its tensor was assigned another value: a recording that reads it is out of date
         )
         self.sig: int | None = None  # the number of its signature, once asked for
+        self.after: tuple[Node, ...] = ()  # computed before this one, although not read by it
+        self.segment: Any = None  # the checkpoint whose inside it is
 
     def signature(self) -> tuple:
         """What the node is, apart from its inputs and its quantities."""
-        return (self.op.name, self.shape, self.dtype.short, self.param is not None, *self.attrs.values())
+        marks = (self.param is not None, self.segment is not None and bool(self.after))
+        return (self.op.name, self.shape, self.dtype.short, *marks, *self.attrs.values())
 
     def __repr__(self) -> str:
         return f"{self.op.name}: {describe(self)}"
@@ -94,7 +99,8 @@ def toposort(roots) -> list[Node]:
         node = stack[-1]
         if node not in done:
             if node.buffer is None:
-                missing = [i for i in node.inputs if i not in done]
+                before = node.inputs if not node.after else (*node.after, *node.inputs)
+                missing = [i for i in before if i not in done]
                 if missing:
                     stack += missing[::-1]
                     continue

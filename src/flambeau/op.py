@@ -2,41 +2,17 @@
 graph."""
 
 from collections.abc import Callable
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
+from .gradmode import is_grad_enabled, no_grad
 from .node import Node, describe
 from .shape import Shape, broadcast
 
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
-_grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
-
-
-def grad_enabled() -> bool:
-    return _grad.get()
-
-
-class no_grad:
-    """Inside this context (or decorated function) results take no part in gradients."""
-
-    def __enter__(self):
-        self._before = grad_enabled()
-        _grad.set(False)
-
-    def __exit__(self, *_):
-        _grad.set(self._before)
-
-    def __call__(self, f):
-        @wraps(f)
-        def run(*args, **kw):
-            with no_grad():
-                return f(*args, **kw)
-
-        return run
 
 
 @dataclass(frozen=True)
@@ -193,7 +169,7 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
     node = Node(op, inputs, attrs, shape, dtype, device, scalars)
-    node.requires_grad = requires_grad and dtype.is_float and grad_enabled() and op.grad is not None
+    node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
     return node
 
 
@@ -221,6 +197,15 @@ def _enter(name: str, call: Callable) -> None:
     COMPOSED[name] = call
 
 
+def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> Node:
+    """A composite's node: computed by the graph below `lowered`, differentiated by the op's own gradient."""
+    node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
+    node.parents = parents
+    wanted = is_grad_enabled() and op.grad is not None and lowered.dtype.is_float
+    node.requires_grad = wanted and any(n.requires_grad for n in parents)
+    return node
+
+
 def composite(grad: Callable) -> Callable:
     """Declare an op computed by the ops in its body but with a gradient of its own.
 
@@ -238,10 +223,7 @@ def composite(grad: Callable) -> Callable:
                     lowered = f(*inputs, **attrs).node
             except (ValueError, TypeError, IndexError) as e:
                 raise explain(e, f.__name__, inputs, attrs) from None
-            node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
-            node.parents = tuple(x.node for x in inputs)
-            node.requires_grad = grad_enabled() and any(n.requires_grad for n in node.parents)
-            return Tensor(node)
+            return Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
 
         _enter(f.__name__, call)
         return call

@@ -3,6 +3,7 @@
 import os
 import threading
 import weakref
+from itertools import count
 from typing import Any
 
 from .device import Arrived, get_device
@@ -13,6 +14,7 @@ from .pipeline import Compiled, compile_plan, counters, patch_params
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
 _signatures: dict[tuple, int] = {}
+_numbers = count(1)
 _local = threading.local()
 _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
 
@@ -38,7 +40,7 @@ def graph_key(roots: list[Node], order: list[Node]) -> tuple:
 
 
 def _number(signature: tuple) -> int:
-    return _signatures.setdefault(signature, len(_signatures) + 1)
+    return _signatures.setdefault(signature, next(_numbers))  # unique, whichever threads ask at once
 
 
 def assigned(tensor: Any, old: Node) -> None:

@@ -5,7 +5,6 @@ from math import prod
 from typing import Any
 
 from . import dtype as dt
-from . import grad as _grad
 from . import op as _op
 from . import ops, run
 from .device import get_device
@@ -13,6 +12,7 @@ from .host import Data, shown, to_bytes, to_list, to_numpy
 from .node import Node, toposort
 from .op import OPS, apply, constant
 from .ops import source as _source
+from .reverse import Gradients, backward
 from .shape import Shape, normal_dim
 
 _param_keys = count(1)
@@ -119,11 +119,7 @@ class Tensor(
             raise ValueError(
                 f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"
             )
-        return (
-            self.reshape(1).tolist()[0]
-            if self.node.buffer is None
-            else to_list(run.read([self])[0], (1,), self.dtype)[0]
-        )
+        return to_list(run.read([self])[0], (1,), self.dtype)[0]
 
     def __float__(self) -> float:
         return float(self.item())
@@ -171,10 +167,20 @@ class Tensor(
 
     # --- gradients ---
 
-    def backward(self, gradient: "Tensor | None" = None, create_graph: bool = False) -> "_grad.Gradients":
+    def backward(
+        self,
+        gradient: "Tensor | None" = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+    ) -> Gradients:
         """Gradients of this scalar by every tensor with requires_grad behind it; nothing is stored on
-        tensors."""
-        return _grad.backward(self, gradient, create_graph)
+        tensors.
+
+        `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
+        when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
+        backward. With `create_graph` the gradients can be differentiated themselves.
+        """
+        return backward(self, gradient, retain_graph, create_graph)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Make this tensor one that gradients are taken by (or not); returns self."""

@@ -3,7 +3,8 @@
 from math import inf, prod, sqrt
 from typing import NamedTuple
 
-from ..op import Family, Launch, composed, grad_enabled, kernel
+from ..gradmode import is_grad_enabled
+from ..op import Family, Launch, composed, kernel
 from ..shape import broadcast
 
 NN = ("scaled_dot_product_attention",)
@@ -115,7 +116,7 @@ def materialized(q, k, v, bias, **attrs):
 def _grad(g, y, q, k, v, *bias, **attrs):
     e = v.shape[2]
     slope = g[..., :e]
-    if grad_enabled() or (bias and bias[0].requires_grad):
+    if is_grad_enabled() or (bias and bias[0].requires_grad):
         return _grad_by_ops(slope, q, k, v, *bias, **attrs)
     delta = (slope * y[..., :e]).sum(-1, keepdim=True)
     rows = y[..., e:]._pad((0, 0, 0), (0, 0, 1)) + delta._pad((0, 0, 1), (0, 0, 0))

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..grad import Gradients
 from ..op import no_grad
+from ..reverse import Gradients
 
 
 @no_grad()

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..errors import suggest
-from ..grad import Gradients
 from ..node import describe
 from ..op import no_grad
+from ..reverse import Gradients
 from ..run import realize
 from ..tensor import HostScalar, Tensor, tensor
 

@@ -1,0 +1,158 @@
+"""torch.autograd's names: gradients by any tensors, and functions with a gradient of one's own."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .errors import suggest
+from .gradmode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .node import describe
+from .op import Op, stand_for
+from .reverse import Gradients, backward, first_gradient, walk
+from .tensor import Tensor
+
+__all__ = [
+    "Function", "Gradients", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled",
+    "no_grad", "set_grad_enabled",
+]  # fmt: skip
+
+
+def grad(
+    outputs: Tensor | Sequence[Tensor],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool | None = None,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The sum of the outputs' gradients by each input, which may be any tensor on the way.
+
+    grad_outputs: a start for each output (None: 1, for a single number). An input that no output depends
+    on is an error, None with allow_unused, zeros with materialize_grads.
+    """
+    ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
+    by = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = [grad_outputs] if grad_outputs is None or isinstance(grad_outputs, Tensor) else list(grad_outputs)
+    given = given * len(ends) if given == [None] else given
+    call = f"grad({describe(ends)}, {describe(by)})"
+    if len(given) != len(ends):
+        raise ValueError(f"{call}: {len(ends)} outputs but {len(given)} grad_outputs: give one each")
+    for t in [*ends, *by]:
+        if not t.requires_grad:
+            raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
+    starts = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, given, strict=True)]
+    found = walk(starts, [x.node for x in by], create_graph)
+    if not (create_graph if retain_graph is None else retain_graph):
+        for y in ends:
+            y.node.released = True
+    return tuple(_found(x, found.get(x.node), call, allow_unused, materialize_grads) for x in by)
+
+
+def _found(x: Tensor, g: Any, call: str, allow_unused: bool | None, materialize_grads: bool) -> Any:
+    if g is not None:
+        return g
+    if materialize_grads:
+        return Tensor.zeros(x.shape, dtype=x.dtype, device=x.device)
+    if allow_unused:
+        return None
+    raise ValueError(f"{call}: no output depends on {describe(x)}: give allow_unused=True to get None")
+
+
+class Context:
+    """What a Function's forward leaves for its backward: saved tensors, and any attribute that is set."""
+
+    def __init__(self, needs_input_grad: tuple[bool, ...]):
+        self.needs_input_grad = needs_input_grad
+        self._saved: tuple[Any, ...] = ()
+        self._results: dict[int, Tensor] = {}  # what forward returned -> the tensor that the caller has
+        self._constant: set[int] = set()
+        self._materialize = True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep inputs and outputs for backward, which finds them in saved_tensors."""
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return tuple(self._results.get(id(t), t) for t in self._saved)
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say of outputs that no gradient flows through them."""
+        self._constant |= {id(t) for t in tensors}
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """With False, backward gets None and not zeros for an output that was not used."""
+        self._materialize = value
+
+
+class Function:
+    """An operation with a gradient of one's own: subclass it, write forward and backward, call `apply`.
+
+    `forward(ctx, *args)` computes with tensor operations; `backward(ctx, *grads)` returns a gradient (or
+    None) for each argument. It is differentiable again when backward is made of tensor operations on
+    ctx.saved_tensors. As in PyTorch, forward may leave ctx out where there is a setup_context(ctx, inputs,
+    output).
+    """
+
+    setup_context: Any = None
+
+    @staticmethod
+    def forward(*args: Any) -> Any:
+        """What the operation computes."""
+        raise NotImplementedError("Function.forward: is not written: define it as a staticmethod")
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Any) -> Any:
+        """The gradient by each argument, from the gradient by each output."""
+        raise NotImplementedError("Function.backward: is not written: define it as a staticmethod")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        """Call the operation."""
+        ctx = Context(tuple(isinstance(a, Tensor) and a.requires_grad for a in args))
+        with no_grad():
+            if cls.setup_context is None:
+                out = cls.forward(ctx, *args)
+            else:
+                out = cls.forward(*args)
+                cls.setup_context(ctx, args, out)
+        outs = out if isinstance(out, tuple) else (out,)
+        made = tuple(_result(cls, ctx, args, outs, i) for i in range(len(outs)))
+        ctx._results = {id(a): b for a, b in zip(outs, made, strict=True) if isinstance(a, Tensor)}
+        return made if isinstance(out, tuple) else made[0]
+
+
+def _result(cls: type[Function], ctx: Context, args: tuple, outs: tuple, i: int) -> Any:
+    """Output i as a node whose gradient calls backward, with nothing for the other outputs."""
+    out = outs[i]
+    if not isinstance(out, Tensor) or id(out) in ctx._constant:
+        return out
+    tensors = [a for a in args if isinstance(a, Tensor)]
+
+    def gradient(g, y, *_):
+        empty = [_nothing(ctx, o) for o in outs]
+        empty[i] = g
+        parts = cls.backward(ctx, *empty)
+        parts = parts if isinstance(parts, tuple | list) else (parts,)
+        if len(parts) != len(args):
+            rule = f"backward returned {len(parts)} gradients for {len(args)} arguments: return one each"
+            raise ValueError(f"{cls.__name__}: {rule}, None where there is none")
+        return [p for p, a in zip(parts, args, strict=True) if isinstance(a, Tensor)]
+
+    return Tensor(stand_for(_op_of(cls, gradient), out.node, tuple(t.node for t in tensors), {}))
+
+
+def _op_of(cls: type, gradient: Callable) -> Op:
+    op = Op("composite", xp=lambda xp, x: x, grad=gradient, doc=cls.__doc__ or "")
+    object.__setattr__(op, "name", cls.__name__)
+    return op
+
+
+def _nothing(ctx: Context, out: Any) -> Any:
+    if not ctx._materialize or not isinstance(out, Tensor):
+        return None
+    return Tensor.zeros(out.shape, dtype=out.dtype, device=out.device)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"flambeau.autograd has no {name!r}{suggest(name, __all__)}")

@@ -1,0 +1,338 @@
+"""torch.func's names: functions of tensors into the functions that compute their derivatives."""
+
+import functools
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from math import prod
+from typing import Any
+
+from .gradmode import enable_grad, is_grad_enabled
+from .node import Node, describe, next_serial
+from .op import COMPOSED, OPS, apply
+from .reverse import Gradients, walk
+from .tensor import Tensor, own, tensor
+from .tree import leaves, like, tree_map
+
+__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp"]
+_local = threading.local()  # .levels: the parameters by which the transforms around this call differentiate
+
+
+class Level:
+    """One call being differentiated: its inputs as nodes of their own, and what they were made from."""
+
+    def __init__(self, call: str):
+        self.call, self.since, self.recorded = call, next_serial(), is_grad_enabled()
+        self.nodes: list[Node] = []
+        self.outer: set[Node] = set().union(*getattr(_local, "levels", []))
+
+    def open(self, tree: Any) -> Any:
+        """The same containers with every tensor as an input of this level."""
+        return tree_map(self._input, tree)
+
+    def _input(self, leaf: Any) -> Any:
+        if hasattr(leaf, "named_parameters"):  # a module is differentiated by its parameters
+            self.nodes += [p.node for p in leaf.parameters() if p.requires_grad]
+            return leaf
+        x = leaf if isinstance(leaf, Tensor) else tensor(leaf)
+        if not x.dtype.is_float:
+            raise TypeError(f"{self.call}: an argument holds {describe(x)}: only floats have gradients")
+        if self.recorded:
+            node = apply(OPS["reshape"], (x.node,), {"shape": x.shape})  # its own node, yet joined to x
+        else:
+            node = own(x.node)
+        node.requires_grad = True
+        self.nodes.append(node)
+        return Tensor(node)
+
+    @contextmanager
+    def inside(self):
+        """Around the function's own code: gradients flow, whatever is set outside."""
+        levels = _local.__dict__.setdefault("levels", [])
+        levels.append(set(self.nodes))
+        try:
+            with enable_grad():
+                yield
+        finally:
+            levels.pop()
+
+    def is_open(self, tensors: list[Tensor]) -> bool:
+        """Whether these depend on something outside that is differentiated too: then all stays recorded."""
+        if not self.recorded:
+            return False
+        stack = [t.node for t in tensors if t.requires_grad]
+        own, seen = set(self.nodes) - self.outer, set()
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            if node.serial >= self.since:
+                stack += [p for p in node.parents if p.requires_grad]
+            elif node not in own:
+                return True
+        return False
+
+    def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
+        pairs = [(y.node, g) for y, g in starts if y.requires_grad]
+        found = walk(pairs, self.nodes, create_graph)
+        return [found.get(n) for n in self.nodes]
+
+    def close(self, tree: Any, values: list[Any]) -> Any:
+        """Gradients in the containers of the inputs; those of a module as Gradients."""
+        rest = iter(zip(self.nodes, values, strict=True))
+
+        def result(leaf: Any) -> Any:
+            if not hasattr(leaf, "named_parameters"):
+                node, g = next(rest)
+                return _or_zeros(node, g)
+            pairs = [next(rest) for p in leaf.parameters() if p.requires_grad]
+            return Gradients({n.param: g for n, g in pairs if g is not None}, None)
+
+        return tree_map(result, tree)
+
+
+def _or_zeros(node: Node, g: Any) -> Tensor:
+    return Tensor.zeros(node.shape, dtype=node.dtype, device=node.device) if g is None else g
+
+
+def _plain(tree: Any) -> Any:
+    """Tensors that remember nothing: no graph is kept by results that nobody differentiates again."""
+    return tree_map(lambda t: t.detach() if isinstance(t, Tensor) and t.requires_grad else t, tree)
+
+
+def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
+    if not has_aux:
+        return out, None
+    if not isinstance(out, tuple) or len(out) != 2:
+        raise TypeError(f"{call}: with has_aux=True the function must return (output, aux)")
+    return out
+
+
+def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+    """A function's value, and the function from a gradient of it to the gradients of all arguments.
+
+    Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
+    """
+    level = Level("vjp(...)")
+    opened = level.open(primals)
+    with level.inside():
+        made, aux = _split(func(*opened), has_aux, "vjp(...)")
+    ends = leaves(made)
+    is_open = level.is_open(ends)
+
+    def pull(gradient: Any) -> tuple:
+        given = leaves(gradient)
+        if len(given) != len(ends) or any(g.shape != y.shape for g, y in zip(given, ends, strict=True)):
+            rule = f"the function returned {describe(ends)}: give gradients of these shapes"
+            raise ValueError(f"vjp_fn({describe(given)}): {rule}")
+        record = is_grad_enabled() and (is_open or any(g.requires_grad for g in given))
+        return level.close(primals, level.gradients(list(zip(ends, given, strict=True)), record))
+
+    results = made if is_open else _plain(made)
+    return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
+
+
+def jvp(func: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = False) -> tuple:
+    """A function's value, and how it changes as its arguments move by the tangents.
+
+    Returns (output, tangent) or (output, tangent, aux). Forward mode as the gradient of a gradient: vjp_fn
+    is linear, so its own gradient is the product with the Jacobian, whatever it is taken at.
+    """
+    if len(primals) != len(tangents):
+        raise ValueError(f"jvp(...): {len(primals)} primals but {len(tangents)} tangents: give one each")
+    out, push, *aux = _linear(func, primals, has_aux)
+    return (out, push(tangents), *aux)
+
+
+def _linear(func: Callable, primals: tuple, has_aux: bool = False) -> tuple:
+    """(output, function from tangents of the primals to the output's tangent[, aux])."""
+    out, pull, *aux = vjp(func, *primals, has_aux=has_aux)
+    with enable_grad():
+        back, push = vjp(pull, tree_map(_zeros, out))
+    shapes = [g.shape for g in leaves(back)]
+
+    def moved(tangents: tuple) -> Any:
+        given = leaves(tangents)
+        if [t.shape for t in given] != shapes:
+            raise ValueError(f"jvp(...): tangents {describe(given)}: a tangent has the shape of its primal")
+        is_open = is_grad_enabled() and any(t.requires_grad for t in [*leaves(out), *given])
+        with enable_grad():
+            (found,) = push(like(back, given))
+        return found if is_open else _plain(found)
+
+    return (out, moved, *aux)
+
+
+def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns (value, gradient) of one that returns one number, as JAX's.
+
+    The gradient has the containers of argument `argnums` (a tuple of them for several). A module's is a
+    Gradients, for an optimizer. With has_aux the function returns (value, aux), and this one
+    ((value, aux), gradient).
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        wanted = _arguments("grad", args, argnums)
+        level = Level("grad(...)")
+        opened = dict(zip(wanted, level.open(tuple(args[i] for i in wanted)), strict=True))
+        with level.inside():
+            out = func(*(opened.get(i, a) for i, a in enumerate(args)), **kw)
+        value, aux = _split(out, has_aux, "grad(...)")
+        if not isinstance(value, Tensor) or value.shape != (1,) * value.ndim:
+            rule = "the function must return one number: take .sum() or .mean()"
+            raise ValueError(f"grad(...): got {describe(value)}: {rule}")
+        is_open = level.is_open([value])
+        start = Tensor.full(value.shape, 1, dtype=value.dtype, device=value.device)
+        found = level.gradients([(value, start)], is_open)
+        value, aux = (value, aux) if is_open else (_plain(value), _plain(aux))
+        grads = level.close(tuple(args[i] for i in wanted), found)
+        for g in grads:
+            if isinstance(g, Gradients):
+                g.loss = value
+        return (value, aux) if has_aux else value, grads[0] if isinstance(argnums, int) else grads
+
+    return call
+
+
+def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the gradient of one that returns one number; (gradient, aux) with has_aux."""
+    both = value_and_grad(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        value, found = both(*args, **kw)
+        return (found, value[1]) if has_aux else found
+
+    return call
+
+
+def _arguments(call: str, args: tuple, argnums: int | tuple[int, ...]) -> list[int]:
+    wanted = [argnums] if isinstance(argnums, int) else list(argnums)
+    if any(not -len(args) <= i < len(args) for i in wanted):
+        raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} arguments were given by position")
+    return [i % len(args) for i in wanted]
+
+
+def _of(func: Callable, args: tuple, kw: dict, wanted: list[int], has_aux: bool):
+    """The function of the wanted arguments alone; what else it returns is kept aside."""
+    aside: list[Any] = []
+
+    def call(*some: Any) -> Any:
+        given = dict(zip(wanted, some, strict=True))
+        out, aux = _split(
+            func(*(given.get(i, a) for i, a in enumerate(args)), **kw), has_aux, "jacobian(...)"
+        )
+        aside.append(aux)
+        return out
+
+    return call, aside
+
+
+def _each(t: Tensor):
+    """The one-hot tensors of a shape: one plan serves all, since the place of the 1 is a quantity."""
+    n = prod(t.shape)
+    places = Tensor.arange(n, device=t.device)
+    for i in range(n):
+        yield (places == i).to(t.dtype).reshape(*t.shape)
+
+
+def _zeros(t: Tensor) -> Tensor:
+    return Tensor.zeros(t.shape, dtype=t.dtype, device=t.device)
+
+
+def _rows(made: list[Tensor], lead: tuple, rest: tuple, like: Tensor) -> Tensor:
+    if not made:
+        return Tensor.zeros(*lead, *rest, dtype=like.dtype, device=like.device)
+    return COMPOSED["stack"](made).reshape(*lead, *rest)
+
+
+def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """A function that returns the Jacobian, by one backward pass for each element of the output.
+
+    [*output], [*input] -> [*output, *input], in the containers of the output, then of the argument.
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        wanted = _arguments("jacrev", args, argnums)
+        inner, aside = _of(func, args, kw, wanted, has_aux)
+        primals = tuple(args[i] for i in wanted)
+        out, pull = vjp(inner, *primals)
+        ends = leaves(out)
+
+        def row(k: int, y: Tensor) -> Any:
+            others = [_zeros(o) for o in ends]
+            each = [leaves(pull(like(out, [*others[:k], e, *others[k + 1 :]]))) for e in _each(y)]
+            ins = leaves(primals)
+            made = [_rows([e[j] for e in each], y.shape, tensor_of(x).shape, y) for j, x in enumerate(ins)]
+            found = like(primals, made)
+            return found[0] if isinstance(argnums, int) else found
+
+        jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
+        return (jacobian, aside[0]) if has_aux else jacobian
+
+    return call
+
+
+def tensor_of(x: Any) -> Tensor:
+    return x if isinstance(x, Tensor) else tensor(x)
+
+
+def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+    """As jacrev, by one forward-mode pass (see jvp) for each element of the input: for few inputs."""
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        wanted = _arguments("jacfwd", args, argnums)
+        inner, aside = _of(func, args, kw, wanted, has_aux)
+        primals = tree_map(tensor_of, tuple(args[i] for i in wanted))
+        ins = leaves(primals)
+        out, push = _linear(inner, primals)
+        columns = []
+        for j, x in enumerate(ins):
+            others = [_zeros(o) for o in ins]
+            columns.append(
+                [leaves(push(like(primals, [*others[:j], e, *others[j + 1 :]]))) for e in _each(x)]
+            )
+        ends = leaves(out)
+
+        def row(k: int, y: Tensor) -> Any:
+            made = [
+                _rows([e[k].reshape(-1) for e in each], x.shape, y.shape, y).permute(
+                    *range(x.ndim, x.ndim + y.ndim), *range(x.ndim)
+                )
+                for x, each in zip(ins, columns, strict=True)
+            ]
+            found = like(primals, made)
+            return found[0] if isinstance(argnums, int) else found
+
+        jacobian = like(out, [row(k, y) for k, y in enumerate(ends)])
+        return (jacobian, aside[0]) if has_aux else jacobian
+
+    return call
+
+
+jacobian = jacrev
+
+
+def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+    """A function that returns the matrix of second derivatives, as jacrev(jacrev(func)).
+
+    [*output], [*input] -> [*output, *input, *input]; one backward pass for each element of the gradient.
+    """
+    return jacrev(jacrev(func, argnums), argnums)
+
+
+def hvp(func: Callable, primals: Any, tangents: Any) -> Any:
+    """The Hessian of a function of one number times the tangents, without the Hessian.
+
+    By a gradient of the gradient; the result has the containers of `primals` (a tensor, or a tuple of the
+    function's arguments).
+    """
+    several = isinstance(primals, tuple)
+    given = primals if several else (primals,)
+    _, pull = vjp(grad(func, tuple(range(len(given)))), *given)
+    found = pull(tangents if several else (tangents,))
+    return found if several else found[0]

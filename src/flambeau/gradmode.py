@@ -1,0 +1,100 @@
+"""A thread's (or task's) switches into what operations remember: whether gradients flow, what is kept."""
+
+from contextvars import ContextVar
+from functools import wraps
+from typing import Any
+
+KEEP = ("none", "balanced")
+_grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
+_kept = ContextVar("kept", default="none")
+
+
+def is_grad_enabled() -> bool:
+    """Whether results of operations in this thread take part in gradients."""
+    return _grad.get()
+
+
+def kept() -> str:
+    """Which checkpointing this thread's backward passes use."""
+    return _kept.get()
+
+
+class _Switch:
+    """A value of this thread for the time of a `with` block or of a decorated function."""
+
+    switch: ContextVar = _grad
+
+    def __init__(self, value: Any):
+        self.value, self.before = value, []
+
+    def __enter__(self):
+        self.before.append(self.switch.get())
+        self.switch.set(self.value)
+
+    def __exit__(self, *_):
+        self.switch.set(self.before.pop())
+
+    def __call__(self, f):
+        switch, value = self.switch, self.value
+
+        @wraps(f)
+        def run(*args, **kw):
+            inside = _Switch(value)
+            inside.switch = switch
+            with inside:
+                return f(*args, **kw)
+
+        return run
+
+
+class no_grad(_Switch):
+    """Inside this context (or decorated function) results take no part in gradients."""
+
+    def __init__(self):
+        super().__init__(False)
+
+
+class enable_grad(_Switch):
+    """Inside this context (or decorated function) gradients flow again, even within no_grad."""
+
+    def __init__(self):
+        super().__init__(True)
+
+
+class inference_mode(_Switch):
+    """The same as no_grad (or enable_grad, with mode=False): there are no version counters to save."""
+
+    def __init__(self, mode: bool = True):
+        super().__init__(not mode)
+
+
+class set_grad_enabled(_Switch):
+    """Gradients on or off from this call on; as a context or decorator, until its end."""
+
+    def __init__(self, mode: bool):
+        super().__init__(bool(mode))
+        self.earlier = _grad.get()
+        _grad.set(self.value)
+
+    def __enter__(self):
+        self.before.append(self.earlier)
+        _grad.set(self.value)
+
+    def __call__(self, f):
+        _grad.set(self.earlier)  # the function alone is switched
+        return super().__call__(f)
+
+
+class checkpointing(_Switch):
+    """What backward passes inside this context keep of the forward pass.
+
+    "none": every value that gradients need is kept until they have used it. "balanced": values made by
+    elementwise operations from others that are kept anyway are computed a second time instead.
+    """
+
+    switch = _kept
+
+    def __init__(self, strategy: str):
+        if strategy not in KEEP:
+            raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use 'none' or 'balanced'")
+        super().__init__(strategy)
