@@ -10,6 +10,7 @@ from .shape import Affine, Bound, Shape, View, collapse, run_size
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
+MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
 
 
 class NeedStore(Exception):
@@ -157,6 +158,7 @@ class Trace:
     def __init__(self, planner, domain: Shape, head: Node | None = None):
         self.planner, self.domain, self.head = planner, domain, head
         self.steps: list[Raw] = []
+        self.words = 0  # how many Params the steps ask for at most
         self.memo: dict = {}
         self.reads: set[int] = set()
         self.uses: dict[int, set[int]] = {}  # step -> the buffers below it
@@ -182,7 +184,7 @@ class Trace:
             return self._source(node, chain)
         if kind == "gather":
             return self._gather(node, chain, depth)
-        if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS:
+        if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS or self.words > MAX_WORDS:
             raise NeedStore(node, "the chain is long")
         if kind == "elementwise":
             return self._elementwise(node, chain, depth)
@@ -190,6 +192,8 @@ class Trace:
 
     def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
         self.steps.append(raw)
+        affines = raw.view.affines() if raw.view is not None else []
+        self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
         self.uses[len(self.steps) - 1] = set(below)
         return len(self.steps) - 1
 
