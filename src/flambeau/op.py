@@ -25,6 +25,7 @@ class Launch:
     for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
     wide: the places in reads that are bound as vec4s.
+    width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
     """
 
     template: str
@@ -38,6 +39,7 @@ class Launch:
     workgroup: tuple[int, int, int] = (64, 1, 1)
     traced: int | None = None
     wide: tuple[int, ...] = ()
+    width: int = 1
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,6 @@
 """Rendering: a Shader becomes WGSL text, by the templates in wgsl/. The only module that imports jinja2."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 INFINITY = (
     "bitcast<f32>({}u | min(lid.x, 0u))"  # WGSL has no such constant, and none may be made at compile time
 )
-LIBRARY = ("math.wgsl", "angle.wgsl", "random.wgsl")
+LIBRARY = ("math.wgsl", "angle.wgsl", "order.wgsl", "random.wgsl")
 LARGEST = {"f32": INFINITY.format("0x7f800000"), "i32": "2147483647", "u32": "4294967295u", "bool": "true"}
 SMALLEST = {"f32": INFINITY.format("0xff800000"), "i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 
@@ -150,7 +151,7 @@ def _helpers(env: Environment, called: dict) -> str:
 
 def tidy(text: str) -> str:
     """Indent by braces, and drop blank lines and the empty terms that generated lists begin or end with."""
-    text = text.replace("0u + ", "").replace(", )", ")")
+    text = re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")")
     out, depth = [], 0
     for line in map(str.strip, text.splitlines()):
         if line:

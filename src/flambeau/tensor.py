@@ -38,6 +38,8 @@ class Tensor(
     ops.Pool,
     ops.Index,
     ops.Random,
+    ops.Scan,
+    ops.Sort,
     ops.Composed,
 ):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""

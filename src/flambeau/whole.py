@@ -14,14 +14,14 @@ def whole_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
     assert head.op.launch is not None
     launches = head.op.launch(planner.limits, *head.inputs, **head.attrs)
     kernels: list[Kernel] = []
-    given: dict[int | str, tuple[int, DType]] = {}
+    given: dict[int | str, tuple[int, DType, int]] = {}
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = head.inputs[at]
-        given[at] = _stored(planner, node, kernels), node.dtype
+        given[at] = _stored(planner, node, kernels), node.dtype, 1
     for launch in launches:
         kernels.append(_kernel(planner, head, tail, launch, given))
         if launch.writes:
-            given[launch.writes] = kernels[-1].output, launch.dtype or head.dtype
+            given[launch.writes] = kernels[-1].output, launch.dtype or head.dtype, launch.width
     return kernels
 
 
@@ -43,9 +43,9 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
     q, b = Quantities(), Bindings()
     options = dict(launch.options)
     for place, what in enumerate(launch.reads):
-        value, dtype = given[what]
+        value, dtype, width = given[what]
         b.values.append(value)
-        b.kinds.append((dtype.stored, 4 if place in launch.wide else 1))
+        b.kinds.append((dtype.stored, 4 if place in launch.wide else width))
     functions = ()
     if launch.traced is not None:
         functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q)
@@ -59,7 +59,7 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
         q.values.append(value)
     dtype = (launch.dtype or head.dtype) if launch.writes else tail.dtype
     shader = Shader(
-        launch.template, tuple(q.names), tuple(b.kinds), (dtype.stored, 1), dtype.short,
+        launch.template, tuple(q.names), tuple(b.kinds), (dtype.stored, launch.width), dtype.short,
         launch.workgroup, functions, tuple(options.items()),
     )  # fmt: skip
     out = planner.temporary(launch.elements) if launch.writes else planner.index[id(tail)]

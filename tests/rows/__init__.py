@@ -7,8 +7,12 @@ from .index import INDEX
 from .movement import MOVEMENT
 from .reduce import REDUCE
 from .row import In, Row, binary, unary
+from .scan import SCAN
+from .sort import SORT
 from .source import SOURCE
 
-ROWS: dict[str, Row] = {**ATTENTION, **ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SOURCE}
+ROWS: dict[str, Row] = {
+    **ATTENTION, **ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SCAN, **SORT, **SOURCE,
+}  # fmt: skip
 
 __all__ = ["ELEMENTWISE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]

@@ -15,6 +15,8 @@ from . import (
     pool,
     random,
     reduce,
+    scan,
+    sort,
 )
 from .attention import Attention
 from .composed import Composed
@@ -25,6 +27,8 @@ from .movement import Movement
 from .pool import Pool
 from .random import Random
 from .reduce import Reduce
+from .scan import Scan
+from .sort import Sort
 
 MODULES = (
     activation,
@@ -38,8 +42,10 @@ MODULES = (
     pool,
     random,
     reduce,
+    scan,
+    sort,
 )
-FAMILIES = (Attention, Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce)
+FAMILIES = (Attention, Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce, Scan, Sort)
 
 
 def names(kind: str) -> list[str]:

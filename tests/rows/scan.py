@@ -1,0 +1,26 @@
+"""Rows of the scan family."""
+
+import numpy as np
+from references_order import latest_extreme, log_sums
+
+from .row import In, Row, first
+
+X = In((2, 5, 4))
+APART = In((2, 5, 4), -30, 30)  # no two so near that a finite difference swaps them
+
+SCAN: dict[str, Row] = {
+    "_cumsum": Row(lambda x, dim: np.cumsum(x, dim), (X,), {"dim": 1}, kinds="iu"),
+    "_cumprod": Row(lambda x, dim: np.cumprod(x, dim), (X,), {"dim": 1}, kinds="iu"),
+    "_logcumsumexp": Row(log_sums, (X,), {"dim": 1}),
+    "_cummax": Row(lambda x, dim: latest_extreme(x, dim, np.greater_equal)[1], (X,), {"dim": 1}, grads=0,
+                   kinds="iub"),
+    "_cummin": Row(lambda x, dim: latest_extreme(x, dim, np.less_equal)[1], (X,), {"dim": 1}, grads=0,
+                   kinds="iub"),
+    "cumsum": Row(lambda x, dim: np.cumsum(x, dim), (X,), {"dim": -1}, kinds="ib"),
+    "cumprod": Row(lambda x, dim: np.cumprod(x, dim), (X,), {"dim": 0}, kinds="i"),
+    "logcumsumexp": Row(log_sums, (X,), {"dim": -1}),
+    "cummax": Row(lambda x, dim: latest_extreme(x, dim, np.greater_equal)[0], (APART,), {"dim": 1},
+                  call=first("cummax"), kinds="iub"),
+    "cummin": Row(lambda x, dim: latest_extreme(x, dim, np.less_equal)[0], (APART,), {"dim": -1},
+                  call=first("cummin"), kinds="i"),
+}  # fmt: skip

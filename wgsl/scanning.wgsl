@@ -1,0 +1,45 @@
+//# What each scan keeps of an element until its place is known, makes of it there (its state), starts from,
+//# joins, and leaves as its result.
+//# Extremes carry vec2(key, place): the larger key wins, the later place among equals.
+{% macro same(T, x, i) %}{{ x }}{% endmacro %}
+{% macro placed(T, x, i) %}vec2<u32>({{ x }}, {{ i }}){% endmacro %}
+{% macro rising(T, x) %}{{ T.call("sort_key") }}({{ x }}){% endmacro %}
+{% macro falling(T, x) %}{{ T.call("falling_key") }}({{ x }}){% endmacro %}
+{% macro plain(T, x) %}{{ x }}{% endmacro %}
+{% macro add(T, a, b) %}{{ a }} + {{ b }}{% endmacro %}
+{% macro multiply(T, a, b) %}{{ a }} * {{ b }}{% endmacro %}
+{% macro log_add(T, a, b) %}{{ T.call("log_add") }}({{ a }}, {{ b }}){% endmacro %}
+{% macro later(T, a, b) %}select({{ a }}, {{ b }}, ({{ b }}.x > {{ a }}.x) | (({{ b }}.x == {{ a }}.x) & ({{ b }}.y >= {{ a }}.y))){% endmacro %}
+{% macro itself(T, s) %}{{ s }}{% endmacro %}
+{% macro place(T, s) %}i32({{ s }}.y){% endmacro %}
+{% macro zero(T) %}{{ T }}(0){% endmacro %}
+{% macro one(T) %}{{ T }}(1){% endmacro %}
+{% macro nothing(T) %}{{ T.lowest }}{% endmacro %}
+{% macro lowest(T) %}vec2<u32>(0u){% endmacro %}
+
+//% set keep = {"sum": plain, "prod": plain, "logsumexp": plain, "max": rising, "min": falling}
+//% set lift = {"sum": same, "prod": same, "logsumexp": same, "max": placed, "min": placed}
+//% set start = {"sum": zero, "prod": one, "logsumexp": nothing, "max": lowest, "min": lowest}
+//% set join = {"sum": add, "prod": multiply, "logsumexp": log_add, "max": later, "min": later}
+//% set result = {"sum": itself, "prod": itself, "logsumexp": itself, "max": place, "min": place}
+{% macro state(op, T) %}{{ "vec2<u32>" if op in ("max", "min") else T }}{% endmacro %}
+{% macro kept(op, T) %}{{ "u32" if op in ("max", "min") else T }}{% endmacro %}
+{% macro made(op, T) %}{{ "i32" if op in ("max", "min") else T }}{% endmacro %}
+//# the result in the type of what is kept, since both take turns in one array
+{% macro store(op, T, s) %}{{ s ~ ".y" if op in ("max", "min") else s }}{% endmacro %}
+
+//# join a variable over the workgroup, in a fixed order, by the array `sums` of 256
+{% macro total(op, T, name) -%}
+  sums[lid.x] = {{ name }};
+  workgroupBarrier();
+  for (var half = 128u; half > 0u; half /= 2u) {
+    if (lid.x < half) {
+      let one_side = sums[lid.x];
+      let other_side = sums[lid.x + half];
+      sums[lid.x] = {{ join[op](T, "one_side", "other_side") }};
+    }
+    workgroupBarrier();
+  }
+  {{ name }} = sums[0];
+  workgroupBarrier();
+{%- endmacro %}
