@@ -68,11 +68,11 @@ def whole(f):
 
 
 def shift_left(x, y):
-    return np.left_shift(x, y & 31)
+    return np.where((y >= 0) & (y < 32), np.left_shift(x, y & 31), 0).astype(x.dtype)
 
 
 def shift_right(x, y):
-    return np.right_shift(x, y & 31)
+    return np.where((y >= 0) & (y < 32), x.astype("i8") >> (y & 31), -(x < 0).astype("i8")).astype(x.dtype)
 
 
 def _each(value, n: int) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ LAYERS = [
     ["reverse"],
     ["tensor"],
     ["functions", "program", "autograd", "func"],
+    ["special"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["debug", "site", "cli"],

@@ -66,7 +66,27 @@
 {% macro bitwise_or(T, x, y) %}({{ x }} | {{ y }}){% endmacro %}
 {% macro bitwise_xor(T, x, y) %}({{ x }} {{ "!=" if T.kind == "b" else "^" }} {{ y }}){% endmacro %}
 {% macro bitwise_not(T, x) %}{{ "!" if T.kind == "b" else "~" }}{{ x }}{% endmacro %}
-{% macro bitwise_left_shift(T, x, y) %}({{ x }} << (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u))){% endmacro %}
-{% macro bitwise_right_shift(T, x, y) %}({{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u))){% endmacro %}
+{% macro bitwise_left_shift(T, x, y) %}select({{ T }}(0), {{ x }} << (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
+{% macro bitwise_right_shift(T, x, y) %}select({{ "%s(0)" % T if T.kind == "u" else "%s >> %s(31u)" % (x, T.u) }}, {{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
 {% macro where(T, c, x, y) %}select({{ y }}, {{ x }}, {{ c }}){% endmacro %}
 {% macro cast(T, x) %}{{ T }}({{ x }}){% endmacro %}
+
+{% macro copysign(T, x, y) %}bitcast<{{ T }}>((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) | (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(0x80000000u))){% endmacro %}
+{% macro signbit(T, x) %}((bitcast<{{ T.u }}>({{ x }}) >> {{ T.u }}(31u)) == {{ T.u }}(1u)){% endmacro %}
+{% macro nextafter(T, x, y) %}{{ T.call("next_float") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro hypot(T, x, y) %}{{ T.call("hypotenuse") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro ldexp(T, x, y) %}{{ T.call("times_power_of_two") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro exponent(T, x) %}{{ T.call("float_exponent") }}({{ x }}){% endmacro %}
+{% macro gcd(T, x, y) %}{{ T.call("greatest_divisor") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro logaddexp(T, x, y) %}{{ T.call("log_of_sum") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro xlogy(T, x, y) %}select({{ x }} * {{ T.call("safe_log") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
+{% macro xlog1py(T, x, y) %}select({{ x }} * {{ T.call("log1p") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
+{% macro lgamma(T, x) %}{{ T.call("log_gamma") }}({{ x }}){% endmacro %}
+{% macro digamma(T, x) %}{{ T.call("digamma_function") }}({{ x }}){% endmacro %}
+{% macro zeta(T, x, y) %}{{ T.call("hurwitz_zeta") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro erfc(T, x) %}{{ T.call("error_complement") }}({{ x }}){% endmacro %}
+{% macro erfcx(T, x) %}{{ T.call("scaled_complement") }}({{ x }}){% endmacro %}
+{% macro erfinv(T, x) %}{{ T.call("inverse_error") }}({{ x }}, -{{ T.call("safe_log") }}(({{ T }}(1) - {{ x }}) * ({{ T }}(1) + {{ x }}))){% endmacro %}
+{% macro ndtri(T, x) %}({{ T }}(1.4142135) * {{ T.call("inverse_error") }}({{ T }}(2) * {{ x }} - {{ T }}(1), -{{ T.call("safe_log") }}({{ T }}(4) * {{ x }} * ({{ T }}(1) - {{ x }})))){% endmacro %}
+{% macro i0e(T, x) %}{{ T.call("bessel_i0e") }}({{ x }}){% endmacro %}
+{% macro i1e(T, x) %}{{ T.call("bessel_i1e") }}({{ x }}){% endmacro %}

@@ -1,6 +1,14 @@
 """Flambeau: deep learning in Python on WebGPU; every operation is a WGSL shader."""
 
-from . import autograd, data, errors, func, nn, optim
+from . import (
+    autograd,
+    data,
+    errors,
+    func,
+    nn,
+    optim,
+    special,
+)
 from .device import open_device
 from .dtype import DType, bool_, float32, int32, uint32
 from .dtype import bool_ as bool
@@ -18,13 +26,53 @@ from .reverse import Gradients
 from .tensor import HostScalar, Tensor, tensor
 
 __version__ = "0.1.0"
+# fmt: off
+# fmt: off
 __all__ = sorted(
     {
-        "DType", "DeviceError", "FlambeauError", "Generator", "Gradients", "HostScalar", "KernelError",
-        "Tensor", "autograd", "bool", "bool_", "checkpoint", "checkpointing", "data", "enable_grad", "errors",
-        "float32", "func", "grad", "hessian", "hvp", "inference_mode", "int32", "is_grad_enabled", "jacfwd",
-        "jacobian", "jacrev", "jit", "jvp", "load", "manual_seed", "nn", "no_grad", "open_device", "optim",
-        "save", "set_grad_enabled", "tensor", "uint32", "value_and_grad", "vjp",
+        "DType",
+        "DeviceError",
+        "FlambeauError",
+        "Generator",
+        "Gradients",
+        "HostScalar",
+        "KernelError",
+        "Tensor",
+        "autograd",
+        "bool",
+        "bool_",
+        "checkpoint",
+        "checkpointing",
+        "data",
+        "enable_grad",
+        "errors",
+        "float32",
+        "func",
+        "grad",
+        "hessian",
+        "hvp",
+        "inference_mode",
+        "int32",
+        "is_grad_enabled",
+        "jacfwd",
+        "jacobian",
+        "jacrev",
+        "jit",
+        "jvp",
+        "load",
+        "manual_seed",
+        "nn",
+        "no_grad",
+        "open_device",
+        "optim",
+        "save",
+        "set_grad_enabled",
+        "special",
+        "tensor",
+        "uint32",
+        "value_and_grad",
+        "vjp",
         *_functions,
     }
-)  # fmt: skip
+)
+# fmt: on

@@ -61,7 +61,7 @@ class Op:
     dtype: Callable = dt.promote
     doc: str = ""
     cost: int = 1
-    prepare: Callable | None = None  # signature form: normalises arguments to (inputs, attrs)
+    prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None
     name: str = field(default="", init=False)
@@ -82,7 +82,10 @@ class Op:
 
     def __call__(self, *args, **kw):
         try:
-            inputs, attrs = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            found = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            if isinstance(found, Tensor):
+                return found
+            inputs, attrs = found
             nodes = tuple(lift(inputs))
             if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
                 return Tensor(nodes[0])  # nothing changes: no node

@@ -14,7 +14,15 @@ HERE = Path(__file__).resolve().parent
 INFINITY = (
     "bitcast<f32>({}u | min(lid.x, 0u))"  # WGSL has no such constant, and none may be made at compile time
 )
-LIBRARY = ("math.wgsl", "angle.wgsl", "order.wgsl", "random.wgsl")
+LIBRARY = (
+    "math.wgsl",
+    "angle.wgsl",
+    "bessel.wgsl",
+    "numeric.wgsl",
+    "order.wgsl",
+    "random.wgsl",
+    "special.wgsl",
+)
 LARGEST = {"f32": INFINITY.format("0x7f800000"), "i32": "2147483647", "u32": "4294967295u", "bool": "true"}
 SMALLEST = {"f32": INFINITY.format("0xff800000"), "i32": "-2147483647 - 1", "u32": "0u", "bool": "false"}
 

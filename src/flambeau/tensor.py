@@ -29,19 +29,7 @@ class HostScalar:
         return f"HostScalar({self.value})"
 
 
-class Tensor(
-    ops.Attention,
-    ops.Elementwise,
-    ops.Movement,
-    ops.Reduce,
-    ops.Contract,
-    ops.Pool,
-    ops.Index,
-    ops.Random,
-    ops.Scan,
-    ops.Sort,
-    ops.Composed,
-):
+class Tensor(ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements

@@ -15,7 +15,7 @@ struct Params {
 fn value(c0: u32) -> vec4<f32> {
   let t0 = philox_u32(vec4<u32>(p.k2, p.k3, p.k4, p.k5), (c0) / 4u);
   let t1 = vec4<u32>(p.v6);
-  let t2 = (t0 >> (bitcast<vec4<u32>>(t1) & vec4<u32>(31u)));
+  let t2 = select(vec4<u32>(0), t0 >> (bitcast<vec4<u32>>(t1) & vec4<u32>(31u)), bitcast<vec4<u32>>(t1) < vec4<u32>(32u));
   let t3 = vec4<f32>(t2);
   let t4 = vec4<f32>(p.v7);
   let t5 = (t3 * t4);

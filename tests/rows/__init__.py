@@ -2,17 +2,34 @@
 
 from .attention import ATTENTION
 from .contract import CONTRACT
-from .elementwise import ELEMENTWISE
+from .elementwise import ELEMENTWISE as BASIC
 from .index import INDEX
 from .movement import MOVEMENT
+from .numeric import NUMERIC
 from .reduce import REDUCE
 from .row import In, Row, binary, unary
 from .scan import SCAN
 from .sort import SORT
 from .source import SOURCE
+from .special import SPECIAL
 
+# fmt: off
+ELEMENTWISE: dict[str, Row] = {
+    **BASIC,
+    **NUMERIC,
+    **SPECIAL,
+}
 ROWS: dict[str, Row] = {
-    **ATTENTION, **ELEMENTWISE, **MOVEMENT, **REDUCE, **CONTRACT, **INDEX, **SCAN, **SORT, **SOURCE,
-}  # fmt: skip
+    **ELEMENTWISE,
+    **ATTENTION,
+    **CONTRACT,
+    **INDEX,
+    **MOVEMENT,
+    **REDUCE,
+    **SCAN,
+    **SORT,
+    **SOURCE,
+}
+# fmt: on
 
 __all__ = ["ELEMENTWISE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]

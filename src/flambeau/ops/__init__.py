@@ -12,11 +12,13 @@ from . import (
     index,
     loss,
     movement,
+    numeric,
     pool,
     random,
     reduce,
     scan,
     sort,
+    special,
 )
 from .attention import Attention
 from .composed import Composed
@@ -24,12 +26,15 @@ from .contract import Contract
 from .elementwise import Elementwise
 from .index import Index
 from .movement import Movement
+from .numeric import Numeric
 from .pool import Pool
 from .random import Random
 from .reduce import Reduce
 from .scan import Scan
 from .sort import Sort
+from .special import Special
 
+# fmt: off
 MODULES = (
     activation,
     attention,
@@ -39,13 +44,36 @@ MODULES = (
     index,
     loss,
     movement,
+    numeric,
     pool,
     random,
     reduce,
     scan,
     sort,
+    special,
 )
-FAMILIES = (Attention, Composed, Contract, Elementwise, Index, Movement, Pool, Random, Reduce, Scan, Sort)
+# fmt: on
+
+
+class Table(
+    Attention,
+    Composed,
+    Contract,
+    Elementwise,
+    Index,
+    Movement,
+    Numeric,
+    Pool,
+    Random,
+    Reduce,
+    Scan,
+    Sort,
+    Special,
+):
+    """All families in one."""
+
+
+FAMILIES = Table.__bases__
 
 
 def names(kind: str) -> list[str]:
@@ -53,4 +81,4 @@ def names(kind: str) -> list[str]:
     return sorted(name for module in MODULES for name in getattr(module, kind, ()))
 
 
-__all__ = [*(family.__name__ for family in FAMILIES), "FAMILIES", "MODULES", "names"]
+__all__ = [*(family.__name__ for family in FAMILIES), "FAMILIES", "MODULES", "Table", "names"]

@@ -1,4 +1,4 @@
-"""Ops made of ops: clamps, triangles, softmax and norms, each a line or a few."""
+"""Ops made of ops: triangles, softmax and norms, each a line or a few."""
 
 from ..op import Family, composed, composite
 from ..shape import normal_dim
@@ -7,24 +7,6 @@ NN = ("layer_norm", "linear", "log_softmax", "softmax")
 
 
 class Composed(Family):
-    @composed
-    def addcmul(self, a, b, value: float = 1.0):
-        """self + value * a * b"""
-        return self + a * b * value
-
-    @composed
-    def clamp(self, min=None, max=None):
-        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
-        x = self if min is None else (self < min).where(min, self)
-        return x if max is None else (x > max).where(max, x)
-
-    clip = clamp
-
-    @composed
-    def lerp(self, end, weight):
-        """self + weight * (end - self)"""
-        return self + (end - self) * weight
-
     @composed
     def masked_fill(self, mask, value: float):
         """`value` where mask is true. [...], [...] -> [...]"""

@@ -41,6 +41,11 @@ def _reference(xp_rule):
     return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
 
 
+def _whole(*dtypes):
+    """Integers: bools compute as int32."""
+    return _number(_integer(*dtypes))
+
+
 def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, operands=None) -> Op:
     """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands."""
     rules = {"dtype": dtype, "operands": operands or dtype}
@@ -71,8 +76,29 @@ def _power(xp, x, y):
     return xp.where(y >= 0, xp.power(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
 
 
-def _shift(op):
-    return lambda xp, x, y: getattr(xp, op)(x, xp.bitwise_and(y, 31).astype(x.dtype))
+def _shift(op, rest):
+    """Counts outside 0 to 31 push every bit out: what is left is `rest`, 0 or all sign, as in PyTorch."""
+
+    def reference(xp, x, y):
+        inside = (y >= 0) & (y < 32)
+        return xp.where(inside, getattr(xp, op)(x, xp.where(inside, y, 0).astype(x.dtype)), rest(xp, x))
+
+    return reference
+
+
+def _scaled(x, alpha):
+    """alpha * x, where alpha is not 1; integers take whole ones only, as in PyTorch."""
+    if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).is_float:
+        raise TypeError("alpha of integers must be whole: cast the tensors with .float(), or round alpha")
+    return x if isinstance(alpha, int) and alpha == 1 else x * alpha
+
+
+def _copysign_grad(g, z, x, y):
+    return [g * (z.signbit() == x.signbit()).where(1.0, -1.0) * (x != 0), g * 0]
+
+
+def _next_float(xp, x, y):
+    return xp.nextafter(x.astype("float32"), y.astype("float32"))
 
 
 class Elementwise(Family):
@@ -117,7 +143,6 @@ class Elementwise(Family):
     )  # fmt: skip
     floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
     ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
-    round = elementwise(lambda g, y, x: [g * 0], "round", "nearest integer, halves to even")
     trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
     relu = elementwise(lambda g, y, x: [g * (y > 0)], lambda xp, x: x * (x > 0), "max(x, 0)", _number)
     square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
@@ -127,10 +152,7 @@ class Elementwise(Family):
     isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float)
     logical_not = compare("logical_not", "whether x is 0", _bool)
 
-    add = elementwise(lambda g, z, x, y: [g, g], "add", "x + y")
-    sub = elementwise(lambda g, z, x, y: [g, -g], "subtract", "x - y", _signed)
     mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
-    div = elementwise(lambda g, z, x, y: [g / y, -g * z / y], "divide", "x / y, in floats", _float, 2)
     pow = elementwise(
         lambda g, z, x, y: [
             g * (y == 0).where(0, y * x ** (y - 1)),
@@ -173,8 +195,75 @@ class Elementwise(Family):
     bitwise_or = elementwise(None, "bitwise_or", "bits set in either", _integer)
     bitwise_xor = elementwise(None, "bitwise_xor", "bits set in just one", _integer)
     bitwise_not = elementwise(None, "bitwise_not", "bits flipped", _integer)
-    bitwise_left_shift = elementwise(None, _shift("left_shift"), "x * 2^y, bits shifted up", _integer)
-    bitwise_right_shift = elementwise(None, _shift("right_shift"), "bits shifted down (sign kept)", _integer)
+    bitwise_left_shift = elementwise(
+        None, _shift("left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", _integer
+    )
+    bitwise_right_shift = elementwise(
+        None,
+        _shift("right_shift", lambda xp, x: xp.where(x < 0, xp.asarray(-1).astype(x.dtype), 0)),
+        "bits shifted down (sign kept)", _integer,
+    )  # fmt: skip
+
+    copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
+    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float)
+    exponent = elementwise(
+        None, lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
+        "e of x = m * 2**e with m in [0.5, 1)", lambda d: dt.int32, operands=_float,
+    )  # fmt: skip
+    nextafter = elementwise(None, _next_float, "the next float32 from x towards y", _float)
+    hypot = elementwise(
+        lambda g, z, x, y: [g * x / z, g * y / z], "hypot", "sqrt(x * x + y * y), safe for large x", _float, 8
+    )
+    gcd = elementwise(None, "gcd", "greatest common divisor", _whole, 64)
+    logaddexp = elementwise(
+        lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
+        "logaddexp", "log(exp(x) + exp(y))", _float, 8,
+    )  # fmt: skip
+
+    @kernel(
+        "elementwise", xp=_reference("add"), dtype=dt.promote, operands=dt.promote,
+        grad=lambda g, z, x, y: [g, g],
+    )  # fmt: skip
+    def add(self, other, *, alpha=1):
+        """self + alpha * other. [...], [...] -> [...]"""
+        return (self, _scaled(other, alpha)), {}
+
+    @kernel(
+        "elementwise", xp=_reference("subtract"), dtype=_signed, operands=_signed,
+        grad=lambda g, z, x, y: [g, -g],
+    )  # fmt: skip
+    def sub(self, other, *, alpha=1):
+        """self - alpha * other. [...], [...] -> [...]"""
+        return (self, _scaled(other, alpha)), {}
+
+    @kernel(
+        "elementwise", xp=_reference("divide"), dtype=_float, operands=_float, cost=2,
+        grad=lambda g, z, x, y: [g / y, -g * z / y],
+    )  # fmt: skip
+    def div(self, other, *, rounding_mode: str | None = None):
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+        if rounding_mode not in (None, "floor", "trunc"):
+            raise ValueError(f"rounding_mode={rounding_mode!r} is unknown: use None, 'floor' or 'trunc'")
+        if rounding_mode is None:
+            return (self, other), {}
+        return _divide(self, other, rounding_mode)
+
+    @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=lambda g, y, x: [g * 0])
+    def round(self, *, decimals: int = 0):
+        """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+        if not decimals:
+            return (self,), {}
+        scale = 10.0 ** abs(decimals)
+        return (self * scale).round() / scale if decimals > 0 else (self / scale).round() * scale
+
+    @kernel(
+        "elementwise", xp=lambda xp, x, e: xp.ldexp(x, e), cost=4,
+        dtype=lambda x, e: _float(x), operands=lambda x, e: (_float(x), dt.int32),
+        grad=lambda g, z, x, e: [g.ldexp(e), None],
+    )  # fmt: skip
+    def ldexp(self, other):
+        """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
+        return (self, other), {}
 
     @kernel(
         "elementwise",
@@ -198,12 +287,19 @@ class Elementwise(Family):
         """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
         return (self,), {"to": dt.as_dtype(to)}
 
+    absolute, negative = abs, neg
+    arccos, arcsin, arctan, arctan2 = acos, asin, atan, atan2
+    arccosh, arcsinh, arctanh = acosh, asinh, atanh
+    subtract, multiply, divide, true_divide, fix, sgn = sub, mul, div, div, trunc, sign
+    greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
+
     __neg__, __abs__, __invert__ = neg, abs, bitwise_not
     __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
     __mod__, __floordiv__ = remainder, floor_divide
     __radd__, __rmul__ = add, mul
     __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = eq, ne, lt, le, gt, ge
     __and__, __or__, __xor__ = bitwise_and, bitwise_or, bitwise_xor
+    __rand__, __ror__, __rxor__ = bitwise_and, bitwise_or, bitwise_xor
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
 
     def __pow__(self, other):
@@ -225,3 +321,18 @@ class Elementwise(Family):
 
     def __rfloordiv__(self, other):
         return Elementwise.floor_divide(other, self)
+
+    def __rlshift__(self, other):
+        return Elementwise.bitwise_left_shift(other, self)
+
+    def __rrshift__(self, other):
+        return Elementwise.bitwise_right_shift(other, self)
+
+
+def _divide(x, y, rounding_mode):
+    """Integers divide as integers; the quotient of floats is rounded."""
+    if rounding_mode == "floor":
+        return Elementwise.floor_divide(x, y)
+    if any(getattr(v, "dtype", dt.float32 if isinstance(v, float) else dt.int32).is_float for v in (x, y)):
+        return Elementwise.div(x, y).trunc()
+    return (x - Elementwise.fmod(x, y)).floor_divide(y)

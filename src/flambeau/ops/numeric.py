@@ -1,0 +1,168 @@
+"""Numeric ops made of ops: PyTorch's pointwise list beyond what has a kernel line of its own."""
+
+from math import log, pi
+
+from .. import dtype as dt
+from ..op import Family, composed
+from .elementwise import Elementwise
+
+FUNCTIONS = ("frexp", "rsub")
+
+
+class Numeric(Family):
+    @composed
+    def addcmul(self, a, b, *, value: float = 1.0):
+        """self + value * a * b. [...], [...], [...] -> [...]"""
+        return self + a * b * value
+
+    @composed
+    def addcdiv(self, a, b, *, value: float = 1.0):
+        """self + value * a / b. [...], [...], [...] -> [...]"""
+        return self + a / b * value
+
+    @composed
+    def clamp(self, min=None, max=None):
+        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+        if min is None and max is None:
+            raise ValueError("at least one of min and max must be given: give a number or a tensor")
+        x = self if min is None else _or_nan(self < min, min).where(min, self)
+        return x if max is None else _or_nan(x > max, max).where(max, x)
+
+    clip = clamp
+
+    @composed
+    def clamp_min(self, min):
+        """Values below min become min. [...] -> [...]"""
+        return self.clamp(min=min)
+
+    @composed
+    def clamp_max(self, max):
+        """Values above max become max. [...] -> [...]"""
+        return self.clamp(max=max)
+
+    @composed
+    def lerp(self, end, weight):
+        """self + weight * (end - self). [...], [...], [...] -> [...]"""
+        return self + (end - self) * weight
+
+    @composed
+    def deg2rad(self):
+        """Degrees as radians. [...] -> [...]"""
+        return self * (pi / 180)
+
+    @composed
+    def rad2deg(self):
+        """Radians as degrees. [...] -> [...]"""
+        return self * (180 / pi)
+
+    @composed
+    def positive(self):
+        """Itself; bools are refused, as by neg. [...] -> [...]"""
+        if self.dtype is dt.bool_:
+            raise TypeError("bools have no signs: cast with .int()")
+        return self
+
+    @composed
+    def frac(self):
+        """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
+        return self - self.trunc()
+
+    @composed
+    def float_power(self, exponent):
+        """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
+        return self.float().pow(exponent.float() if hasattr(exponent, "float") else float(exponent))
+
+    @composed
+    def fmax(self, other):
+        """The larger of both; where one is NaN, the other. [...], [...] -> [...]"""
+        return _but_nan(self, other, self.maximum(other))
+
+    @composed
+    def fmin(self, other):
+        """The smaller of both; where one is NaN, the other. [...], [...] -> [...]"""
+        return _but_nan(self, other, self.minimum(other))
+
+    @composed
+    def heaviside(self, values):
+        """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+        if self.dtype is not getattr(values, "dtype", self.dtype):
+            raise TypeError("both inputs must have one dtype: cast one")
+        return (self == 0).where(values, (self > 0).to(self.dtype))
+
+    @composed
+    def lcm(self, other):
+        """Least common multiple, 0 where either is. [...], [...] -> [...]"""
+        divisor = self.gcd(other)
+        return (self // (divisor == 0).where(1, divisor) * other).abs()
+
+    @composed
+    def logaddexp2(self, other):
+        """log2(2**x + 2**y). [...], [...] -> [...]"""
+        return (self * log(2)).logaddexp(other * log(2)) * (1 / log(2))
+
+    @composed
+    def nan_to_num(self, nan: float = 0.0, posinf: float | None = None, neginf: float | None = None):
+        """NaN becomes `nan`, infinities posinf and neginf (by default the largest floats). [...] -> [...]"""
+        if not self.dtype.is_float:
+            return self
+        high = 3.4028234663852886e38 if posinf is None else posinf
+        low = -3.4028234663852886e38 if neginf is None else neginf
+        x = self.isnan().where(nan, self)
+        return self.isposinf().where(high, self.isneginf().where(low, x))
+
+    @composed
+    def isposinf(self):
+        """Whether x is infinite and positive. [...] -> [...]"""
+        return self.isinf() & (self > 0)
+
+    @composed
+    def isneginf(self):
+        """Whether x is infinite and negative. [...] -> [...]"""
+        return self.isinf() & (self < 0)
+
+    @composed
+    def isreal(self):
+        """True: no dtype here is complex. [...] -> [...]"""
+        return self.full(self.shape, True, dt.bool_, self.device)
+
+    @composed
+    def isclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False):
+        """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+        x, y = self.float(), other.float()
+        near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
+        near = near | (self == other)
+        return near | (x.isnan() & y.isnan()) if equal_nan else near
+
+    def allclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+        """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+        return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+
+    def equal(self, other) -> bool:
+        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+        return self.shape == other.shape and bool((self == other).all().item())
+
+
+def _or_nan(outside, bound):
+    """A bound that is NaN makes NaN, as in PyTorch."""
+    floats = getattr(bound, "dtype", dt.int32).is_float
+    return outside | bound.isnan() if floats else outside
+
+
+def _but_nan(x, y, chosen):
+    if not chosen.dtype.is_float:
+        return chosen
+    y = y if hasattr(y, "isnan") else x.full((), float(y), device=x.device)
+    return x.isnan().where(y, y.isnan().where(x, chosen))
+
+
+@composed
+def frexp(input):
+    """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
+    power = input.exponent()
+    return input.ldexp(-power), power
+
+
+@composed
+def rsub(input, other, *, alpha=1):
+    """other - alpha * input. [...], [...] -> [...]"""
+    return Elementwise.sub(other, input, alpha=alpha)

@@ -1,0 +1,235 @@
+"""Special functions: gamma, error and Bessel functions, with the references that the CPU device runs."""
+
+import math
+from math import log, pi, sqrt
+from statistics import NormalDist
+
+from ..op import Family, composed, composite
+from .elementwise import _float, elementwise
+
+
+def each(f):
+    """A function of one Python float over arrays: NumPy has none of these and SciPy is not a dependency."""
+
+    def reference(xp, x):
+        return xp.asarray([f(float(v)) for v in x.reshape(-1)], dtype=x.dtype).reshape(x.shape)
+
+    return reference
+
+
+def _lgamma(x: float) -> float:
+    if math.isnan(x):
+        return x
+    return math.inf if math.isinf(x) or (x <= 0 and x == math.floor(x)) else math.lgamma(x)
+
+
+def _digamma(x: float) -> float:
+    if x == 0:
+        return math.copysign(math.inf, -x)
+    if x < 0:
+        turn = pi * (x - round(x)) if math.isfinite(x) else 0.0
+        return math.nan if turn == 0 else _digamma(1 - x) - pi / math.tan(turn)
+    shift = sum(1 / (x + k) for k in range(10))
+    r = 1 / (x + 10)
+    s = r * r
+    return math.log(x + 10) - r / 2 - s * (1 / 12 - s * (1 / 120 - s * (1 / 252 - s / 240))) - shift
+
+
+def _zeta(s: float, q: float) -> float:
+    if math.isnan(s) or math.isnan(q) or s < 1:
+        return math.nan
+    if s == 1 or (q <= 0 and q == math.floor(q)):
+        return math.inf
+    if q < 0 or math.isinf(q) or math.isinf(s):
+        return math.nan if q < 0 else 0.0 if math.isinf(q) or q > 1 else 1.0 if q == 1 else math.inf
+    a = q + 12
+    series = 0.5 + s / a * (1 / 12 - (s + 1) * (s + 2) / a**2 * (1 / 720 - (s + 3) * (s + 4) / a**2 / 30240))
+    return sum((q + k) ** -s for k in range(12)) + a**-s * (a / (s - 1) + series)
+
+
+def _zetas(xp, s, q):
+    s, q = xp.broadcast_arrays(s, q)
+    pairs = zip(s.reshape(-1).tolist(), q.reshape(-1).tolist(), strict=True)
+    return xp.asarray([_zeta(*pair) for pair in pairs], dtype=s.dtype).reshape(s.shape)
+
+
+def _erfcx(x: float) -> float:
+    if x < 10:
+        return math.inf if x < -26 else math.exp(x * x) * math.erfc(x)
+    r = 1 / (2 * x * x)
+    return (1 - r * (1 - 3 * r * (1 - 5 * r))) / (x * sqrt(pi))
+
+
+def _ndtri(p: float) -> float:
+    if 0 < p < 1:
+        return NormalDist().inv_cdf(p)
+    return {0.0: -math.inf, 1.0: math.inf}.get(p, math.nan)
+
+
+def _bessel(order: int):
+    """exp(-|x|) I(x): the power series up to 20, above it the asymptotic one (A. and Stegun, 9.7.1)."""
+
+    def scaled(x: float) -> float:
+        a = abs(x)
+        if a < 20:
+            terms = (
+                (a / 2) ** (2 * k + order) / math.factorial(k) / math.factorial(k + order) for k in range(60)
+            )
+            y = math.exp(-a) * sum(terms)
+        else:
+            y = term = 1.0
+            for k in range(1, 12):
+                term *= -(4 * order * order - (2 * k - 1) ** 2) / (8 * a * k)
+                y += term
+            y /= sqrt(2 * pi * a)
+        return math.copysign(y, x) if order else y
+
+    return scaled
+
+
+class Special(Family):
+    lgamma = elementwise(
+        lambda g, y, x: [g * x.digamma()], each(_lgamma), "logarithm of |gamma(x)|", _float, 40
+    )
+    digamma = elementwise(lambda g, y, x: [g * x.polygamma(1)], each(_digamma), "slope of lgamma", _float, 40)
+    zeta = elementwise(
+        lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas,
+        "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x", _float, 80,
+    )  # fmt: skip
+    erfc = elementwise(
+        lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))], each(math.erfc), "1 - erf(x), exact far out",
+        _float, 12,
+    )  # fmt: skip
+    erfcx = elementwise(
+        lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))], each(_erfcx), "exp(x * x) * erfc(x)", _float, 12
+    )
+    ndtri = elementwise(
+        lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri),
+        "x of a normal distribution with this mass below it", _float, 12,
+    )  # fmt: skip
+    erfinv = elementwise(
+        lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)],
+        each(lambda x: _ndtri((1 + x) / 2) / sqrt(2)), "inverse of erf", _float, 12,
+    )  # fmt: skip
+    i0e = elementwise(
+        lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", _float, 40
+    )
+    i1e = elementwise(
+        lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
+        each(_bessel(1)), "exp(-|x|) * i1(x)", _float, 40,
+    )  # fmt: skip
+    xlogy = elementwise(
+        lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
+        lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
+        "x * log(y); 0 where x is, whatever y is", _float, 5,
+    )  # fmt: skip
+    xlog1py = elementwise(
+        lambda g, z, x, y: [g * ((x == 0) & (y <= -1)).where(0.0, y.log1p()), g * x / (y + 1)],
+        lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y)),
+        "x * log(1 + y); 0 where x is, whatever y is", _float, 9,
+    )  # fmt: skip
+
+    @composed
+    def i0(self):
+        """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+        return _i0(self.float())
+
+    @composed
+    def i1(self):
+        """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+        return _i1(self.float())
+
+    @composed
+    def polygamma(self, n=None):
+        """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+        x, n = (n, self) if isinstance(self, int) else (self, n)
+        if not isinstance(n, int) or n < 0:
+            raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
+        return x.digamma() if n == 0 else _polygamma(x.float(), n=n)
+
+    @composed
+    def logit(self, eps: float | None = None):
+        """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+        x = self.float() if eps is None else self.float().clamp(eps, 1 - eps)
+        return (x / (1 - x)).log()
+
+    @composed
+    def sinc(self):
+        """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
+        x = self.float() * pi
+        near = x.abs() < 0.8
+        s = near.where(x, 0.0).square()
+        series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
+        wave = (
+            (self - (self * 0.5).round() * 2) * pi
+        ).sin()  # exact turns first: pi * x would round them away
+        return near.where(series, wave / near.where(1.0, x))
+
+    @composed
+    def entr(self):
+        """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+        return (self < 0).where(-float("inf"), -self.xlogy(self))
+
+    @composed
+    def ndtr(self):
+        """The mass of the normal distribution below x. [...] -> [...]"""
+        return (self * -sqrt(0.5)).erfc() * 0.5
+
+    @composed
+    def log_ndtr(self):
+        """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+        return _log_ndtr(self.float())
+
+    @composed
+    def mvlgamma(self, p: int):
+        """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+        if not isinstance(p, int) or p < 1:
+            raise ValueError(f"p={p!r} is not a whole number above 0: give the number of dims")
+        parts = [(self - k / 2).lgamma() for k in range(p)]
+        return sum(parts[1:], parts[0]) + p * (p - 1) / 4 * log(pi)
+
+
+def _over(y, x):
+    """y / x for y that goes as x / 2 near 0."""
+    zero = x == 0
+    return zero.where(0.5, y / zero.where(1.0, x))
+
+
+@composite(grad=lambda g, y, x: [g * x.i1()])
+def _i0(x):
+    return x.i0e() * x.abs().exp()
+
+
+@composite(grad=lambda g, y, x: [g * (x.i0() - _over(y, x))])
+def _i1(x):
+    return x.i1e() * x.abs().exp()
+
+
+@composite(grad=lambda g, y, x: [g * sqrt(2 / pi) / (x * -sqrt(0.5)).erfcx()])
+def _log_ndtr(x):
+    below = (x.minimum(-1) * -sqrt(0.5)).erfcx().log() - x * x * 0.5 - log(2)
+    return (x < -1).where(below, ((x * sqrt(0.5)).erfc() * -0.5).log1p())
+
+
+@composite(grad=lambda g, y, x, n: [g * x.polygamma(n + 1)])
+def _polygamma(x, *, n):
+    """(-1)**(n+1) n! zeta(n + 1, x); below 0.5 by the nth derivative of pi cot(pi x), a polynomial of cot."""
+    mirrored = x < 0.5
+    sign = (-1) ** (n + 1)
+    right = x.full((), float(n + 1), device=x.device).zeta(mirrored.where(1 - x, x)) * math.factorial(n)
+    turn = mirrored.where(x - x.round(), 0.25) * pi
+    cot, slope = turn.cos() / turn.sin(), _cotangent_slope(n)
+    polynomial = cot * 0.0 + slope[-1]
+    for c in slope[-2::-1]:
+        polynomial = polynomial * cot + c
+    left = mirrored.where(-right - polynomial * pi ** (n + 1), right * sign)
+    return left
+
+
+def _cotangent_slope(n: int) -> list[float]:
+    """The nth derivative of cot as a polynomial of cot, constant first: p becomes -(1 + c**2) p'."""
+    p = [0.0, 1.0]
+    for _ in range(n):
+        d = [k * c for k, c in enumerate(p)][1:]
+        p = [-a - b for a, b in zip([*d, 0.0, 0.0], [0.0, 0.0, *d], strict=True)]
+    return p

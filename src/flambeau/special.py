@@ -1,0 +1,23 @@
+"""Special functions under the names of torch.special: entries of the op table, nothing of its own."""
+
+from typing import TYPE_CHECKING, Any
+
+from . import functions
+
+# the name here: the name in the package
+NAMES = {
+    "expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma",
+    **{name: name for name in (
+        "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expm1", "i0", "i0e", "i1", "i1e",
+        "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "round",
+        "sinc", "softmax", "xlog1py", "xlogy", "zeta",
+    )},
+}  # fmt: skip
+
+if TYPE_CHECKING:  # the names below are in the table, which type checkers do not read
+
+    def __getattr__(name: str) -> Any: ...
+
+
+globals().update({name: getattr(functions, entry) for name, entry in NAMES.items()})
+__all__ = sorted(NAMES)

@@ -1,0 +1,117 @@
+//# Special functions: fits whose error is below a float32's step, in the spans where they were made.
+{% macro horner(T, x, coefficients) -%}
+{% for c in coefficients[:-1] %}({{ T }}({{ c }}) + {{ x }} * {% endfor %}{{ T }}({{ coefficients[-1] }}){{ ")" * (coefficients | length - 1) }}
+{%- endmacro %}
+//% set erfc_fit = [-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587, -0.82215223, 0.17087277]
+//# erfc(x) exp(x^2) for x >= 0 (Numerical Recipes, 2nd ed., erfc; error 1.2e-7)
+{% macro scaled_tail(T) %}
+fn {{ T.fn("scaled_tail") }}(a: {{ T }}) -> {{ T }} {
+  let t = {{ T }}(1) / ({{ T }}(1) + a * {{ T }}(0.5));
+  return t * exp({{ horner(T, "t", erfc_fit) }});
+}
+{% endmacro %}
+//# exp(-x^2) by halves of x: rounding x^2 itself would cost a digit
+{% macro bell(T) %}
+fn {{ T.fn("bell") }}(x: {{ T }}) -> {{ T }} {
+  let a = min(abs(x), {{ T }}(20));
+  let high = bitcast<{{ T }}>(bitcast<{{ T.u }}>(a) & {{ T.u }}(0xfffff000u));
+  return exp(-high * high) * exp((high - a) * (high + a));
+}
+{% endmacro %}
+{% macro error_complement(T) %}
+fn {{ T.fn("error_complement") }}(x: {{ T }}) -> {{ T }} {
+  let tail = {{ T.call("scaled_tail") }}(abs(x)) * {{ T.call("bell") }}(x);
+  let wide = select(tail, {{ T }}(2) - tail, x < {{ T }}(0));
+  return select(wide, {{ T }}(1) - {{ T.call("error_function") }}(x), abs(x) < {{ T }}(0.4));
+}
+{% endmacro %}
+{% macro scaled_complement(T) %}
+fn {{ T.fn("scaled_complement") }}(x: {{ T }}) -> {{ T }} {
+  let tail = {{ T.call("scaled_tail") }}(abs(x));
+  return select(tail, {{ T }}(2) * exp(x * x) - tail, x < {{ T }}(0));
+}
+{% endmacro %}
+//# x of erfinv, w = -log(1 - x^2) (Giles, Approximating the erfinv function, 2010)
+{% macro inverse_error(T) %}
+fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
+  let m = w - {{ T }}(2.5);
+  let s = sqrt(max(w, {{ T }}(5))) - {{ T }}(3);
+  let near = {{ horner(T, "m", [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08]) }};
+  let far = {{ horner(T, "s", [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257]) }};
+  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let y = x * select(far, near, w < {{ T }}(5));
+  let inside = select(y, select(infinity, -infinity, x < {{ T }}(0)), w >= infinity);
+  return select(inside, sqrt({{ T }}(1) - abs(x)), (abs(x) > {{ T }}(1)) | {{ T.call("either_nan") }}(x, x));
+}
+{% endmacro %}
+//# log(gamma(x)): a fit about 2, products to reach it up to 8, Stirling's series above, reflection below 0
+{% macro log_gamma(T) %}
+fn {{ T.fn("log_gamma") }}(x: {{ T }}) -> {{ T }} {
+  let a = abs(x);
+  let low = a < {{ T }}(1.5);
+  let least = a < {{ T }}(0.5);
+  var z = select(a, {{ T }}(2.5), a > {{ T }}(8));
+  var product = {{ T }}(1);
+  for (var i = 0; i < 6; i++) {
+    let high = z > {{ T }}(2.5);
+    z = select(z, z - {{ T }}(1), high);
+    product = select(product, product * z, high);
+  }
+  let t = select(select(z - {{ T }}(2), a - {{ T }}(1), low), a, least);
+  let fit = t * {{ horner(T, "t", [0.422784335, 0.322467034, -0.0673523014, 0.0205807883, -0.00738553314, 0.00289095619, -0.00119305607, 0.000505657421, -0.000220863593, 0.000115003556, -5.27972034e-05]) }};
+  let far = {{ T.call("safe_log") }}(select(a, product, a <= {{ T }}(8)));
+  let fall = select({{ T.call("log1p") }}(t), {{ T.call("safe_log") }}(a) + {{ T.call("log1p") }}(a), least);
+  let r = {{ T }}(1) / a;
+  let series = {{ T }}(0.41893853) + r * ({{ T }}(0.083333336) + r * r * ({{ T }}(-0.0027777778) + r * r * {{ T }}(0.0007936508)));
+  let near = fit + select(far, -fall, low);
+  let y = select(near, (a - {{ T }}(0.5)) * (far - {{ T }}(1)) + series, a > {{ T }}(8));
+  let wave = abs({{ T.call("sine") }}({{ T }}(3.1415927) * (a - round(a))));
+  let mirrored = {{ T.call("safe_log") }}({{ T }}(3.1415927) / wave) - {{ T.call("safe_log") }}(a) - y;
+  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let below = select(mirrored, infinity, floor(a) == a);
+  return select(select(y, below, x <= {{ T }}(0)), x * x, a >= infinity);
+}
+{% endmacro %}
+//# the slope of log_gamma: its recurrence up by six, then the asymptotic series (Abramowitz and Stegun, 6.3.18)
+{% macro digamma_function(T) %}
+fn {{ T.fn("digamma_function") }}(x: {{ T }}) -> {{ T }} {
+  let mirrored = x < {{ T }}(0);
+  let a = select(x, {{ T }}(1) - x, mirrored);
+  var sum = {{ T }}(0);
+  for (var i = 0; i < 6; i++) {
+    sum += {{ T }}(1) / (a + {{ T }}(f32(i)));
+  }
+  let r = {{ T }}(1) / (a + {{ T }}(6));
+  let s = r * r;
+  let y = {{ T.call("safe_log") }}(a + {{ T }}(6)) - r * {{ T }}(0.5) - s * ({{ T }}(0.083333336) - s * ({{ T }}(0.008333334) - s * {{ T }}(0.003968254))) - sum;
+  let turn = {{ T }}(3.1415927) * (x - round(x));
+  let below = y - {{ T }}(3.1415927) * {{ T.call("cosine") }}(turn) / {{ T.call("sine") }}(turn);
+  let zero = bitcast<{{ T.u }}>({{ T }}(1) - x) & {{ T.u }}(0u);
+  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
+  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
+  let pole = select(-infinity, infinity, (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u));
+  let sided = select(y, select(below, nan, floor(x) == x), mirrored);
+  return select(sided, pole, x == {{ T }}(0));
+}
+{% endmacro %}
+//# sum of (q + k)^-s over k >= 0, by Euler and Maclaurin after eight terms
+{% macro hurwitz_zeta(T) %}
+fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
+  var sum = {{ T }}(0);
+  for (var i = 0; i < 8; i++) {
+    sum += pow(q + {{ T }}(f32(i)), -s);
+  }
+  let a = q + {{ T }}(8);
+  let last = pow(a, -s);
+  let u = s / a;
+  let v = (s + {{ T }}(1)) * (s + {{ T }}(2)) / (a * a);
+  let w = (s + {{ T }}(3)) * (s + {{ T }}(4)) / (a * a);
+  let tail = last * (a / (s - {{ T }}(1)) + {{ T }}(0.5) + u * ({{ T }}(0.083333336) - v * ({{ T }}(0.0013888889) - w * {{ T }}(3.3068783e-5))));
+  let zero = bitcast<{{ T.u }}>(q) & {{ T.u }}(0u);
+  let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
+  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
+  let pole = (s == {{ T }}(1)) | ((q <= {{ T }}(0)) & (floor(q) == q));
+  let outside = (s < {{ T }}(1)) | (q < {{ T }}(0)) | {{ T.call("either_nan") }}(s, q);
+  return select(select(select(sum + tail, {{ T }}(0), q >= infinity), nan, outside), infinity, pole & (s >= {{ T }}(1)) & !{{ T.call("either_nan") }}(s, q));
+}
+{% endmacro %}
