@@ -33,7 +33,7 @@ LAYERS = [
     ["device", "run", "recompute"],
     ["reverse"],
     ["tensor"],
-    ["functions", "program", "autograd", "func"],
+    ["functions", "program", "autograd", "func", "custom", "testing"],
     ["special"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],

@@ -1,6 +1,5 @@
 //# Fusion: a function whose every line is one step of the lowered expression.
 //% import "index.wgsl" as ix
-//% import "elementwise.wgsl" as ew
 
 {% macro function(name, f, wgsl, acc) -%}
 fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
@@ -69,7 +68,7 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
 {%- endmacro %}
 
 {% macro op(s, f, wgsl) -%}
-  let {{ s.var }} = {{ ew[s.name](wgsl(s.dtype, f.width), *s.args) }};
+  let {{ s.var }} = {{ elementwise(s.name)(wgsl(s.dtype, f.width), *s.args) }};
 {%- endmacro %}
 
 {% macro guard(s, f, wgsl) -%}

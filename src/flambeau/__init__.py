@@ -9,6 +9,7 @@ from . import (
     optim,
     special,
 )
+from .custom import custom_op
 from .device import open_device
 from .dtype import DType, bool_, float32, int32, uint32
 from .dtype import bool_ as bool
@@ -19,6 +20,7 @@ from .functions import __all__ as _functions
 from .gradmode import checkpointing, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .io.safetensors import load_file as load
 from .io.safetensors import save_file as save
+from .op import Launch
 from .ops.random import Generator, manual_seed
 from .program import jit
 from .recompute import checkpoint
@@ -37,12 +39,14 @@ __all__ = sorted(
         "Gradients",
         "HostScalar",
         "KernelError",
+        "Launch",
         "Tensor",
         "autograd",
         "bool",
         "bool_",
         "checkpoint",
         "checkpointing",
+        "custom_op",
         "data",
         "enable_grad",
         "errors",

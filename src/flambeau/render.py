@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import ChoiceLoader, DictLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from .dtype import SHORT
 from .errors import KernelError
@@ -33,10 +33,28 @@ def template_folder() -> Path:
     return checkout if (checkout / "kernel.wgsl").is_file() else HERE / "wgsl"
 
 
+ADDED: dict[str, str] = {}  # templates of custom ops
+
+
+def add_template(name: str, text: str) -> None:
+    """Make a custom op's text a template; KernelError with the line that is no template."""
+    try:
+        environment().parse(text)
+    except TemplateError as e:
+        raise KernelError(f"{name}:{getattr(e, 'lineno', '?')}: {e.message}") from e
+    ADDED[name] = text
+
+
+def _elementwise(name: str) -> Any:
+    """The macro of an elementwise op: ours, or a custom op's, whose file is named after it."""
+    own = getattr(environment().get_template("elementwise.wgsl").module, name, None)
+    return own or environment().get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
+
+
 @cache
 def environment() -> Environment:
     made = Environment(
-        loader=FileSystemLoader(template_folder()),
+        loader=ChoiceLoader([FileSystemLoader(template_folder()), DictLoader(ADDED)]),
         line_statement_prefix="//%",
         line_comment_prefix="//#",
         undefined=StrictUndefined,
@@ -45,6 +63,7 @@ def environment() -> Environment:
         cache_size=-1,
         auto_reload=False,
     )
+    made.globals["elementwise"] = _elementwise
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
     return made
 

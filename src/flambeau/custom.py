@@ -1,0 +1,65 @@
+"""Custom ops: a user's WGSL, as an expression or as whole kernels, becomes an op like those of the table."""
+
+from collections.abc import Callable, Sequence
+from itertools import count
+
+from . import dtype as dt
+from .op import COMPOSED, OPS, Op
+from .render import add_template
+from .shape import broadcast
+
+_versions: dict[str, count] = {}
+
+
+def custom_op(
+    name: str,
+    inputs: Sequence[str],
+    *,
+    reference: Callable,
+    expression: str | None = None,
+    kernel: str | None = None,
+    launch: Callable | None = None,
+    grad: Callable | None = None,
+    shape: Callable = broadcast,
+    dtype: Callable | dt.DType = dt.promote,
+    cost: int = 4,
+    doc: str = "",
+) -> Op:
+    """Declare an op in WGSL (docs/custom_ops.md); call what comes back with tensors.
+
+    expression: the WGSL of one element, over the inputs as {{ x }} and the type as {{ T }}; it fuses. Or
+    kernel and launch: the text of a template that extends whole.wgsl, and (limits, *nodes, **attrs) -> a list
+    of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op.
+    ValueError for a name that is taken or no identifier; KernelError for a text that is no template.
+    """
+    if not name.isidentifier() or name in OPS or name in COMPOSED:
+        raise ValueError(f"custom_op({name!r}): the name is taken or no identifier: choose another")
+    if (expression is None) == (kernel is None) or (kernel is None) != (launch is None):
+        raise ValueError(f"custom_op({name!r}): give either expression=, or kernel= and launch=")
+    version = next(_versions.setdefault(name, count()))
+    own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
+    rule = dtype if callable(dtype) else lambda *_, **__: dtype
+    common = {"xp": reference, "grad": grad, "shape": shape, "dtype": rule, "doc": doc, "cost": cost}
+    if expression is not None:
+        add_template(f"{own}.wgsl", _macro(inputs, expression))
+        op = Op("elementwise", operands=rule, **common)
+    else:
+        assert kernel is not None and launch is not None
+        add_template(f"{own}.wgsl", kernel)
+        op = Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
+    object.__setattr__(op, "name", own)
+    return op
+
+
+def _macro(inputs: Sequence[str], expression: str) -> str:
+    return f"{{% macro value(T, {', '.join(inputs)}) %}}({expression.strip()}){{% endmacro %}}\n"
+
+
+def _named(launch: Callable, template: str) -> Callable:
+    """The launch rule with the op's own template where it names none."""
+    from dataclasses import replace
+
+    def rule(limits, *nodes, **attrs):
+        return [replace(a, template=a.template or template) for a in launch(limits, *nodes, **attrs)]
+
+    return rule

@@ -1,0 +1,95 @@
+"""Ops of a user's own: they fuse, differentiate, run on every device and say what is wrong with them."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau.testing import check_op
+
+
+def cube(name="cube_of_mine", expression="{{ x }} * {{ x }} * {{ x }}", **kw):
+    return fb.custom_op(
+        name, inputs=["x"], expression=expression, reference=kw.pop("reference", lambda xp, x: x**3),
+        grad=kw.pop("grad", lambda g, y, x: [g * x * x * 3]), **kw,
+    )  # fmt: skip
+
+
+X = np.random.default_rng(0).uniform(-2, 2, (5, 13)).astype("f4")
+
+DOUBLE = """//% extends "whole.wgsl"
+//% block work
+  let i = group * 64u + lid.x;
+  if (i < p.size) {
+    out[i] = in0[i] * p.factor;
+  }
+//% endblock
+"""
+
+
+def double(name, text=DOUBLE):
+    return fb.custom_op(
+        name, inputs=["x"], kernel=text, reference=lambda xp, x: x * 2.5,
+        launch=lambda limits, x: [
+            fb.Launch("", (0,), -(-x.shape[0] // 64), {"size": x.shape[0], "factor": 2.5})
+        ],
+    )  # fmt: skip
+
+
+def test_an_expression_is_an_op_like_any(device):
+    op = cube()
+    check_op(op, X, device=device)
+    x = fb.tensor(X, device=device, requires_grad=True)
+    first = op(x).sum().backward(create_graph=True)[x]
+    second = first.sum().backward()[x]
+    assert np.allclose(second.numpy(), 6 * X, atol=1e-5)
+    assert np.allclose(op(x[::2, 1:]).numpy(), X[::2, 1:] ** 3, atol=1e-5)
+
+
+def test_it_fuses_and_shows(gpu):
+    plan = (cube("shown")(fb.tensor(X, device=gpu) + 1) * 2).relu().plan()
+    assert [k.name for k in plan] == ["add+shown+mul+relu"]
+
+
+def test_defined_again_it_is_another_op(gpu):
+    x = fb.tensor(X, device=gpu)
+    assert np.allclose(cube("twice")(x).numpy(), X**3, atol=1e-5)
+    changed = cube("twice", "{{ x }} + {{ T }}(1)", reference=lambda xp, x: x + 1, grad=None)
+    assert np.allclose(changed(x).numpy(), X + 1)
+
+
+def test_a_kernel(device):
+    op = double("two_and_a_half")
+    given = np.arange(200, dtype="f4")
+    check_op(op, given, device=device)
+    x = fb.tensor(given, device=device)
+    assert np.allclose((op(x[::2] + 1) - 1).numpy(), (given[::2] + 1) * 2.5 - 1)
+
+
+def test_a_wrong_kernel_or_gradient_is_caught(gpu):
+    with pytest.raises(AssertionError, match="wrong_cube: value: .* more than 3e-06 apart"):
+        check_op(cube("wrong_cube", "{{ x }} * {{ x }}"), X, device=gpu)
+    with pytest.raises(AssertionError, match="wrong_slope: gradient gives slope"):
+        check_op(cube("wrong_slope", grad=lambda g, y, x: [g * x * 3]), X, device=gpu)
+
+
+def test_errors(gpu):
+    with pytest.raises(ValueError) as e:
+        cube("exp")
+    assert str(e.value) == "custom_op('exp'): the name is taken or no identifier: choose another"
+    with pytest.raises(ValueError) as e:
+        fb.custom_op("half_done", inputs=["x"], kernel=DOUBLE, reference=lambda xp, x: x)
+    assert str(e.value) == "custom_op('half_done'): give either expression=, or kernel= and launch="
+    with pytest.raises(fb.KernelError, match=r"torn\.wgsl:1: "):
+        cube("torn", "{{ x ")
+    with pytest.raises(fb.KernelError, match=r"misspelt: the kernel does not compile"):
+        cube("misspelt", "cubed({{ x }})")(fb.tensor(X, device=gpu)).numpy()
+
+
+def test_the_example_runs(gpu, capsys, monkeypatch):
+    from pathlib import Path
+
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
+    import custom_op
+
+    custom_op.main()
+    assert "mul+add+snake+relu" in capsys.readouterr().out
