@@ -102,6 +102,84 @@ def test_broadcasting(name, device):
         check(got, row.expected(*map(host, case)), row.tol, name)
 
 
+SIZED = {
+    "f": (fb.float16, fb.bfloat16),
+    "i": (fb.int32, fb.int8),
+    "u": (fb.uint32, fb.uint8),
+    "b": (fb.bool_,),
+}
+
+
+WIDE_RESULT = ("cast", "_contract")  # to what they are asked; to what sums are made in
+
+
+def declared(name) -> str:
+    """The kinds that an op says it takes; of one that says nothing, those that its row has."""
+    row = ROWS[name]
+    return (OPS.get(name) or COMPOSED[name]).dtypes or main_kind(row) + row.kinds
+
+
+def main_kind(row) -> str:
+    kinds = [i.kind for i in row.inputs]
+    return "f" if "f" in kinds else kinds[0]
+
+
+def of_dtype(row, dtype, rng) -> list[np.ndarray]:
+    """A row's inputs as values of a dtype, those of its main kind: the others stay what they are."""
+    main, made = main_kind(row), []
+    for i in row.inputs:
+        if i.kind == main and dtype.is_int and dtype.is_packed:
+            info = fb.iinfo(dtype)
+            i = In(i.shape, max(i.low, info.min), min(i.high, info.max), i.kind)
+        made.append(i.make(rng, kind=dtype.kind if i.kind == main else None))
+    return made
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_declared_dtypes(name, gpu):
+    """Every dtype that an op declares: GPU and NumPy agree, and 16-bit floats are as precise as they can be.
+
+    A primitive rounds once (half of eps, and as much for two roundings that fall apart); an op of several
+    rounds each on the CPU device, and its error grows with their number.
+    """
+    row, rng = ROWS[name], np.random.default_rng(8)
+    made = []
+    for dtype in (d for kind in declared(name) for d in SIZED[kind]):
+        given = of_dtype(row, dtype, rng)
+        to = [dtype if i.kind == main_kind(row) else None for i in row.inputs]
+        on = [
+            row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to)))
+            for device in (gpu, "cpu")
+        ]
+        assert on[0].dtype is on[1].dtype
+        made.append((dtype, on, [t.numpy() for t in (fb.tensor(a, t, "cpu") for a, t in zip(given, to))]))
+    found = values(*(y[0] for _, y, _ in made))
+    for got, (dtype, y, exact) in zip(found, made):
+        what = f"{name} of {dtype.name}"
+        if not dtype.is_float:
+            check(got, y[1].numpy(), max(row.tol, 3e-6), what)
+            continue
+        want = np.asarray(row.expected(*map(host, exact)))
+        assert y[0].dtype is dtype or y[0].dtype.kind != "f" or name in WIDE_RESULT, f"{what}: {y[0].dtype}"
+        eps = fb.finfo(dtype).eps
+        for values_ in (got, y[1].numpy()):
+            check(values_, want, eps if name in OPS and row.call is None else 16 * eps, what)
+
+
+@pytest.mark.parametrize("name", [n for n in OPS if OPS[n].dtypes not in ("", "fiub")])
+def test_other_dtypes_are_refused(name):
+    row, rng = ROWS[name], np.random.default_rng(9)
+    for kind in set("fiub") - set(OPS[name].dtypes):
+        given = tensors(of_dtype(row, KINDS[kind], rng), "cpu")
+        with pytest.raises(TypeError, match=r": takes |: bools have no signs or differences: use "):
+            OPS[name](*given, **row.attrs)
+
+
+def test_primitives_declare_their_dtypes():
+    kinds = ("elementwise", "movement", "reduce", "gather", "contract", "fold")
+    assert not [n for n, op in OPS.items() if op.kind in kinds and not op.dtypes]
+
+
 def transposed(a, device):
     return fb.tensor(np.ascontiguousarray(a.T), device=device).T
 

@@ -25,7 +25,7 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
 
 //# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
 {% macro cell(s, at, T, width) -%}
-  {{ T.load(s.name ~ "[" ~ ("(" ~ at ~ ") / 4u" if width == 4 else at) ~ "]", width) }}
+  {{ T.load(s.name, at, width) }}
 {%- endmacro %}
 
 {% macro gather(s, f, wgsl) -%}
@@ -36,9 +36,9 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
   let {{ s.var }}_a = {{ ix.place(s.index) }} + u32({{ s.var }}_w) * p.{{ s.extra[1] }};
 //% if s.tests
   let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
-  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ T.load(s.name ~ "[select(0u, " ~ s.var ~ "_a, " ~ s.var ~ "_ok)]", 1) }}, {{ s.var }}_ok);
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ T.load(s.name, "select(0u, " ~ s.var ~ "_a, " ~ s.var ~ "_ok)", 1) }}, {{ s.var }}_ok);
 //% else
-  let {{ s.var }} = {{ T.load(s.name ~ "[" ~ s.var ~ "_a]", 1) }};
+  let {{ s.var }} = {{ T.load(s.name, s.var ~ "_a", 1) }};
 //% endif
 {%- endmacro %}
 
@@ -68,7 +68,12 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
 {%- endmacro %}
 
 {% macro op(s, f, wgsl) -%}
-  let {{ s.var }} = {{ elementwise(s.name)(wgsl(s.dtype, f.width), *s.args) }};
+//% set T = wgsl(s.dtype, f.width)
+  let {{ s.var }} = {{ T.wrap(elementwise(s.name)(T, *s.args)) }};
+{%- endmacro %}
+
+{% macro settle(s, f, wgsl) -%}
+  let {{ s.var }} = {{ wgsl(s.dtype, f.width).settle(s.args[0]) }};
 {%- endmacro %}
 
 {% macro guard(s, f, wgsl) -%}
@@ -80,4 +85,4 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
   let {{ s.var }} = acc;
 {%- endmacro %}
 
-//% set step = {"load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "guard": guard, "acc": acc}
+//% set step = {"load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}

@@ -34,8 +34,8 @@
 //% set step = ks if loop.last else 1
   for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ step }}u) {
 //% endfor
-{{ tile.read("u", u, tu, ks, T, summed) }}
-{{ tile.read("v", v, tv, ks, T, summed) }}
+{{ tile.read("u", u, tu, ks, wgsl, summed) }}
+{{ tile.read("v", v, tv, ks, wgsl, summed) }}
 //% for s in range(ks)
 //% for j in range(tv // 4)
     let w{{ s }}_{{ j }} = {{ tile.four(v, j, s, V) }};

@@ -7,10 +7,10 @@ struct Params {
 //% endfor
 }
 @group(0) @binding(0) var<uniform> p: Params;
-//% for stored, width in bindings
-@group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, width) }}>;
+//% for stored, words in bindings
+@group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, words) }}>;
 //% endfor
-@group(0) @binding({{ bindings | length + 1 }}) var<storage, read_write> out: array<{{ vec(out_stored, out_width) }}>;
+@group(0) @binding({{ bindings | length + 1 }}) var<storage, read_write> out: array<{{ vec(out_stored, out_words) }}>;
 
 //% for name, f in functions
 {{ chain.function(name, f, wgsl, acc) }}

@@ -24,7 +24,7 @@
 //% endif
   for (var i = from_; i < end; i++) {
     let at = first + i * p.inner;
-    let x = {{ "value_at(at)" if functions else T.load("in0[at]", 1) }};
+    let x = {{ "value_at(at)" if functions else T.load("in0", "at", 1) }};
     let kept = {{ scan.keep[op](T, "x") }};
     let next = {{ scan.lift[op](T, "kept", "i") }};
     state = {{ scan.join[op](T, "state", "next") }};

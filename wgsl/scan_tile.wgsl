@@ -33,7 +33,7 @@ var<workgroup> heads: array<u32, 256>;
 //% for j in range(8)
     let i{{ j }} = base + {{ j * 256 }}u + t;
     if (i{{ j }} < end) {
-      let x = {{ "value_at(i%d)" % j if functions else T.load("in0[i%d]" % j, 1) }};
+      let x = {{ "value_at(i%d)" % j if functions else T.load("in0", "i%d" % j, 1) }};
       tile[{{ j * 264 }}u + t + (t >> 5u)] = {{ scan.keep[op](T, "x") }};
     }
 //% endfor

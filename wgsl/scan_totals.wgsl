@@ -18,7 +18,7 @@ var<workgroup> sums: array<{{ scan.state(op, wgsl(of, 1)) }}, 256>;
 //% for j in range(4)
     let i{{ j }} = base + {{ j * 256 }}u + lid.x;
     if (i{{ j }} < end) {
-      let x = {{ "value_at(i%d)" % j if functions else T.load("in0[i%d]" % j, 1) }};
+      let x = {{ "value_at(i%d)" % j if functions else T.load("in0", "i%d" % j, 1) }};
       let kept = {{ scan.keep[op](T, "x") }};
       let next = {{ scan.lift[op](T, "kept", "(i%d - first)" % j) }};
       sum{{ j }} = {{ scan.join[op](T, "sum%d" % j, "next") }};

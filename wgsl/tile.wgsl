@@ -23,11 +23,11 @@
 {%- endmacro %}
 
 //# everything one round of the summed loop reads of one side
-{% macro read(side, o, n, ks, T, summed) -%}
+{% macro read(side, o, n, ks, wgsl, summed) -%}
   let {{ side }}k = {{ ix.place(o.index.summed) }};
 //% if o.mode == "k"
 //% for j in range(n)
-    let {{ side }}x{{ j }} = {{ o.binding }}[({{ side }}{{ j }} + {{ side }}k) / 4u];
+    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
 //% endfor
 //% else
 //% for s in range(ks)
@@ -36,21 +36,23 @@
     let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ ix.place(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
 //% endfor
 //% for j in range(0, n, 4 if o.mode == "free" else 1)
-{{ cell(side, o, j, s, ahead, T) }}
+{{ cell(side, o, j, s, ahead, wgsl) }}
 //% endfor
 //% endfor
 //% endif
 {%- endmacro %}
 
-{% macro cell(side, o, j, s, ahead, T) -%}
+{% macro cell(side, o, j, s, ahead, wgsl) -%}
+//% set T = wgsl(o.dtype, 4 if o.mode == "free" else 1)
+//% set at = side ~ j ~ " + " ~ side ~ "k" ~ ahead
 //% set name = side ~ "x" ~ j ~ "_" ~ s
 //% if o.mode == "free"
-    let {{ name }} = {{ o.binding }}[({{ side }}{{ j }} + {{ side }}k{{ ahead }}) / 4u];
+    let {{ name }} = {{ T.load(o.binding, at, 4) }};
 //% elif o.tests
     let {{ name }}_ok = {% for t in o.tests %}{{ " & " if not loop.first }}({{ side }}{{ j }}_t{{ loop.index0 }} + {{ side }}k_t{{ loop.index0 }}_{{ s }} < p.{{ t[1] }}){% endfor %};
-    let {{ name }} = select({{ T }}(0), {{ o.binding }}[select(0u, {{ side }}{{ j }} + {{ side }}k{{ ahead }}, {{ name }}_ok)], {{ name }}_ok);
+    let {{ name }} = select({{ T }}(0), {{ T.load(o.binding, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
 //% else
-    let {{ name }} = {{ o.binding }}[{{ side }}{{ j }} + {{ side }}k{{ ahead }}];
+    let {{ name }} = {{ T.load(o.binding, at, 1) }};
 //% endif
 {%- endmacro %}
 

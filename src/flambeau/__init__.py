@@ -11,8 +11,25 @@ from . import (
 )
 from .custom import custom_op
 from .device import open_device
-from .dtype import DType, bool_, float32, int32, uint32
+from .dtype import (
+    DType,
+    bfloat16,
+    bool_,
+    can_cast,
+    finfo,
+    float16,
+    float32,
+    iinfo,
+    int8,
+    int32,
+    promote_types,
+    uint8,
+    uint32,
+)
 from .dtype import bool_ as bool
+from .dtype import float16 as half
+from .dtype import float32 as float
+from .dtype import int32 as int
 from .errors import DeviceError, FlambeauError, KernelError
 from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from .functions import *  # noqa: F403 - every op of the table, as a function
@@ -30,6 +47,7 @@ from .tensor import HostScalar, Tensor, tensor
 __version__ = "0.1.0"
 # fmt: off
 # fmt: off
+# fmt: off
 __all__ = sorted(
     {
         "DType",
@@ -42,21 +60,30 @@ __all__ = sorted(
         "Launch",
         "Tensor",
         "autograd",
+        "bfloat16",
         "bool",
         "bool_",
+        "can_cast",
         "checkpoint",
         "checkpointing",
         "custom_op",
         "data",
         "enable_grad",
         "errors",
+        "finfo",
+        "float",
+        "float16",
         "float32",
         "func",
         "grad",
+        "half",
         "hessian",
         "hvp",
+        "iinfo",
         "inference_mode",
+        "int",
         "int32",
+        "int8",
         "is_grad_enabled",
         "jacfwd",
         "jacobian",
@@ -69,11 +96,13 @@ __all__ = sorted(
         "no_grad",
         "open_device",
         "optim",
+        "promote_types",
         "save",
         "set_grad_enabled",
         "special",
         "tensor",
         "uint32",
+        "uint8",
         "value_and_grad",
         "vjp",
         *_functions,

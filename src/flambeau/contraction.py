@@ -5,7 +5,17 @@ from math import prod
 from typing import NamedTuple
 
 from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
-from .lower import Bindings, Function, Index, Move, NeedStore, Quantities, name_index, view_through
+from .lower import (
+    Bindings,
+    Function,
+    Index,
+    Move,
+    NeedStore,
+    Quantities,
+    check_size,
+    name_index,
+    view_through,
+)
 from .node import Node
 from .reduction import reduce_parts
 from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_size
@@ -28,6 +38,7 @@ class Side(NamedTuple):
     """What the template needs of one operand."""
 
     binding: str
+    dtype: str
     mode: str
     index: Place
     tests: tuple[tuple[Place, str], ...]
@@ -60,6 +71,7 @@ class Operand:
 def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     """Register tiles: each thread makes rows x columns of the result, reading vec4s where the layout
     allows."""
+    check_size(head.shape)
     full = broadcast(*(i.shape for i in head.inputs))
     a, b = (_operand(planner, i, full) for i in head.inputs)
     rank = len(full) - head.attrs["nk"]
@@ -121,7 +133,7 @@ def _pack(planner, o: Operand, full, groups) -> tuple[Operand, Kernel]:
     """Lay the rows' side out anew, its own dims innermost, so that four rows are read at once."""
     order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(full)) if groups[d] == g and o.walks(d)]
     shape = tuple(full[d] for d in order)
-    value = planner.temporary(prod(shape))
+    value = planner.temporary(prod(shape), o.node.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(shape), strict=True))
     view = View(full, Affine(tuple(strides.get(d, 0) for d in range(len(full))), 0))
     seen = o.view.map(shape, lambda f: Affine(tuple(f.strides[d] for d in order), f.offset))
@@ -239,7 +251,7 @@ class _Build:
             return Place(self.q.add("o", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED))
 
         tests = tuple((place(t.position), self.q.add("n", t.size)) for t in o.view.bounds)
-        return Side(binding, o.mode, place(o.view.index), tests)
+        return Side(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
 
     def group(self, group: int) -> Group:
         runs = self.of(group)

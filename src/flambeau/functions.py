@@ -5,9 +5,9 @@ from typing import Any
 
 from . import ops, run
 from .device import get_device
-from .dtype import float32
+from .dtype import DType, combine, dtype_of_scalar, float32, promote
 from .host import to_list
-from .op import COMPOSED, Op
+from .op import COMPOSED, Op, result_of
 from .ops.random import rand, randint, randn
 from .tensor import Tensor
 
@@ -58,6 +58,22 @@ def randn_like(x: Tensor) -> Tensor:
 def where(condition: Tensor, input: Any, other: Any) -> Tensor:
     """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
     return condition.where(input, other)
+
+
+def result_type(*tensors: Any) -> DType:
+    """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
+    0-d tensors and then numbers only where their category (bool, integer, float) is higher."""
+    nodes = [t.node for t in tensors if isinstance(t, Tensor)]
+    scalars = [dtype_of_scalar(t) for t in tensors if not isinstance(t, Tensor)]
+    found = combine(result_of(nodes), promote(*scalars) if scalars else None)
+    if found is None:
+        raise ValueError("result_type(): needs at least one tensor or number")
+    return found
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether a tensor's elements are floats."""
+    return input.is_floating_point()
 
 
 def realize(*tensors: Tensor) -> None:
@@ -134,8 +150,8 @@ def _table() -> dict[str, Any]:
 globals().update({k: v for k, v in _table().items() if k not in globals()})
 __all__ = sorted(
     {
-        "arange", "empty", "eye", "full", "full_like", "linspace", "memory", "ones", "ones_like", "rand",
-        "rand_like", "randint", "randn", "randn_like", "read", "realize", "synchronize", "where", "zeros",
-        "zeros_like", *_table(),
+        "arange", "empty", "eye", "full", "full_like", "is_floating_point", "linspace", "memory", "ones",
+        "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "read", "realize", "result_type",
+        "synchronize", "where", "zeros", "zeros_like", *_table(),
     }
 )  # fmt: skip

@@ -90,9 +90,9 @@ class Planner:
             node = alias(node.inputs[0])
         return node, chain
 
-    def temporary(self, elements: int) -> int:
+    def temporary(self, elements: int, itemsize: int = 4) -> int:
         value = len(self.order) + len(self.extra)
-        self.extra.append((value, 4 * max(elements, 1)))
+        self.extra.append((value, itemsize * max(elements, 1)))
         return value
 
     # --- deciding ---
@@ -135,6 +135,8 @@ class Planner:
             if id(at) in self.stored or len(users) != 1 or id(users[0]) in self.head_of:
                 break
             user = users[0]
+            if user.dtype.is_packed:
+                break  # heads write one element a thread, packed types four: a map kernel goes on from here
             same_order = user.op.name in ("reshape", "detach")
             if not same_order and not (user.op.kind == "elementwise" and user.shape == at.shape):
                 break
@@ -235,7 +237,7 @@ class Planner:
                 last[v] = i
         written = {k.output for k in kernels}
         sizes = dict(self.extra)
-        stored = tuple((v, sizes.get(v) or 4 * prod(self.order[v].shape)) for v in sorted(written))
+        stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
         return Plan(
             kernels,
             tuple(i for i, n in enumerate(self.order) if n.buffer is not None),

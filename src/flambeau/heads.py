@@ -98,7 +98,8 @@ def _map(planner, trace: Trace, root: int, dtype, out: int, narrow: bool = False
     n = prod(trace.domain)
     size = q.add("n", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
-    written = 4 if n >= 4 else 1  # four neighbours a thread, read at once where they lie side by side
+    # four neighbours a thread, read at once where they lie side by side
+    written = 4 if n >= 4 or dtype.is_packed else 1
     width = written if not narrow and trace.can_widen(runs, sizes) else 1
     dims = [q.add("n", s) for s in sizes]
     coords = [f"c{i}" for i in range(len(runs))]

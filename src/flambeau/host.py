@@ -1,5 +1,6 @@
 """Host data, from Python numbers, lists and arrays to the bytes of a buffer, and back."""
 
+import struct
 import sys
 from array import array
 from math import prod
@@ -13,7 +14,6 @@ BUFFERS = {  # what the element codes of array.array and memoryview mean
     "i": "int32", "I": "uint32", "l": "int64", "L": "uint64", "q": "int64", "Q": "uint64",
 }  # fmt: skip
 SHOWN = 20  # elements, where there is no NumPy to show more in less
-RANGES = {"int32": (-(2**31), 2**31 - 1), "uint32": (0, 2**32 - 1)}
 
 
 def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
@@ -33,7 +33,7 @@ def _from_buffer(given: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape,
     """An array.array or memoryview, which is how a browser's typed arrays come."""
     shape = tuple(given.shape or ())
     found = dtype or dt.as_dtype(BUFFERS.get(given.format, f"of format {given.format!r}"))
-    if given.format == found.format and found.kind != "b":
+    if given.format == found.format and found.kind != "b" and found is not dt.bfloat16:
         return bytes(given), shape, found  # a copy: its owner may change it before the next run
     flat = given.cast("B").cast(given.format).tolist()  # type: ignore[call-overload]
     return _packed(flat, shape, found)
@@ -42,9 +42,11 @@ def _from_buffer(given: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape,
 def _packed(flat: list[Any], shape: Shape, found: dt.DType) -> tuple[Any, Shape, dt.DType]:
     if found.kind == "b":
         return array("I", [int(bool(v)) for v in flat]), shape, found
+    if found.is_packed and found.is_float:
+        return PACK[found](flat), shape, found
     if found.is_int:
         flat = [int(v) for v in flat]
-        low, high = RANGES[found.name]
+        low, high = dt.INTS[found].min, dt.INTS[found].max
         bad = next((v for v in flat if not low <= v <= high), None)
         if bad is not None:
             raise ValueError(f"tensor(...): {bad} does not fit {found.short}, which holds {low} to {high}")
@@ -79,37 +81,105 @@ def _dtype_of(flat: list) -> dt.DType:
     return dt.promote(*{dt.dtype_of_scalar(v) for v in flat}) if flat else dt.float32
 
 
+def _half(value: float) -> bytes:
+    """A float16's two bytes; beyond its range it is infinite."""
+    try:
+        return struct.pack("<e", value)
+    except OverflowError:
+        return struct.pack("<e", float("inf") if value > 0 else float("-inf"))
+
+
+def _upper_half(bits: int) -> int:
+    """A float32's bits rounded to a bfloat16's, halves to even; NaN stays NaN."""
+    if bits & 0x7FFFFFFF > 0x7F800000:
+        return bits >> 16 | 0x40
+    return bits + 0x7FFF + (bits >> 16 & 1) >> 16
+
+
+PACK = {  # a list of numbers -> bytes, for what the array module has no type of
+    dt.float16: lambda flat: b"".join(map(_half, flat)),
+    dt.bfloat16: lambda flat: array(
+        "H", [_upper_half(b) for b in memoryview(array("f", flat)).cast("B").cast("I")]
+    ),
+}
+
+
+# --- NumPy
+# ---------------------------------------------------------------------------------------------------------
+
+
 def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     import numpy as np
 
     given = np.asarray(data)
+    found = dtype or dt.as_dtype(given.dtype)
+    if given.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
+        given = from_raw(np.ascontiguousarray(given).view("u2"), dt.bfloat16).reshape(given.shape)
     if given.dtype.kind not in "biuf":
         raise TypeError(
             f"tensor(array of {given.dtype}): only numbers and bools become tensors: convert it first"
         )
-    found = dtype or dt.as_dtype(given.dtype)
-    if found.name in RANGES and given.size and given.dtype.kind in "iuf":
-        low, high = RANGES[found.name]
-        if given.dtype.itemsize > 2 and (given.min() < low or given.max() > high):
+    if found.is_int and given.size and given.dtype.kind in "iuf":
+        low, high = dt.INTS[found].min, dt.INTS[found].max
+        if not np.can_cast(given.dtype, found.numpy) and (given.min() < low or given.max() > high):
             raise ValueError(
                 f"tensor(array of {given.dtype}): values {given.min()} to {given.max()} do not fit"
                 f" {found.short}, which holds {low} to {high}"
             )
-    stored = given.astype(bool) if found.kind == "b" else given
-    return np.ascontiguousarray(stored, dtype=found.format).reshape(-1), given.shape, found
+    return to_raw(given, found).reshape(-1), given.shape, found
 
 
-def to_numpy(raw: Any, shape: Shape, dtype: dt.DType):
-    """Turn a buffer's bytes into a NumPy array of that shape and dtype."""
+def to_raw(given: Any, dtype: dt.DType) -> Any:
+    """A NumPy array's values as they lie in a buffer: a contiguous array of the stored element's type."""
+    import numpy as np
+
+    if dtype.kind == "b":
+        given = given.astype(bool)
+    with np.errstate(over="ignore"):  # beyond the range of a float is infinite
+        if dtype is dt.bfloat16:
+            return upper_halves(np.ascontiguousarray(given, "f4"))
+        stored = np.ascontiguousarray(given, dtype=dtype.format)
+    return stored.view("u2") if dtype is dt.float16 else stored  # memoryviews know no halves
+
+
+def upper_halves(x: Any) -> Any:
+    """float32s rounded to bfloat16s, as uint16s. [...] -> [...]"""
+    import numpy as np
+
+    bits = x.view("u4")
+    rounded = bits + 0x7FFF + (bits >> 16 & 1) >> 16
+    return np.where(np.isnan(x), bits >> 16 | 0x40, rounded).astype("u2")
+
+
+def from_raw(raw: Any, dtype: dt.DType) -> Any:
+    """A buffer's bytes as a flat NumPy array of values."""
     import numpy as np
 
     flat = np.frombuffer(raw, dtype=dtype.format)
-    return (flat.astype(bool) if dtype.kind == "b" else flat).reshape(shape)
+    if dtype is dt.bfloat16:
+        return (flat.astype("u4") << 16).view("f4")
+    return flat.astype(bool) if dtype.kind == "b" else flat
+
+
+def to_numpy(raw: Any, shape: Shape, dtype: dt.DType):
+    """Turn a buffer's bytes into a NumPy array of that shape and dtype (float32 for bfloat16)."""
+    return from_raw(raw, dtype).reshape(shape)
+
+
+def flat_view(raw: Any, dtype: dt.DType) -> memoryview:
+    """A buffer's elements one after the other, bools as 0 and 1; 16-bit floats, which memoryviews do not
+    know, as float32."""
+    view = memoryview(raw).cast("B")
+    if dtype is dt.float16:
+        return memoryview(array("f", struct.unpack(f"<{len(view) // 2}e", view)))
+    if dtype is dt.bfloat16:
+        return memoryview(array("I", [v << 16 for v in view.cast("H")])).cast("B").cast("f")
+    return view.cast(dtype.format)  # type: ignore[call-overload]
 
 
 def to_list(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
     """Turn a buffer's bytes into nested lists (a number for shape [])."""
-    flat = memoryview(raw).cast("B").cast(dtype.format).tolist()  # type: ignore[call-overload]
+    flat: list[Any] = flat_view(raw, dtype).tolist()
     if dtype.kind == "b":
         flat = [bool(v) for v in flat]
     for n in reversed(shape[1:]):
@@ -128,8 +198,8 @@ class Data:
 
     @property
     def flat(self) -> memoryview:
-        """The elements as the buffer holds them (bool as 0 and 1)."""
-        return memoryview(self.raw).cast("B").cast(self.dtype.format)  # type: ignore[call-overload]
+        """The elements as the buffer holds them (bool as 0 and 1, 16-bit floats as float32)."""
+        return flat_view(self.raw, self.dtype)
 
     def numpy(self):
         """A NumPy array of the shape and dtype."""

@@ -2,6 +2,7 @@
 calls."""
 
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any, NamedTuple
 
 from .dtype import DType
@@ -11,6 +12,14 @@ from .shape import Affine, Bound, Shape, View, collapse, run_size
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
 MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
+MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
+
+
+def check_size(shape: Shape) -> None:
+    """ValueError where a kernel would be over more elements than its indices reach."""
+    if prod(shape) > MAX_ELEMENTS:
+        rule = f"{prod(shape):,} elements are more than the {MAX_ELEMENTS:,} that a kernel can index"
+        raise ValueError(f"run({list(shape)}): {rule}: split the tensor")
 
 
 class NeedStore(Exception):
@@ -82,7 +91,7 @@ class Test(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One line of a function. kind: load, scalar, iota, random, op, guard, gather, acc."""
+    """One line of a function. kind: load, scalar, iota, random, op, settle, guard, gather, acc."""
 
     kind: str
     var: str
@@ -120,17 +129,18 @@ class Quantities:
 
 @dataclass
 class Bindings:
-    """The buffers a kernel reads, each once per width."""
+    """The buffers a kernel reads, each once per width of its cells."""
 
     values: list[int] = field(default_factory=list)
-    kinds: list[tuple[str, int]] = field(default_factory=list)  # (stored type, width)
+    kinds: list[tuple[str, int]] = field(default_factory=list)  # (stored type, words of a cell)
 
     def add(self, value: int, dtype: DType, width: int) -> str:
-        for i, (v, (_, w)) in enumerate(zip(self.values, self.kinds, strict=True)):
-            if v == value and w == width:
+        kind = dtype.stored, dtype.words(width)
+        for i, (v, k) in enumerate(zip(self.values, self.kinds, strict=True)):
+            if v == value and k == kind:
                 return f"in{i}"
         self.values.append(value)
-        self.kinds.append((dtype.stored, width))
+        self.kinds.append(kind)
         return f"in{len(self.values) - 1}"
 
 
@@ -156,6 +166,7 @@ class Trace:
     """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value."""
 
     def __init__(self, planner, domain: Shape, head: Node | None = None):
+        check_size(domain)
         self.planner, self.domain, self.head = planner, domain, head
         self.steps: list[Raw] = []
         self.words = 0  # how many Params the steps ask for at most
@@ -232,9 +243,22 @@ class Trace:
             widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
             args.append(self.value(x, (*widen, *chain), depth + 1))
             below |= self.uses[args[-1]]
+        if node.op.name == "cast" or not node.dtype.is_float:
+            args = [self._settled(a) for a in args]
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
         out = self._add(Raw("op", node.dtype, node, tuple(args), name=node.op.name, extra=extra), below)
         return self._guard(out, node, view_through(node.shape, chain)) if chain else out
+
+    def _settled(self, step: int) -> int:
+        """A computed 16-bit float is more precise than its dtype until it is stored; whoever casts it or
+        compares it sees it rounded, so that equal values stay equal whether they were stored or not."""
+        raw = self.steps[step]
+        if not (raw.dtype.is_packed and raw.dtype.is_float) or raw.kind in ("load", "gather", "settle"):
+            return step
+        key = ("settle", step)
+        if key not in self.memo:
+            self.memo[key] = self._add(Raw("settle", raw.dtype, raw.node, (step,)), self.uses[step])
+        return self.memo[key]
 
     def _guard(self, step: int, node: Node, view: View) -> int:
         """Padding around a computed value is zero, whatever the op makes of zeros."""
@@ -314,7 +338,7 @@ class Trace:
         if s.kind == "gather":
             extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]))
         if s.kind == "scalar":
-            name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.stored)
+            name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
         if s.kind == "random":
             at = self.planner.index[id(s.node)]
             extra = tuple(q.add("k", ("scalar", at, w)) for w in range(4))

@@ -1,6 +1,7 @@
 """Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
 
 from itertools import count
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 from .dtype import DType
@@ -69,6 +70,11 @@ class Node:
         self.sig: int | None = None  # the number of its signature, once asked for
         self.after: tuple[Node, ...] = ()  # computed before this one, although not read by it
         self.segment: Any = None  # the checkpoint whose inside it is
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the value takes in a buffer."""
+        return self.dtype.itemsize * prod(self.shape)
 
     def signature(self) -> tuple:
         """What the node is, apart from its inputs and its quantities."""

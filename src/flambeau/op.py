@@ -52,6 +52,8 @@ class Op:
     each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, which the CPU backend runs.
     cost: relative price of one element, which decides what is computed twice rather than stored.
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
+    dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
+    what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
     """
 
     kind: str
@@ -64,6 +66,8 @@ class Op:
     prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None
+    dtypes: str = ""
+    refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     name: str = field(default="", init=False)
 
     def __set_name__(self, owner, name: str):
@@ -87,6 +91,7 @@ class Op:
                 return found
             inputs, attrs = found
             nodes = tuple(lift(inputs))
+            check_kind(self, nodes)
             if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
                 return Tensor(nodes[0])  # nothing changes: no node
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
@@ -131,13 +136,47 @@ def lift(inputs) -> list[Node]:
     tensors = [x.node for x in inputs if isinstance(x, Tensor)]
     if len(tensors) == len(inputs):
         return tensors
-    beside = dt.promote(*(n.dtype for n in tensors)) if tensors else dt.bool_
+    beside = result_of(tensors) or dt.bool_
     return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+
+
+def result_of(nodes) -> dt.DType | None:
+    """What operands promote to: those with dims, then 0-d ones where their category is higher."""
+    dims, zeros = [n.dtype for n in nodes if n.shape], [n.dtype for n in nodes if not n.shape]
+    return dt.combine(dt.promote(*dims) if dims else None, dt.promote(*zeros) if zeros else None)
+
+
+def operand_dtypes(nodes) -> list[dt.DType]:
+    """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
+    that of the operands with dims."""
+    dims = {n.dtype for n in nodes if n.shape}
+    if not dims or all(n.shape for n in nodes):
+        return [n.dtype for n in nodes]
+    beside = dt.promote(*dims)
+    return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]
+
+
+TAKES = {  # the kinds that an op is declared for: what it says to others
+    "f": "takes floats: cast with .float()",
+    "iub": "takes integers or bools: cast with .int()",
+    "iu": "takes integers: cast with .int()",
+    "fiu": "takes numbers, not bools: cast with .int()",
+    "b": "takes bools: cast with .bool()",
+}
+
+
+def check_kind(op: Any, nodes) -> None:
+    """TypeError where an op is not declared for what it is given."""
+    if op.dtypes in ("", "fiub"):
+        return
+    found = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
+    if found.kind not in op.dtypes:
+        raise TypeError(op.refusal or TAKES[op.dtypes])
 
 
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Bring the inputs of an elementwise op to the dtypes that it computes in."""
-    wanted = op.operands(*(n.dtype for n in nodes))  # type: ignore[misc]
+    wanted = op.operands(*operand_dtypes(nodes))  # type: ignore[misc]
     wanted = wanted if isinstance(wanted, tuple) else (wanted,) * len(nodes)
     if all(n.dtype is w for n, w in zip(nodes, wanted, strict=True)):
         return nodes
@@ -158,12 +197,14 @@ def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
     if not isinstance(plain, int | float):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
-    dtype = beside if "biuf".index(beside.kind.replace("u", "i")) >= "biuf".index(own.kind) else own
+    dtype = beside if beside.category >= own.category else own
     return Node(OPS["constant"], (), {}, (), dtype, None, (value,))
 
 
 def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
+    if op.kind not in TAKES_PACKED and any(n.dtype.is_packed for n in inputs):
+        return _widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*(n.shape for n in inputs), **attrs)
     dtype = op.dtype(*(n.dtype for n in inputs), **attrs)
     requires_grad = False
@@ -178,21 +219,38 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
     return node
 
 
+# The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their
+# inputs are widened first and their results narrowed, both in the kernels around them.
+TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract"}
+
+
+def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, device) -> Node:
+    """The node of an op that computes in 4 bytes, its result in the dtype that its rule names."""
+    wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
+    return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
+
+
 def kernel(kind: str, **rules):
     """Declare an op with attributes: the decorated function normalises arguments to (inputs, attrs)."""
     return lambda prepare: Op(kind, prepare=prepare, doc=prepare.__doc__ or "", **rules)
 
 
-def composed(f: Callable) -> Callable:
-    """Declare an op made of ops: listed by name, its errors named after the outermost call."""
+def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
+    """Declare an op made of ops: listed by name, its errors named after the outermost call. With `dtypes`,
+    the kinds that its first tensor may have, it refuses others; without, its parts do."""
+    if f is None:
+        return lambda f: composed(f, dtypes)
 
     @wraps(f)
     def call(*args, **kw):
         try:
+            if dtypes and any(isinstance(a, Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
+                raise TypeError(TAKES[dtypes])
             return f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
 
+    call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
     return call
 
@@ -230,6 +288,7 @@ def composite(grad: Callable) -> Callable:
                 raise explain(e, f.__name__, inputs, attrs) from None
             return Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
 
+        call.dtypes = ""  # type: ignore[attr-defined]
         _enter(f.__name__, call)
         return call
 

@@ -2,7 +2,6 @@
 
 import functools
 from array import array
-from math import prod
 from sys import getrefcount
 from typing import Any
 
@@ -252,8 +251,8 @@ def _record(fn, device: Any, given: list[Tensor], args, kw) -> tuple[Program, An
     places, words, stand_ins = [], [], []
     for t in given:
         node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, device)
-        node.buffer = recorder.pool.take(4 * prod(t.shape))
-        words += (COPY, t.node.buffer.handle, node.buffer.handle, _whole(4 * prod(t.shape)))
+        node.buffer = recorder.pool.take(node.nbytes)
+        words += (COPY, t.node.buffer.handle, node.buffer.handle, _whole(node.nbytes))
         places.append(node.buffer)
         stand_ins.append(Tensor(node))
     if words:

@@ -20,6 +20,7 @@ LIBRARY = (
     "bessel.wgsl",
     "numeric.wgsl",
     "order.wgsl",
+    "packed.wgsl",
     "random.wgsl",
     "special.wgsl",
 )
@@ -91,11 +92,11 @@ class Wgsl(str):
 
     @property
     def highest(self) -> str:
-        return LARGEST[self.dtype.short]
+        return LARGEST[self.dtype.wide.short]
 
     @property
     def lowest(self) -> str:
-        return SMALLEST[self.dtype.short]
+        return SMALLEST[self.dtype.wide.short]
 
     @property
     def u(self) -> str:
@@ -110,7 +111,7 @@ class Wgsl(str):
         return Wgsl(self.dtype.short, 1, self.called)
 
     def fn(self, name: str) -> str:
-        return f"{name}_{self.dtype.short}" + (f"x{self.width}" if self.width > 1 else "")
+        return f"{name}_{self.dtype.wide.short}" + (f"x{self.width}" if self.width > 1 else "")
 
     def call(self, name: str) -> str:
         """The name of a library function for this type, which is thereby added to the kernel."""
@@ -119,17 +120,46 @@ class Wgsl(str):
 
     def of(self, stored: str) -> str:
         """A stored scalar as a value of this type."""
-        return f"{self}({stored} != 0u)" if self.kind == "b" else f"{self}({stored})"
+        if self.kind == "b":
+            return f"{self}({stored} != 0u)"
+        return self.wrap(f"{self}({stored})")
 
-    def load(self, cell: str, width: int) -> str:
-        """A buffer's cell as a value of this type, splatted when the cell is narrower."""
+    def load(self, buffer: str, at: str, width: int) -> str:
+        """Element `at` of a buffer (with its three neighbours at width 4) as a value of this type, splatted
+        when it is narrower."""
+        if self.dtype.is_packed:
+            cell = self._unpack(buffer, at, width)
+        else:
+            cell = f"{buffer}[{f'({at}) / 4u' if width == 4 else at}]"
         if self.kind == "b":
             cell = f"({cell} != {vec('u32', width)}(0u))"
         return f"{self}({cell})" if width < self.width else cell
 
+    def _unpack(self, buffer: str, at: str, width: int) -> str:
+        unpack = Wgsl(self.dtype.short, width, self.called).call(f"unpack_{self.dtype.short}")
+        if width == 4:
+            return f"{unpack}({buffer}[({at}) / 4u])"
+        return f"{unpack}({buffer}[({at}) / {4 // self.dtype.itemsize}u], {at})"
+
     def store(self, value: str) -> str:
-        """A value of this type as what its buffer holds."""
+        """A value of this type as what its buffer holds; a packed one is four neighbours."""
+        if self.dtype.is_packed:
+            assert self.width == 4, "packed elements are written in whole words"
+            return f"{self.call(f'pack_{self.dtype.short}')}({value})"
         return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
+
+    def wrap(self, value: str) -> str:
+        """A computed value brought into the range of an 8-bit type; of other types it is left alone."""
+        if not (self.dtype.is_int and self.dtype.is_packed):
+            return value
+        shift = f"{self.u}(24u)"
+        return f"(({value} << {shift}) >> {shift})"
+
+    def settle(self, value: str) -> str:
+        """A value as it would be read back from a buffer: 16-bit floats are rounded."""
+        if self.dtype.is_float and self.dtype.is_packed:
+            return f"{self.call(f'settle_{self.dtype.short}')}({value})"
+        return self.wrap(value)
 
 
 def vec(scalar: str, width: int) -> str:
@@ -152,6 +182,7 @@ def render(shader) -> str:
             bindings=shader.bindings,
             out_stored=out_stored,
             out_width=out_width,
+            out_words=SHORT[shader.out_dtype].words(out_width),
             out_dtype=shader.out_dtype,
             workgroup=shader.workgroup,
             functions=shader.functions,

@@ -173,7 +173,7 @@ def _walk(starts, order: list[Node], wanted: set[Node] | None, visits: Visits) -
         for parent, part in zip(node.parents, parts, strict=True):
             if part is None or not parent.requires_grad or parent not in useful:
                 continue
-            part = unbroadcast(part, parent.shape)
+            part = unbroadcast(part, parent.shape).to(parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part
     return found
 

@@ -179,7 +179,7 @@ class Fetch:
             if device.kind == "cpu":
                 part = Arrived([device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places])
             else:
-                part = device.fetch([(tensors[i].node.buffer.handle, 4 * tensors[i].numel()) for i in places])
+                part = device.fetch([(tensors[i].node.buffer.handle, tensors[i].node.nbytes) for i in places])
             self.parts.append((places, part))
 
     def wait(self) -> list[Any]:

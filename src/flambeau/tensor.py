@@ -212,6 +212,26 @@ class Tensor(ops.Table):
         """As float32."""
         return self.to(dt.float32)
 
+    def half(self) -> "Tensor":
+        """As float16."""
+        return self.to(dt.float16)
+
+    def bfloat16(self) -> "Tensor":
+        """As bfloat16."""
+        return self.to(dt.bfloat16)
+
+    def char(self) -> "Tensor":
+        """As int8, towards 0; what does not fit wraps."""
+        return self.to(dt.int8)
+
+    def byte(self) -> "Tensor":
+        """As uint8, towards 0; what does not fit wraps."""
+        return self.to(dt.uint8)
+
+    def is_floating_point(self) -> "bool":  # type: ignore[valid-type]
+        """Whether the elements are floats."""
+        return self.dtype.is_float
+
     def int(self) -> "Tensor":
         """As int32, towards 0."""
         return self.to(dt.int32)
@@ -283,7 +303,7 @@ def _sizes(size) -> Shape:
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    64-bit integers are narrowed to int32 with a range check, float64 and float16 become float32.
+    64-bit and 16-bit integers become int32, with a range check, and float64 becomes float32.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))
@@ -302,7 +322,7 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
     if device.kind == "cpu":
         node.buffer = device.store(raw, shape, dtype)
     else:
-        node.buffer = device.pool.take(4 * prod(shape))
+        node.buffer = device.pool.take(node.nbytes)
         device.write(node.buffer.handle, raw)
     return node
 

@@ -34,7 +34,7 @@ def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
     if not moves or is_whole(base.shape, moves):
         return value
     view = view_through(base.shape, moves)
-    copied = planner.temporary(prod(node.shape))
+    copied = planner.temporary(prod(node.shape), node.dtype.itemsize)
     kernels.append(copy_kernel(planner, node, value, view, copied))
     return copied
 

@@ -38,19 +38,19 @@ def table():
         del sys.modules["numpy"]
 
 
-def tensor(given):
+def tensor(given, packed=None):
     shape, code, text = given
     flat = memoryview(base64.b64decode(text)).cast(code)
-    dtype = fb.bool_ if code == "?" else None
+    dtype = {"?": fb.bool_, "f": packed and getattr(fb, packed)}.get(code)
     return fb.tensor(flat, dtype=dtype).reshape(shape)
 
 
 async def compute(cases: str) -> str:
-    """[[row, inputs], ...] -> [[dtype, shape, values] or the error's text, ...]"""
+    """[[row, inputs, dtype of floats or null], ...] -> [[dtype, shape, values] or the error's text, ...]"""
     rows, out = table(), []
-    for name, inputs in json.loads(cases):
+    for name, inputs, packed in json.loads(cases):
         try:
-            data = await rows[name].compute(name, *map(tensor, inputs)).data()
+            data = await rows[name].compute(name, *(tensor(i, packed) for i in inputs)).data()
             out.append([data.dtype.short, data.shape, base64.b64encode(data.raw).decode()])
         except Exception as e:
             out.append(f"{type(e).__name__}: {e}")

@@ -35,13 +35,23 @@ def given():
 
 
 @pytest.fixture(scope="module")
-def computed(python, given):
-    """What the page makes of every row, in one call."""
+def page(python):
+    """The page with the table in it."""
     for name, text in table_files().items():
         python.install(name, text)
     python.install("in_page.py", Path(__file__).with_name("in_page.py").read_text("utf-8"))
-    cases = [[name, [sent(a) for a in given[name]]] for name in PLAIN]
-    return dict(zip(PLAIN, json.loads(python.call("in_page.compute", json.dumps(cases))), strict=True))
+    return python
+
+
+def in_page(page, names, given, packed=None) -> dict:
+    """What the page makes of rows, in one call."""
+    cases = [[name, [sent(a) for a in given[name]], packed] for name in names]
+    return dict(zip(names, json.loads(page.call("in_page.compute", json.dumps(cases))), strict=True))
+
+
+@pytest.fixture(scope="module")
+def computed(page, given):
+    return in_page(page, PLAIN, given)
 
 
 def value(found):
@@ -58,6 +68,31 @@ def test_there_are_rows_enough(computed):
 def test_row_in_the_page(name, given, computed):
     want = np.asarray(ROWS[name].expected(*map(host, given[name])))
     check(value(computed[name]), want, ROWS[name].tol, name)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_packed_rows_in_the_page(dtype, page, given):
+    """16-bit floats, packed, unpacked and rounded by the browser's compiler: a dozen kinds of kernel."""
+    names = [
+        "exp",
+        "add",
+        "where",
+        "gelu",
+        "_sum",
+        "amax",
+        "softmax",
+        "matmul",
+        "conv2d",
+        "gather",
+        "cat",
+        "pad",
+    ]
+    found = in_page(page, names, given, dtype)
+    for name in names:
+        exact = [fb.tensor(a, dtype if a.dtype.kind == "f" else None, "cpu").numpy() for a in given[name]]
+        want = np.asarray(ROWS[name].expected(*map(host, exact)))
+        assert found[name][0] == fb.promote_types(dtype, dtype).short
+        check(value(found[name]), want, 8 * fb.finfo(dtype).eps, f"{name} of {dtype}")
 
 
 DRAWN = """

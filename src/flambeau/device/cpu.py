@@ -4,7 +4,11 @@ tests."""
 import threading
 from typing import Any
 
+from .. import dtype as dt
+from ..host import from_raw, to_raw
 from ..node import Node, toposort
+
+AS_STORED = ("leaf", "source", "movement", "composite")  # kinds that compute nothing
 
 
 class Array:
@@ -33,12 +37,10 @@ class CpuDevice:
 
     def store(self, data: Any, shape, dtype) -> Array:
         """Take host data in, in the dtype that computing uses."""
-        xp = self.xp
-        flat = xp.frombuffer(memoryview(data).cast("B"), dtype=dtype.format).astype(dtype.name)
-        return Array(flat.reshape(shape))
+        return Array(from_raw(data, dtype).reshape(shape))
 
     def load(self, array: Array, dtype) -> bytes:
-        return self.xp.ascontiguousarray(array.array, dtype=dtype.format).tobytes()
+        return to_raw(array.array, dtype).tobytes()
 
     def compute(self, roots: list[Node]) -> None:
         """Give every root its value."""
@@ -48,14 +50,25 @@ class CpuDevice:
                 n.buffer.array if n.buffer is not None else self.run(n, [values[id(i)] for i in n.inputs])
             )
         for n in roots:
-            value = self.xp.ascontiguousarray(values[id(n)].astype(n.dtype.name, copy=False))
+            value = self.xp.ascontiguousarray(self.settle(values[id(n)], n.dtype))
             n.buffer = Array(value.reshape(n.shape))
 
     def run(self, node: Node, arrays: list) -> Any:
-        """One op by its reference, in the dtype and shape that its rules promise."""
+        """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types
+        are computed in their wide ones and rounded (or wrapped) after each op."""
+        if node.op.kind not in AS_STORED:
+            wide = (i.dtype.wide.numpy for i in node.inputs)
+            arrays = [a.astype(w, copy=False) for a, w in zip(arrays, wide, strict=True)]
         with self.xp.errstate(all="ignore"):
             out = self.xp.asarray(node.op.xp(self.xp, *node.scalars, *arrays, **node.attrs))
-        return out if out.dtype == node.dtype.name else out.astype(node.dtype.name)
+            return self.settle(out, node.dtype)
+
+    def settle(self, array: Any, dtype: dt.DType) -> Any:
+        """Values as their dtype can hold them."""
+        if dtype is dt.bfloat16:
+            rounded = from_raw(to_raw(array, dtype), dtype)
+            return rounded.reshape(array.shape)
+        return array.astype(dtype.numpy, copy=False)
 
     def wait(self) -> None:
         """Everything is done when a call returns."""

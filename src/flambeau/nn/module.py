@@ -5,6 +5,7 @@ from inspect import Signature, signature
 from typing import Any, NamedTuple
 
 from .. import run
+from ..dtype import DType, bfloat16, float16, float32
 from ..errors import suggest
 from ..node import describe
 from ..op import Op, no_grad
@@ -136,13 +137,30 @@ class Module:
             p.requires_grad_(requires_grad)
         return self
 
-    def to(self, device: Any) -> "Module":
-        """Move parameters and buffers to a device; the tensors stay the same objects. Returns self."""
+    def to(self, where: Any) -> "Module":
+        """Move parameters and buffers to a device, or the floats among them to a dtype; the tensors stay the
+        same objects. Returns self."""
+        is_dtype = isinstance(where, DType | type)
         for t in [*self.parameters(), *self.buffers()]:
+            if is_dtype and not t.dtype.is_float:
+                continue
             wanted = t.requires_grad
-            t.node = t.detach().to(device).node
+            t.node = t.detach().to(where).node
             t.requires_grad_(wanted)
+            _with_next_run(t)
         return self
+
+    def half(self) -> "Module":
+        """Parameters and float buffers as float16; returns self."""
+        return self.to(float16)
+
+    def bfloat16(self) -> "Module":
+        """Parameters and float buffers as bfloat16; returns self."""
+        return self.to(bfloat16)
+
+    def float(self) -> "Module":
+        """Parameters and float buffers as float32; returns self."""
+        return self.to(float32)
 
     # --- its state ---
 

@@ -7,6 +7,7 @@ from .. import dtype as dt
 from ..node import describe
 from ..op import no_grad
 from ..ops.composed import layer_norm
+from ..ops.reduce import in_float32
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module, Parameter
@@ -15,10 +16,11 @@ from .module import Module, Parameter
 def batch_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
     """(x - mean) / sqrt(var + eps) * weight + bias, each given for dim 1. [n, c, ...], [c] -> [n, c, ...]"""
     by_channel = (1, -1, *(1,) * (x.ndim - 2))
+    wide, dtype = in_float32(x)
     scale = (var + eps).rsqrt()
     scale = scale if weight is None else scale * weight
-    y = (x - mean.reshape(*by_channel)) * scale.reshape(*by_channel)
-    return y if bias is None else y + bias.reshape(*by_channel)
+    y = (wide - mean.reshape(*by_channel)) * scale.reshape(*by_channel)
+    return (y if bias is None else y + bias.reshape(*by_channel)).to(dtype)
 
 
 class BatchNorm(Module):
@@ -59,8 +61,9 @@ class BatchNorm(Module):
         self._check(x)
         if self.training or not self.track_running_stats:
             dims = (0, *range(2, x.ndim))
-            mean = x.mean(dims)
-            away = x - mean.reshape(1, -1, *(1,) * (x.ndim - 2))
+            wide = x.float()
+            mean = wide.mean(dims)
+            away = wide - mean.reshape(1, -1, *(1,) * (x.ndim - 2))
             var = (away * away).mean(dims)
             if self.training and self.track_running_stats:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)

@@ -2,6 +2,7 @@
 
 from ..op import Family, composed, composite
 from ..shape import normal_dim
+from .reduce import in_float32
 
 NN = ("layer_norm", "linear", "log_softmax", "softmax")
 
@@ -25,12 +26,14 @@ class Composed(Family):
     @composed
     def softmax(self, dim: int = -1):
         """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
-        return _softmax(self.float(), dim=normal_dim(dim, self.ndim))
+        x, dtype = in_float32(self)
+        return _softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
 
     @composed
     def log_softmax(self, dim: int = -1):
         """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
-        return _log_softmax(self.float(), dim=normal_dim(dim, self.ndim))
+        x, dtype = in_float32(self)
+        return _log_softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
 
 
 def _triangle(x, keep):
@@ -75,7 +78,8 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         found = list(input.shape[input.ndim - k :])
         raise ValueError(f"the last dims are {found}: normalized_shape must equal them")
     dims = tuple(range(input.ndim - k, input.ndim))
-    away = input - input.mean(dims, keepdim=True)
-    y = away * ((away * away).mean(dims, keepdim=True) + eps).rsqrt()
+    x, dtype = in_float32(input)
+    away = x - x.mean(dims, keepdim=True)
+    y = (away * ((away * away).mean(dims, keepdim=True) + eps).rsqrt()).to(dtype)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias

@@ -12,9 +12,14 @@ def _shape(a, b, nk, label):
     return shape[: len(shape) - nk]
 
 
-def _dtype(a, b, **_):
+def _common(a, b):
     found = dt.promote(a, b)
     return found if found.kind != "b" else dt.int32
+
+
+def _dtype(a, b, **_):
+    """What products are added up in: 4 bytes, also of operands that are read packed."""
+    return _common(a, b).wide
 
 
 def _grad(g, y, a, b, nk, label):
@@ -48,17 +53,17 @@ def _einsum(xp, a, b, nk, label):
 
 def contract(a, b, nk: int, label: str = "contract"):
     """Sum a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
-    return Contract._contract(a, b, nk, label)
+    return Contract._contract(a, b, nk, label).to(_common(a.dtype, b.dtype))
 
 
 def same_rank(a, b):
     """Bring both to one dtype; contractions compute in one type."""
-    found = _dtype(a.dtype, b.dtype)
+    found = _common(a.dtype, b.dtype)
     return a.to(found), b.to(found)
 
 
 class Contract(Family):
-    @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum)
+    @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiu")
     def _contract(self, other, nk, label):
         """Sum of products over the last nk dims of two views of equal rank."""
         return (self, other), {"nk": nk, "label": label}

@@ -5,33 +5,23 @@ from math import log, pi, sqrt
 from .. import dtype as dt
 from ..op import Family, Op, kernel
 
+SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
+
 
 def _float(*dtypes):
     """Integers compute as float32."""
-    return dt.promote(dt.float32, *dtypes)
+    found = dt.promote(*dtypes)
+    return found if found.is_float else dt.float32
 
 
 def _number(*dtypes):
     """Bools compute as int32."""
-    return dt.promote(*dtypes) if any(d.kind != "b" for d in dtypes) else dt.int32
-
-
-def _signed(*dtypes):
-    """As numbers, but bools are refused, as PyTorch does."""
-    if all(d.kind == "b" for d in dtypes):
-        raise TypeError("bools have no signs or differences: use ~ or ^, or cast with .int()")
-    return dt.promote(*dtypes)
+    found = dt.promote(*dtypes)
+    return found if found.kind != "b" else dt.int32
 
 
 def _bool(*_, **__):
     return dt.bool_
-
-
-def _integer(*dtypes):
-    found = dt.promote(*dtypes)
-    if found.is_float:
-        raise TypeError("takes integers or bools: cast with .int()")
-    return found
 
 
 def _reference(xp_rule):
@@ -41,15 +31,15 @@ def _reference(xp_rule):
     return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
 
 
-def _whole(*dtypes):
-    """Integers: bools compute as int32."""
-    return _number(_integer(*dtypes))
-
-
-def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, operands=None) -> Op:
-    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands."""
-    rules = {"dtype": dtype, "operands": operands or dtype}
+def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, operands=None, dtypes="fiub", refusal="") -> Op:
+    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands, and
+    the kinds that it takes."""
+    rules = {"dtype": dtype, "operands": operands or dtype, "dtypes": dtypes, "refusal": refusal}
     return Op("elementwise", xp=_reference(xp), grad=grad, doc=doc, cost=cost, **rules)
+
+
+def bitwise(xp, doc, dtypes="iub") -> Op:
+    return elementwise(None, xp, doc, dtypes=dtypes)
 
 
 def compare(xp, doc, operands=dt.promote) -> Op:
@@ -134,7 +124,7 @@ class Elementwise(Family):
         lambda xp, x: 0.5 * (1 + xp.tanh(0.5 * x)),  # the form that can't overflow
         "1 / (1 + exp(-x))", _float, 4,
     )  # fmt: skip
-    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", _signed)
+    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiu", refusal=SIGNED)
     abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
     sign = elementwise(
         lambda g, y, x: [g * 0],
@@ -184,24 +174,21 @@ class Elementwise(Family):
 
     eq = compare("equal", "whether x = y")
     ne = compare("not_equal", "whether x and y differ")
-    lt = compare("less", "whether x < y")
-    le = compare("less_equal", "whether x <= y")
-    gt = compare("greater", "whether x > y")
-    ge = compare("greater_equal", "whether x >= y")
+    lt = compare("less", "whether x < y", _number)
+    le = compare("less_equal", "whether x <= y", _number)
+    gt = compare("greater", "whether x > y", _number)
+    ge = compare("greater_equal", "whether x >= y", _number)
     logical_and = compare("logical_and", "whether both are not 0", _bool)
     logical_or = compare("logical_or", "whether either is not 0", _bool)
     logical_xor = compare("logical_xor", "whether just one is not 0", _bool)
-    bitwise_and = elementwise(None, "bitwise_and", "bits set in both", _integer)
-    bitwise_or = elementwise(None, "bitwise_or", "bits set in either", _integer)
-    bitwise_xor = elementwise(None, "bitwise_xor", "bits set in just one", _integer)
-    bitwise_not = elementwise(None, "bitwise_not", "bits flipped", _integer)
-    bitwise_left_shift = elementwise(
-        None, _shift("left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", _integer
-    )
-    bitwise_right_shift = elementwise(
-        None,
+    bitwise_and = bitwise("bitwise_and", "bits set in both")
+    bitwise_or = bitwise("bitwise_or", "bits set in either")
+    bitwise_xor = bitwise("bitwise_xor", "bits set in just one")
+    bitwise_not = bitwise("bitwise_not", "bits flipped")
+    bitwise_left_shift = bitwise(_shift("left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu")
+    bitwise_right_shift = bitwise(
         _shift("right_shift", lambda xp, x: xp.where(x < 0, xp.asarray(-1).astype(x.dtype), 0)),
-        "bits shifted down (sign kept)", _integer,
+        "bits shifted down (sign kept)", "iu",
     )  # fmt: skip
 
     copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
@@ -210,18 +197,20 @@ class Elementwise(Family):
         None, lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
         "e of x = m * 2**e with m in [0.5, 1)", lambda d: dt.int32, operands=_float,
     )  # fmt: skip
-    nextafter = elementwise(None, _next_float, "the next float32 from x towards y", _float)
+    nextafter = elementwise(
+        None, _next_float, "the next float32 from x towards y", lambda *_: dt.float32, dtypes="fiub"
+    )
     hypot = elementwise(
         lambda g, z, x, y: [g * x / z, g * y / z], "hypot", "sqrt(x * x + y * y), safe for large x", _float, 8
     )
-    gcd = elementwise(None, "gcd", "greatest common divisor", _whole, 64)
+    gcd = elementwise(None, "gcd", "greatest common divisor", _number, 64, dtypes="iub")
     logaddexp = elementwise(
         lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
         "logaddexp", "log(exp(x) + exp(y))", _float, 8,
     )  # fmt: skip
 
     @kernel(
-        "elementwise", xp=_reference("add"), dtype=dt.promote, operands=dt.promote,
+        "elementwise", xp=_reference("add"), dtype=dt.promote, operands=dt.promote, dtypes="fiub",
         grad=lambda g, z, x, y: [g, g],
     )  # fmt: skip
     def add(self, other, *, alpha=1):
@@ -229,7 +218,8 @@ class Elementwise(Family):
         return (self, _scaled(other, alpha)), {}
 
     @kernel(
-        "elementwise", xp=_reference("subtract"), dtype=_signed, operands=_signed,
+        "elementwise", xp=_reference("subtract"), dtype=dt.promote, operands=dt.promote, dtypes="fiu",
+        refusal=SIGNED,
         grad=lambda g, z, x, y: [g, -g],
     )  # fmt: skip
     def sub(self, other, *, alpha=1):
@@ -237,7 +227,7 @@ class Elementwise(Family):
         return (self, _scaled(other, alpha)), {}
 
     @kernel(
-        "elementwise", xp=_reference("divide"), dtype=_float, operands=_float, cost=2,
+        "elementwise", xp=_reference("divide"), dtype=_float, operands=_float, cost=2, dtypes="fiub",
         grad=lambda g, z, x, y: [g / y, -g * z / y],
     )  # fmt: skip
     def div(self, other, *, rounding_mode: str | None = None):
@@ -248,7 +238,9 @@ class Elementwise(Family):
             return (self, other), {}
         return _divide(self, other, rounding_mode)
 
-    @kernel("elementwise", xp=_reference("round"), dtype=dt.promote, grad=lambda g, y, x: [g * 0])
+    @kernel(
+        "elementwise", xp=_reference("round"), dtype=dt.promote, grad=lambda g, y, x: [g * 0], dtypes="fiub"
+    )  # fmt: skip
     def round(self, *, decimals: int = 0):
         """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
         if not decimals:
@@ -257,7 +249,7 @@ class Elementwise(Family):
         return (self * scale).round() / scale if decimals > 0 else (self / scale).round() * scale
 
     @kernel(
-        "elementwise", xp=lambda xp, x, e: xp.ldexp(x, e), cost=4,
+        "elementwise", xp=lambda xp, x, e: xp.ldexp(x, e), cost=4, dtypes="fiub",
         dtype=lambda x, e: _float(x), operands=lambda x, e: (_float(x), dt.int32),
         grad=lambda g, z, x, e: [g.ldexp(e), None],
     )  # fmt: skip
@@ -270,6 +262,7 @@ class Elementwise(Family):
         xp=lambda xp, c, x, y: xp.where(c, x, y),
         dtype=lambda c, x, y: dt.promote(x, y),
         operands=lambda c, x, y: (dt.bool_, *(dt.promote(x, y),) * 2),
+        dtypes="fiub",
         grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
     )
     def where(self, input, other):
@@ -278,8 +271,9 @@ class Elementwise(Family):
 
     @kernel(
         "elementwise",
-        xp=lambda xp, x, to: x.astype(to.name),
+        xp=lambda xp, x, to: x.astype(to.numpy),
         dtype=lambda d, to: to,
+        dtypes="fiub",
         shape=lambda s, to: s,
         grad=lambda g, y, x, to: [g.to(x.dtype)],
     )

@@ -31,6 +31,7 @@ NN = ("embedding", "one_hot")
 class Index(Family):
     @kernel(
         "gather",
+        dtypes="fiub",
         shape=_gather_shape,
         dtype=lambda x, i, **_: x,
         xp=_gather,
@@ -55,6 +56,7 @@ class Index(Family):
         n = self.shape[d]
         places = type(self).arange(n, device=self.device)
         places = places.reshape(*(n if e == d else 1 for e in range(self.ndim + 1)))
+        index = index.int()
         index = (index < 0).where(index + n, index)
         hit = index.unsqueeze(d) == places  # [..., n, m, ...]
         added = hit.where(src.unsqueeze(d), 0).sum(d + 1)
@@ -135,7 +137,8 @@ def _pick(x, picks):
     index: Any = 0
     for d, k in picks:
         n = x.shape[d]
-        index = index * n + (k < 0).where(k + n, k).int()
+        k = k.int()
+        index = index * n + (k < 0).where(k + n, k)
     shape = index.shape
     together = dims == list(range(dims[0], dims[-1] + 1))
     rest = [d for d in range(x.ndim) if d not in dims]

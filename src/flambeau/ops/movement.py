@@ -14,7 +14,7 @@ def _dtype(d, **_):
 
 def movement(shape, xp, grad):
     """Declare a view op; what it does to indices is the method of View with its name."""
-    return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad)
+    return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad, dtypes="fiub")
 
 
 def _strided_slice(xp, x, starts, steps, shape):

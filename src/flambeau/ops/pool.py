@@ -32,6 +32,7 @@ def _fold(xp, x, spec, size):
 class Pool(Family):
     @kernel(
         "fold",
+        dtypes="fiu",
         shape=lambda s, spec, size: (*s[: len(s) - 2 * len(spec)], *size),
         dtype=lambda d, **_: d,
         xp=_fold,
@@ -106,7 +107,7 @@ def _avg_pool(input, nd, kernel_size, stride, padding, count_include_pad):
     total = input._windows(spec).sum(dims)
     if count_include_pad or not any(w.before or w.after for w in spec):
         return total * (1 / prod(w.kernel for w in spec))
-    return total / _inside(input, spec).float().sum(dims)
+    return total / _inside(input, spec).to(total.dtype).sum(dims)
 
 
 @composed

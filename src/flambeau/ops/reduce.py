@@ -12,10 +12,11 @@ def _shape(s, dims):
     return tuple(1 if d in dims else n for d, n in enumerate(s))
 
 
-def reduce(name, grad):
+def reduce(name, grad, dtypes="fiub"):
     """Declare a reduction by NumPy's name of it and its gradient."""
     return kernel(
         "reduce",
+        dtypes=dtypes,
         shape=_shape,
         dtype=lambda d, **_: d,
         grad=grad,
@@ -23,9 +24,14 @@ def reduce(name, grad):
     )
 
 
-def _counted(x):
-    """Bools are summed and multiplied as int32."""
-    return x.int() if x.dtype is dt.bool_ else x
+def counted(x):
+    """Bools and bytes are summed and multiplied as int32 (PyTorch: int64)."""
+    return x.int() if x.dtype in (dt.bool_, dt.int8, dt.uint8) else x
+
+
+def in_float32(x):
+    """x in float32, and the float dtype that a result made of it has: sums of 16-bit floats lose too much."""
+    return x.float(), x.dtype if x.dtype.is_float else dt.float32
 
 
 def _grad_extreme(g, y, x, dims):
@@ -55,19 +61,19 @@ class Reduce(Family):
     @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)])
     def _sum(self, dims):
         """Sum over `dims`, which stay with size 1."""
-        return (_counted(self),), {"dims": dims}
+        return (counted(self),), {"dims": dims}
 
     @reduce("prod", _grad_prod)
     def _prod(self, dims):
         """Product over `dims`, which stay with size 1."""
-        return (_counted(self),), {"dims": dims}
+        return (counted(self),), {"dims": dims}
 
-    @reduce("max", _grad_extreme)
+    @reduce("max", _grad_extreme, "fiu")
     def _max(self, dims):
         """Largest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
 
-    @reduce("min", _grad_extreme)
+    @reduce("min", _grad_extreme, "fiu")
     def _min(self, dims):
         """Smallest over `dims`, which stay with size 1; NaN wins."""
         return (self,), {"dims": dims}
@@ -90,7 +96,8 @@ class Reduce(Family):
         """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         dims = normal_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
-        return _result(self.float()._sum(dims) * (1 / n if n else float("nan")), dims, keepdim)
+        x, dtype = in_float32(self)
+        return _result(x._sum(dims) * (1 / n if n else float("nan")), dims, keepdim).to(dtype)
 
     @composed
     def amax(self, dim=None, keepdim: bool = False):
@@ -131,13 +138,16 @@ class Reduce(Family):
         """Variance, dividing by n - correction. [..., n, ...] -> [...]"""
         dims = normal_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
-        away = self - self.mean(dims, keepdim=True)
-        return (away * away).sum(dims, keepdim) * (1 / (n - correction) if n > correction else float("nan"))
+        x, dtype = in_float32(self)
+        away = x - x.mean(dims, keepdim=True)
+        share = 1 / (n - correction) if n > correction else float("nan")
+        return ((away * away).sum(dims, keepdim) * share).to(dtype)
 
     @composed
     def std(self, dim=None, correction: int = 1, keepdim: bool = False):
         """Standard deviation, dividing by n - correction. [..., n, ...] -> [...]"""
-        return self.var(dim, correction, keepdim).sqrt()
+        x, dtype = in_float32(self)
+        return x.var(dim, correction, keepdim).sqrt().to(dtype)
 
     @composed
     def all(self, dim=None, keepdim: bool = False):
@@ -154,13 +164,15 @@ class Reduce(Family):
     def logsumexp(self, dim, keepdim: bool = False):
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
         dims = normal_dims(dim, self.ndim)
-        top = self.detach()._max(dims)
-        return _result((self - top).exp()._sum(dims).log() + top, dims, keepdim)
+        x, dtype = in_float32(self)
+        top = x.detach()._max(dims)
+        return _result((x - top).exp()._sum(dims).log() + top, dims, keepdim).to(dtype)
 
     @composed
     def norm(self, dim=None, keepdim: bool = False):
         """Euclidean length. [..., n, ...] -> [...]"""
-        return (self * self).sum(dim, keepdim).sqrt()
+        x, dtype = in_float32(self)
+        return (x * x).sum(dim, keepdim).sqrt().to(dtype)
 
 
 def _first(x, dim, keepdim, extreme):

@@ -5,6 +5,7 @@ from math import prod
 from .. import dtype as dt
 from ..op import Family, Launch, composed, kernel
 from ..shape import normal_dim
+from .reduce import counted, in_float32
 
 TILE = 2048  # elements that a workgroup scans at once
 THREADS = {True: 256, False: 65536}  # threads that keep an adapter busy; True: of a CPU
@@ -87,11 +88,6 @@ def scan(op, grad, xp, dtype=lambda d, **_: d):
     return kernel("whole", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch)
 
 
-def _counted(x):
-    """Bools are summed and multiplied as int32."""
-    return x.int() if x.dtype is dt.bool_ else x
-
-
 def _backwards(x, dim):
     """Sums of what comes at an element and after it."""
     return x.flip(dim)._cumsum(dim).flip(dim)
@@ -142,12 +138,12 @@ class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], lambda xp, x, dim: xp.cumsum(x, axis=dim))
     def _cumsum(self, dim):
         """Sums so far along a dim."""
-        return (_counted(self),), {"dim": dim}
+        return (counted(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, lambda xp, x, dim: xp.cumprod(x, axis=dim))
     def _cumprod(self, dim):
         """Products so far along a dim."""
-        return (_counted(self),), {"dim": dim}
+        return (counted(self),), {"dim": dim}
 
     @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logaddexp.accumulate(x, axis=dim))
     def _logcumsumexp(self, dim):
@@ -177,7 +173,8 @@ class Scan(Family):
     @composed
     def logcumsumexp(self, dim: int):
         """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
-        return _scanned(self, dim, "_logcumsumexp")
+        x, dtype = in_float32(self)
+        return _scanned(x, dim, "_logcumsumexp").to(dtype)
 
     @composed
     def cummax(self, dim: int):

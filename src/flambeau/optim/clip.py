@@ -15,7 +15,7 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     _positive("clip_grad_norm", "max_norm", max_norm)
     if not len(grads):
         raise ValueError("clip_grad_norm(0 gradients): there is no length of nothing: check requires_grad")
-    total = sum((g * g).sum() for g in grads).sqrt()  # type: ignore[union-attr]
+    total = sum(g.float().square().sum() for g in grads).sqrt()  # type: ignore[union-attr]
     scale = (max_norm / (total + 1e-6)).clamp(max=1.0)
     return grads.map(lambda g: g * scale), total
 

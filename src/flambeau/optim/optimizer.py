@@ -56,7 +56,8 @@ class Optimizer:
             for t in self._steps.values():
                 t.assign_(t + 1)
             for p, g, state in given:
-                p.assign_(self.update(p, g, state, self._steps[p.device]))
+                # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
+                p.assign_(self.update(p.float(), g.float(), state, self._steps[p.device]))
         realize(*(p for p, _, _ in given), *self._tensors(), grads.loss)
 
     def state_dict(self) -> dict[str, Tensor]:

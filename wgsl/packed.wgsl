@@ -1,0 +1,110 @@
+//# Elements of 2 bytes and 1: a word holds neighbours, the first in its low bits. Rounding is our own, to nearest,
+//# halves to even: pack2x16float may round either way, and is not defined beyond the range of float16.
+{% macro unpack_f16(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_f16") }}(words: vec2<u32>) -> vec4<f32> {
+  return vec4<f32>(unpack2x16float(words.x), unpack2x16float(words.y));
+}
+//% else
+fn {{ T.fn("unpack_f16") }}(word: u32, at: u32) -> f32 {
+  return unpack2x16float(word >> ((at & 1u) * 16u)).x;
+}
+//% endif
+{% endmacro %}
+//# below the smallest normal float16, 2^-14, the steps are of 2^-24
+{% macro half_bits(T) %}
+fn {{ T.fn("half_bits") }}(x: {{ T }}) -> {{ T.u }} {
+  let a = bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu);
+  let normal = (a - {{ T.u }}(0x38000000u) + {{ T.u }}(0xfffu) + ((a >> {{ T.u }}(13u)) & {{ T.u }}(1u))) >> {{ T.u }}(13u);
+  let small = {{ T.u }}(round(min(abs(x), {{ T }}(1)) * {{ T }}(16777216)));
+  let finite = select(min(normal, {{ T.u }}(0x7c00u)), small, a < {{ T.u }}(0x38800000u));
+  let h = select(finite, {{ T.u }}(0x7e00u), a > {{ T.u }}(0x7f800000u));
+  return h | ((bitcast<{{ T.u }}>(x) >> {{ T.u }}(16u)) & {{ T.u }}(0x8000u));
+}
+{% endmacro %}
+{% macro pack_f16(T) %}
+fn {{ T.fn("pack_f16") }}(x: vec4<f32>) -> vec2<u32> {
+  let h = {{ T.call("half_bits") }}(x);
+  return h.xz | (h.yw << vec2<u32>(16u));
+}
+{% endmacro %}
+{% macro settle_f16(T) %}
+fn {{ T.fn("settle_f16") }}(x: {{ T }}) -> {{ T }} {
+  let h = {{ T.call("half_bits") }}(x);
+//% if T.width == 4
+  return vec4<f32>(unpack2x16float(h.x | (h.y << 16u)), unpack2x16float(h.z | (h.w << 16u)));
+//% else
+  return unpack2x16float(h).x;
+//% endif
+}
+{% endmacro %}
+
+{% macro unpack_bf16(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_bf16") }}(words: vec2<u32>) -> vec4<f32> {
+  return bitcast<vec4<f32>>(vec4<u32>(words.x << 16u, words.x & 0xffff0000u, words.y << 16u, words.y & 0xffff0000u));
+}
+//% else
+fn {{ T.fn("unpack_bf16") }}(word: u32, at: u32) -> f32 {
+  return bitcast<f32>((word >> ((at & 1u) * 16u)) << 16u);
+}
+//% endif
+{% endmacro %}
+//# the upper half of a float32; a NaN keeps its sign and becomes a quiet one
+{% macro upper_half(T) %}
+fn {{ T.fn("upper_half") }}(x: {{ T }}) -> {{ T.u }} {
+  let b = bitcast<{{ T.u }}>(x);
+  let rounded = (b + {{ T.u }}(0x7fffu) + ((b >> {{ T.u }}(16u)) & {{ T.u }}(1u))) >> {{ T.u }}(16u);
+  return select(rounded, (b >> {{ T.u }}(16u)) | {{ T.u }}(0x40u), (b & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+}
+{% endmacro %}
+{% macro pack_bf16(T) %}
+fn {{ T.fn("pack_bf16") }}(x: vec4<f32>) -> vec2<u32> {
+  let h = {{ T.call("upper_half") }}(x);
+  return h.xz | (h.yw << vec2<u32>(16u));
+}
+{% endmacro %}
+{% macro settle_bf16(T) %}
+fn {{ T.fn("settle_bf16") }}(x: {{ T }}) -> {{ T }} {
+  return bitcast<{{ T }}>({{ T.call("upper_half") }}(x) << {{ T.u }}(16u));
+}
+{% endmacro %}
+
+{% macro unpack_i8(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_i8") }}(word: u32) -> vec4<i32> {
+  return (vec4<i32>(bitcast<i32>(word)) << vec4<u32>(24u, 16u, 8u, 0u)) >> vec4<u32>(24u);
+}
+//% else
+fn {{ T.fn("unpack_i8") }}(word: u32, at: u32) -> i32 {
+  return (bitcast<i32>(word) << (24u - (at & 3u) * 8u)) >> 24u;
+}
+//% endif
+{% endmacro %}
+{% macro unpack_u8(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_u8") }}(word: u32) -> vec4<u32> {
+  return (vec4<u32>(word) >> vec4<u32>(0u, 8u, 16u, 24u)) & vec4<u32>(255u);
+}
+//% else
+fn {{ T.fn("unpack_u8") }}(word: u32, at: u32) -> u32 {
+  return (word >> ((at & 3u) * 8u)) & 255u;
+}
+//% endif
+{% endmacro %}
+{% macro pack_bytes(T) %}
+fn {{ T.fn("pack_bytes") }}(x: {{ T }}) -> u32 {
+  let b = (bitcast<vec4<u32>>(x) & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);
+  return b.x | b.y | b.z | b.w;
+}
+{% endmacro %}
+{% macro pack_i8(T) %}
+fn {{ T.fn("pack_i8") }}(x: vec4<i32>) -> u32 {
+  return {{ T.call("pack_bytes") }}(x);
+}
+{% endmacro %}
+{% macro pack_u8(T) %}
+fn {{ T.fn("pack_u8") }}(x: vec4<u32>) -> u32 {
+  return {{ T.call("pack_bytes") }}(x);
+}
+{% endmacro %}
