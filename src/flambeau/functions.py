@@ -5,54 +5,10 @@ from typing import Any
 
 from . import ops, run
 from .device import get_device
-from .dtype import DType, combine, dtype_of_scalar, float32, promote
+from .dtype import DType, combine, dtype_of_scalar, promote
 from .host import to_list
 from .op import COMPOSED, Op, result_of
-from .ops.random import rand, randint, randn
 from .tensor import Tensor
-
-full, zeros, ones, arange = Tensor.full, Tensor.zeros, Tensor.ones, Tensor.arange
-
-
-def empty(*shape, dtype=float32, device=None) -> Tensor:
-    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
-    return zeros(*shape, dtype=dtype, device=device)
-
-
-def eye(n: int, m: int | None = None, device=None) -> Tensor:
-    """Ones on the diagonal. n -> [n, n] (or [n, m])"""
-    rows, columns = arange(n, device=device).unsqueeze(1), arange(n if m is None else m, device=device)
-    return (rows == columns).float()
-
-
-def linspace(start: float, end: float, steps: int, device=None) -> Tensor:
-    """`steps` numbers from start to end, both included. -> [steps]"""
-    return arange(steps, device=device).float() * ((end - start) / max(steps - 1, 1)) + start
-
-
-def zeros_like(x: Tensor) -> Tensor:
-    """Zeros of the shape, dtype and device of x."""
-    return full(x.shape, 0, x.dtype, x.device)
-
-
-def ones_like(x: Tensor) -> Tensor:
-    """Ones of the shape, dtype and device of x."""
-    return full(x.shape, 1, x.dtype, x.device)
-
-
-def full_like(x: Tensor, value) -> Tensor:
-    """One number in the shape, dtype and device of x."""
-    return full(x.shape, value, x.dtype, x.device)
-
-
-def rand_like(x: Tensor) -> Tensor:
-    """Uniform in [0, 1) in the shape and on the device of x."""
-    return rand(*x.shape, device=x.device)
-
-
-def randn_like(x: Tensor) -> Tensor:
-    """Standard normal in the shape and on the device of x."""
-    return randn(*x.shape, device=x.device)
 
 
 def where(condition: Tensor, input: Any, other: Any) -> Tensor:
@@ -149,9 +105,5 @@ def _table() -> dict[str, Any]:
 
 globals().update({k: v for k, v in _table().items() if k not in globals()})
 __all__ = sorted(
-    {
-        "arange", "empty", "eye", "full", "full_like", "is_floating_point", "linspace", "memory", "ones",
-        "ones_like", "rand", "rand_like", "randint", "randn", "randn_like", "read", "realize", "result_type",
-        "synchronize", "where", "zeros", "zeros_like", *_table(),
-    }
-)  # fmt: skip
+    {"is_floating_point", "memory", "read", "realize", "result_type", "synchronize", "where", *_table()}
+)

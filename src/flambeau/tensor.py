@@ -10,7 +10,7 @@ from . import ops, run
 from .device import get_device
 from .host import Data, shown, to_bytes, to_list, to_numpy
 from .node import Node, toposort
-from .op import OPS, apply, constant
+from .op import OPS, apply
 from .ops import source as _source
 from .reverse import Gradients, backward
 from .shape import Shape, normal_dim
@@ -244,41 +244,6 @@ class Tensor(ops.Table):
         """Itself: views are copied only when a kernel must."""
         return self
 
-    # --- creation, also as functions of the package ---
-
-    @staticmethod
-    def full(shape, value, dtype=None, device=None) -> "Tensor":
-        """Every element the same number. (shape, value) -> [*shape]"""
-        node = constant(value)
-        if dtype is not None:
-            node.dtype = dt.as_dtype(dtype)
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return Tensor(apply(OPS["expand"], (node,), {"shape": shape}, device=get_device(device)))
-
-    @staticmethod
-    def zeros(*shape, dtype=dt.float32, device=None) -> "Tensor":
-        """Zeros. (2, 3) -> [2, 3]"""
-        return Tensor.full(_sizes(shape), 0, dtype, device)
-
-    @staticmethod
-    def ones(*shape, dtype=dt.float32, device=None) -> "Tensor":
-        """Ones. (2, 3) -> [2, 3]"""
-        return Tensor.full(_sizes(shape), 1, dtype, device)
-
-    @staticmethod
-    def arange(start, end=None, step=1, dtype=None, device=None) -> "Tensor":
-        """start, start + step, ... below end: int32 when all three are integers, else float32. -> [n]"""
-        start, end = (0, start) if end is None else (start, end)
-        if not step:
-            raise ValueError(f"arange({start}, {end}, {step}): step is 0: give another")
-        n = max(0, -int(-(end - start) // step))
-        out = Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
-        if not all(isinstance(v, int) for v in (start, end, step)):
-            out = out.float()
-        out = out if step == 1 else out * step
-        out = out if start == 0 else out + start
-        return out if dtype is None else out.to(dt.as_dtype(dtype))
-
 
 class Plans(list):
     """Kernels in order; printing shows them as a table."""
@@ -294,10 +259,6 @@ class Plans(list):
 def own(node: Node) -> Node:
     """A node of its own over the same value: marking or replacing it touches nothing else."""
     return apply(OPS["detach"], (node,), {})
-
-
-def _sizes(size) -> Shape:
-    return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
 
 
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:

@@ -1,11 +1,14 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
+from .activation import ACTIVATION, SHAPED
 from .attention import ATTENTION
 from .contract import CONTRACT
+from .creation import CREATION
 from .elementwise import ELEMENTWISE as BASIC
 from .index import INDEX
 from .movement import MOVEMENT
 from .numeric import NUMERIC
+from .random import RANDOM
 from .reduce import REDUCE
 from .row import In, Row, binary, unary
 from .scan import SCAN
@@ -18,15 +21,19 @@ ELEMENTWISE: dict[str, Row] = {
     **BASIC,
     **NUMERIC,
     **SPECIAL,
+    **ACTIVATION,
 }
 ROWS: dict[str, Row] = {
     **ELEMENTWISE,
     **ATTENTION,
     **CONTRACT,
+    **CREATION,
     **INDEX,
     **MOVEMENT,
+    **RANDOM,
     **REDUCE,
     **SCAN,
+    **SHAPED,
     **SORT,
     **SOURCE,
 }

@@ -3,7 +3,7 @@
 from math import prod, sqrt
 
 from ..op import no_grad
-from ..ops.random import rand, randn
+from ..ops.distribution import rand, randn
 from ..tensor import Tensor
 
 GAINS = {

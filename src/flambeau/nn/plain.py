@@ -6,10 +6,13 @@ from ..ops import Elementwise, Movement, activation, loss, pool
 from ..ops.composed import Composed
 from ..ops.random import dropout
 from ..tensor import Tensor
-from .module import Module, layer
+from .module import Module, Parameter, layer
 
+CELU = layer("CELU", activation.celu)
 ELU = layer("ELU", activation.elu)
 GELU = layer("GELU", activation.gelu)
+GLU = layer("GLU", activation.glu)
+Hardshrink = layer("Hardshrink", activation.hardshrink)
 Hardsigmoid = layer("Hardsigmoid", activation.hardsigmoid)
 Hardswish = layer("Hardswish", activation.hardswish)
 Hardtanh = layer("Hardtanh", activation.hardtanh)
@@ -19,12 +22,20 @@ LogSoftmax = layer("LogSoftmax", Composed.log_softmax)
 Mish = layer("Mish", activation.mish)
 ReLU = layer("ReLU", Elementwise.relu)
 ReLU6 = layer("ReLU6", activation.relu6)
+SELU = layer("SELU", activation.selu)
+Shrink = layer("Shrink", activation.shrink)
 SiLU = layer("SiLU", activation.silu)
 Sigmoid = layer("Sigmoid", Elementwise.sigmoid)
 Softmax = layer("Softmax", Composed.softmax)
+Softmin = layer("Softmin", activation.softmin)
 Softplus = layer("Softplus", activation.softplus)
+Softshrink = layer("Softshrink", activation.softshrink)
 Softsign = layer("Softsign", activation.softsign)
+SwiGLU = layer("SwiGLU", activation.swiglu)
 Tanh = layer("Tanh", Elementwise.tanh)
+Tanhshrink = layer("Tanhshrink", activation.tanhshrink)
+Threshold = layer("Threshold", activation.threshold)
+ThresholdedReLU = layer("ThresholdedReLU", activation.thresholded_relu)
 
 AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", pool.adaptive_avg_pool2d)
 AvgPool1d = layer("AvgPool1d", pool.avg_pool1d)
@@ -48,6 +59,33 @@ class Identity(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return x
+
+
+class RReLU(Module):
+    """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]"""
+
+    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
+        self.lower, self.upper = lower, upper
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activation.rrelu(x, self.lower, self.upper, self.training)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
+
+
+class PReLU(Module):
+    """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
+
+    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
+        self.num_parameters = num_parameters
+        self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return activation.prelu(x, self.weight)
+
+    def extra_repr(self) -> str:
+        return f"num_parameters={self.num_parameters}"
 
 
 class Dropout(Module):

@@ -8,6 +8,8 @@ from . import (
     attention,
     composed,
     contract,
+    creation,
+    distribution,
     elementwise,
     index,
     loss,
@@ -23,6 +25,8 @@ from . import (
 from .attention import Attention
 from .composed import Composed
 from .contract import Contract
+from .creation import Creation
+from .distribution import Distribution
 from .elementwise import Elementwise
 from .index import Index
 from .movement import Movement
@@ -40,6 +44,8 @@ MODULES = (
     attention,
     composed,
     contract,
+    creation,
+    distribution,
     elementwise,
     index,
     loss,
@@ -59,6 +65,8 @@ class Table(
     Attention,
     Composed,
     Contract,
+    Creation,
+    Distribution,
     Elementwise,
     Index,
     Movement,

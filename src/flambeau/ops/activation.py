@@ -3,20 +3,37 @@
 from math import pi, sqrt
 
 from ..op import composed
+from ..shape import normal_dim
+from .random import gumbel_bits, uniform_bits
 
 NN = (
+    "celu",
     "elu",
     "gelu",
+    "glu",
+    "gumbel_softmax",
+    "hardshrink",
     "hardsigmoid",
     "hardswish",
     "hardtanh",
     "leaky_relu",
     "logsigmoid",
     "mish",
+    "prelu",
+    "quiet_softmax",
     "relu6",
+    "rrelu",
+    "selu",
+    "shrink",
     "silu",
+    "softmin",
     "softplus",
+    "softshrink",
     "softsign",
+    "swiglu",
+    "tanhshrink",
+    "threshold",
+    "thresholded_relu",
 )
 
 
@@ -96,3 +113,122 @@ def mish(input):
 def softsign(input):
     """x / (1 + |x|)"""
     return input / (input.abs() + 1)
+
+
+@composed
+def celu(input, alpha: float = 1.0):
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+    return (input > 0).where(input, (input.minimum(0) * (1 / alpha)).expm1() * alpha)
+
+
+@composed
+def selu(input):
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+    return elu(input, 1.6732632423543772) * 1.0507009873554805
+
+
+@composed
+def prelu(input, weight):
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+    if weight.numel() > 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
+        raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
+    w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(())
+    return (input > 0).where(input, input * w)
+
+
+@composed
+def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False):
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2)
+    slope = uniform_bits(input.shape, input.device) * (upper - lower) + lower
+    return (input >= 0).where(input, input * slope)
+
+
+@composed
+def tanhshrink(input):
+    """x - tanh(x)"""
+    return input - input.tanh()
+
+
+@composed
+def hardshrink(input, lambd: float = 0.5):
+    """x, or 0 where |x| <= lambd."""
+    return ((input < -lambd) | (input > lambd) | input.isnan()).where(input, 0.0)
+
+
+@composed
+def softshrink(input, lambd: float = 0.5):
+    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+    return shrink(input, lambd, lambd)
+
+
+@composed
+def shrink(input, lambd: float = 0.5, bias: float = 0.0):
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink)."""
+    if lambd < 0:
+        raise ValueError(f"lambd={lambd} is below 0: give a number from 0")
+    inner = (input < -lambd).where(input + bias, 0.0)
+    return ((input > lambd) | input.isnan()).where(input - bias, inner)
+
+
+@composed
+def threshold(input, threshold: float, value: float):
+    """x, or `value` where x <= threshold."""
+    return (input <= threshold).where(value, input)
+
+
+@composed
+def thresholded_relu(input, alpha: float = 1.0):
+    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
+    return (input <= alpha).where(0.0, input)
+
+
+@composed
+def softmin(input, dim: int = -1):
+    """softmax of -x. [..., n, ...] -> [..., n, ...]"""
+    return (-input.float()).softmax(dim)
+
+
+@composed
+def quiet_softmax(input, dim: int = -1):
+    """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
+    top = input.detach().amax(dim, keepdim=True).maximum(0)
+    e = (input - top).exp()
+    return e / (e.sum(dim, keepdim=True) + (-top).exp())
+
+
+def _halves(input, dim):
+    d = normal_dim(dim, input.ndim)
+    if input.shape[d] % 2:
+        raise ValueError(f"dim {dim} has {input.shape[d]} elements, which do not halve: make it even")
+    n = input.shape[d] // 2
+    return input.narrow(d, 0, n), input.narrow(d, n, n)
+
+
+@composed
+def glu(input, dim: int = -1):
+    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
+    a, b = _halves(input, dim)
+    return a * b.sigmoid()
+
+
+@composed
+def swiglu(input, dim: int = -1):
+    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
+    a, b = _halves(input, dim)
+    return silu(a) * b
+
+
+@composed
+def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, generator=None):
+    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient."""
+    y = ((logits + gumbel_bits(logits.shape, logits.device, generator)) * (1 / tau)).softmax(dim)
+    if not hard:
+        return y
+    d = normal_dim(dim, y.ndim)
+    places = (
+        type(y).arange(y.shape[d], device=y.device).reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
+    )
+    drawn = (places == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
+    return drawn - y.detach() + y

@@ -123,7 +123,7 @@ class Numeric(Family):
     @composed
     def isreal(self):
         """True: no dtype here is complex. [...] -> [...]"""
-        return self.full(self.shape, True, dt.bool_, self.device)
+        return self.full(self.shape, True, device=self.device)
 
     @composed
     def isclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False):

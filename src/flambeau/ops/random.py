@@ -2,6 +2,7 @@
 
 import threading
 from math import pi, prod
+from os import urandom
 
 from .. import dtype as dt
 from .. import op as _op
@@ -20,29 +21,53 @@ class Generator:
     def manual_seed(self, seed: int) -> "Generator":
         """Start the stream of this seed (its low 64 bits)."""
         with self._lock:
-            self.seed, self.offset = seed & (1 << 64) - 1, 0
+            self._seed, self.offset = seed & (1 << 64) - 1, 0
         return self
+
+    def seed(self) -> int:
+        """Start a stream that nobody can foretell; returns its seed, which would start it again."""
+        self.manual_seed(int.from_bytes(urandom(8), "little"))
+        return self._seed
+
+    def initial_seed(self) -> int:
+        """The seed that the stream was started with."""
+        return self._seed
+
+    def get_state(self) -> tuple[int, int]:
+        """(seed, place in the stream): what set_state goes back to."""
+        return self._seed, self.offset
+
+    def set_state(self, state: tuple[int, int]) -> "Generator":
+        """Go on from a state of get_state."""
+        seed, offset = state
+        with self._lock:
+            self._seed, self.offset = seed, offset
+        return self
+
+    def clone_state(self) -> "Generator":
+        """Another generator at the same place of the same stream."""
+        return Generator().set_state(self.get_state())
 
     def take(self, n: int) -> tuple[int, int, int, int]:
         """The Philox key and counter (low and high words) of the next n numbers."""
         with self._lock:
             at = self.offset
             self.offset += -(-n // 4)
-        return self.seed & 0xFFFFFFFF, self.seed >> 32, at & 0xFFFFFFFF, at >> 32
+        return self._seed & 0xFFFFFFFF, self._seed >> 32, at & 0xFFFFFFFF, at >> 32
 
 
 generator = Generator()
 
 
 class Draw:
-    """The place of one draw in the stream; a replay takes a new one."""
+    """The place of one draw in a generator's stream; a replay takes a new one."""
 
-    def __init__(self, n: int):
-        self.n = n
-        self.words = generator.take(n)
+    def __init__(self, n: int, source: Generator | None = None):
+        self.n, self.source = n, generator if source is None else source
+        self.words = self.source.take(n)
 
     def renew(self) -> tuple[int, int, int, int]:
-        self.words = generator.take(self.n)
+        self.words = self.source.take(self.n)
         return self.words
 
 
@@ -70,10 +95,11 @@ def philox(xp, n: int, words):
     return xp.stack(c, axis=1).reshape(-1)[:n].astype("uint32")
 
 
-def _bits(shape, device):
-    op = OPS["random_bits"]
-    draw = Draw(prod(shape))
-    return _op.Tensor(apply(op, (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
+def _bits(shape, device, source: Generator | None = None):
+    if source is not None and not isinstance(source, Generator):
+        raise TypeError(f"generator={source!r} is none: give a flambeau.Generator")
+    draw = Draw(prod(shape), source)
+    return _op.Tensor(apply(OPS["random_bits"], (), {"shape": tuple(shape)}, scalars=(draw,), device=device))
 
 
 class Random(Family):
@@ -86,33 +112,41 @@ class Random(Family):
     )
 
 
-def _sizes(size):
-    return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
-
-
 def uniform_of(bits):
     """[0, 1) from the high 24 bits: exact in float32, so equal on every device."""
     return (bits >> 8).float() * 2.0**-24
 
 
-def rand(*size, device=None):
-    """Uniform in [0, 1), float32."""
-    return uniform_of(_bits(_sizes(size), device_of(device)))
+def uniform_bits(shape, device, source: Generator | None = None):
+    """Uniform in [0, 1) of that shape, float32."""
+    return uniform_of(_bits(shape, device, source))
 
 
-def randn(*size, device=None):
-    """Standard normal, float32 (Box and Muller, 1958); devices differ by less than 1e-6 (log1p and cos)."""
-    u, v = rand(*size, device=device), rand(*size, device=device)
+def open_bits(shape, device, source: Generator | None = None):
+    """Uniform in (0, 1) without its ends, from the high 23 bits: its logarithms are finite and not 0."""
+    return ((_bits(shape, device, source) >> 9).float() + 0.5) * 2.0**-23
+
+
+def exponential_bits(shape, device, source: Generator | None = None):
+    """Exponential with mean 1 of that shape, by log1p: a GPU's log has a fixed absolute error near 1."""
+    return -(-open_bits(shape, device, source)).log1p()
+
+
+def gumbel_bits(shape, device, source: Generator | None = None):
+    """Standard Gumbel of that shape: minus the logarithm of an exponential."""
+    return -exponential_bits(shape, device, source).log()
+
+
+def normal_bits(shape, device, source: Generator | None = None):
+    """Standard normal of that shape, float32 (Box and Muller, 1958); devices differ by less than 1e-6."""
+    u, v = uniform_bits(shape, device, source), uniform_bits(shape, device, source)
     # log1p, since a GPU's log has a fixed absolute error near 1, which the root blows up to 3e-5
     return ((-u).log1p() * -2).sqrt() * (v * (2 * pi)).cos()
 
 
-def randint(low: int, high: int | None = None, size=(), device=None):
-    """Integers in [low, high), int32; randint(n, size=...) starts at 0."""
-    low, high = (0, low) if high is None else (low, high)
-    if not 0 < high - low <= 1 << 31:
-        raise ValueError(f"randint(low={low}, high={high}): high must be above low, by at most 2**31")
-    return (_bits(tuple(size), device_of(device)) % (high - low)).int() + low
+def sizes_of(size) -> tuple[int, ...]:
+    """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
+    return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
 
 
 def device_of(device):
@@ -128,5 +162,5 @@ def dropout(input, p: float = 0.5, training: bool = True):
         raise ValueError(f"p={p} is not in 0 to 1")
     if not training or p == 0:
         return input
-    keep = rand(*input.shape, device=input.device) >= p
+    keep = uniform_bits(input.shape, input.device) >= p
     return keep.where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)

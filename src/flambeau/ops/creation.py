@@ -1,0 +1,271 @@
+"""Tensors made of an index alone: ramps, grids, diagonals and triangles; nothing is uploaded for them."""
+
+from math import ceil
+
+from .. import dtype as dt
+from .. import op as _op
+from ..op import OPS, Family, apply, composed, constant
+from ..shape import normal_dim
+from .distribution import finished
+from .random import device_of, sizes_of
+
+FUNCTIONS = (
+    "arange", "cartesian_prod", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace",
+    "meshgrid", "ones", "ones_like", "tril_indices", "triu_indices", "vander", "zeros", "zeros_like",
+)  # fmt: skip
+
+
+@composed
+def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False):
+    """Every element the same number. (size, value) -> [*size]"""
+    node = constant(fill_value)
+    if dtype is not None:
+        node.dtype = dt.as_dtype(dtype)
+    made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=device_of(device))
+    return finished(_op.Tensor(made), None, requires_grad)
+
+
+@composed
+def zeros(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+    """Zeros. (2, 3) -> [2, 3]"""
+    return full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def ones(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+    """Ones. (2, 3) -> [2, 3]"""
+    return full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@composed
+def empty(*size, dtype=dt.float32, device=None, requires_grad: bool = False):
+    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
+    return full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _like(name: str, value: int, doc: str):
+    def like(input, *, dtype=None, device=None, requires_grad: bool = False):
+        device = input.device if device is None else device
+        return full(
+            input.shape, value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+        )
+
+    like.__name__, like.__qualname__, like.__doc__ = name, name, doc
+    return composed(like)
+
+
+zeros_like = _like("zeros_like", 0, "Zeros of the shape, dtype and device of x. [...] -> [...]")
+ones_like = _like("ones_like", 1, "Ones of the shape, dtype and device of x. [...] -> [...]")
+empty_like = _like("empty_like", 0, "Values not to be relied on, in the shape, dtype and device of x.")
+
+
+@composed
+def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool = False):
+    """One number in the shape, dtype and device of x. [...] -> [...]"""
+    device = input.device if device is None else device
+    return full(
+        input.shape, fill_value, dtype=dtype or input.dtype, device=device, requires_grad=requires_grad
+    )
+
+
+def _iota(n: int, device):
+    return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=device_of(device)))
+
+
+@composed
+def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool = False):
+    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+    start, end = (0, start) if end is None else (start, end)
+    if not step:
+        raise ValueError("step is 0: give another")
+    whole = all(isinstance(v, int) for v in (start, end, step))
+    n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
+    out = _iota(n, device) if whole else _iota(n, device).float()
+    out = out if step == 1 else out * step
+    out = out if start == 0 else out + start
+    return finished(out, dtype, requires_grad)
+
+
+@composed
+def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, requires_grad: bool = False):
+    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+    if not isinstance(steps, int) or steps < 0:
+        raise ValueError(f"steps={steps!r} is not a whole number from 0: give how many numbers to make")
+    step = (end - start) / max(steps - 1, 1)
+    i = _iota(steps, device)
+    forward, back = i.float() * step + start, (steps - 1 - i).float() * -step + end
+    return finished((i < (steps + 1) // 2).where(forward, back), dtype, requires_grad)
+
+
+@composed
+def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype=None, device=None):
+    """base to the powers of linspace(start, end, steps). -> [steps]"""
+    powers = linspace(start, end, steps, device=device)
+    return finished(full((), float(base), device=device).pow(powers), dtype)
+
+
+@composed
+def eye(n: int, m: int | None = None, *, dtype=dt.float32, device=None, requires_grad: bool = False):
+    """Ones on the diagonal. n -> [n, n] (or [n, m])"""
+    rows, columns = _iota(n, device).unsqueeze(1), _iota(n if m is None else m, device)
+    return finished((rows == columns).to(dt.as_dtype(dtype)), None, requires_grad)
+
+
+@composed
+def meshgrid(*tensors, indexing: str = "ij"):
+    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]"""
+    tensors = tuple(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], tuple | list) else tensors
+    if indexing not in ("ij", "xy"):
+        raise ValueError(f"indexing={indexing!r} is unknown: use 'ij' or 'xy'")
+    if any(t.ndim > 1 for t in tensors):
+        raise ValueError("takes vectors (or single numbers): flatten them")
+    n = len(tensors)
+    place = list(range(n))
+    if indexing == "xy" and n > 1:
+        place[:2] = [1, 0]
+    sizes = [0] * n
+    for t, d in zip(tensors, place, strict=True):
+        sizes[d] = t.numel()
+    return tuple(
+        t.reshape(*(-1 if e == d else 1 for e in range(n))).expand(*sizes)
+        for t, d in zip(tensors, place, strict=True)
+    )
+
+
+@composed
+def cartesian_prod(*tensors):
+    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]"""
+    if len(tensors) == 1:
+        return tensors[0]
+    return _op.COMPOSED["stack"]([t.reshape(-1) for t in meshgrid(*tensors)], -1)
+
+
+@composed
+def vander(x, N: int | None = None, increasing: bool = False):
+    """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
+    columns = x.shape[-1] if N is None else N
+    powers = _iota(columns, x.device)
+    return x.unsqueeze(-1).pow(powers if increasing else columns - 1 - powers)
+
+
+def _lower_places(row: int, col: int, offset: int, device):
+    """Row and column of each place of a lower triangle, in reading order, int32.
+
+    First come rows that grow by one, whose number solves a quadratic (in float, then corrected by one either
+    way), then rows of all columns.
+    """
+    if row < 0 or col < 0:
+        raise ValueError(f"a matrix has no {row} rows and {col} columns: give sizes from 0")
+    first = min(max(0, -offset), row)
+    length = min(max(first + offset + 1, 0), col)  # of the first row
+    growing = min(max(0, col - length), row - first)
+    ramp = growing * length + growing * (growing - 1) // 2
+    i = _iota(ramp + (row - first - growing) * col, device)
+    b = 2 * length - 1
+    k = (((i.float() * 8 + float(b * b)).sqrt() - b) * 0.5).int()
+    start = _before(k, length)
+    k = k - (start > i).int()
+    k = k + (_before(k + 1, length) <= i).int()
+    full_rows = (i - ramp) // max(col, 1)
+    late = i >= ramp
+    rows = late.where(full_rows + (first + growing), k + first)
+    return rows, late.where(i - ramp - full_rows * col, i - _before(k, length))
+
+
+def _before(k, length: int):
+    """How many places the first k rows hold, of which each is one longer than the one above."""
+    return k * length + k * (k - 1) // 2
+
+
+@composed
+def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
+    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]"""
+    return finished(_op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype)
+
+
+@composed
+def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
+    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]"""
+    rows, columns = _lower_places(row, col, col - row - offset, device)  # turned half round
+    turned = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]
+    return finished(_op.COMPOSED["stack"](turned), dtype)
+
+
+class Creation(Family):
+    full, zeros = staticmethod(full), staticmethod(zeros)
+    ones, arange = staticmethod(ones), staticmethod(arange)
+
+    @composed
+    def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad: bool = False):
+        """One number in a new shape, in this dtype and on this device. -> [*size]"""
+        device = self.device if device is None else device
+        return full(size, fill_value, dtype=dtype or self.dtype, device=device, requires_grad=requires_grad)
+
+    @composed
+    def new_zeros(self, *size, dtype=None, device=None, requires_grad: bool = False):
+        """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        return self.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+    @composed
+    def new_ones(self, *size, dtype=None, device=None, requires_grad: bool = False):
+        """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        return self.new_full(sizes_of(size), 1, dtype=dtype, device=device, requires_grad=requires_grad)
+
+    @composed
+    def new_empty(self, *size, dtype=None, device=None, requires_grad: bool = False):
+        """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+        return self.new_full(sizes_of(size), 0, dtype=dtype, device=device, requires_grad=requires_grad)
+
+    @composed
+    def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1):
+        """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+        if self.ndim < 2:
+            raise ValueError("takes at least 2 dims: reshape it")
+        d1, d2 = _two_dims(dim1, dim2, self.ndim)
+        rest = [d for d in range(self.ndim) if d not in (d1, d2)]
+        x = self.permute(*rest, d1, d2)
+        n, m = x.shape[-2:]
+        k = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+        start = offset if offset >= 0 else -offset * m
+        if k == 0:
+            return x.reshape(*x.shape[:-2], n * m)[..., :0]
+        return x.reshape(*x.shape[:-2], n * m)[..., start : start + (k - 1) * (m + 1) + 1 : m + 1]
+
+    @composed
+    def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1):
+        """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+        n = self.shape[-1] + abs(offset)
+        ends = (0, abs(offset))
+        x = self.pad(ends).unsqueeze(-1) if offset >= 0 else self.pad(ends).unsqueeze(-2)
+        rows, columns = _iota(n, self.device).unsqueeze(-1), _iota(n, self.device)
+        y = (columns - rows == offset).where(x, False)
+        d1, d2 = _two_dims(dim1, dim2, y.ndim)
+        rest = iter(range(y.ndim - 2))
+        order = [y.ndim - 2 if d == d1 else y.ndim - 1 if d == d2 else next(rest) for d in range(y.ndim)]
+        return y.permute(*order)
+
+    @composed
+    def diag(self, diagonal: int = 0):
+        """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+        if self.ndim not in (1, 2):
+            raise ValueError("takes 1 or 2 dims: use diagonal or diag_embed")
+        return self.diag_embed(diagonal) if self.ndim == 1 else self.diagonal(diagonal)
+
+    @composed
+    def diagflat(self, offset: int = 0):
+        """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+        return self.reshape(-1).diag_embed(offset)
+
+    @composed
+    def trace(self):
+        """The sum of a matrix's diagonal. [n, m] -> []"""
+        if self.ndim != 2:
+            raise ValueError("takes 2 dims: use diagonal(...).sum(-1)")
+        return self.diagonal().sum()
+
+
+def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
+    d1, d2 = normal_dim(dim1, ndim), normal_dim(dim2, ndim)
+    if d1 == d2:
+        raise ValueError(f"dim1 and dim2 are both {d1}: give two dims")
+    return d1, d2

@@ -1,0 +1,170 @@
+"""Random tensors: what is drawn from each distribution, made of the stream's bits by ops that fuse."""
+
+from math import log, pi
+
+from .. import dtype as dt
+from ..op import Family, composed
+from .random import (
+    _bits,
+    device_of,
+    exponential_bits,
+    gumbel_bits,
+    normal_bits,
+    open_bits,
+    sizes_of,
+    uniform_bits,
+)
+
+FUNCTIONS = (
+    "bernoulli", "cauchy", "exponential", "geometric", "gumbel", "laplace", "log_normal", "multinomial",
+    "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "uniform",
+)  # fmt: skip
+
+
+def finished(x, dtype=None, requires_grad: bool = False):
+    """In the dtype asked for, and as something to take gradients by where that is asked for."""
+    x = x if dtype is None else x.to(dt.as_dtype(dtype))
+    return x.requires_grad_() if requires_grad else x
+
+
+@composed
+def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
+    """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]"""
+    return finished(uniform_bits(sizes_of(size), device_of(device), generator), dtype, requires_grad)
+
+
+@composed
+def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
+    """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]"""
+    return finished(normal_bits(sizes_of(size), device_of(device), generator), dtype, requires_grad)
+
+
+@composed
+def randint(low: int, high: int | None = None, size=(), *, generator=None, dtype=None, device=None):
+    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
+    if isinstance(high, tuple | list):
+        high, size = None, high
+    low, high = (0, low) if high is None else (low, high)
+    if not 0 < high - low <= 1 << 31:
+        raise ValueError("high must be above low, by at most 2**31")
+    size = (size,) if isinstance(size, int) else tuple(size)
+    return finished((_bits(size, device_of(device), generator) % (high - low)).int() + low, dtype)
+
+
+@composed
+def rand_like(input, *, generator=None, dtype=None):
+    """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
+    return rand(input.shape, generator=generator, dtype=dtype or _float_of(input), device=input.device)
+
+
+@composed
+def randn_like(input, *, generator=None, dtype=None):
+    """Standard normal in the shape and on the device of x. [...] -> [...]"""
+    return randn(input.shape, generator=generator, dtype=dtype or _float_of(input), device=input.device)
+
+
+@composed
+def randint_like(input, low: int, high: int | None = None, *, generator=None, dtype=None):
+    """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]"""
+    low, high = (0, low) if high is None else (low, high)
+    dtype = dtype or input.dtype
+    return randint(low, high, input.shape, generator=generator, dtype=dtype, device=input.device)
+
+
+def _float_of(x):
+    return x.dtype if x.dtype.is_float else dt.float32
+
+
+@composed
+def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device=None):
+    """Uniform in [low, high). (2, 3) -> [2, 3]"""
+    return uniform_bits(sizes_of((size,)), device_of(device), generator) * (high - low) + low
+
+
+@composed
+def normal(mean=0.0, std=1.0, size=None, *, generator=None, device=None):
+    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast."""
+    given = [v for v in (mean, std) if hasattr(v, "shape")]
+    if not given:
+        if size is None:
+            raise ValueError("numbers need a size: give size=(...)")
+        drawn = normal_bits(sizes_of((size,)), device_of(device), generator)
+    else:
+        drawn = normal_bits(sum(given[1:], given[0]).shape, given[0].device, generator)
+    return drawn * std + mean
+
+
+@composed
+def bernoulli(input, p: float | None = None, *, generator=None):
+    """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
+    return (uniform_bits(input.shape, input.device, generator) < (input if p is None else p)).to(input.dtype)
+
+
+@composed
+def exponential(size, lambd: float = 1.0, *, generator=None, device=None):
+    """Exponential with rate lambd. (2, 3) -> [2, 3]"""
+    return exponential_bits(sizes_of((size,)), device_of(device), generator) * (1 / lambd)
+
+
+@composed
+def gumbel(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
+    """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
+    return gumbel_bits(sizes_of((size,)), device_of(device), generator) * scale + loc
+
+
+@composed
+def laplace(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
+    """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
+    u = open_bits(sizes_of((size,)), device_of(device), generator) - 0.5
+    return (u.abs() * -2).log1p() * u.sign() * -scale + loc
+
+
+@composed
+def log_normal(size, mean: float = 1.0, std: float = 2.0, *, generator=None, device=None):
+    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]"""
+    return (normal_bits(sizes_of((size,)), device_of(device), generator) * std + mean).exp()
+
+
+@composed
+def cauchy(size, median: float = 0.0, sigma: float = 1.0, *, generator=None, device=None):
+    """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]"""
+    u = open_bits(sizes_of((size,)), device_of(device), generator)
+    return ((u - 0.5) * pi).tan() * sigma + median
+
+
+@composed
+def geometric(size, p: float, *, generator=None, device=None):
+    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]"""
+    if not 0 < p < 1:
+        raise ValueError(f"p={p} is not inside 0 to 1: give a probability")
+    waited = exponential_bits(sizes_of((size,)), device_of(device), generator)
+    return (waited * (-1 / log(1 - p))).ceil()
+
+
+@composed
+def multinomial(input, num_samples: int, replacement: bool = False, *, generator=None):
+    """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
+    without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+    if input.ndim not in (1, 2) or num_samples < 1:
+        raise ValueError("takes weights of 1 or 2 dims, and num_samples from 1")
+    n = input.shape[-1]
+    logits = input.float().detach().log()
+    if replacement or num_samples == 1:
+        shape = (*input.shape[:-1], num_samples, n)
+        return (logits.unsqueeze(-2) + gumbel_bits(shape, input.device, generator)).argmax(-1)
+    if num_samples > n:
+        raise ValueError(f"{num_samples} draws without replacement of {n}: draw fewer, or replacement=True")
+    keys = logits + gumbel_bits(input.shape, input.device, generator)
+    return keys.argsort(descending=True)[..., :num_samples]
+
+
+@composed
+def randperm(n: int, *, generator=None, dtype=None, device=None):
+    """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
+    if not isinstance(n, int) or n < 0:
+        raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
+    return finished(_bits((n,), device_of(device), generator).argsort().int(), dtype)
+
+
+class Distribution(Family):
+    bernoulli, multinomial = bernoulli, multinomial
