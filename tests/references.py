@@ -29,20 +29,6 @@ def layer_norm(x, weight, bias, normalized_shape):
     return y * weight + bias
 
 
-def picked(log_p, target):
-    return np.stack([log_p[i, t] for i, t in enumerate(target)])
-
-
-def cross_entropy(x, target, label_smoothing=0.0):
-    log_p = log_softmax(x, 1)
-    smooth = -(log_p.mean(1))
-    return ((1 - label_smoothing) * -picked(log_p, target) + label_smoothing * smooth).mean()
-
-
-def bce(x, t):
-    return -(t * np.log(sigmoid(x)) + (1 - t) * np.log(1 - sigmoid(x))).mean()
-
-
 def gelu(x, approximate="none"):
     if approximate == "tanh":
         return 0.5 * x * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3)))

@@ -1,11 +1,11 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
-from .activation import ACTIVATION, SHAPED
 from .attention import ATTENTION
 from .contract import CONTRACT
 from .creation import CREATION
 from .elementwise import ELEMENTWISE as BASIC
 from .index import INDEX
+from .loss import LOSS
 from .movement import MOVEMENT
 from .numeric import NUMERIC
 from .random import RANDOM
@@ -21,7 +21,6 @@ ELEMENTWISE: dict[str, Row] = {
     **BASIC,
     **NUMERIC,
     **SPECIAL,
-    **ACTIVATION,
 }
 ROWS: dict[str, Row] = {
     **ELEMENTWISE,
@@ -29,11 +28,11 @@ ROWS: dict[str, Row] = {
     **CONTRACT,
     **CREATION,
     **INDEX,
+    **LOSS,
     **MOVEMENT,
     **RANDOM,
     **REDUCE,
     **SCAN,
-    **SHAPED,
     **SORT,
     **SOURCE,
 }

@@ -2,12 +2,9 @@
 
 import numpy as np
 from references import (
-    bce,
-    cross_entropy,
     layer_norm,
     log_softmax,
     logsumexp,
-    picked,
     sized,
     softmax,
     unbiased,
@@ -45,9 +42,4 @@ REDUCE: dict[str, Row] = {
         lambda x, w, b: layer_norm(x, w, b, (3, 4)), (X, In((3, 4)), In((3, 4))), tol=5e-6,
         call=lambda x, w, b: COMPOSED["layer_norm"](x, (3, 4), w, b),
     ),
-    "mse_loss": Row(lambda x, t: ((x - t) ** 2).mean(), (X, X)),
-    "l1_loss": Row(lambda x, t: np.abs(x - t).mean(), (X, X)),
-    "binary_cross_entropy_with_logits": Row(bce, (X, In((2, 3, 4), 0, 1))),
-    "nll_loss": Row(lambda x, t: -picked(x, t).mean(), (In((5, 4)), In((5,), 0, 3, "i"))),
-    "cross_entropy": Row(cross_entropy, (In((5, 4)), In((5,), 0, 3, "i")), {"label_smoothing": 0.1}),
 }  # fmt: skip

@@ -317,14 +317,15 @@ def layer(name: str, function: Callable, inputs: int = 1, **defaults: Any) -> ty
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
             raise TypeError(f"{name}({shown}): {e}: it takes {rules}") from None
         bound.apply_defaults()
-        self.__dict__.update(bound.arguments)
+        for key, value in bound.arguments.items():
+            self.register_buffer(key, value) if isinstance(value, Tensor) else setattr(self, key, value)
 
     def forward(self, *tensors):
         return function(*tensors, **{p.name: getattr(self, p.name) for p in given})
 
     def extra_repr(self):
         pairs = [(p, getattr(self, p.name)) for p in given]
-        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if v != p.default)
+        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
 
     doc = function.doc if isinstance(function, Op) else function.__doc__
     members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}

@@ -7,20 +7,10 @@ from .. import dtype as dt
 from ..node import describe
 from ..op import no_grad
 from ..ops.composed import layer_norm
-from ..ops.reduce import in_float32
+from ..ops.norm import affine_norm, group_norm, instance_norm, moments, rms_norm, track
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module, Parameter
-
-
-def batch_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
-    """(x - mean) / sqrt(var + eps) * weight + bias, each given for dim 1. [n, c, ...], [c] -> [n, c, ...]"""
-    by_channel = (1, -1, *(1,) * (x.ndim - 2))
-    wide, dtype = in_float32(x)
-    scale = (var + eps).rsqrt()
-    scale = scale if weight is None else scale * weight
-    y = (wide - mean.reshape(*by_channel)) * scale.reshape(*by_channel)
-    return (y if bias is None else y + bias.reshape(*by_channel)).to(dtype)
 
 
 class BatchNorm(Module):
@@ -60,16 +50,12 @@ class BatchNorm(Module):
     def forward(self, x: Tensor) -> Tensor:
         self._check(x)
         if self.training or not self.track_running_stats:
-            dims = (0, *range(2, x.ndim))
-            wide = x.float()
-            mean = wide.mean(dims)
-            away = wide - mean.reshape(1, -1, *(1,) * (x.ndim - 2))
-            var = (away * away).mean(dims)
+            mean, var = moments(x)
             if self.training and self.track_running_stats:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
         else:
             mean, var = self.running_mean, self.running_var
-        return batch_norm(x, mean, var, self.weight, self.bias, self.eps)
+        return affine_norm(x, mean, var, self.weight, self.bias, self.eps)
 
     def _check(self, x: Tensor) -> None:
         name = type(self).__name__
@@ -90,9 +76,7 @@ class BatchNorm(Module):
         count = self.num_batches_tracked + 1
         share = self.momentum if self.momentum is not None else 1 / count.float()
         self.num_batches_tracked.assign_(count)
-        for running, now in ((self.running_mean, mean), (self.running_var, var * (n / (n - 1)))):
-            assert running is not None
-            running.assign_(running + (now - running) * share)
+        track(self.running_mean, self.running_var, mean, var, n, share)
 
     def extra_repr(self) -> str:
         shown = f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}"
@@ -109,6 +93,101 @@ class BatchNorm2d(BatchNorm):
     """Batch normalisation. [n, c, h, w] -> [n, c, h, w]"""
 
     ranks = (4,)
+
+
+class BatchNorm3d(BatchNorm):
+    """Batch normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
+
+    ranks = (5,)
+
+
+class InstanceNorm(BatchNorm):
+    """Zero mean and unit variance by channel and sample (Ulyanov et al., 2016), then an affine map."""
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = False,
+        track_running_stats: bool = False,
+        device: Any = None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.ranks or x.shape[1] != self.num_features:
+            self._check(x)
+        own = self.training or not self.track_running_stats
+        running = (self.running_mean, self.running_var) if self.track_running_stats else (None, None)
+        momentum = 0.1 if self.momentum is None else self.momentum
+        return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
+
+
+class InstanceNorm1d(InstanceNorm):
+    """Instance normalisation. [n, c, l] -> [n, c, l]"""
+
+    ranks = (3,)
+
+
+class InstanceNorm2d(InstanceNorm):
+    """Instance normalisation. [n, c, h, w] -> [n, c, h, w]"""
+
+    ranks = (4,)
+
+
+class InstanceNorm3d(InstanceNorm):
+    """Instance normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
+
+    ranks = (5,)
+
+
+class GroupNorm(Module):
+    """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same"""
+
+    weight: Parameter | None
+    bias: Parameter | None
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None
+    ):
+        positive("GroupNorm", num_groups=num_groups, num_channels=num_channels)
+        if num_channels % num_groups:
+            rule = "the channels must divide into the groups: give a divisor"
+            raise ValueError(f"GroupNorm({num_groups}, {num_channels}): {rule}")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        self.weight = new_parameter(num_channels, value=1.0, device=device) if affine else None
+        self.bias = new_parameter(num_channels, device=device) if affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+
+
+class RMSNorm(Module):
+    """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]"""
+
+    weight: Parameter | None
+
+    def __init__(
+        self,
+        normalized_shape: int | tuple[int, ...],
+        eps: float | None = None,
+        elementwise_affine: bool = True,
+        device: Any = None,
+    ):
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        positive("RMSNorm", normalized_shape=prod(shape))
+        self.normalized_shape, self.eps, self.elementwise_affine = shape, eps, elementwise_affine
+        self.weight = new_parameter(*shape, value=1.0, device=device) if elementwise_affine else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        return rms_norm(x, self.normalized_shape, self.weight, self.eps)
+
+    def extra_repr(self) -> str:
+        return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
 class LayerNorm(Module):

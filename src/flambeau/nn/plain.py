@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..ops import Elementwise, Movement, activation, loss, pool
+from ..ops import Elementwise, Movement, activation, loss, norm, pool
 from ..ops.composed import Composed
 from ..ops.random import dropout
 from ..tensor import Tensor
@@ -44,11 +44,30 @@ Flatten = layer("Flatten", Movement.flatten, start_dim=1)
 MaxPool1d = layer("MaxPool1d", pool.max_pool1d)
 MaxPool2d = layer("MaxPool2d", pool.max_pool2d)
 
+BCELoss = layer("BCELoss", loss.binary_cross_entropy, inputs=2)
 BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)
+CosineEmbeddingLoss = layer("CosineEmbeddingLoss", loss.cosine_embedding_loss, inputs=3)
 CrossEntropyLoss = layer("CrossEntropyLoss", loss.cross_entropy, inputs=2)
+GaussianNLLLoss = layer("GaussianNLLLoss", loss.gaussian_nll_loss, inputs=3)
+HingeEmbeddingLoss = layer("HingeEmbeddingLoss", loss.hinge_embedding_loss, inputs=2)
+HuberLoss = layer("HuberLoss", loss.huber_loss, inputs=2)
+KLDivLoss = layer("KLDivLoss", loss.kl_div, inputs=2)
 L1Loss = layer("L1Loss", loss.l1_loss, inputs=2)
+MarginRankingLoss = layer("MarginRankingLoss", loss.margin_ranking_loss, inputs=3)
 MSELoss = layer("MSELoss", loss.mse_loss, inputs=2)
+MultiLabelSoftMarginLoss = layer("MultiLabelSoftMarginLoss", loss.multilabel_soft_margin_loss, inputs=2)
+MultiMarginLoss = layer("MultiMarginLoss", loss.multi_margin_loss, inputs=2)
 NLLLoss = layer("NLLLoss", loss.nll_loss, inputs=2)
+PoissonNLLLoss = layer("PoissonNLLLoss", loss.poisson_nll_loss, inputs=2)
+SmoothL1Loss = layer("SmoothL1Loss", loss.smooth_l1_loss, inputs=2)
+SoftMarginLoss = layer("SoftMarginLoss", loss.soft_margin_loss, inputs=2)
+TripletMarginLoss = layer("TripletMarginLoss", loss.triplet_margin_loss, inputs=3)
+
+CosineSimilarity = layer("CosineSimilarity", norm.cosine_similarity, inputs=2)
+LocalResponseNorm = layer("LocalResponseNorm", norm.local_response_norm)
+PairwiseDistance = layer("PairwiseDistance", norm.pairwise_distance, inputs=2)
+PixelShuffle = layer("PixelShuffle", norm.pixel_shuffle)
+PixelUnshuffle = layer("PixelUnshuffle", norm.pixel_unshuffle)
 
 
 class Identity(Module):

@@ -1,13 +1,30 @@
 """Losses: how far predictions are from targets, one number or one an element."""
 
+from math import log, pi
+
 from ..op import composed
+from .activation import softplus
+from .norm import cosine_similarity, pairwise_distance
 
 NN = (
+    "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
+    "cosine_embedding_loss",
     "cross_entropy",
+    "gaussian_nll_loss",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "kl_div",
     "l1_loss",
+    "margin_ranking_loss",
     "mse_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
     "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
 )
 
 
@@ -17,27 +34,67 @@ def _reduce(x, reduction: str):
     return x if reduction == "none" else getattr(x, reduction)()
 
 
-@composed
-def nll_loss(input, target, reduction: str = "mean"):
-    """Minus the log-probability of each target. [n, classes, ...], [n, ...] int -> []"""
+def _along(x, d: int, ndim: int):
+    """A vector laid along dim d of ndim."""
+    return x.reshape(*(-1 if e == d else 1 for e in range(ndim)))
+
+
+def _hits(input, target):
+    """(class dim, whether each class is the target's): comparisons fuse, and need no gather."""
     if input.ndim != target.ndim + 1 or not target.dtype.is_int:
         raise ValueError("input needs one dim more than target (classes, at 1), and target integer classes")
     d = min(1, input.ndim - 1)
     classes = type(input).arange(input.shape[d], device=input.device)
-    classes = classes.reshape(*(-1 if e == d else 1 for e in range(input.ndim)))
-    hit = target.unsqueeze(d) == classes
-    return _reduce(-hit.where(input, 0.0).sum(d), reduction)
+    return d, target.unsqueeze(d) == _along(classes, d, input.ndim)
+
+
+def _averaged(loss, share, reduction: str):
+    """The mean by the weights of what counts, where the reduction is one."""
+    return loss.sum() / share.sum() if reduction == "mean" else _reduce(loss, reduction)
+
+
+def _shares(target, d: int, hit, weight, ndim: int, ignore_index: int):
+    """The weight of each target: its class's, 0 where it is ignored."""
+    kept = target != ignore_index
+    if weight is None:
+        return kept.float()
+    return kept.where(hit.where(_along(weight, d, ndim), 0.0).sum(d), 0.0)
 
 
 @composed
-def cross_entropy(input, target, reduction: str = "mean", label_smoothing: float = 0.0):
-    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] -> []"""
+def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
+    d, hit = _hits(input, target)
+    share = _shares(target, d, hit, weight, input.ndim, ignore_index)
+    return _averaged(-hit.where(input, 0.0).sum(d) * share, share, reduction)
+
+
+@composed
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+):
+    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
+    probabilities [n, classes, ...] -> []"""
     d = min(1, input.ndim - 1)
     log_p = input.log_softmax(d)
-    loss = nll_loss(log_p, target, "none")
+    weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
+    n = input.shape[d]
+    if target.dtype.is_float:
+        wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
+        loss = -(weighted * wanted).sum(d)
+        return loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduce(loss, reduction)
+    _, hit = _hits(input, target)
+    share = _shares(target, d, hit, weight, input.ndim, ignore_index)
+    loss = -hit.where(log_p, 0.0).sum(d) * share
     if label_smoothing:
-        loss = loss * (1 - label_smoothing) - log_p.mean(d) * label_smoothing
-    return _reduce(loss, reduction)
+        spread = (target != ignore_index).where(-weighted.sum(d), 0.0)
+        loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
+    return _averaged(loss, share, reduction)
 
 
 @composed
@@ -53,6 +110,128 @@ def l1_loss(input, target, reduction: str = "mean"):
 
 
 @composed
-def binary_cross_entropy_with_logits(input, target, reduction: str = "mean"):
+def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0):
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    away = (input - target).abs()
+    near = away.minimum(delta)
+    return _reduce(near * (away - near * 0.5), reduction)
+
+
+@composed
+def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
+    if beta < 0:
+        raise ValueError(f"beta={beta} is below 0: give a number from 0")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    return huber_loss(input, target, reduction, beta) * (1 / beta)
+
+
+@composed
+def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
-    return _reduce(input.maximum(0) - input * target + (-input.abs()).exp().log1p(), reduction)
+    below = (-input.abs()).exp().log1p()
+    if pos_weight is None:
+        loss = input.maximum(0) - input * target + below
+    else:
+        loss = input - input * target + (target * (pos_weight - 1) + 1) * (below + (-input).maximum(0))
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+def _log(p):
+    """log(p), at least -100, with a slope of 0 where p is."""
+    least = 1.1754944e-38
+    return (p < least).where(-100.0, p.maximum(least).log())
+
+
+@composed
+def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+    loss = -(target * _log(input) + (1 - target) * _log(1 - input))
+    return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+@composed
+def kl_div(input, target, reduction: str = "mean", log_target: bool = False):
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone."""
+    loss = target.exp() * (target - input) if log_target else target.xlogy(target) - target * input
+    return loss.sum() * (1 / input.shape[0]) if reduction == "batchmean" else _reduce(loss, reduction)
+
+
+@composed
+def poisson_nll_loss(
+    input, target, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+):
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        many = target > 1
+        t = many.where(target, 1.0)
+        loss = loss + many.where(t * t.log() - t + (t * (2 * pi)).log() * 0.5, 0.0)
+    return _reduce(loss, reduction)
+
+
+@composed
+def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
+    v = (var.detach() < eps).where(var.detach() * 0 + eps, var) if hasattr(var, "detach") else max(var, eps)
+    spread = v.log() if hasattr(v, "log") else log(v)
+    loss = ((input - target).square() / v + spread) * 0.5
+    return _reduce(loss + 0.5 * log(2 * pi) if full else loss, reduction)
+
+
+@composed
+def hinge_embedding_loss(input, target, margin: float = 1.0, reduction: str = "mean"):
+    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
+    return _reduce((target == 1).where(input, (margin - input).relu()), reduction)
+
+
+@composed
+def margin_ranking_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
+    return _reduce((margin - target * (input1 - input2)).relu(), reduction)
+
+
+@composed
+def soft_margin_loss(input, target, reduction: str = "mean"):
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
+    return _reduce(softplus(-target * input), reduction)
+
+
+@composed
+def multilabel_soft_margin_loss(input, target, weight=None, reduction: str = "mean"):
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
+    loss = binary_cross_entropy_with_logits(input, target, weight, "none")
+    return _reduce(loss.mean(-1), reduction)
+
+
+@composed
+def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=None, reduction: str = "mean"):
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
+    if p not in (1, 2):
+        raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
+    d, hit = _hits(input, target)
+    right = hit.where(input, 0.0).sum(d, keepdim=True)
+    short = hit.where(0.0, (margin - right + input).relu())
+    short = short if p == 1 else short.square()
+    loss = short.sum(d) * (1 / input.shape[d])
+    loss = loss if weight is None else loss * hit.where(weight, 0.0).sum(d)
+    return _reduce(loss, reduction)
+
+
+@composed
+def triplet_margin_loss(
+    anchor, positive, negative, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+    reduction: str = "mean",
+):  # fmt: skip
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+    near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
+    far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far
+    return _reduce((near - far + margin).relu(), reduction)
+
+
+@composed
+def cosine_embedding_loss(input1, input2, target, margin: float = 0.0, reduction: str = "mean"):
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
+    cosine = cosine_similarity(input1, input2, input1.ndim - 1)
+    return _reduce((target == 1).where(1 - cosine, (cosine - margin).relu()), reduction)

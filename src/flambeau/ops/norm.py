@@ -1,0 +1,189 @@
+"""Normalisations and distances: lengths, means and variances taken out of what they are taken over."""
+
+from math import prod
+
+from ..gradmode import no_grad
+from ..op import composed
+from ..shape import Window
+from .reduce import in_float32
+
+NN = (
+    "batch_norm",
+    "cosine_similarity",
+    "group_norm",
+    "instance_norm",
+    "local_response_norm",
+    "normalize",
+    "pairwise_distance",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "rms_norm",
+)
+
+
+def length(x, p: float, dim, keepdim: bool = False):
+    """The p-norm along a dim; its slope at 0 is 0."""
+    if p == float("inf"):
+        return x.abs().amax(dim, keepdim)
+    if p == 1:
+        return x.abs().sum(dim, keepdim)
+    s = (x.square() if p == 2 else x.abs().pow(p)).sum(dim, keepdim)
+    zero = s == 0
+    s = zero.where(1.0, s)
+    return zero.where(0.0, s.sqrt() if p == 2 else s.pow(1 / p))
+
+
+@composed
+def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
+    """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
+    return input / length(input, p, dim, keepdim=True).maximum(eps)
+
+
+@composed
+def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    lengths = length(x1, 2, dim).maximum(eps) * length(x2, 2, dim).maximum(eps)
+    return (x1 * x2).sum(dim) / lengths
+
+
+@composed
+def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
+    """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
+    return length(x1 - x2 + eps, p, -1, keepdim)
+
+
+def by_channel(x, ndim: int):
+    """One value for each index of dim 1, laid out for a tensor of ndim dims."""
+    return x.reshape(1, -1, *(1,) * (ndim - 2))
+
+
+def affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
+    """(x - mean) / sqrt(var + eps) * weight + bias, each given for dim 1. [n, c, ...], [c] -> [n, c, ...]"""
+    wide, dtype = in_float32(x)
+    scale = (var + eps).rsqrt()
+    scale = scale if weight is None else scale * weight
+    y = (wide - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
+    return (y if bias is None else y + by_channel(bias, x.ndim)).to(dtype)
+
+
+def moments(x):
+    """Mean and (biased) variance by channel, float32. [n, c, ...] -> [c], [c]"""
+    x, dims = x.float(), (0, *range(2, x.ndim))
+    mean = x.mean(dims)
+    return mean, (x - by_channel(mean, x.ndim)).square().mean(dims)
+
+
+@no_grad()
+def track(running_mean, running_var, mean, var, n: int, share) -> None:
+    """Move running statistics towards a batch's of n values each; the variance is kept unbiased."""
+    running_mean.assign_(running_mean + (mean - running_mean) * share)
+    running_var.assign_(running_var + (var * (n / (n - 1)) - running_var) * share)
+
+
+@composed
+def batch_norm(
+    input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+    eps: float = 1e-5,
+):  # fmt: skip
+    """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
+
+    [n, c, ...], [c] -> [n, c, ...]
+    """
+    if not training:
+        if running_mean is None or running_var is None:
+            raise ValueError("outside training running_mean and running_var are needed: give them")
+        return affine_norm(input, running_mean, running_var, weight, bias, eps)
+    n = input.numel() // input.shape[1]
+    if n == 1:
+        raise ValueError("one value a channel has no variance: train on larger batches")
+    mean, var = moments(input)
+    if running_mean is not None and running_var is not None:
+        track(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
+    return affine_norm(input, mean, var, weight, bias, eps)
+
+
+@composed
+def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5):
+    """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
+
+    [n, c, ...], [c] -> [n, c, ...]
+    """
+    n, c = input.shape[:2]
+    if c % num_groups:
+        raise ValueError(f"{c} channels do not divide into {num_groups} groups: give a divisor")
+    wide, dtype = in_float32(input)
+    x = wide.reshape(n, num_groups, c // num_groups * prod(input.shape[2:]))
+    away = x - x.mean(-1, keepdim=True)
+    y = (away * (away.square().mean(-1, keepdim=True) + eps).rsqrt()).reshape(*input.shape)
+    y = y if weight is None else y * by_channel(weight, input.ndim)
+    return (y if bias is None else y + by_channel(bias, input.ndim)).to(dtype)
+
+
+@composed
+def instance_norm(
+    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
+    momentum: float = 0.1, eps: float = 1e-5,
+):  # fmt: skip
+    """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
+
+    [n, c, ...], [c] -> [n, c, ...]
+    """
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    n = prod(input.shape[2:])
+    if n == 1:
+        raise ValueError("one value a channel and sample has no variance: give larger inputs")
+    if running_mean is not None and running_var is not None:
+        dims = tuple(range(2, input.ndim))
+        var = input.detach().var(dims, correction=0).mean(0)
+        track(running_mean, running_var, input.detach().mean((0, *dims)), var, n, momentum)
+    return group_norm(input, input.shape[1], weight, bias, eps)
+
+
+@composed
+def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+    k = len(normalized_shape)
+    if tuple(normalized_shape) != input.shape[input.ndim - k :]:
+        found = list(input.shape[input.ndim - k :])
+        raise ValueError(f"the last dims are {found}: normalized_shape must equal them")
+    dims = tuple(range(input.ndim - k, input.ndim))
+    least = 1.1920928955078125e-07 if eps is None else eps
+    x, dtype = in_float32(input)
+    y = (x * (x.square().mean(dims, keepdim=True) + least).rsqrt()).to(dtype)
+    return y if weight is None else y * weight
+
+
+@composed
+def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0):
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012)."""
+    if input.ndim < 3:
+        raise ValueError("takes batch, channels and more: reshape it")
+    windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
+    around = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
+    return input / (around * alpha + k).pow(beta)
+
+
+@composed
+def pixel_shuffle(input, upscale_factor: int):
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+    r = upscale_factor
+    *batch, c, h, w = input.shape
+    if c % (r * r):
+        raise ValueError(f"{c} channels do not divide by {r} * {r}: give another factor")
+    n = len(batch)
+    x = input.reshape(*batch, c // (r * r), r, r, h, w)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return x.permute(*order).reshape(*batch, c // (r * r), h * r, w * r)
+
+
+@composed
+def pixel_unshuffle(input, downscale_factor: int):
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+    r = downscale_factor
+    *batch, c, h, w = input.shape
+    if h % r or w % r:
+        raise ValueError(f"sizes {h} and {w} do not divide by {r}: give another factor")
+    n = len(batch)
+    x = input.reshape(*batch, c, h // r, r, w // r, r)
+    return x.permute(*range(n), n, n + 2, n + 4, n + 1, n + 3).reshape(*batch, c * r * r, h // r, w // r)
