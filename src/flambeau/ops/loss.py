@@ -66,7 +66,7 @@ def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: st
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
     d, hit = _hits(input, target)
     share = _shares(target, d, hit, weight, input.ndim, ignore_index)
-    return _averaged(-hit.where(input, 0.0).sum(d) * share, share, reduction)
+    return _averaged(-hit.where(input, 0.0).sum(d) * share, share, reduction).to(input.dtype)
 
 
 @composed
@@ -94,7 +94,7 @@ def cross_entropy(
     if label_smoothing:
         spread = (target != ignore_index).where(-weighted.sum(d), 0.0)
         loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
-    return _averaged(loss, share, reduction)
+    return _averaged(loss, share, reduction).to(log_p.dtype)
 
 
 @composed
