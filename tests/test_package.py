@@ -46,7 +46,11 @@ def metadata(wheel: Path) -> Message:
 
 def packaged() -> dict[str, bytes]:
     """The name in the wheel and the bytes of each file of ours that has to be there."""
-    folders = {"flambeau": ROOT / "src" / "flambeau", "flambeau/wgsl": ROOT / "wgsl"}
+    folders = {
+        "flambeau": ROOT / "src" / "flambeau",
+        "flambeau/wgsl": ROOT / "wgsl",
+        "flambeau/web": ROOT / "web",
+    }
     return {
         f"{name}/{path.relative_to(folder).as_posix()}": path.read_bytes()
         for name, folder in folders.items()
@@ -58,7 +62,11 @@ def packaged() -> dict[str, bytes]:
 def test_wheel_holds_the_package_and_its_wgsl_and_nothing_else(wheel):
     ours = {name: data for name, data in contents(wheel).items() if ".dist-info/" not in name}
     assert ours == packaged()
-    assert "flambeau/wgsl/kernel.wgsl" in ours and "flambeau/__init__.py" in ours
+    assert (
+        "flambeau/wgsl/kernel.wgsl" in ours
+        and "flambeau/web/executor.js" in ours
+        and "flambeau/__init__.py" in ours
+    )
 
 
 def test_wheel_holds_both_licences_and_the_command(wheel):
@@ -73,7 +81,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     fields = metadata(wheel)
     assert fields["License-Expression"] == "MIT OR Apache-2.0"
     assert fields["Requires-Python"] == ">=3.11"
-    assert set(fields.get_all("Provides-Extra")) == {"dawn", "train", "onnx", "dev"}
+    assert set(fields.get_all("Provides-Extra")) == {"dawn", "train", "onnx", "web", "dev"}
     required = [line for line in fields.get_all("Requires-Dist") if "extra ==" not in line]
     everywhere = [line for line in required if not line.endswith("; sys_platform != 'emscripten'")]
     assert everywhere == ["jinja2<4,>=3.1"]  # all that a browser needs

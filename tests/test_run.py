@@ -18,6 +18,7 @@ HELP = """\
 
   mnist    train a network on handwritten digits; writes mnist.safetensors and mnist.png
   test     check the code and run all tests; arguments go to pytest
+  web      build the site that runs flambeau in the browser, and serve it
   doctor   say what this machine can run on, and what to do where it cannot
 
 Any other command goes to flambeau, as in `./run bench --help`.

@@ -6,13 +6,12 @@
  *   await python.install("name.py", source)      a module of the page's own
  *   python.on("event", (value) => ...)           what Python sends by `flambeau_page.emit("event", value)`
  *   python.stop()
+ * A page opened as a file cannot load modules, this one neither: it says so in a plain script, as index.html does.
  * Errors are those of Python: `name` is the exception's type, `message` its last line, `trace` the traceback.
  */
 
 /** What keeps this page from running, as a sentence with what to do about it; "" when nothing is known to. */
 export async function obstacle() {
-  if (location.protocol === "file:")
-    return "This page was opened from a file: serve its folder, as `flambeau web serve` does, and open that address.";
   if (!isSecureContext) return "WebGPU needs https or localhost: open this page by such an address.";
   if (!navigator.gpu) return `This browser has no WebGPU. ${advice()}`;
   const adapter = await navigator.gpu.requestAdapter().catch(() => null);

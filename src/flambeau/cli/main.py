@@ -9,6 +9,7 @@ from .. import __version__
 from ..errors import FlambeauError
 from .doctor import doctor
 from .mnist import mnist
+from .web import web
 
 TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
 
@@ -38,3 +39,4 @@ def main():
 
 main.add_command(doctor)
 main.add_command(mnist)
+main.add_command(web)

@@ -1,0 +1,137 @@
+"""The site: its files and types, its first page, and what it says where it cannot run."""
+
+import hashlib
+import json
+import re
+import threading
+import urllib.request
+import zipfile
+from io import BytesIO
+
+import pytest
+from click.testing import CliRunner
+
+from flambeau.cli import main
+from flambeau.site import archives, build, serve
+from flambeau.site.server import address
+
+READY = re.compile("^ready on .*swiftshader")
+WAIT = 60_000  # milliseconds for a page to start on a busy machine
+
+
+def status(page):
+    from playwright.sync_api import expect
+
+    return expect(page.locator("#status"))
+
+
+def fetched(url: str):
+    with urllib.request.urlopen(url) as response:
+        return response.headers, response.read()
+
+
+def test_the_first_page_names_the_adapter_and_computes(page, site):
+    page.goto(site)
+    status(page).to_have_text(READY, timeout=WAIT)
+    assert "[[5.0, 14.0], [14.0, 50.0]]" in page.locator("#result").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("delete Navigator.prototype.gpu", "This browser has no WebGPU. In Chrome and Edge, update to 121"),
+        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is there, but finds no GPU. In Chrome"),
+        (
+            "globalThis.Worker = class { constructor() { throw new Error('no workers here'); } }",
+            "no workers here",
+        ),
+    ],
+    ids=["no WebGPU", "no adapter", "no worker"],
+)
+def test_a_page_that_cannot_run_says_why_before_any_download(page, site, script, said):
+    asked = []
+    page.on("request", lambda r: asked.append(r.url))
+    page.add_init_script(script)
+    page.goto(site)
+    status(page).to_contain_text(said, timeout=WAIT)
+    assert not [url for url in asked if "pyodide" in url or url.endswith(".zip")]
+
+
+def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path):
+    build(tmp_path / "site", sources=True)
+    page = browser.new_page()
+    page.goto((tmp_path / "site" / "index.html").as_uri())
+    status(page).to_contain_text("flambeau web serve", timeout=WAIT)
+    page.close()
+
+
+def test_types_and_caching(site):
+    manifest = json.loads(fetched(f"{site}manifest.json")[1])
+    types = {"mjs": "text/javascript; charset=utf-8", "wasm": "application/wasm", "zip": "application/zip"}
+    for name, wanted in manifest["files"].items():
+        headers, data = fetched(site + name)
+        assert headers["Content-Type"] == types[name.rpartition(".")[2]]
+        assert "immutable" in headers["Cache-Control"]
+        assert (len(data), hashlib.sha256(data).hexdigest()) == (wanted["bytes"], wanted["sha256"])
+    assert fetched(f"{site}worker.js")[0]["Cache-Control"] == "no-cache"
+
+
+def test_it_works_offline_and_from_compiled_files(browser, tmp_path):
+    manifest = build(tmp_path / "site")
+    if not manifest["compiled"]:
+        pytest.skip("no Node.js: nothing is compiled")
+    server = serve(tmp_path / "site", port=0, quiet=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(address(server))
+    status(page).to_have_text(READY, timeout=WAIT)
+    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+    page.reload()  # now through the service worker, which keeps what it sees
+    status(page).to_have_text(READY, timeout=WAIT)
+    page.wait_for_function(
+        """async (names) => {
+            const kept = (await (await caches.open("flambeau-1")).keys()).map((request) => request.url);
+            return names.every((name) => kept.some((url) => url.endsWith(name)));
+        }""",
+        arg=list(manifest["files"]),
+    )
+    server.shutdown()
+    server.server_close()
+    page.reload()
+    status(page).to_have_text(READY, timeout=WAIT)
+    context.close()
+
+
+def test_building_by_the_command_line(tmp_path):
+    made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
+    assert made.exit_code == 0, made.output
+    assert re.match(r"built .*site: \d+\.\d MB before the server compresses them\n", made.output)
+    again = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
+    assert again.exit_code == 0  # a site may be built over
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    refused = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "mine")])
+    assert refused.exit_code == 1
+    assert (
+        refused.output
+        == f"flambeau: web build: {tmp_path / 'mine'} holds other files: name an empty or a new folder\n"
+    )
+
+
+def test_a_port_in_use_is_said(site, tmp_path):
+    port = site.rpartition(":")[2].strip("/")
+    refused = CliRunner().invoke(main, ["web", "serve", str(tmp_path), "--port", port])
+    assert refused.exit_code == 1
+    assert (
+        f"web serve: port {port} of 127.0.0.1: Address already in use: give another --port" in refused.output
+    )
+
+
+def test_the_archive_is_the_package(site):
+    manifest = json.loads(fetched(f"{site}manifest.json")[1])
+    name = next(n for n in manifest["packages"] if n.startswith("flambeau"))
+    with zipfile.ZipFile(BytesIO(fetched(site + name)[1])) as archive:
+        found = {n: archive.read(n) for n in archive.namelist()}
+    assert found == archives.flambeau()
+    assert "flambeau/web/executor.js" in found and "flambeau/cli/main.py" not in found
