@@ -5,12 +5,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import ChoiceLoader, DictLoader, Environment, FileSystemLoader, StrictUndefined, TemplateError
+from jinja2 import (
+    ChoiceLoader,
+    DictLoader,
+    Environment,
+    FileSystemLoader,
+    ModuleLoader,
+    StrictUndefined,
+    TemplateError,
+)
 
 from .dtype import SHORT
 from .errors import KernelError
 
 HERE = Path(__file__).resolve().parent
+COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 INFINITY = (
     "bitcast<f32>({}u | min(lid.x, 0u))"  # WGSL has no such constant, and none may be made at compile time
 )
@@ -54,8 +63,9 @@ def _elementwise(name: str) -> Any:
 
 @cache
 def environment() -> Environment:
+    ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() else []
     made = Environment(
-        loader=ChoiceLoader([FileSystemLoader(template_folder()), DictLoader(ADDED)]),
+        loader=ChoiceLoader([*ahead, FileSystemLoader(template_folder()), DictLoader(ADDED)]),
         line_statement_prefix="//%",
         line_comment_prefix="//#",
         undefined=StrictUndefined,
@@ -67,6 +77,12 @@ def environment() -> Environment:
     made.globals["elementwise"] = _elementwise
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
     return made
+
+
+def compile_templates(folder: Path) -> None:
+    """Write the templates as Python modules, which are found first where they lie in COMPILED."""
+    ours = environment().overlay(loader=FileSystemLoader(template_folder()))
+    ours.compile_templates(folder, extensions=["wgsl"], zip=None)
 
 
 class Wgsl(str):

@@ -133,5 +133,5 @@ def test_the_archive_is_the_package(site):
     name = next(n for n in manifest["packages"] if n.startswith("flambeau"))
     with zipfile.ZipFile(BytesIO(fetched(site + name)[1])) as archive:
         found = {n: archive.read(n) for n in archive.namelist()}
-    assert found == archives.flambeau()
+    assert found == archives.flambeau() | archives.templates()
     assert "flambeau/web/executor.js" in found and "flambeau/cli/main.py" not in found

@@ -3,18 +3,13 @@
 import errno
 import gzip
 import hashlib
-import http.client
 import os
-import socket
 import sys
-import urllib.error
-import urllib.request
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from flambeau.errors import FlambeauError
 
@@ -56,6 +51,9 @@ def cache_folder(name: str) -> Path:
 
 def download(urls: Sequence[str], path: Path, content: Content, progress: Progress | None = None) -> None:
     """Fetch a .gz file to `path` from the first address that gives the right content; else DownloadError."""
+    import http.client
+    import urllib.error  # with http and email behind it: dear to import, and for nothing where all is there
+
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     failures: list[tuple[str, Exception]] = []
     try:
@@ -83,6 +81,9 @@ def discard(part: Path) -> None:
 
 
 def receive(url: str, part: Path, limit: int, progress: Progress | None) -> None:
+    import urllib.request
+    from urllib.parse import urlsplit
+
     request = urllib.request.Request(url, headers={"User-Agent": "flambeau"})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as response, part.open("wb") as file:
         total, done = int(response.headers.get("Content-Length") or 0), 0
@@ -112,19 +113,25 @@ def check(part: Path, content: Content) -> None:
 
 
 def reason(failures: list[tuple[str, Exception]]) -> str:
+    from urllib.parse import urlsplit
+
     if all(is_offline(error) for _, error in failures):
         return "no network"
     return "; ".join(f"{urlsplit(url).netloc}: {in_words(error)}" for url, error in failures)
 
 
 def is_offline(error: Exception) -> bool:
+    import socket
+
     cause = getattr(error, "reason", error)  # URLError wraps the socket's own error
     offline = isinstance(cause, socket.gaierror | TimeoutError | ConnectionError)
     return offline or getattr(cause, "errno", None) in UNREACHABLE
 
 
 def in_words(error: Exception) -> str:
-    if isinstance(error, urllib.error.HTTPError):
+    from urllib.error import HTTPError
+
+    if isinstance(error, HTTPError):
         return f"HTTP {error.code}"
     cause = getattr(error, "reason", error)
     return str(getattr(cause, "strerror", None) or cause or type(error).__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-import secrets
+import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -47,7 +47,11 @@ class DataLoader:
         self.dataset, self.shuffle, self.drop_last, self.collate_fn = dataset, shuffle, drop_last, collate_fn
         self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
         self.prefetch = whole("prefetch", prefetch, 0, "pass 0 for no thread, or more")
-        self.seed = secrets.randbits(64) if seed is None else whole("seed", seed, 0, "pass 0 or more")
+        self.seed = (
+            int.from_bytes(os.urandom(8), "little")
+            if seed is None
+            else whole("seed", seed, 0, "pass 0 or more")
+        )
         self.epoch = 0
 
     def __len__(self) -> int:

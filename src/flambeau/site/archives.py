@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from ..data.download import cache_folder
 from ..errors import FlambeauError
+from ..render import compile_templates
 from . import pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
@@ -30,6 +31,13 @@ def flambeau() -> Files:
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
     found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
     return {n: data for n, data in found.items() if n in KEPT or not n.startswith(LEFT_OUT)}
+
+
+def templates() -> Files:
+    """The WGSL templates as the Python that Jinja makes of them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        compile_templates(Path(scratch))
+        return tree("flambeau/templates", Path(scratch))
 
 
 def tree(prefix: str, folder: Path) -> Files:

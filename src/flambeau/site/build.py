@@ -23,7 +23,7 @@ def build(out: Path, sources: bool = False) -> dict[str, Any]:
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
     home = pyodide.folder()
     plain = {
-        "flambeau": archives.zipped(archives.flambeau()),
+        "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
         "jinja2": archives.zipped(archives.installed("jinja2")),
         "markupsafe": archives.zipped(archives.installed("markupsafe")),
     }
