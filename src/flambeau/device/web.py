@@ -107,7 +107,7 @@ class WebDevice:
     @property
     def lost(self) -> str | None:
         """Why the device is gone, or None."""
-        return self._executor.lost
+        return self._executor.lost or None
 
     @property
     def can_wait(self) -> bool:
