@@ -20,7 +20,7 @@ PLAIN = [name for name in ROWS if name not in SOURCE]
 
 def table_files() -> dict[str, str]:
     """The op table's own files, by their place beside the page's modules."""
-    paths = [*TESTS.glob("rows*.py"), *TESTS.glob("rows/*.py"), TESTS / "references.py"]
+    paths = [*TESTS.glob("references*.py"), *TESTS.glob("rows/*.py")]
     return {path.relative_to(TESTS).as_posix(): path.read_text("utf-8") for path in paths}
 
 
