@@ -9,7 +9,8 @@ from .row import COMPOSED, In, Row
 X = In((3, 5))
 T = In((3,), 0, 4, "i")
 P = In((3, 5), 0.1, 0.9)
-SIGNS = np.float32([[1, -1, 1, 1, -1]] * 3)
+LISTED = [[1.0, -1.0, 1.0, 1.0, -1.0]] * 3
+SIGNS = np.float32(LISTED)
 IMAGE = In((2, 4, 3, 3))
 C = In((4,), 0.5, 1.5)
 
@@ -20,7 +21,7 @@ def signed(name, **kw):
     def call(*xs, **attrs):
         from flambeau import tensor
 
-        return COMPOSED[name](*xs, tensor(SIGNS, device=xs[0].device), **attrs, **kw)
+        return COMPOSED[name](*xs, tensor(LISTED, device=xs[0].device), **attrs, **kw)
 
     return call
 
