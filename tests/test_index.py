@@ -144,8 +144,8 @@ def test_cat_gradient_reaches_every_part(device):
 
 def test_padding_of_other_values(device):
     x = fb.tensor(np.array([[np.nan, np.inf]], "f4"), device=device)
-    check(x.pad((1, 0), -1.0).numpy(), np.array([[-1, np.nan, np.inf]]), 0)
-    assert fb.tensor([3], device=device).pad((1, 1), 7).tolist() == [7, 3, 7]
+    check(x.pad((1, 0), value=-1.0).numpy(), np.array([[-1, np.nan, np.inf]]), 0)
+    assert fb.tensor([3], device=device).pad((1, 1), value=7).tolist() == [7, 3, 7]
 
 
 # --- random numbers ---

@@ -49,6 +49,9 @@ __version__ = "0.1.0"
 # fmt: off
 # fmt: off
 # fmt: off
+# fmt: off
+# fmt: off
+# fmt: off
 __all__ = sorted(
     {
         "DType",

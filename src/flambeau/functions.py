@@ -103,7 +103,11 @@ def _table() -> dict[str, Any]:
     return found | {name: COMPOSED[name] for name in ops.names("FUNCTIONS")}
 
 
+concat = concatenate = COMPOSED["cat"]
 globals().update({k: v for k, v in _table().items() if k not in globals()})
 __all__ = sorted(
-    {"is_floating_point", "memory", "read", "realize", "result_type", "synchronize", "where", *_table()}
-)
+    {
+        "concat", "concatenate", "is_floating_point", "memory", "read", "realize", "result_type",
+        "synchronize", "where", *_table(),
+    }
+)  # fmt: skip

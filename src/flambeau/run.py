@@ -120,7 +120,7 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
     sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
     for i, k in enumerate(plan.kernels):
-        made = buffers[k.output] = pool.take(sizes[k.output])
+        made = buffers[k.output] = buffers.get(k.output) or pool.take(sizes[k.output])  # parts of one result
         handles[k.output] = made.handle
         made = None
         for v in k.inputs:

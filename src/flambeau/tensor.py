@@ -196,6 +196,19 @@ class Tensor(ops.Table):
         run.assigned(self, old)
         return self
 
+    def replace_(self, value: "Tensor") -> "Tensor":
+        """assign_ through which gradients flow; a parameter takes values only. Returns self."""
+        if self.node.param is None and value.requires_grad and value.shape == self.shape:
+            old, self.node = self.node, value.to(self.dtype).to(self.device).node
+            old.replaced = True
+            run.assigned(self, old)
+            return self
+        if self.node.param is not None and _op.grad_enabled():
+            raise ValueError(
+                "a parameter is part of the graph as it is: assign inside no_grad, or use slice_assign"
+            )
+        return self.assign_(value)
+
     # --- moving ---
 
     def to(self, where: Any) -> "Tensor":
@@ -243,6 +256,10 @@ class Tensor(ops.Table):
     def contiguous(self) -> "Tensor":
         """Itself: views are copied only when a kernel must."""
         return self
+
+    def new_tensor(self, data: Any, dtype=None, device=None) -> "Tensor":
+        """A tensor of host data on the device of this one, in its dtype unless another is given."""
+        return tensor(data, dtype=dtype or self.dtype, device=device or self.device)
 
 
 class Plans(list):

@@ -1,10 +1,12 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
+from .activation import ACTIVATION, SHAPED
 from .attention import ATTENTION
 from .contract import CONTRACT
 from .creation import CREATION
 from .elementwise import ELEMENTWISE as BASIC
 from .index import INDEX
+from .join import JOIN
 from .loss import LOSS
 from .movement import MOVEMENT
 from .numeric import NUMERIC
@@ -19,6 +21,7 @@ from .special import SPECIAL
 # fmt: off
 ELEMENTWISE: dict[str, Row] = {
     **BASIC,
+    **ACTIVATION,
     **NUMERIC,
     **SPECIAL,
 }
@@ -28,11 +31,13 @@ ROWS: dict[str, Row] = {
     **CONTRACT,
     **CREATION,
     **INDEX,
+    **JOIN,
     **LOSS,
     **MOVEMENT,
     **RANDOM,
     **REDUCE,
     **SCAN,
+    **SHAPED,
     **SORT,
     **SOURCE,
 }

@@ -2,6 +2,7 @@
 
 import numpy as np
 from references import windows
+from references_index import slid
 
 from flambeau.shape import Window
 
@@ -27,7 +28,6 @@ MOVEMENT: dict[str, Row] = {
     "flip": Row(lambda x, dims: np.flip(x, dims), (X,), {"dims": (0, 2)}),
     "narrow": Row(lambda x, **_: x[:, :, 1:3], (X,), {"dim": -1, "start": 1, "length": 2}),
     "transpose": Row(lambda x, dim0, dim1: x.swapaxes(dim0, dim1), (X,), {"dim0": 0, "dim1": -1}),
-    "movedim": Row(np.moveaxis, (X,), {"source": 0, "destination": 2}),
     "flatten": Row(lambda x, start_dim: x.reshape(2, 12), (X,), {"start_dim": 1}),
     "unflatten": Row(lambda x, **_: x.reshape(2, 3, 2, 2), (X,), {"dim": 2, "sizes": (2, 2)}),
     "unsqueeze": Row(lambda x, dim: np.expand_dims(x, dim), (X,), {"dim": -2}),
@@ -35,8 +35,23 @@ MOVEMENT: dict[str, Row] = {
     "pad": Row(
         lambda x, **_: np.pad(x, ((0, 0), (1, 0), (2, 1)), constant_values=3.5),
         (X,),
-        {"padding": (2, 1, 1, 0), "value": 3.5},
+        {"pad": (2, 1, 1, 0), "value": 3.5},
     ),
     "tril": Row(np.tril, (In((2, 4, 5)),), call=lambda x: x.tril()),
     "triu": Row(lambda x, diagonal: np.triu(x, diagonal), (In((2, 4, 5)),), {"diagonal": 1}),
-}
+    "movedim": Row(np.moveaxis, (X,), {"source": (0, 1), "destination": (2, -3)}),
+    "select": Row(lambda x, dim, index: x[:, -2], (X,), {"dim": 1, "index": -2}),
+    "broadcast_to": Row(np.broadcast_to, (In((3, 1)),), {"shape": (2, 3, 5)}),
+    "expand_as": Row(lambda x, y: np.broadcast_to(x, y.shape), (In((3, 1)), X)),
+    "view_as": Row(lambda x, y: x.reshape(y.shape), (X, In((6, 4)))),
+    "ravel": Row(np.ravel, (X,)),
+    "fliplr": Row(np.fliplr, (X,)),
+    "flipud": Row(np.flipud, (X,)),
+    "rot90": Row(lambda x, k, dims: np.rot90(x, k, dims), (X,), {"k": 3, "dims": (0, 2)}),
+    "roll": Row(lambda x, shifts, dims: np.roll(x, shifts, dims), (X,), {"shifts": (1, -3), "dims": (0, 2)}),
+    "repeat": Row(lambda x: np.tile(x, (2, 1, 3)), (In((2, 3)),), call=lambda x: x.repeat(2, 1, 3)),
+    "tile": Row(lambda x: np.tile(x, (2, 3)), (X,), call=lambda x: x.tile(2, 3)),
+    "repeat_interleave": Row(lambda x, dim, **_: np.repeat(x, [2, 0, 3], dim), (X,),
+                             {"repeats": [2, 0, 3], "dim": 1}),
+    "tensor_unfold": Row(slid, (In((2, 7, 3)),), {"dimension": 1, "size": 3, "step": 2}),
+}  # fmt: skip

@@ -12,14 +12,18 @@ from . import (
     distribution,
     elementwise,
     index,
+    join,
     loss,
     movement,
     norm,
     numeric,
     pool,
     random,
+    rearrange,
     reduce,
+    rows,
     scan,
+    scatter,
     sort,
     special,
 )
@@ -30,12 +34,16 @@ from .creation import Creation
 from .distribution import Distribution
 from .elementwise import Elementwise
 from .index import Index
+from .join import Join
 from .movement import Movement
 from .numeric import Numeric
 from .pool import Pool
 from .random import Random
+from .rearrange import Rearrange
 from .reduce import Reduce
+from .rows import Rows
 from .scan import Scan
+from .scatter import Scatter
 from .sort import Sort
 from .special import Special
 
@@ -49,14 +57,18 @@ MODULES = (
     distribution,
     elementwise,
     index,
+    join,
     loss,
     movement,
     norm,
     numeric,
     pool,
     random,
+    rearrange,
     reduce,
+    rows,
     scan,
+    scatter,
     sort,
     special,
 )
@@ -71,12 +83,16 @@ class Table(
     Distribution,
     Elementwise,
     Index,
+    Join,
     Movement,
     Numeric,
     Pool,
     Random,
+    Rearrange,
     Reduce,
+    Rows,
     Scan,
+    Scatter,
     Sort,
     Special,
 ):

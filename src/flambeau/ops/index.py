@@ -1,11 +1,18 @@
-"""Indexing: Python's brackets, gather and what is made of it, joins and splits."""
+"""Reading by index: gather and what is made of it, and Python's brackets.
 
-from operator import index
-from typing import Any
+Indices on the host (integers, lists, arrays) are checked. Those on a device are clamped into the tensor, so
+that nothing outside a buffer is read; `flambeau.debug.check_indices` counts them.
+"""
+
+from math import prod
 
 from .. import dtype as dt
-from ..op import Family, composed, kernel
-from ..shape import normal_dim
+from ..op import Family, composed, composite, kernel
+from ..shape import broadcast, normal_dim
+from .brackets import cut, parse, pick
+from .places import as_index, nd_places
+
+NN = ("embedding", "one_hot")
 
 
 def _gather_shape(x, index, dim):
@@ -24,8 +31,15 @@ def _gather(xp, x, index, dim):
     return xp.take_along_axis(x[cut], index, axis=dim)
 
 
-FUNCTIONS = ("cat", "chunk", "split", "stack")
-NN = ("embedding", "one_hot")
+def _select_grad(g, y, x, index, dim):
+    return [type(g).zeros(x.shape, dtype=g.dtype, device=g.device).index_add(dim, index, g), None]
+
+
+@composite(grad=_select_grad)
+def _index_select(x, index, *, dim):
+    """gather of whole slices, with a gradient that adds whole slices. [..., n, ...], [m] -> [..., m, ...]"""
+    shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
+    return x._gather(index.reshape(*(-1 if e == dim else 1 for e in range(x.ndim))).expand(*shape), dim)
 
 
 class Index(Family):
@@ -40,114 +54,89 @@ class Index(Family):
             None,
         ],
     )
+    def _gather(self, index, dim):
+        """Elements at `index` along a dim: behind gather, index_select and brackets."""
+        return (self, index), {"dim": dim}
+
+    @composed
     def gather(self, dim: int, index):
         """Elements at `index` along a dim; negative ones count from the end, others are clamped inside.
 
         [..., n, ...], [..., m, ...] -> [..., m, ...]
         """
-        if not index.dtype.is_int:
-            raise TypeError("the index must be of integers: cast with .int()")
-        return (self, index), {"dim": normal_dim(dim, self.ndim)}
-
-    @composed
-    def scatter_add(self, dim: int, index, src):
-        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
         d = normal_dim(dim, self.ndim)
-        n = self.shape[d]
-        places = type(self).arange(n, device=self.device)
-        places = places.reshape(*(n if e == d else 1 for e in range(self.ndim + 1)))
-        index = index.int()
-        index = (index < 0).where(index + n, index)
-        hit = index.unsqueeze(d) == places  # [..., n, m, ...]
-        added = hit.where(src.unsqueeze(d), 0).sum(d + 1)
-        grown = tuple(a - b for a, b in zip(self.shape, added.shape, strict=True))
-        return self + (added._pad((0,) * self.ndim, grown) if any(grown) else added)
+        index = as_index(self, index, d, "gather")
+        if self.ndim == 0 and index.ndim == 0:
+            return self.reshape(1)._gather(index.reshape(1), 0).reshape()
+        return self._gather(index, d)
 
     @composed
     def index_select(self, dim: int, index):
         """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
         d = normal_dim(dim, self.ndim)
-        shape = (*self.shape[:d], index.shape[0], *self.shape[d + 1 :])
-        return self.gather(d, index.reshape(*(-1 if e == d else 1 for e in range(self.ndim))).expand(*shape))
+        index = as_index(self, index, d, "index_select")
+        if index.ndim > 1:
+            raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
+        if self.ndim == 0:
+            return self.reshape(1).index_select(0, index.reshape(-1)).reshape()
+        return _index_select(self, index.reshape(-1), dim=d)
+
+    @composed
+    def take(self, index):
+        """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+        flat = self.reshape(-1)
+        index = as_index(flat, index, 0, "take")
+        return flat.index_select(0, index.reshape(-1)).reshape(*index.shape)
+
+    @composed
+    def take_along_dim(self, indices, dim: int | None = None):
+        """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+
+        [..., n, ...], [..., m, ...] -> [..., m, ...]
+        """
+        if dim is None:
+            return self.take(indices if not hasattr(indices, "node") else indices.reshape(-1))
+        d = normal_dim(dim, self.ndim)
+        indices = as_index(self, indices, d, "take_along_dim")
+        if indices.ndim != self.ndim:
+            raise ValueError(f"tensor and indices differ in rank: {self.ndim} and {indices.ndim}")
+        sizes = [max(a, b) if b and a else 0 for a, b in zip(self.shape, indices.shape, strict=True)]
+        x = self.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(self.shape, sizes, strict=True))))
+        shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
+        return x.gather(d, indices.expand(*shape))
+
+    @composed
+    def gather_nd(self, indices):
+        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+        places, k = nd_places(self, indices)
+        rest = self.shape[k:]
+        rows = self.reshape(prod(self.shape[:k]), *rest).index_select(0, places.reshape(-1))
+        return rows.reshape(*places.shape, *rest)
+
+    @composed
+    def masked_select(self, mask):
+        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+        x, mask = _broadcast(self, mask)
+        return x[mask]
 
     @composed
     def __getitem__(self, key):
-        """Integers, slices, None, ... and index tensors, as in NumPy; TypeError for a bool mask."""
-        keys = list(key) if isinstance(key, tuple) else [key]
-        return _index(self, _full_key(keys, self.ndim))
+        """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
+
+        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
+        """
+        plan = parse(self, key)
+        y = cut(self, plan)
+        return pick(y, plan) if plan.picks else y
 
 
-def _is_tensor(k):
-    if getattr(getattr(k, "node", None), "dtype", None) is dt.bool_:
-        raise TypeError("a bool mask gives a shape that depends on values: use where or masked_fill")
-    return hasattr(k, "node")
-
-
-def _integer(k) -> int:
-    try:
-        return index(k)
-    except TypeError:
-        raise TypeError(f"{k!r} is no index: use integers, slices, None, ... or tensors") from None
-
-
-def _full_key(keys, rank):
-    used = sum(k is not None and k is not Ellipsis for k in keys)
-    if used > rank:
-        raise IndexError(f"{used} indices for rank {rank}: take some out")
-    fill = [slice(None)] * (rank - used)
-    at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
-    return keys[:at] + fill + [k for k in keys[at + 1 :] if k is not Ellipsis]
-
-
-def _index(x, keys):
-    """Cut with one slice op, then take integer dims out and new ones in, then gather by index tensors."""
-    starts, steps, shape, final, picks = [], [], [], [], []
-    d = 0
-    for k in keys:
-        if k is None:
-            final.append(1)
-            continue
-        n = x.shape[d]
-        if isinstance(k, slice):
-            a, b, step = k.indices(n)
-            size = len(range(a, b, step))
-            final.append(size)
-        elif _is_tensor(k):
-            a, step, size = 0, 1, n
-            picks.append((len(final), k))
-            final.append(n)
-        else:
-            a, step, size = _integer(k), 1, 1
-            if not -n <= a < n:
-                raise IndexError(f"index {a} is out of range for dim {d} of size {n}")
-            a += n * (a < 0)
-        starts.append(a if size else 0)
-        steps.append(step if size else 1)
-        shape.append(size)
-        d += 1
-    whole = tuple(shape) == x.shape and all(s == 1 for s in steps)
-    y = x if whole else x._slice(tuple(starts), tuple(steps), tuple(shape))
-    y = y.reshape(*final) if tuple(final) != y.shape else y
-    return _pick(y, picks) if picks else y
-
-
-def _pick(x, picks):
-    """Index by tensors: one dim each, broadcast together, put where the first stood (in front if apart)."""
-    dims = [d for d, _ in picks]
-    index: Any = 0
-    for d, k in picks:
-        n = x.shape[d]
-        k = k.int()
-        index = index * n + (k < 0).where(k + n, k)
-    shape = index.shape
-    together = dims == list(range(dims[0], dims[-1] + 1))
-    rest = [d for d in range(x.ndim) if d not in dims]
-    y = x.permute(*dims, *rest).reshape(-1, *(x.shape[d] for d in rest))
-    y = y.index_select(0, index.reshape(-1)).reshape(*shape, *(x.shape[d] for d in rest))
-    if not together or dims[0] == 0:
-        return y
-    lead, k = dims[0], len(shape)
-    return y.permute(*range(k, k + lead), *range(k), *range(k + lead, y.ndim))
+def _broadcast(x, mask):
+    if not hasattr(mask, "node"):
+        mask = x.new_tensor(mask, dtype=dt.bool_)
+    if mask.dtype is not dt.bool_:
+        raise TypeError(f"mask is {mask.dtype.short}: use a tensor of bools")
+    shape = broadcast(x.shape, mask.shape)
+    return x.expand(*shape), mask.expand(*shape)
 
 
 @composed
@@ -163,60 +152,3 @@ def embedding(input, weight):
     if weight.ndim != 2 or not input.dtype.is_int:
         raise TypeError("needs integer indices and a weight of 2 dims")
     return weight.index_select(0, input.reshape(-1)).reshape(*input.shape, weight.shape[1])
-
-
-@composed
-def cat(tensors, dim: int = 0):
-    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
-    tensors = list(tensors)
-    if not tensors:
-        raise ValueError("needs at least one tensor")
-    d = normal_dim(dim, tensors[0].ndim)
-    dtype = dt.promote(*(t.dtype for t in tensors))
-    for t in tensors[1:]:
-        if t.ndim != tensors[0].ndim or any(
-            e != d and n != m for e, (n, m) in enumerate(zip(t.shape, tensors[0].shape, strict=True))
-        ):
-            raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ outside dim {d}")
-    total, at, out = sum(t.shape[d] for t in tensors), 0, None
-    for t in tensors:
-        n = t.shape[d]
-        before = tuple(at * (e == d) for e in range(t.ndim))
-        after = tuple((total - at - n) * (e == d) for e in range(t.ndim))
-        at += n
-        if n:
-            padded = t.to(dtype)._pad(before, after)
-            out = padded if out is None else _inside(t, before, after).where(padded, out)
-    return tensors[0].to(dtype) if out is None else out
-
-
-def _inside(t, before, after):
-    return type(t).full(t.shape, True, device=t.device)._pad(before, after)
-
-
-@composed
-def stack(tensors, dim: int = 0):
-    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
-    return cat([t.unsqueeze(dim) for t in tensors], normal_dim(dim, next(iter(tensors)).ndim + 1))
-
-
-@composed
-def split(input, split_size, dim: int = 0):
-    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
-    d = normal_dim(dim, input.ndim)
-    n = input.shape[d]
-    sizes = split_size
-    if isinstance(split_size, int):
-        sizes = [min(split_size, n - i) for i in range(0, n, split_size)]
-    if sum(sizes) != n:
-        raise ValueError(f"sizes {list(sizes)} do not add up to {n}")
-    at = [sum(sizes[:i]) for i in range(len(sizes))]
-    return tuple(input.narrow(d, a, s) for a, s in zip(at, sizes, strict=True))
-
-
-@composed
-def chunk(input, chunks: int, dim: int = 0):
-    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
-    if chunks < 1:
-        raise ValueError(f"chunks={chunks} is not above 0")
-    return split(input, max(-(-input.shape[normal_dim(dim, input.ndim)] // chunks), 1), dim)

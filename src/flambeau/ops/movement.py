@@ -5,8 +5,6 @@ from math import prod
 from ..op import Family, composed, kernel
 from ..shape import Window, normal_dim, normal_dims
 
-NN = ("pad",)
-
 
 def _dtype(d, **_):
     return d
@@ -43,16 +41,20 @@ def _windows(xp, x, spec):
     return x[(..., *step, *(slice(None, None, w.dilation) for w in spec))]
 
 
-def _unslice(g, y, x, starts, steps, shape):
-    """Put a slice's gradient back among zeros: flip negative steps, spread long ones, pad to its shape."""
+def unslice(g, whole, starts, steps, shape):
+    """Put a slice back among zeros: flip negative steps, spread long ones, pad to the whole shape."""
     back = [d for d, s in enumerate(steps) if s < 0]
     g = g.flip(back) if back else g
     for d, step in enumerate(steps):
         if abs(step) > 1 and shape[d] > 1:
             g = spread(g, d, abs(step))
     low = [min(a, a + s * max(n - 1, 0)) for a, s, n in zip(starts, steps, shape, strict=True)]
-    after = [n - a - m for n, a, m in zip(x.shape, low, g.shape, strict=True)]
-    return [Movement._pad(g, tuple(low), tuple(after))]
+    after = [n - a - m for n, a, m in zip(whole, low, g.shape, strict=True)]
+    return Movement._pad(g, tuple(low), tuple(after))
+
+
+def _grad_slice(g, y, x, starts, steps, shape):
+    return [unslice(g, x.shape, starts, steps, shape)]
 
 
 def spread(x, dim: int, step: int):
@@ -77,7 +79,7 @@ def fold(x, spec, size):
     return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
 
 
-def _shape(sizes) -> tuple[int, ...]:
+def sizes_of(sizes) -> tuple[int, ...]:
     """Accept f(2, 3) and f((2, 3)) alike."""
     return tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else tuple(sizes)
 
@@ -90,14 +92,14 @@ class Movement(Family):
     )
     def reshape(self, *shape):
         """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
-        sizes, n = list(_shape(shape)), prod(self.shape)
+        sizes, n = list(sizes_of(shape)), prod(self.shape)
         if sizes.count(-1) > 1:
             raise ValueError("only one size can be -1")
         if -1 in sizes:
             known = -prod(sizes)
             sizes[sizes.index(-1)] = n // known if known else 0
         if prod(sizes) != n or any(s < 0 for s in sizes):
-            raise ValueError(f"{n} elements do not fill shape {list(_shape(shape))}")
+            raise ValueError(f"{n} elements do not fill shape {list(sizes_of(shape))}")
         return (self,), {"shape": tuple(sizes)}
 
     @movement(
@@ -107,7 +109,7 @@ class Movement(Family):
     )
     def permute(self, *dims):
         """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
-        order = tuple(normal_dim(d, self.ndim) for d in _shape(dims))
+        order = tuple(normal_dim(d, self.ndim) for d in sizes_of(dims))
         if sorted(order) != list(range(self.ndim)):
             raise ValueError(f"dims {list(order)} are not each of 0 to {self.ndim - 1} once")
         return (self,), {"dims": order}
@@ -119,7 +121,7 @@ class Movement(Family):
     )
     def expand(self, *shape):
         """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
-        sizes = list(_shape(shape))
+        sizes = list(sizes_of(shape))
         lead = len(sizes) - self.ndim
         for d, n in enumerate(self.shape):
             e = d + lead
@@ -128,7 +130,7 @@ class Movement(Family):
             sizes[e] = n if sizes[e] == -1 else sizes[e]
         return (self,), {"shape": tuple(sizes)}
 
-    @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_unslice)
+    @movement(lambda s, starts, steps, shape: shape, xp=_strided_slice, grad=_grad_slice)
     def _slice(self, starts, steps, shape):
         """Element i of dim d is element starts[d] + i * steps[d]: behind indexing, narrow and flip."""
         return (self,), {"starts": starts, "steps": steps, "shape": shape}
@@ -167,7 +169,7 @@ class Movement(Family):
     def flip(self, dims):
         """The elements of these dims in reverse order. [...] -> [...]"""
         dims = normal_dims(dims, self.ndim)
-        starts = tuple(n - 1 if d in dims else 0 for d, n in enumerate(self.shape))
+        starts = tuple(max(n - 1, 0) if d in dims else 0 for d, n in enumerate(self.shape))
         return self._slice(starts, tuple(-1 if d in dims else 1 for d in range(self.ndim)), self.shape)
 
     @composed
@@ -197,13 +199,6 @@ class Movement(Family):
         return self.transpose(0, 1) if self.ndim == 2 else self
 
     @composed
-    def movedim(self, source: int, destination: int):
-        """One dim moved to another place, the others in order."""
-        dims = [d for d in range(self.ndim) if d != normal_dim(source, self.ndim)]
-        dims.insert(normal_dim(destination, self.ndim), normal_dim(source, self.ndim))
-        return self.permute(*dims)
-
-    @composed
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
         if self.ndim == 0:
@@ -228,17 +223,3 @@ class Movement(Family):
         """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
         dims = normal_dims(dim, self.ndim)
         return self.reshape(*(n for d, n in enumerate(self.shape) if n != 1 or d not in dims))
-
-    @composed
-    def pad(self, padding, value: float = 0.0):
-        """Constant padding, (left, right) of the last dim first. [..., n] -> [..., left + n + right]"""
-        pairs = [tuple(padding[i : i + 2]) for i in range(0, len(padding), 2)]
-        if len(padding) % 2 or len(pairs) > self.ndim:
-            raise ValueError(f"padding needs pairs for at most {self.ndim} dims")
-        pairs = [(0, 0)] * (self.ndim - len(pairs)) + pairs[::-1]
-        before, after = (tuple(p[i] for p in pairs) for i in (0, 1))
-        out = self._pad(before, after)
-        if value == 0:
-            return out
-        inside = (self.detach() * 0 == 0) | (self.detach() != self.detach()) | True
-        return inside._pad(before, after).where(out, value)

@@ -1,0 +1,261 @@
+"""Joins and splits: several tensors into one, and one into views of its pieces."""
+
+from math import prod
+
+from .. import dtype as dt
+from ..op import Family, Launch, Op, composed
+from ..op import apply as add_node
+from ..shape import broadcast, normal_dim
+
+FUNCTIONS = (
+    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cat", "column_stack",
+    "dstack", "hstack", "stack", "vstack",
+)  # fmt: skip
+FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
+GROUP = 64
+
+
+def _cat_launch(limits, *nodes, dim):
+    """Dispatches of as many inputs as bindings allow, each writing its columns of the result's rows."""
+    rows = prod(nodes[0].shape[:dim])
+    widths = [prod(n.shape[dim:]) for n in nodes]
+    most, before, launches = limits.storage_buffers - 1, 0, []
+    for at in range(0, len(nodes), most):
+        part = widths[at : at + most]
+        sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(part)}
+        sizes |= {f"end{i}": sum(part[: i + 1]) for i in range(len(part))}
+        sizes |= {"size": rows * sum(part), "width": sum(part), "whole": sum(widths), "before": before}
+        reads = tuple(range(at, at + len(part)))
+        groups = -(-rows * sum(part) // GROUP)
+        launches.append(Launch("join.wgsl", reads, groups, sizes, {"count": len(part)}))
+        before += sum(part)
+    return launches
+
+
+def _cat_shape(*shapes, dim):
+    return (*shapes[0][:dim], sum(s[dim] for s in shapes), *shapes[0][dim + 1 :])
+
+
+def _cat_grad(g, y, *tensors, dim):
+    return _pieces(g, dim, [t.shape[dim] for t in tensors])
+
+
+def _cuts(x, dim) -> tuple[int, int]:
+    """A dim that is to be cut, and its size."""
+    if not x.ndim:
+        raise ValueError("a 0-d tensor has no dim to cut")
+    d = normal_dim(dim, x.ndim)
+    return d, x.shape[d]
+
+
+def _pieces(x, dim, sizes):
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return [x.narrow(dim, a, n) for a, n in zip(starts, sizes, strict=True)]
+
+
+class Join(Family):
+    _cat = Op(
+        "whole",
+        xp=lambda xp, *arrays, dim: xp.concatenate(arrays, axis=dim),
+        grad=_cat_grad,
+        shape=_cat_shape,
+        dtype=lambda *dtypes, dim: dtypes[0],
+        doc="Tensors of one dtype, none empty, one after another along a dim.",
+        launch=_cat_launch,
+    )
+
+    @composed
+    def split(self, split_size, dim: int = 0):
+        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+        d, n = _cuts(self, dim)
+        if isinstance(split_size, int):
+            if split_size < 1 and n:
+                raise ValueError(f"split_size={split_size} is not above 0")
+            sizes = [min(split_size, n - i) for i in range(0, n, max(split_size, 1))] or [n]
+        else:
+            sizes = list(split_size)
+        if sum(sizes) != n or any(s < 0 for s in sizes):
+            raise ValueError(f"sizes {sizes} do not add up to {n}")
+        return tuple(_pieces(self, d, sizes))
+
+    @composed
+    def chunk(self, chunks: int, dim: int = 0):
+        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+        if chunks < 1:
+            raise ValueError(f"chunks={chunks} is not above 0")
+        _, n = _cuts(self, dim)
+        return self.split(-(-n // chunks), dim) if n else (self,) * chunks
+
+    @composed
+    def tensor_split(self, indices_or_sections, dim: int = 0):
+        """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+        d, n = _cuts(self, dim)
+        k = indices_or_sections
+        if isinstance(k, int):
+            if k < 1:
+                raise ValueError(f"{k} sections: use 1 or more")
+            return tuple(_pieces(self, d, [n // k + (i < n % k) for i in range(k)]))
+        ends = [min(max(i + n if i < 0 else i, 0), n) for i in k]
+        return tuple(self.narrow(d, a, max(b - a, 0)) for a, b in zip([0, *ends], [*ends, n], strict=True))
+
+    @composed
+    def hsplit(self, indices_or_sections):
+        """tensor_split along dim 1, or along the only dim."""
+        return _even_split(self, indices_or_sections, 0 if self.ndim == 1 else 1)
+
+    @composed
+    def vsplit(self, indices_or_sections):
+        """tensor_split along dim 0 of 2 or more."""
+        return _even_split(self, indices_or_sections, 0, 2)
+
+    @composed
+    def dsplit(self, indices_or_sections):
+        """tensor_split along dim 2."""
+        return _even_split(self, indices_or_sections, 2)
+
+    @composed
+    def unbind(self, dim: int = 0):
+        """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+        d, n = _cuts(self, dim)
+        return tuple(self.select(d, i) for i in range(n))
+
+    @composed
+    def kron(self, other):
+        """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
+        rank = max(self.ndim, other.ndim)
+        a, b = ((1,) * (rank - t.ndim) + t.shape for t in (self, other))
+        x = self.reshape(*(n for s in a for n in (s, 1)))
+        y = other.reshape(*(n for s in b for n in (1, s)))
+        return (x * y).reshape(*(m * n for m, n in zip(a, b, strict=True)))
+
+
+def _even_split(x, sections, dim, least=0):
+    if x.ndim <= dim or x.ndim < max(least, 1):
+        raise ValueError(f"rank {x.ndim} is too low: use {max(dim + 1, least)} or more")
+    if isinstance(sections, int) and (sections < 1 or x.shape[dim] % sections):
+        raise ValueError(f"{sections} sections do not divide size {x.shape[dim]} of dim {dim}")
+    return x.tensor_split(sections, dim)
+
+
+@composed
+def cat(tensors, dim: int = 0):
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("needs at least one tensor")
+    if any(t.ndim == 0 for t in tensors):
+        raise ValueError("0-d tensors have no dim to be joined along: use stack")
+    dtype = dt.promote(*(t.dtype for t in tensors))
+    tensors = [t for t in tensors if t.shape != (0,)] or tensors[:1]  # PyTorch's: [0] joins anything
+    d = normal_dim(dim, tensors[0].ndim)
+    for t in tensors[1:]:
+        if t.ndim != tensors[0].ndim or any(
+            e != d and n != m for e, (n, m) in enumerate(zip(t.shape, tensors[0].shape, strict=True))
+        ):
+            raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ outside dim {d}")
+    parts = [t.to(dtype) for t in tensors if t.shape[d]]
+    if len(parts) < 2 or 0 in parts[0].shape:
+        total = _cat_shape(*(t.shape for t in tensors), dim=d)
+        return parts[0] if len(parts) == 1 else _zeros(tensors[0], total, dtype)
+    if len(parts) <= FEW:
+        return _chain(parts, d)
+    return type(parts[0])(add_node(Join._cat, tuple(t.node for t in parts), {"dim": d}))
+
+
+def _zeros(x, shape, dtype):
+    return type(x).zeros(shape, dtype=dtype, device=x.device)
+
+
+def _chain(parts, d):
+    """Each part padded to the whole, chosen where it stands: a view, so it fuses with what it is made of."""
+    total, at, out = sum(t.shape[d] for t in parts), 0, None
+    for t in parts:
+        n = t.shape[d]
+        before = tuple(at * (e == d) for e in range(t.ndim))
+        after = tuple((total - at - n) * (e == d) for e in range(t.ndim))
+        at += n
+        padded = t._pad(before, after)
+        out = padded if out is None else _inside(t, before, after).where(padded, out)
+    return out
+
+
+def _inside(t, before, after):
+    return type(t).full(t.shape, True, device=t.device)._pad(before, after)
+
+
+@composed
+def stack(tensors, dim: int = 0):
+    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
+    tensors = list(tensors)
+    if not tensors:
+        raise ValueError("needs at least one tensor")
+    for t in tensors[1:]:
+        if t.shape != tensors[0].shape:
+            raise ValueError(f"shapes {list(tensors[0].shape)} and {list(t.shape)} differ")
+    d = normal_dim(dim, tensors[0].ndim + 1)
+    return cat([t.unsqueeze(d) for t in tensors], d)
+
+
+def _at_least(rank):
+    """Turn atleast_1d and its kind into one function: each tensor by itself, several as a tuple."""
+
+    def raised(*tensors):
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], list | tuple) else tensors
+        out = []
+        for t in given:
+            while t.ndim < rank:
+                t = t.unsqueeze(2 if t.ndim == 2 else 0)
+            out.append(t)
+        return out[0] if len(tensors) == 1 and given is tensors else tuple(out)
+
+    raised.__name__ = f"atleast_{rank}d"
+    raised.__doc__ = f"Dims of size 1 added to tensors of less than {rank}; several give a tuple."
+    return composed(raised)
+
+
+atleast_1d, atleast_2d, atleast_3d = (_at_least(rank) for rank in (1, 2, 3))
+
+
+@composed
+def hstack(tensors):
+    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
+    tensors = list(atleast_1d(list(tensors)))
+    return cat(tensors, 0 if tensors and tensors[0].ndim == 1 else 1)
+
+
+@composed
+def vstack(tensors):
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+    return cat(atleast_2d(list(tensors)), 0)
+
+
+@composed
+def dstack(tensors):
+    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
+    return cat(atleast_3d(list(tensors)), 2)
+
+
+@composed
+def column_stack(tensors):
+    """Vectors and matrices joined as columns. [a], [a, m] -> [a, 1 + m]"""
+    return hstack([t if t.ndim > 1 else t.reshape(-1, 1) for t in tensors])
+
+
+@composed
+def block_diag(*tensors):
+    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]"""
+    blocks = atleast_2d(list(tensors))
+    if not blocks or any(b.ndim != 2 for b in blocks):
+        raise ValueError("needs matrices, vectors or 0-d tensors")
+    total, at, rows = sum(b.shape[1] for b in blocks), 0, []
+    for b in blocks:
+        rows.append(b._pad((0, at), (0, total - at - b.shape[1])))
+        at += b.shape[1]
+    return cat(rows, 0)
+
+
+@composed
+def broadcast_tensors(*tensors):
+    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
+    shape = broadcast(*(t.shape for t in tensors))
+    return tuple(t.expand(*shape) for t in tensors)
