@@ -1,10 +1,11 @@
-"""Debugging: from a value that is not finite back to the op that made the first such value."""
+"""Debugging: a value that is not finite into the op that made the first; indices outside into an error."""
 
 from typing import Any
 
 from . import run
 from .node import describe, toposort
 from .op import Tensor
+from .ops.places import watched
 
 
 def first_bad(*tensors: Any) -> str | None:
@@ -24,3 +25,37 @@ def first_bad(*tensors: Any) -> str | None:
             name = node.attrs.get("label", node.op.name).lstrip("_")
             return f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
     return None
+
+
+class check_indices:
+    """Inside this context, indices on a device that are outside their dim raise IndexError at the next read.
+
+    Without it they are clamped, silently. What is called inside the context is checked, by one reduction
+    more an index tensor; a recorded program (jit) is checked while it is recorded, not when it is replayed.
+    """
+
+    def __enter__(self):
+        self._before = getattr(watched, "found", None), run.watch(self._raise)
+        watched.found = []
+        return self
+
+    def __exit__(self, kind, *_):
+        try:
+            if kind is None:
+                self._raise()
+        finally:
+            watched.found, before = self._before
+            run.watch(before)
+
+    def _raise(self) -> None:
+        found, watched.found = watched.found, []
+        if not found:
+            return
+        before = run.watch(None)
+        try:
+            counts = [t.item() for _, t in found]
+        finally:
+            run.watch(before)
+        told = [text.format(n) for (text, _), n in zip(found, counts, strict=True) if n]
+        if told:
+            raise IndexError("; ".join(told))

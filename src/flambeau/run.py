@@ -157,6 +157,12 @@ def show(compiled: Compiled) -> None:
             print(f"// {k.name}\n{render(k.shader)}", file=sys.stderr)
 
 
+def watch(check: Any) -> Any:
+    """Have `check()` called before every read of this thread (None: no more); the one before it."""
+    before, _local.watch = getattr(_local, "watch", None), check
+    return before
+
+
 def read(tensors: list[Any]) -> list[Any]:
     """The bytes of several tensors, with one wait a device."""
     return Fetch(tensors).wait()
@@ -170,6 +176,8 @@ class Fetch:
             raise FlambeauError(
                 "jit: a recorded function can't read values: return the tensor and read it outside"
             )
+        if getattr(_local, "watch", None) is not None:
+            _local.watch()
         realize(*tensors)
         self.count, self.parts = len(tensors), []
         by_device: dict[Any, list[int]] = {}

@@ -58,7 +58,6 @@ def parse(x, key) -> Plan:
     """Turn what stands in brackets into a Plan; IndexError for what does not fit."""
     items = _fill([_item(k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
     plan = Plan()
-    at = 0
     for i, item in enumerate(items):
         used = len(plan.sizes)
         if item is None:
@@ -67,11 +66,11 @@ def parse(x, key) -> Plan:
             _add_slice(plan, item, x.shape[used])
         else:
             plan.lead = plan.lead if plan.fancy else len(plan.final)
-            plan.fancy.append(i + at)
+            plan.fancy.append(i)
             if isinstance(item, int):
                 _add_integer(plan, item, x.shape[used])
             else:
-                at += _add_array(plan, x, item, used) - 1
+                _add_array(plan, x, item, used)
     if not plan.picks:
         plan.fancy.clear()
     return plan
@@ -159,14 +158,14 @@ def _add_integer(plan: Plan, item: int, n: int) -> None:
     _add(plan, item % n, 1, 1)
 
 
-def _add_array(plan: Plan, x, item, used: int) -> int:
-    """Index arrays (several for a mask), each picking along a dim of its own; how many."""
+def _add_array(plan: Plan, x, item, used: int) -> None:
+    """Index arrays (several for a mask), each picking along a dim of its own."""
     import numpy as np
 
     if isinstance(item, Flag):
         plan.picks.append((len(plan.final), np.zeros(int(item.value), "i4")))
         plan.final.append(1)
-        return 1
+        return
     arrays = [item]
     if _is_mask(item):
         wanted = x.shape[used : used + item.ndim]
@@ -179,7 +178,6 @@ def _add_array(plan: Plan, x, item, used: int) -> int:
         _add(plan, 0, 1, n)
         plan.picks.append((len(plan.final), k))
         plan.final.append(n)
-    return len(arrays)
 
 
 def cut(x, plan: Plan):
