@@ -103,9 +103,7 @@ class Rearrange(Family):
         """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
         times = sizes_of(repeats)
         if len(times) < self.ndim or any(r < 0 for r in times):
-            raise ValueError(
-                f"repeats {list(times)} must be a count for each of {self.ndim} dims, or more dims"
-            )
+            raise ValueError(f"repeats {list(times)} must be counts for all {self.ndim} dims, or for more")
         shape = (1,) * (len(times) - self.ndim) + self.shape
         joined = tuple(r * n for r, n in zip(times, shape, strict=True))
         x = self.reshape(*(n for s in shape for n in (1, s)))
