@@ -73,10 +73,11 @@ def test_one_number(device):
     x = fb.tensor(7.0, device=device)
     zero, one = np.array(0), fb.ones(1, device=device)
     pairs = [
-        (x.roll(1), 7), (x.ravel(), [7]), (x.repeat(3), [7] * 3), (x.tile(2, 2), [[7, 7]] * 2), (x[None], [7]),
+        (x.roll(1), 7), (x.ravel(), [7]), (x.repeat(3), [7] * 3), (x.tile(2, 2), [[7, 7]] * 2),
+        (x[None], [7]),
         (x.repeat_interleave(2), [7, 7]), (x.flip(()), 7), (x.take([0, 0]), [7, 7]), (x[...], 7),
         (x.index_select(0, [0]), 7), (x.gather(0, zero), 7), (x.scatter(0, zero, 3.0), 3), (x[True], [7]),
-        (x.index_add(0, [0], one), 8), (x.unfold(0, 1, 1), [7]), (fb.stack([x, x]), [7, 7]), (x.kron(x), 49),
+        (x.index_add(0, [0], one), 8), (x.unfold(0, 1, 1), [7]), (x.kron(x), 49), (fb.stack([x, x]), [7, 7]),
         (fb.hstack([x, x]), [7, 7]), (fb.atleast_3d(x), [[[7]]]), (x.scatter_add(0, zero, x), 14),
     ]  # fmt: skip
     for got, (_, want) in zip(values(*(y for y, _ in pairs)), pairs):
@@ -157,6 +158,18 @@ def test_cat_in_a_recorded_function(gpu):
     for k in range(3):
         x = fb.full((5,), k, device=gpu)
         assert join(x).tolist() == [float(i * k + 1) for i in range(12) for _ in range(5)]
+
+
+def test_counts_of_repeats_on_the_device(device):
+    x, counts = fb.tensor(A, device=device, requires_grad=True), fb.tensor([2, 0, 3, 1, 0], device=device)
+    want = np.repeat(A, [2, 0, 3, 1, 0], 1)
+    y = x.repeat_interleave(counts, 1)
+    again = fb.jit(lambda x, c: x.repeat_interleave(c, 1, output_size=6))
+    check(y.numpy(), want, 0)
+    for _ in range(2):
+        check(again(x, counts).numpy(), want, 0)
+    g = y.sum().backward()[x].numpy()
+    check(g, np.broadcast_to(np.reshape([2, 0, 3, 1, 0], (1, 5, 1)), A.shape), 0)
 
 
 ERRORS = [

@@ -254,12 +254,14 @@ def scheduled(kernels: list["heads.Kernel"], made: list[int]) -> tuple["heads.Ke
     It is the order in which nothing lives longer than where operations run at once: a gradient by a weight
     is computed beside the one by its layer's input, whatever is done with it later.
     """
-    writer = {k.output: i for i, k in enumerate(kernels)}
+    writers: dict[int, list[int]] = {}  # several where each writes a part
+    for i, k in enumerate(kernels):
+        writers.setdefault(k.output, []).append(i)
     users: list[list[int]] = [[] for _ in kernels]
     missing = [0] * len(kernels)
     for i, k in enumerate(kernels):
-        for v in {v for v in k.inputs if writer.get(v, i) != i}:
-            users[writer[v]].append(i)
+        for w in {w for v in k.inputs for w in writers.get(v, ()) if w != i}:
+            users[w].append(i)
             missing[i] += 1
     ready = [(made[i], i) for i, n in enumerate(missing) if not n]
     heapify(ready)

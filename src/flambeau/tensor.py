@@ -8,6 +8,7 @@ from . import dtype as dt
 from . import op as _op
 from . import ops, run
 from .device import get_device
+from .gradmode import is_grad_enabled
 from .host import Data, shown, to_bytes, to_list, to_numpy
 from .node import Node, toposort
 from .op import OPS, apply
@@ -203,7 +204,7 @@ class Tensor(ops.Table):
             old.replaced = True
             run.assigned(self, old)
             return self
-        if self.node.param is not None and _op.grad_enabled():
+        if self.node.param is not None and is_grad_enabled():
             raise ValueError(
                 "a parameter is part of the graph as it is: assign inside no_grad, or use slice_assign"
             )

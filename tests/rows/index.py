@@ -48,7 +48,8 @@ READS: dict[str, Row] = {
 }  # fmt: skip
 
 WRITES: dict[str, Row] = {
-    "_rank_order": Row(lambda x: np.argsort(x, kind="stable").astype("i4"), (In((70,), 0, 9, "i"),), grads=0),
+    "masked_scatter": Row(lambda x, m, s: assigned(x, m, s.ravel()[: m.sum()]),
+                          (X, In((2, 3, 4), kind="b"), In((24,)))),
     "_scatter_sorted": Row(
         lambda x, src: joined(x, [(r, c) for r in (0, 0, 3) for c in (0, 1)], src[[2, 0, 1]].ravel(), "sum"),
         (In((4, 2)), In((3, 2))), grads=0,

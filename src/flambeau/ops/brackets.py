@@ -83,9 +83,7 @@ def _item(k):
     if isinstance(k, bool):
         return Flag(k)
     if hasattr(k, "node"):
-        if k.dtype is dt.bool_:
-            return _read_mask(k)
-        return k
+        return k if k.ndim or k.dtype is not dt.bool_ else Flag(_read(k))
     try:
         return as_integer(k)
     except TypeError:
@@ -102,10 +100,10 @@ def _item(k):
                      " integers or bools")  # fmt: skip
 
 
-def _read_mask(mask):
-    """A device mask on the host, by one read: the shape of the result depends on it."""
+def _read(x):
+    """A number that the shape of the result depends on: one read."""
     try:
-        found = mask.numpy()
+        return x.item()
     except FlambeauError as e:
         if not str(e).startswith("jit:"):
             raise
@@ -113,7 +111,17 @@ def _read_mask(mask):
             "jit: a bool mask in brackets makes a shape that depends on values, which a recorded function"
             " can't read: use where, masked_fill or masked_scatter"
         ) from None
-    return found if found.ndim else Flag(bool(found))
+
+
+def _true_places(mask) -> list:
+    """Where a device mask is true, as index tensors of its dims: one read, of how many they are."""
+    count = _read(mask.sum())
+    place = mask.reshape(-1).logical_not()._argsort(False)[:count]
+    out = []
+    for n in reversed(mask.shape):
+        out.append(place % n)
+        place = place // n
+    return out[::-1]
 
 
 def _width(item) -> int:
@@ -124,7 +132,7 @@ def _width(item) -> int:
 
 
 def _is_mask(item) -> bool:
-    return not hasattr(item, "node") and getattr(getattr(item, "dtype", None), "kind", "") == "b"
+    return getattr(getattr(item, "dtype", None), "kind", "") == "b"
 
 
 def _fill(items: list, rank: int) -> list:
@@ -169,9 +177,9 @@ def _add_array(plan: Plan, x, item, used: int) -> None:
     arrays = [item]
     if _is_mask(item):
         wanted = x.shape[used : used + item.ndim]
-        if item.shape != wanted:
+        if tuple(item.shape) != wanted:
             raise IndexError(f"mask has shape {list(item.shape)}, the dims it stands for {list(wanted)}")
-        arrays = item.nonzero()
+        arrays = _true_places(item) if hasattr(item, "node") else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
         k = as_index(x, k, d, "[]") if hasattr(k, "node") else checked(k, n, d)

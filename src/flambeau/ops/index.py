@@ -120,6 +120,19 @@ class Index(Family):
         return x[mask]
 
     @composed
+    def masked_scatter(self, mask, source):
+        """The elements where mask is true replaced by those of source in order, which must be as many.
+
+        It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
+        [...], [...], [m] -> [...]
+        """
+        x, mask = _broadcast(self, mask)
+        if source.dtype is not x.dtype or not source.numel():
+            raise TypeError(f"source must be of {x.dtype.short} and not empty: cast one of them")
+        place = mask.reshape(-1).int().cumsum(0) - 1
+        return mask.where(source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
+
+    @composed
     def __getitem__(self, key):
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 

@@ -14,11 +14,6 @@ CHUNK = 64  # neighbours in a run that are joined before the run is
 GROUP = 64
 
 
-def _order_launch(limits, x):
-    n = x.shape[0]
-    return [Launch("rank.wgsl", (0,), -(-n // GROUP), {"count": n})]
-
-
 def _scatter_launch(limits, x, keys, order, src, *, join):
     count, width = src.shape
     launches, levels = [], 0
@@ -54,17 +49,6 @@ def _scatter_xp(xp, x, keys, order, src, join):
 
 
 class Rows(Family):
-    @kernel(
-        "whole",
-        shape=lambda s: s,
-        dtype=lambda d: dt.int32,
-        xp=lambda xp, x: xp.argsort(x, kind="stable"),
-        launch=_order_launch,
-    )
-    def _rank_order(self):
-        """The order that sorts a few integers, equal ones as they stood; the work is quadratic. [n] -> [n]"""
-        return (self,), {}
-
     @kernel(
         "whole",
         shape=lambda x, keys, order, src, join: x,
@@ -158,7 +142,7 @@ def _put_rows(x, place, src, *, join):
     j = src.shape[0]
     if j == 1:
         return _one_row(x, place, src, join)
-    order = sorted_order(place)
+    order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
     return x._scatter_sorted(place.gather(0, order), order, src, join)
 
 
@@ -169,8 +153,3 @@ def _one_row(x, place, src, join):
 
 
 put_rows = _put_rows
-
-
-def sorted_order(keys):
-    """The order that sorts integers, equal ones as they stood. [n] -> [n]"""
-    return keys._rank_order()
