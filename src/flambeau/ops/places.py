@@ -19,9 +19,10 @@ def as_index(x, index, dim: int, name: str = "index", n: int | None = None):
         raise TypeError(f"the index must be of integers, not {index.dtype.short}: cast with .int()")
     if n == 0 and prod(index.shape):
         raise IndexError(f"dim {dim} has no elements to index")
+    index = index.int()  # smaller ones could not hold n
     found = getattr(watched, "found", None)
     if found is not None:
-        count = (index >= n).sum() if index.dtype.kind == "u" else ((index < -n) | (index >= n)).sum()
+        count = ((index < -n) | (index >= n)).sum()
         found.append(
             (f"{name}: {{}} of {prod(index.shape)} indices are outside dim {dim} of size {n}", count)
         )
@@ -44,8 +45,7 @@ def checked(index, n: int, dim: int):
 
 def place_of(index, n: int):
     """Device indices counted from the start, those outside clamped. [...] -> [...] in 0..n"""
-    index = index.int() if index.dtype.kind == "u" else (index < 0).where(index + n, index)
-    return index.maximum(0).minimum(max(n - 1, 0)).to(dt.int32)
+    return (index < 0).where(index + n, index).maximum(0).minimum(max(n - 1, 0))
 
 
 def nd_places(x, indices):
