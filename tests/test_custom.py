@@ -65,6 +65,16 @@ def test_a_kernel(device):
     assert np.allclose((op(x[::2] + 1) - 1).numpy(), (given[::2] + 1) * 2.5 - 1)
 
 
+def test_packed_types_are_widened_for_them(device):
+    """A user's kernel or expression computes in 4 bytes, and knows nothing of how halves and bytes lie."""
+    given = np.arange(99, dtype="f4")
+    y = double("of_halves")(fb.tensor(given, fb.float16, device))
+    assert y.dtype is fb.float16 and np.array_equal(y.numpy(), given * 2.5)
+    bytes_ = fb.tensor(np.arange(99, dtype="i1"), device=device)
+    cubed = cube("of_bytes")(bytes_)
+    assert cubed.dtype is fb.int8 and np.array_equal(cubed.numpy(), bytes_.numpy() ** 3)
+
+
 def test_a_wrong_kernel_or_gradient_is_caught(gpu):
     with pytest.raises(AssertionError, match="wrong_cube: value: .* more than 3e-06 apart"):
         check_op(cube("wrong_cube", "{{ x }} * {{ x }}"), X, device=gpu)

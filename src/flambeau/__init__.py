@@ -46,12 +46,6 @@ from .tensor import HostScalar, Tensor, tensor
 
 __version__ = "0.1.0"
 # fmt: off
-# fmt: off
-# fmt: off
-# fmt: off
-# fmt: off
-# fmt: off
-# fmt: off
 __all__ = sorted(
     {
         "DType",

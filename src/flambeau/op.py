@@ -214,9 +214,10 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
             if device is not None:
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
-    node = Node(op, inputs, attrs, shape, dtype, device, scalars)
+    made = dtype if op.kind in TAKES_PACKED else dtype.wide
+    node = Node(op, inputs, attrs, shape, made, device, scalars)
     node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
-    return node
+    return node if made is dtype else _cast(node, dtype)
 
 
 # The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their

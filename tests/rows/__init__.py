@@ -1,6 +1,7 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
-from .activation import ACTIVATION, SHAPED
+from .activation import ACTIVATION
+from .activation import SHAPED
 from .attention import ATTENTION
 from .contract import CONTRACT
 from .creation import CREATION

@@ -6,6 +6,7 @@ from statistics import NormalDist
 
 from ..op import Family, composed, composite
 from .elementwise import _float, elementwise
+from .reduce import in_float32
 
 
 def each(f):
@@ -132,12 +133,14 @@ class Special(Family):
     @composed
     def i0(self):
         """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
-        return _i0(self.float())
+        x, dtype = in_float32(self)
+        return _i0(x).to(dtype)
 
     @composed
     def i1(self):
         """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
-        return _i1(self.float())
+        x, dtype = in_float32(self)
+        return _i1(x).to(dtype)
 
     @composed
     def polygamma(self, n=None):
@@ -145,25 +148,27 @@ class Special(Family):
         x, n = (n, self) if isinstance(self, int) else (self, n)
         if not isinstance(n, int) or n < 0:
             raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
-        return x.digamma() if n == 0 else _polygamma(x.float(), n=n)
+        x, dtype = in_float32(x)
+        return (x.digamma() if n == 0 else _polygamma(x, n=n)).to(dtype)
 
     @composed
     def logit(self, eps: float | None = None):
         """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
-        x = self.float() if eps is None else self.float().clamp(eps, 1 - eps)
-        return (x / (1 - x)).log()
+        x, dtype = in_float32(self)
+        x = x if eps is None else x.clamp(eps, 1 - eps)
+        return (x / (1 - x)).log().to(dtype)
 
     @composed
     def sinc(self):
         """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
-        x = self.float() * pi
+        turns, dtype = in_float32(self)
+        x = turns * pi
         near = x.abs() < 0.8
         s = near.where(x, 0.0).square()
         series = 1 - s / 6 * (1 - s / 20 * (1 - s / 42 * (1 - s / 72 * (1 - s / 110))))
-        wave = (
-            (self - (self * 0.5).round() * 2) * pi
-        ).sin()  # exact turns first: pi * x would round them away
-        return near.where(series, wave / near.where(1.0, x))
+        # exact turns first: pi * x would round them away
+        wave = ((turns - (turns * 0.5).round() * 2) * pi).sin()
+        return near.where(series, wave / near.where(1.0, x)).to(dtype)
 
     @composed
     def entr(self):
@@ -178,7 +183,8 @@ class Special(Family):
     @composed
     def log_ndtr(self):
         """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
-        return _log_ndtr(self.float())
+        x, dtype = in_float32(self)
+        return _log_ndtr(x).to(dtype)
 
     @composed
     def mvlgamma(self, p: int):
