@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from rows import ELEMENTWISE, ROWS, SOURCE, In
+from rows import ELEMENTWISE, FREE, ROWS, SOURCE, In
 
 import flambeau as fb
 from flambeau.op import COMPOSED, OPS
@@ -110,8 +110,12 @@ SIZED = {
 }
 
 
-# results that are wider than 16-bit inputs: what is asked for, what sums are made in, what a step is of
-WIDE_RESULT = ("cast", "_contract", "_logcumsumexp", "float_power", "nextafter")
+# results that are wider than 16-bit inputs: what is asked for, what sums are made in, what a step is of, and
+# what comes of a float32 target
+WIDE_RESULT = (
+    "cast", "_contract", "_logcumsumexp", "float_power", "nextafter", "margin_ranking_loss",
+    "soft_margin_loss", *FREE,
+)  # fmt: skip
 
 
 def declared(name) -> str:

@@ -166,7 +166,7 @@ def to_numpy(raw: Any, shape: Shape, dtype: dt.DType):
     return from_raw(raw, dtype).reshape(shape)
 
 
-def flat_view(raw: Any, dtype: dt.DType) -> memoryview:
+def flat_view(raw: Any, dtype: dt.DType) -> Any:
     """A buffer's elements one after the other, bools as 0 and 1; 16-bit floats, which memoryviews do not
     know, as float32."""
     view = memoryview(raw).cast("B")

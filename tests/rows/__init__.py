@@ -44,4 +44,6 @@ ROWS: dict[str, Row] = {
 }
 # fmt: on
 
-__all__ = ["ELEMENTWISE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]
+FREE = [*CREATION, *RANDOM, *SOURCE]  # the dtype of their results is not that of an input
+
+__all__ = ["ELEMENTWISE", "FREE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]
