@@ -1,7 +1,6 @@
 """The op test table: one row for each entry of the op table, family by family."""
 
-from .activation import ACTIVATION
-from .activation import SHAPED
+from .activation import ACTIVATION, SHAPED
 from .attention import ATTENTION
 from .contract import CONTRACT
 from .creation import CREATION

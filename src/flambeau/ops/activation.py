@@ -142,7 +142,7 @@ def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = Fa
     if not training:
         return leaky_relu(input, (lower + upper) / 2)
     slope = uniform_bits(input.shape, input.device) * (upper - lower) + lower
-    return (input >= 0).where(input, input * slope)
+    return (input >= 0).where(input, input * slope).to(input.dtype)
 
 
 @composed
@@ -187,7 +187,7 @@ def thresholded_relu(input, alpha: float = 1.0):
 @composed
 def softmin(input, dim: int = -1):
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
-    return (-input.float()).softmax(dim)
+    return (-input).softmax(dim)
 
 
 @composed
@@ -223,7 +223,8 @@ def swiglu(input, dim: int = -1):
 @composed
 def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, generator=None):
     """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient."""
-    y = ((logits + gumbel_bits(logits.shape, logits.device, generator)) * (1 / tau)).softmax(dim)
+    noisy = logits + gumbel_bits(logits.shape, logits.device, generator)
+    y = (noisy * (1 / tau)).softmax(dim).to(logits.dtype)
     if not hard:
         return y
     d = normal_dim(dim, y.ndim)
