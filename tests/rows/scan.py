@@ -1,9 +1,9 @@
 """Rows of the scan family."""
 
 import numpy as np
-from references_order import latest_extreme, log_sums
+from references_order import area, latest_extreme, log_sums
 
-from .row import In, Row, first
+from .row import COMPOSED, In, Row, first
 
 X = In((2, 5, 4))
 APART = In((2, 5, 4), -30, 30)  # no two so near that a finite difference swaps them
@@ -23,4 +23,8 @@ SCAN: dict[str, Row] = {
                   call=first("cummax"), kinds="iub"),
     "cummin": Row(lambda x, dim: latest_extreme(x, dim, np.less_equal)[0], (APART,), {"dim": -1},
                   call=first("cummin"), kinds="i"),
+    "diff": Row(lambda x, n, dim: np.diff(x, n, dim), (X,), {"n": 2, "dim": 1}, kinds="i"),
+    "trapezoid": Row(lambda y, x, dim: area(y, dim, x).sum(dim), (X, X), {"dim": 1},
+                     call=lambda y, x, dim: COMPOSED["trapezoid"](y, x, dim=dim)),
+    "cumulative_trapezoid": Row(lambda y, dim: np.cumsum(area(y, dim), dim), (X,), {"dim": -1}),
 }  # fmt: skip

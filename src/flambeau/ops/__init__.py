@@ -11,12 +11,14 @@ from . import (
     creation,
     distribution,
     elementwise,
+    histogram,
     index,
     join,
     loss,
     movement,
     norm,
     numeric,
+    order,
     pool,
     random,
     rearrange,
@@ -24,6 +26,7 @@ from . import (
     rows,
     scan,
     scatter,
+    select,
     sort,
     special,
 )
@@ -33,10 +36,12 @@ from .contract import Contract
 from .creation import Creation
 from .distribution import Distribution
 from .elementwise import Elementwise
+from .histogram import Histogram
 from .index import Index
 from .join import Join
 from .movement import Movement
 from .numeric import Numeric
+from .order import Order
 from .pool import Pool
 from .random import Random
 from .rearrange import Rearrange
@@ -44,6 +49,7 @@ from .reduce import Reduce
 from .rows import Rows
 from .scan import Scan
 from .scatter import Scatter
+from .select import Select
 from .sort import Sort
 from .special import Special
 
@@ -56,12 +62,14 @@ MODULES = (
     creation,
     distribution,
     elementwise,
+    histogram,
     index,
     join,
     loss,
     movement,
     norm,
     numeric,
+    order,
     pool,
     random,
     rearrange,
@@ -69,6 +77,7 @@ MODULES = (
     rows,
     scan,
     scatter,
+    select,
     sort,
     special,
 )
@@ -82,10 +91,12 @@ class Table(
     Creation,
     Distribution,
     Elementwise,
+    Histogram,
     Index,
     Join,
     Movement,
     Numeric,
+    Order,
     Pool,
     Random,
     Rearrange,
@@ -93,6 +104,7 @@ class Table(
     Rows,
     Scan,
     Scatter,
+    Select,
     Sort,
     Special,
 ):

@@ -113,15 +113,9 @@ def _read(x):
         ) from None
 
 
-def _true_places(mask) -> list:
+def _true_places(mask) -> tuple:
     """Where a device mask is true, as index tensors of its dims: one read, of how many they are."""
-    count = _read(mask.sum())
-    place = mask.reshape(-1).logical_not()._argsort(False)[:count]
-    out = []
-    for n in reversed(mask.shape):
-        out.append(place % n)
-        place = place // n
-    return out[::-1]
+    return mask.nonzero(as_tuple=True, size=_read(mask.sum()))
 
 
 def _width(item) -> int:

@@ -5,8 +5,10 @@ from math import prod
 from .. import dtype as dt
 from ..op import Family, Launch, composed, kernel
 from ..shape import normal_dim
+from .join import cat
 from .reduce import counted, in_float32
 
+FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
 TILE = 2048  # elements that a workgroup scans at once
 THREADS = {True: 256, False: 65536}  # threads that keep an adapter busy; True: of a CPU
 LEAST = 256  # elements that are worth a thread of their own
@@ -191,6 +193,52 @@ class Scan(Family):
         [..., n, ...] -> [..., n, ...], [..., n, ...]
         """
         return _extremes(self, dim, "_cummin")
+
+    @composed
+    def diff(self, n: int = 1, dim: int = -1, prepend=None, append=None):
+        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+        if n < 0:
+            raise ValueError(f"n={n} is below 0")
+        d, x = normal_dim(dim, self.ndim), self
+        if not x.ndim:
+            raise ValueError("takes at least 1 dim: got a scalar")
+        ends = [part for part in (prepend, self, append) if part is not None]
+        x = cat(ends, d) if len(ends) > 1 else x
+        for _ in range(min(n, x.shape[d])):
+            m = x.shape[d] - 1
+            after, before = x.narrow(d, 1, m), x.narrow(d, 0, m)
+            x = after ^ before if x.dtype is dt.bool_ else after - before
+        return x
+
+
+def _areas(y, x, dx, dim):
+    """The trapezoids between neighbours: mean height times width."""
+    if x is not None and dx is not None:
+        raise ValueError("x and dx are both given: one of them says how far apart the points are")
+    if not y.ndim:
+        raise ValueError("takes at least 1 dim: got a scalar")
+    d = normal_dim(dim, y.ndim)
+    m = max(y.shape[d] - 1, 0)
+    heights = (y.narrow(d, y.shape[d] - m, m) + y.narrow(d, 0, m)) * 0.5
+    if x is None:
+        return heights * (1.0 if dx is None else dx), d
+    if x.ndim == 1:
+        x = x.reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
+    return heights * x.diff(dim=d - y.ndim), d
+
+
+@composed
+def trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+    areas, d = _areas(y, x, dx, dim)
+    return areas.sum(d)
+
+
+@composed
+def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
+    areas, d = _areas(y, x, dx, dim)
+    return areas.cumsum(d)
 
 
 def _scanned(x, dim, name, dtype=None):

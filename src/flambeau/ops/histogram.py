@@ -1,0 +1,140 @@
+"""Counting: how often indices occur, and how many values fall into each bin."""
+
+from math import prod
+from typing import Any
+
+from .. import dtype as dt
+from ..op import Family, Launch, composed, kernel
+from .select import known
+
+BINS = 4096  # counters that fit in the memory of a workgroup
+PART = 16384  # elements of a workgroup, whose counts are then added up
+
+
+def _parts(shape) -> int:
+    return min(max(-(-prod(shape) // PART), 1), 256)
+
+
+def _count_launches(limits, x, bins) -> list[Launch]:
+    n, parts = prod(x.shape), _parts(x.shape)
+    cells = max(1 << (bins - 1).bit_length(), 64)
+    sizes: dict[str, Any] = {"bins": bins, "n": n, "part": -(-n // parts)}
+    options = {"cells": cells}
+    return [Launch("histogram.wgsl", (), parts, sizes, options, workgroup=(256, 1, 1), traced=0)]
+
+
+def _count_reference(xp, x, bins):
+    inside = x[(x >= 0) & (x < bins)]
+    out = xp.zeros((_parts(x.shape), bins), dtype="int32")
+    out[0] = xp.bincount(inside.reshape(-1), minlength=bins)
+    return out
+
+
+class Histogram(Family):
+    @kernel(
+        "whole",
+        shape=lambda s, bins: (_parts(s), bins),
+        dtype=lambda *_, **__: dt.int32,
+        xp=_count_reference,
+        launch=_count_launches,
+    )
+    def _count(self, bins):
+        """How often each of 0 to bins - 1 occurs, in parts to be added up; others are left out."""
+        return (self.int(),), {"bins": bins}
+
+    @composed
+    def bincount(self, weights=None, minlength: int = 0, *, length: int | None = None):
+        """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+        """
+        if self.ndim != 1 or self.dtype.is_float:
+            raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
+        if weights is not None and weights.shape != self.shape:
+            raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(self.shape)}")
+        x = self.int()
+        size = _length(x, minlength) if length is None else length
+        if weights is None:
+            return counts(x, size)
+        inside = (x >= 0) & (x < size)
+        zeros = type(x).zeros(size + 1, dtype=dt.promote(weights.dtype, dt.int32), device=x.device)
+        return zeros.scatter_add(0, inside.where(x, size), weights.to(zeros.dtype)).narrow(0, 0, size)
+
+    @composed
+    def histc(self, bins: int = 100, min: float = 0, max: float = 0):
+        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+        """
+        if bins < 1:
+            raise ValueError(f"bins={bins} is not above 0")
+        if max < min:
+            raise ValueError(f"max={max} is below min={min}")
+        x = self.detach().float().reshape(-1)
+        low, high = _range(x, min, max, 1.0)
+        place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
+        inside = (x >= low) & (x <= high)
+        return counts(inside.where(place, -1), bins).float()
+
+    @composed
+    def histogram(self, bins, *, range=None, weight=None, density: bool = False):
+        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+        [...] -> [bins], [bins + 1]
+        """
+        x = self.detach().float().reshape(-1)
+        edges = bins.float() if hasattr(bins, "node") else _edges(x, bins, range)
+        n = edges.shape[0] - 1
+        if edges.ndim != 1 or n < 1:
+            raise ValueError("bins must be a number above 0, or at least 2 edges in order")
+        inside = (x >= edges[0]) & (x <= edges[n])
+        place = (edges._search(x, True) - 1).minimum(n - 1)
+        place = inside.where(place, -1)
+        found = counts(place, n).float() if weight is None else place.bincount(weight.reshape(-1), length=n)
+        if density:
+            found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
+        return found, edges
+
+
+def _length(x, minlength: int) -> int:
+    if not x.shape[0]:
+        return minlength
+    low, high = known(x.amin(), x.amax())
+    if low < 0:
+        raise ValueError(f"{low} is below 0: only 0, 1, ... are counted")
+    return max(high + 1, minlength)
+
+
+def counts(x, bins: int):
+    """How often each of 0 to bins - 1 occurs: by counters in workgroup memory, or by sorting. -> [bins]"""
+    if bins <= BINS:
+        return (
+            x.reshape(-1)._count(bins).sum(0) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
+        )
+    ordered = x.reshape(-1).sort(0)[0]
+    wanted = type(x).arange(bins, device=x.device)
+    return ordered._search(wanted, True) - ordered._search(wanted, False)
+
+
+def _range(x, low, high, wide: float):
+    """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
+    if low == high and x.shape[0]:
+        low, high = x.amin(), x.amax()
+        same = low == high
+        return same.where(low - wide, low), same.where(high + wide, high)
+    wide = wide if low == high else 0.0
+    full = type(x).full
+    return full((), low - wide, device=x.device).float(), full((), high + wide, device=x.device).float()
+
+
+def _edges(x, bins: int, given):
+    if bins < 1:
+        raise ValueError(f"bins={bins} is not above 0")
+    if given is not None and given[1] < given[0]:
+        raise ValueError(f"range={tuple(given)} ends before it begins")
+    low, high = given or (0, 0)
+    low, high = _range(x, low, high, 0.5)
+    step = type(x).arange(bins + 1, device=x.device).float()
+    return (step == bins).where(high, low + step * ((high - low) / bins))
