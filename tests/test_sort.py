@@ -159,3 +159,24 @@ def test_what_is_refused(wrong, text):
     with pytest.raises((ValueError, TypeError, IndexError)) as caught:
         wrong(fb.zeros(2, 3, device="cpu"))
     assert str(caught.value) == text
+
+
+@pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16, fb.int8, fb.uint8], ids=lambda d: d.name)
+def test_packed_dtypes(dtype, planned):
+    t = fb.tensor(np.random.default_rng(5).integers(0, 30, (2, 2100)), device=planned).to(dtype)
+    x = t.float().numpy()
+    made = t.sort(1)[0], t.topk(3)[0], t.median(1)[0], t.cummax(1)[0], t.unique(), t.masked_select(t > 9)
+    assert all(y.dtype is dtype for y in made)
+    wanted = [
+        np.sort(x, 1), np.sort(x, 1)[:, :-4:-1], np.sort(x, 1)[:, 1049], np.maximum.accumulate(x, 1),
+        np.unique(x), x[x > 9],
+    ]  # fmt: skip
+    for got, want in zip(values(*(y.float() for y in made)), wanted):
+        assert np.array_equal(got, want)
+    assert np.array_equal(fb.searchsorted(t[0].msort(), t).numpy(), np.searchsorted(np.sort(x[0]), x))
+
+
+def test_gradient_of_a_sort_in_half(device):
+    x = fb.tensor([[3.0, 1.0, 2.0]], device=device).to(fb.float16).requires_grad_()
+    got = (x.sort(1)[0] * fb.arange(3, device=device)).sum().backward()[x]
+    assert got.dtype is fb.float16 and got.tolist() == [[2, 0, 1]]

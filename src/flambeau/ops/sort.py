@@ -137,8 +137,11 @@ class Sort(Family):
         launch=_back_launches,
     )
     def _back(self, places):
-        """Elements put at places that name each of the last dim's once: what gather takes apart."""
-        return (self, places), {}
+        """Elements put at places that name each of the last dim's once: what gather takes apart.
+
+        Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
+        """
+        return (self.to(self.dtype.wide), places), {}
 
     @kernel(
         "whole",
@@ -218,7 +221,8 @@ def _places(x, d: int, descending: bool):
 
 def _in_order_grad(g, y, x, places, dim):
     last = x.ndim - 1
-    return [g.transpose(dim, last)._back(places.transpose(dim, last)).transpose(dim, last), None]
+    back = g.transpose(dim, last)._back(places.transpose(dim, last)).transpose(dim, last)
+    return [back.to(g.dtype), None]
 
 
 @composite(grad=_in_order_grad)
