@@ -8,6 +8,44 @@ from .device import get_device
 from .dtype import DType, combine, dtype_of_scalar, promote
 from .host import to_list
 from .op import COMPOSED, Op, result_of
+from .ops.creation import (
+    arange,
+    cartesian_prod,
+    empty,
+    empty_like,
+    eye,
+    full,
+    full_like,
+    linspace,
+    logspace,
+    meshgrid,
+    ones,
+    ones_like,
+    tril_indices,
+    triu_indices,
+    vander,
+    zeros,
+    zeros_like,
+)
+from .ops.distribution import (
+    bernoulli,
+    cauchy,
+    exponential,
+    geometric,
+    gumbel,
+    laplace,
+    log_normal,
+    multinomial,
+    normal,
+    rand,
+    rand_like,
+    randint,
+    randint_like,
+    randn,
+    randn_like,
+    randperm,
+    uniform,
+)
 from .tensor import Tensor
 
 

@@ -117,6 +117,8 @@ class Family:
         __truediv__: Any
         __eq__: Any
         __ne__: Any
+        __lt__: Any
+        __gt__: Any
         __hash__: Any
 
         def __getattr__(self, name: str) -> Any: ...

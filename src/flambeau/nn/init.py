@@ -1,13 +1,15 @@
 """Initialisers: each gives a tensor new values (assign_) from PyTorch's distribution of that name."""
 
-from math import prod, sqrt
+from math import ceil, erfc, prod, sqrt
 
 from ..op import no_grad
+from ..ops.creation import eye
 from ..ops.distribution import rand, randn
 from ..tensor import Tensor
 
 GAINS = {
-    "conv1d": 1.0, "conv2d": 1.0, "linear": 1.0, "relu": sqrt(2), "selu": 0.75, "sigmoid": 1.0, "tanh": 5 / 3,
+    "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0, "linear": 1.0, "relu": sqrt(2), "selu": 0.75, "sigmoid": 1.0, "tanh": 5 / 3,
 }  # fmt: skip
 
 
@@ -37,6 +39,48 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
     """Normal with that mean and standard deviation."""
     return tensor.assign_(randn(*tensor.shape, device=tensor.device) * std + mean)
+
+
+@no_grad()
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+) -> Tensor:
+    """Normal, but drawn again outside [a, b]: by the inverse of its distribution, so in one draw."""
+    low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
+    drawn = (rand(*tensor.shape, device=tensor.device) * (high - low) + low).ndtri()
+    return tensor.assign_((drawn * std + mean).clamp(a, b))
+
+
+@no_grad()
+def eye_(tensor: Tensor) -> Tensor:
+    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    if tensor.ndim != 2:
+        raise ValueError(f"eye_({list(tensor.shape)}): takes 2 dims: use dirac_ for convolutions")
+    return tensor.assign_(eye(*tensor.shape, device=tensor.device))
+
+
+@no_grad()
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Convolution weights [out, in, *kernel] that hand each channel on, as far as there are as many."""
+    if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
+        raise ValueError(f"dirac_({list(tensor.shape)}, {groups}): needs 3 to 5 dims, groups dividing out")
+    out, into, *kernel = tensor.shape
+    channel = Tensor.arange(out, device=tensor.device) % (out // groups)
+    hit = channel.reshape(-1, 1) == Tensor.arange(into, device=tensor.device)
+    for k in kernel:
+        hit = hit.unsqueeze(-1) & (Tensor.arange(k, device=tensor.device) == k // 2)
+    return tensor.assign_(hit.float())
+
+
+@no_grad()
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """Normal, with a share of each column 0 (Martens, 2010). [n, m]"""
+    if tensor.ndim != 2:
+        raise ValueError(f"sparse_({list(tensor.shape)}): takes 2 dims: reshape it")
+    rows = tensor.shape[0]
+    order = rand(*tensor.shape, device=tensor.device).argsort(0).argsort(0)
+    drawn = randn(*tensor.shape, device=tensor.device) * std
+    return tensor.assign_((order < ceil(sparsity * rows)).where(0.0, drawn))
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:

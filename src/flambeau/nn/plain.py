@@ -97,14 +97,13 @@ class PReLU(Module):
     """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
-        self.num_parameters = num_parameters
         self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
 
     def forward(self, x: Tensor) -> Tensor:
         return activation.prelu(x, self.weight)
 
     def extra_repr(self) -> str:
-        return f"num_parameters={self.num_parameters}"
+        return f"num_parameters={self.weight.numel()}"
 
 
 class Dropout(Module):

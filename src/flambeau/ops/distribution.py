@@ -1,9 +1,11 @@
 """Random tensors: what is drawn from each distribution, made of the stream's bits by ops that fuse."""
 
 from math import log, pi
+from typing import Any
 
 from .. import dtype as dt
 from ..op import Family, composed
+from ..shape import broadcast
 from .random import (
     _bits,
     device_of,
@@ -82,15 +84,15 @@ def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device
 
 
 @composed
-def normal(mean=0.0, std=1.0, size=None, *, generator=None, device=None):
+def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device=None):
     """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast."""
-    given = [v for v in (mean, std) if hasattr(v, "shape")]
+    given: list[Any] = [v for v in (mean, std) if hasattr(v, "shape")]
     if not given:
         if size is None:
             raise ValueError("numbers need a size: give size=(...)")
         drawn = normal_bits(sizes_of((size,)), device_of(device), generator)
     else:
-        drawn = normal_bits(sum(given[1:], given[0]).shape, given[0].device, generator)
+        drawn = normal_bits(broadcast(*(v.shape for v in given)), given[0].device, generator)
     return drawn * std + mean
 
 

@@ -174,9 +174,9 @@ def poisson_nll_loss(
 @composed
 def gaussian_nll_loss(input, target, var, full: bool = False, eps: float = 1e-6, reduction: str = "mean"):
     """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
-    v = (var.detach() < eps).where(var.detach() * 0 + eps, var) if hasattr(var, "detach") else max(var, eps)
-    spread = v.log() if hasattr(v, "log") else log(v)
-    loss = ((input - target).square() / v + spread) * 0.5
+    v = input.full((), float(var), device=input.device) if isinstance(var, int | float) else var
+    v = v.clamp(min=eps)
+    loss = ((input - target).square() / v + v.log()) * 0.5
     return _reduce(loss + 0.5 * log(2 * pi) if full else loss, reduction)
 
 

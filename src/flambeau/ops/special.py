@@ -3,6 +3,7 @@
 import math
 from math import log, pi, sqrt
 from statistics import NormalDist
+from typing import Any
 
 from ..op import Family, composed, composite
 from .elementwise import _float, elementwise
@@ -143,9 +144,9 @@ class Special(Family):
         return _i1(x).to(dtype)
 
     @composed
-    def polygamma(self, n=None):
+    def polygamma(self, n: Any = None):
         """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
-        x, n = (n, self) if isinstance(self, int) else (self, n)
+        x, n = (n, self) if isinstance(self, int) else (self, n)  # as polygamma(n, x) first
         if not isinstance(n, int) or n < 0:
             raise ValueError(f"n={n!r} is not a whole number from 0: give how many derivatives to take")
         x, dtype = in_float32(x)

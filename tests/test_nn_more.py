@@ -1,0 +1,124 @@
+"""Layers made of functions: losses with weights, normalisations with state, activations that learn."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.nn import init
+
+F = nn.functional
+
+
+def rows(device, *shape, seed=0):
+    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4"), device=device)
+
+
+def test_a_losss_weight_is_state(device):
+    w = fb.tensor([0.5, 1.0, 2.0], device=device)
+    loss = nn.CrossEntropyLoss(weight=w, ignore_index=1, label_smoothing=0.1)
+    assert list(loss.state_dict()) == ["weight"]
+    assert repr(loss) == "CrossEntropyLoss(ignore_index=1, label_smoothing=0.1)"
+    x, t = rows(device, 5, 3), fb.tensor([0, 1, 2, 2, 1], device=device)
+    want = F.cross_entropy(x, t, w, 1, label_smoothing=0.1)
+    assert loss(x, t).item() == want.item() and nn.NLLLoss()(x, t).shape == ()
+
+
+def test_class_probabilities_as_targets(device):
+    x, t = rows(device, 4, 3), fb.tensor([0, 2, 1, 1], device=device)
+    hot = F.one_hot(t, 3).float()
+    for kw in ({}, {"label_smoothing": 0.2}, {"reduction": "sum"}):
+        assert F.cross_entropy(x, hot, **kw).allclose(F.cross_entropy(x, t, **kw), rtol=1e-5)
+
+
+def test_all_targets_ignored_is_nan(device):
+    t = fb.full((4,), -100, device=device)
+    assert np.isnan(F.cross_entropy(rows(device, 4, 3), t).item())
+    assert F.cross_entropy(rows(device, 4, 3), t, reduction="sum").item() == 0
+
+
+def test_slopes_at_the_ends_are_finite(device):
+    p = fb.tensor([0.0, 1.0, 0.5], device=device, requires_grad=True)
+    loss = F.binary_cross_entropy(p, fb.tensor([1.0, 1.0, 1.0], device=device), reduction="sum")
+    assert abs(loss.item() - 100 - np.log(2)) < 1e-4
+    assert np.isfinite(loss.backward()[p].numpy()).all()
+    x = fb.zeros(2, 3, device=device, requires_grad=True)
+    assert np.isfinite(F.normalize(x).sum().backward()[x].numpy()).all()
+
+
+def test_norm_layers(device):
+    x = rows(device, 3, 4, 5, 5)
+    y = nn.GroupNorm(2, 4, device=device)(x).numpy().reshape(3, 2, -1)
+    np.testing.assert_allclose(y.mean(2), 0, atol=1e-5)
+    np.testing.assert_allclose(y.std(2), 1, rtol=1e-4)
+    z = nn.InstanceNorm2d(4, affine=True, device=device)(x).numpy().reshape(12, -1)
+    np.testing.assert_allclose(z.std(1), 1, rtol=1e-4)
+    r = nn.RMSNorm(5, device=device)(x).numpy()
+    np.testing.assert_allclose((r * r).mean(-1), 1, rtol=1e-4)
+    assert nn.BatchNorm3d(2, device=device)(rows(device, 2, 2, 3, 3, 3)).shape == (2, 2, 3, 3, 3)
+
+
+def test_instance_norm_tracks(device):
+    layer = nn.InstanceNorm1d(2, track_running_stats=True, device=device)
+    x = rows(device, 3, 2, 7)
+    layer(x)
+    a = x.numpy()
+    np.testing.assert_allclose(layer.running_mean.numpy(), 0.1 * a.mean((0, 2)), atol=1e-6)
+    want = 0.9 + 0.1 * a.var(2, ddof=1).mean(0)
+    np.testing.assert_allclose(layer.running_var.numpy(), want, rtol=1e-5)
+    y = layer.eval()(x)
+    own = (a - layer.running_mean.numpy()[:, None]) / np.sqrt(layer.running_var.numpy()[:, None] + 1e-5)
+    np.testing.assert_allclose(y.numpy(), own, rtol=1e-4, atol=1e-5)
+
+
+def test_functional_batch_norm_moves_the_running_statistics(device):
+    x, mean, var = rows(device, 6, 3), fb.zeros(3, device=device), fb.ones(3, device=device)
+    y = F.batch_norm(x, mean, var, training=True)
+    np.testing.assert_allclose(y.numpy().std(0), 1, rtol=1e-4)
+    np.testing.assert_allclose(mean.numpy(), 0.1 * x.numpy().mean(0), atol=1e-6)
+    np.testing.assert_allclose(var.numpy(), 0.9 + 0.1 * x.numpy().var(0, ddof=1), rtol=1e-5)
+    assert F.batch_norm(x, mean, var).shape == (6, 3)
+
+
+def test_activations_that_learn_or_draw(device):
+    x = rows(device, 4, 3)
+    layer = nn.PReLU(3, device=device)
+    grads = layer(x).sum().backward()
+    np.testing.assert_allclose(grads[layer.weight].numpy(), np.minimum(x.numpy(), 0).sum(0), rtol=1e-5)
+    assert layer.num_parameters() == 3 and repr(layer) == "PReLU(num_parameters=3)"
+    leaky = nn.RReLU(0.2, 0.4)
+    slopes = (leaky(x) / x).numpy()[x.numpy() < 0]
+    assert (slopes > 0.199).all() and (slopes < 0.401).all() and slopes.std() > 0
+    assert leaky.eval()(x).allclose(F.leaky_relu(x, 0.3))
+    hard = F.gumbel_softmax(x, hard=True).numpy()
+    assert ((hard > 0.999).sum(1) == 1).all()
+
+
+def test_initialisers(device):
+    fb.manual_seed(3)
+    w = init.trunc_normal_(fb.zeros(200, 100, device=device), 0.5, 2.0, -1.0, 1.5).numpy()
+    assert w.min() >= -1 and w.max() <= 1.5 and abs(w.mean() - 0.3) < 0.03
+    assert init.eye_(fb.zeros(2, 3, device=device)).tolist() == [[1, 0, 0], [0, 1, 0]]
+    x = rows(device, 1, 4, 5)
+    kernel = init.dirac_(fb.zeros(4, 2, 3, device=device), 2)
+    assert F.conv1d(x, kernel, padding=1, groups=2).allclose(x)
+    s = init.sparse_(fb.zeros(10, 6, device=device), 0.3).numpy()
+    assert ((s == 0).sum(0) == 3).all()
+
+
+@pytest.mark.parametrize("call, text", [
+    (lambda x: F.glu(x), "glu(f32[2, 3]): dim -1 has 3 elements, which do not halve: make it even"),
+    (lambda x: F.group_norm(x, 2),
+     "group_norm(f32[2, 3], 2): 3 channels do not divide into 2 groups: give a divisor"),
+    (lambda x: F.batch_norm(x, None, None),
+     "batch_norm(f32[2, 3], None, None): outside training running_mean and running_var are needed:"
+     " give them"),
+    (lambda x: F.prelu(x, fb.ones(2, device="cpu")),
+     "prelu(f32[2, 3], f32[2]): weight must have one value, or as many as input has at dim 1: reshape it"),
+    (lambda x: F.multi_margin_loss(x, x, p=3),
+     "multi_margin_loss(f32[2, 3], f32[2, 3], p=3): p=3 is neither 1 nor 2: give one of them"),
+])  # fmt: skip
+def test_errors(call, text):
+    with pytest.raises(ValueError) as e:
+        call(fb.ones(2, 3, device="cpu"))
+    assert str(e.value) == text
