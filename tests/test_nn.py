@@ -317,7 +317,8 @@ ERRORS = [
     (
         lambda: init.calculate_gain("swish"),
         "calculate_gain('swish'): unknown nonlinearity: use one of conv1d, conv2d, conv3d,"
-        " conv_transpose1d, conv_transpose2d, conv_transpose3d, leaky_relu, linear, relu, selu, sigmoid, tanh",
+        " conv_transpose1d, conv_transpose2d, conv_transpose3d, leaky_relu, linear, relu, selu, sigmoid,"
+        " tanh",
     ),
     (lambda: nn.Module()(1), "Module(...): has no forward: define forward(self, x)"),
 ]  # fmt: skip

@@ -41,6 +41,14 @@ def test_alpha_and_rounding_modes(device):
     )
 
 
+def test_a_quotient_rounded_up_is_corrected(device):
+    x, y = np.float32([1, -1, 0.6, 7, -7]), np.float32([0.1, 0.1, 0.2, 0.7, 0.1])
+    a, b = fb.tensor(x, device=device), fb.tensor(y, device=device)
+    assert ((a // b).numpy() == np.floor_divide(x, y)).all()
+    np.testing.assert_allclose((a % b).numpy(), np.remainder(x, y), rtol=1e-5)
+    np.testing.assert_allclose(a.fmod(b).numpy(), np.fmod(x, y), rtol=1e-5)
+
+
 def test_next_floats_and_signs(device):
     x = np.float32([0, -0.0, 1, -1, 1, 3e38, -5])
     y = np.float32([1, -1, 2, 0, 1, np.inf, np.inf])

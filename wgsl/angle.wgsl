@@ -1,5 +1,6 @@
 //# Sines, cosines and their inverses: drivers are exact only near 0, so the reductions are ours.
-//# sin and cos are exact to 1e-7 only near 0 on some drivers: take whole quarter turns out first (Cody and Waite, 1980)
+//# sin and cos are exact to 1e-7 only near 0 on some drivers: take whole quarter turns out first, by a sum of three
+//# numbers so short that their products are exact where fma is not fused (Cody and Waite, 1980)
 {% macro quarter_turns(T) %}
 fn {{ T.fn("quarter_turns") }}(x: {{ T }}) -> {{ T }} {
   return round(x * {{ T }}(0.6366197723675814));
@@ -8,7 +9,7 @@ fn {{ T.fn("quarter_turns") }}(x: {{ T }}) -> {{ T }} {
 {% macro wave(T) %}
 fn {{ T.fn("wave") }}(x: {{ T }}, shift: {{ T.i }}) -> {{ T }} {
   let turns = {{ T.call("quarter_turns") }}(x);
-  let r = fma(turns, {{ T }}(-4.371139e-8) * {{ T }}(-1), fma(turns, {{ T }}(-1.5707964), x));
+  let r = fma(turns, {{ T }}(-7.5497900e-8), fma(turns, {{ T }}(-4.8375130e-4), fma(turns, {{ T }}(-1.5703125), x)));
   let q = ({{ T.i }}(turns) + shift) & {{ T.i }}(3);
   let s = r * r;
   let sine = r * ({{ T }}(1) + s * ({{ T }}(-0.16666667) + s * ({{ T }}(0.008333331) + s * ({{ T }}(-0.00019840874) + s * {{ T }}(2.7525562e-6)))));

@@ -1,6 +1,6 @@
 //# One macro an op. T is the WGSL type of the result (scalar or vec4), arguments are names of computed values.
-{% macro exp(T, x) %}exp({{ x }}){% endmacro %}
-{% macro exp2(T, x) %}exp2({{ x }}){% endmacro %}
+{% macro exp(T, x) %}{{ T.call("safe_exp") }}({{ x }}){% endmacro %}
+{% macro exp2(T, x) %}select(exp2({{ x }}), {{ x }}, (bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u)){% endmacro %}
 {% macro expm1(T, x) %}{{ T.call("expm1") }}({{ x }}){% endmacro %}
 {% macro log(T, x) %}{{ T.call("safe_log") }}({{ x }}){% endmacro %}
 {% macro log2(T, x) %}({{ T.call("safe_log") }}({{ x }}) * {{ T }}(1.4426950408889634)){% endmacro %}
@@ -16,13 +16,13 @@
 {% macro acos(T, x) %}{{ T.call("arccosine") }}({{ x }}){% endmacro %}
 {% macro atan(T, x) %}{{ T.call("arctangent") }}({{ x }}){% endmacro %}
 {% macro sinh(T, x) %}{{ T.call("hyperbolic_sine") }}({{ x }}){% endmacro %}
-{% macro cosh(T, x) %}((exp({{ x }}) + exp(-{{ x }})) * {{ T }}(0.5)){% endmacro %}
+{% macro cosh(T, x) %}(({{ T.call("safe_exp") }}({{ x }}) + exp(-{{ x }})) * {{ T }}(0.5)){% endmacro %}
 {% macro tanh(T, x) %}{{ T.call("safe_tanh") }}({{ x }}){% endmacro %}
 {% macro asinh(T, x) %}{{ T.call("inverse_sinh") }}({{ x }}){% endmacro %}
 {% macro acosh(T, x) %}{{ T.call("inverse_cosh") }}({{ x }}){% endmacro %}
 {% macro atanh(T, x) %}({{ T.call("log1p") }}({{ T }}(2) * {{ x }} / ({{ T }}(1) - {{ x }})) * {{ T }}(0.5)){% endmacro %}
 {% macro erf(T, x) %}{{ T.call("error_function") }}({{ x }}){% endmacro %}
-{% macro sigmoid(T, x) %}({{ T }}(1) / ({{ T }}(1) + exp(-{{ x }}))){% endmacro %}
+{% macro sigmoid(T, x) %}({{ T }}(1) / ({{ T }}(1) + {{ T.call("safe_exp") }}(-{{ x }}))){% endmacro %}
 {% macro neg(T, x) %}{{ "(%s(0) - %s)" % (T, x) if T.kind == "u" else "-" ~ x }}{% endmacro %}
 {% macro abs(T, x) %}{{ x if T.kind == "b" else "abs(%s)" % x }}{% endmacro %}
 {% macro sign(T, x) %}{{ "min(%s, %s(1))" % (x, T) if T.kind == "u" else "sign(%s)" % x }}{% endmacro %}
@@ -49,7 +49,7 @@
 {% macro minimum(T, x, y) %}{{ "(%s & %s)" % (x, y) if T.kind == "b" else "%s(%s, %s)" % (T.call("nanmin") if T.kind == "f" else "min", x, y) }}{% endmacro %}
 {% macro remainder(T, x, y) %}{{ T.call("float_remainder" if T.kind == "f" else "integer_remainder") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro fmod(T, x, y) %}{{ T.call("truncated_remainder") }}({{ x }}, {{ y }}){% endmacro %}
-{% macro floor_divide(T, x, y) %}{{ "floor(%s / %s)" % (x, y) if T.kind == "f" else T.call("integer_floor_divide") ~ "(%s, %s)" % (x, y) }}{% endmacro %}
+{% macro floor_divide(T, x, y) %}{{ T.call("float_floor_divide" if T.kind == "f" else "integer_floor_divide") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro atan2(T, x, y) %}{{ T.call("arctangent2") }}({{ x }}, {{ y }}){% endmacro %}
 
 {% macro eq(T, x, y) %}({{ x }} == {{ y }}){% endmacro %}

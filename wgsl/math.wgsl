@@ -22,12 +22,13 @@ fn {{ T.fn("safe_tanh") }}(x: {{ T }}) -> {{ T }} {
   return select(y, x, (bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
-//# log(0) is -inf and log of a negative NaN on every driver; the infinity is made at run time, for WGSL has none
+//# log(0) is -inf, log of a negative and of NaN is NaN on every driver; both are made at run time, for WGSL has none
 {% macro safe_log(T) %}
 fn {{ T.fn("safe_log") }}(x: {{ T }}) -> {{ T }} {
   let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) == {{ T }}(0);
   let minus_infinity = bitcast<{{ T }}>({{ T.u }}(0xff800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
-  return select(log(x), minus_infinity, zero);
+  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  return select(select(log(x), nan, bitcast<{{ T.u }}>(x) > {{ T.u }}(0x7f800000u)), minus_infinity, zero);
 }
 {% endmacro %}
 //# log(1 + x) = 2 atanh(x / (2 + x)) by its series up to 0.5, where rounding 1 + x would lose digits
@@ -42,7 +43,7 @@ fn {{ T.fn("log1p") }}(x: {{ T }}) -> {{ T }} {
 {% macro expm1(T) %}
 fn {{ T.fn("expm1") }}(x: {{ T }}) -> {{ T }} {
   let s = x * ({{ T }}(1) + x * ({{ T }}(0.5) + x * ({{ T }}(0.16666667) + x * ({{ T }}(0.041666668) + x * ({{ T }}(0.008333334) + x * {{ T }}(0.0013888889))))));
-  return select(exp(x) - {{ T }}(1), s, abs(x) < {{ T }}(0.4));
+  return select({{ T.call("safe_exp") }}(x) - {{ T }}(1), s, abs(x) < {{ T }}(0.4));
 }
 {% endmacro %}
 {% macro hyperbolic_sine(T) %}
@@ -101,43 +102,9 @@ fn {{ T.fn("either_nan") }}(a: {{ T }}, b: {{ T }}) -> {{ "bool" if T.width == 1
   return max(bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu), bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u);
 }
 {% endmacro %}
-//# only 1 and -1 have negative powers that are not 0
-{% macro integer_power(T) %}
-fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  var base = select(x, select({{ T }}(0), x, {{ "abs(x)" if T.kind == "i" else "x" }} == {{ T }}(1)), y < {{ T }}(0));
-  var left = {{ "abs(y)" if T.kind == "i" else "y" }};
-  var result = {{ T }}(1);
-  for (var i = 0; i < 31; i++) {
-    result = select(result, result * base, (left & {{ T }}(1)) == {{ T }}(1));
-    base *= base;
-    left = left >> {{ T.u }}(1u);
-  }
-  return result;
-}
-{% endmacro %}
-//# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
-{% macro truncated_remainder(T) %}
-fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  return {{ "select(x - trunc(x / y) * y, x, abs(x) < abs(y))" if T.kind == "f" else "select(x - (x / y) * y, %s(0), y == %s(0))" % (T, T) }};
-}
-{% endmacro %}
-{% macro float_remainder(T) %}
-fn {{ T.fn("float_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  let r = {{ T.call("truncated_remainder") }}(x, y);
-  return select(r, r + y, (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
-}
-{% endmacro %}
-{% macro integer_remainder(T) %}
-fn {{ T.fn("integer_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  let r = {{ T.call("truncated_remainder") }}(x, y);
-  return {{ "r" if T.kind == "u" else "select(r, r + y, (r != %s(0)) & ((r < %s(0)) != (y < %s(0))))" % (T, T, T) }};
-}
-{% endmacro %}
-//# x // 0 is 0, as NumPy has it: nothing may trap
-{% macro integer_floor_divide(T) %}
-fn {{ T.fn("integer_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
-  let q = x / y;
-  let floored = {{ "q" if T.kind == "u" else "select(q, q - %s(1), (q * y != x) & ((x < %s(0)) != (y < %s(0))))" % (T, T, T) }};
-  return select(floored, {{ T }}(0), y == {{ T }}(0));
+//# exp of NaN is NaN on every driver
+{% macro safe_exp(T) %}
+fn {{ T.fn("safe_exp") }}(x: {{ T }}) -> {{ T }} {
+  return select(exp(x), x, (bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}

@@ -26,6 +26,7 @@ INFINITY = (
 LIBRARY = (
     "math.wgsl",
     "angle.wgsl",
+    "division.wgsl",
     "bessel.wgsl",
     "numeric.wgsl",
     "order.wgsl",

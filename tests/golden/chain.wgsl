@@ -11,12 +11,12 @@ struct Params {
 @group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
 fn value(c0: u32) -> vec4<f32> {
   let t0 = in0[(c0) / 4u];
-  let t1 = exp(t0);
+  let t1 = safe_exp_f32x4(t0);
   let t2 = vec4<f32>(p.v2);
   let t3 = (t1 * t2);
   let t4 = vec4<f32>(p.v3);
   let t5 = (t3 + t4);
-  let t6 = (vec4<f32>(1) / (vec4<f32>(1) + exp(-t5)));
+  let t6 = (vec4<f32>(1) / (vec4<f32>(1) + safe_exp_f32x4(-t5)));
   return t6;
 }
 @compute @workgroup_size(128, 1, 1)
@@ -29,4 +29,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let c0 = i;
   let y = value(c0);
   out[i / 4u] = y;
+}
+fn safe_exp_f32x4(x: vec4<f32>) -> vec4<f32> {
+  return select(exp(x), x, (bitcast<vec4<u32>>(x) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
 }

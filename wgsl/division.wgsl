@@ -1,0 +1,61 @@
+//# Powers of integers, quotients and remainders with the signs of Python, whatever the language leaves undefined.
+//# only 1 and -1 have negative powers that are not 0
+{% macro integer_power(T) %}
+fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  var base = select(x, select({{ T }}(0), x, {{ "abs(x)" if T.kind == "i" else "x" }} == {{ T }}(1)), y < {{ T }}(0));
+  var left = {{ "abs(y)" if T.kind == "i" else "y" }};
+  var result = {{ T }}(1);
+  for (var i = 0; i < 31; i++) {
+    result = select(result, result * base, (left & {{ T }}(1)) == {{ T }}(1));
+    base *= base;
+    left = left >> {{ T.u }}(1u);
+  }
+  return result;
+}
+{% endmacro %}
+//# GL leaves % of negative integers undefined: x - x / y * y is defined everywhere
+{% macro truncated_remainder(T) %}
+fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+//% if T.kind == "f"
+  let r = {{ T.call("what_is_left") }}(x, trunc(x / y), y);
+  return select(select(r, r + sign(x) * abs(y), r * x < {{ T }}(0)), x, abs(x) < abs(y));
+//% else
+  return select(x - (x / y) * y, {{ T }}(0), y == {{ T }}(0));
+//% endif
+}
+{% endmacro %}
+{% macro float_remainder(T) %}
+fn {{ T.fn("float_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let r = {{ T.call("truncated_remainder") }}(x, y);
+  return select(r, r + y, (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
+}
+{% endmacro %}
+{% macro integer_remainder(T) %}
+fn {{ T.fn("integer_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let r = {{ T.call("truncated_remainder") }}(x, y);
+  return {{ "r" if T.kind == "u" else "select(r, r + y, (r != %s(0)) & ((r < %s(0)) != (y < %s(0))))" % (T, T, T) }};
+}
+{% endmacro %}
+//# x // 0 is 0, as NumPy has it: nothing may trap
+{% macro integer_floor_divide(T) %}
+fn {{ T.fn("integer_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let q = x / y;
+  let floored = {{ "q" if T.kind == "u" else "select(q, q - %s(1), (q * y != x) & ((x < %s(0)) != (y < %s(0))))" % (T, T, T) }};
+  return select(floored, {{ T }}(0), y == {{ T }}(0));
+}
+{% endmacro %}
+//# x - q * y by halves of y, whose products with q below 2^12 are exact: no adapter need fuse its fma
+{% macro what_is_left(T) %}
+fn {{ T.fn("what_is_left") }}(x: {{ T }}, q: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let high = bitcast<{{ T }}>(bitcast<{{ T.u }}>(y) & {{ T.u }}(0xfffff000u));
+  return (x - q * high) - q * (y - high);
+}
+{% endmacro %}
+//# a quotient that was rounded up to a whole number is one too many: what is left then has not the sign of y
+{% macro float_floor_divide(T) %}
+fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let q = floor(x / y);
+  let r = {{ T.call("what_is_left") }}(x, q, y);
+  return select(q, q - {{ T }}(1), r * y < {{ T }}(0));
+}
+{% endmacro %}
