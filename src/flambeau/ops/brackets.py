@@ -60,6 +60,8 @@ def parse(x, key) -> Plan:
     plan = Plan()
     for i, item in enumerate(items):
         used = len(plan.sizes)
+        if item is Ellipsis:
+            continue  # it parts what stands on its sides, even where it stands for nothing
         if item is None:
             plan.final.append(1)
         elif isinstance(item, slice):
@@ -130,15 +132,15 @@ def _is_mask(item) -> bool:
 
 
 def _fill(items: list, rank: int) -> list:
-    """`...` as the slices that it stands for, at the end if there is none."""
+    """`...` and after it the slices that it stands for, which go to the end if there is none."""
     dots = [i for i, k in enumerate(items) if k is Ellipsis]
     if len(dots) > 1:
         raise IndexError("... stands twice: use it once")
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
         raise IndexError(f"{used} indices for rank {rank}: take some out")
-    at = dots[0] if dots else len(items)
-    return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
+    at = dots[0] + 1 if dots else len(items)
+    return items[:at] + [slice(None)] * (rank - used) + items[at:]
 
 
 def _add(plan: Plan, start: int, step: int, size: int) -> None:
