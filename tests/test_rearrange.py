@@ -160,6 +160,13 @@ def test_cat_in_a_recorded_function(gpu):
         assert join(x).tolist() == [float(i * k + 1) for i in range(12) for _ in range(5)]
 
 
+def test_a_tensor_is_a_copy_of_its_array(device):
+    a = A.copy()
+    x = fb.tensor(a, device=device)
+    a[:] = 0
+    assert np.array_equal(x.numpy(), A)
+
+
 def test_counts_of_repeats_on_the_device(device):
     x, counts = fb.tensor(A, device=device, requires_grad=True), fb.tensor([2, 0, 3, 1, 0], device=device)
     want = np.repeat(A, [2, 0, 3, 1, 0], 1)

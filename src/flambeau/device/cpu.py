@@ -36,8 +36,8 @@ class CpuDevice:
         return self.name
 
     def store(self, data: Any, shape, dtype) -> Array:
-        """Take host data in, in the dtype that computing uses."""
-        return Array(from_raw(data, dtype).reshape(shape))
+        """Take a copy of host data in, in the dtype that computing uses."""
+        return Array(from_raw(data, dtype).reshape(shape).copy())
 
     def load(self, array: Array, dtype) -> bytes:
         return to_raw(array.array, dtype).tobytes()

@@ -4,6 +4,7 @@ from math import prod
 
 from ..op import Family, composed, kernel
 from ..shape import Window, normal_dim, normal_dims
+from .random import sizes_of
 
 
 def _dtype(d, **_):
@@ -77,11 +78,6 @@ def fold(x, spec, size):
     y = x.permute(*range(lead), *pairs).reshape(*x.shape[:lead], *covered)
     rest = tuple(s - c for s, c in zip(size, covered, strict=True))
     return y._pad((0,) * y.ndim, (*(0,) * lead, *rest)) if any(rest) else y
-
-
-def sizes_of(sizes) -> tuple[int, ...]:
-    """Accept f(2, 3) and f((2, 3)) alike."""
-    return tuple(sizes[0]) if len(sizes) == 1 and not isinstance(sizes[0], int) else tuple(sizes)
 
 
 class Movement(Family):

@@ -3,7 +3,8 @@
 from ..op import Family, composed
 from ..shape import normal_dim
 from .join import cat
-from .movement import Movement, sizes_of
+from .movement import Movement
+from .random import sizes_of
 
 NN = ("pad",)
 
