@@ -6,10 +6,10 @@ from operator import index as as_integer
 from typing import Any, NamedTuple
 
 from .. import dtype as dt
-from ..errors import FlambeauError
 from ..shape import Shape, broadcast
 from .movement import unslice
 from .places import along, as_index, checked, place_of
+from .select import known
 
 
 class Flag(NamedTuple):
@@ -85,7 +85,7 @@ def _item(k):
     if isinstance(k, bool):
         return Flag(k)
     if hasattr(k, "node"):
-        return k if k.ndim or k.dtype is not dt.bool_ else Flag(_read(k))
+        return k if k.ndim or k.dtype is not dt.bool_ else Flag(known(k)[0])
     try:
         return as_integer(k)
     except TypeError:
@@ -100,24 +100,6 @@ def _item(k):
             return found
     raise IndexError(f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
                      " integers or bools")  # fmt: skip
-
-
-def _read(x):
-    """A number that the shape of the result depends on: one read."""
-    try:
-        return x.item()
-    except FlambeauError as e:
-        if not str(e).startswith("jit:"):
-            raise
-        raise FlambeauError(
-            "jit: a bool mask in brackets makes a shape that depends on values, which a recorded function"
-            " can't read: use where, masked_fill or masked_scatter"
-        ) from None
-
-
-def _true_places(mask) -> tuple:
-    """Where a device mask is true, as index tensors of its dims: one read, of how many they are."""
-    return mask.nonzero(as_tuple=True, size=_read(mask.sum()))
 
 
 def _width(item) -> int:
@@ -175,7 +157,7 @@ def _add_array(plan: Plan, x, item, used: int) -> None:
         wanted = x.shape[used : used + item.ndim]
         if tuple(item.shape) != wanted:
             raise IndexError(f"mask has shape {list(item.shape)}, the dims it stands for {list(wanted)}")
-        arrays = _true_places(item) if hasattr(item, "node") else item.nonzero()
+        arrays = item.nonzero(as_tuple=True) if hasattr(item, "node") else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
         k = as_index(x, k, d, "[]") if hasattr(k, "node") else checked(k, n, d)
