@@ -113,7 +113,7 @@ SIZED = {
 # results that are wider than 16-bit inputs: what is asked for, what sums are made in, what a step is of, and
 # what comes of a float32 target
 WIDE_RESULT = (
-    "cast", "_contract", "_logcumsumexp", "float_power", "nextafter", "margin_ranking_loss",
+    "cast", "_back", "_contract", "_logcumsumexp", "float_power", "nextafter", "margin_ranking_loss",
     "soft_margin_loss", *FREE,
 )  # fmt: skip
 

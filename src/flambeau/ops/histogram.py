@@ -75,7 +75,7 @@ class Histogram(Family):
         low, high = _range(x, min, max, 1.0)
         place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
         inside = (x >= low) & (x <= high)
-        return counts(inside.where(place, -1), bins).float()
+        return counts(inside.where(place, -1), bins).to(_float_of(self))
 
     @composed
     def histogram(self, bins, *, range=None, weight=None, density: bool = False):
@@ -95,7 +95,11 @@ class Histogram(Family):
         found = counts(place, n).float() if weight is None else place.bincount(weight.reshape(-1), length=n)
         if density:
             found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
-        return found, edges
+        return found.to(_float_of(self)), edges.to(_float_of(self))
+
+
+def _float_of(x):
+    return x.dtype if x.dtype.is_float else dt.float32
 
 
 def _length(x, minlength: int) -> int:

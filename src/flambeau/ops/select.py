@@ -1,4 +1,4 @@
-"""Selections whose size depends on values: the places of what is not zero, what a mask keeps, what is unique.
+"""Selections whose size depends on values: the places of what is not zero, and what is unique.
 
 Their size takes one read, unless it is given.
 """
