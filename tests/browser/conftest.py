@@ -33,7 +33,7 @@ def site(tmp_path_factory):
     server.server_close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")  # closed before other tests: while it is open, asyncio.run is refused
 def browser():
     """Chromium with WebGPU, driven by Playwright; never a browser that Playwright would download."""
     playwright = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is not installed")

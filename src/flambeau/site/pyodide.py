@@ -32,9 +32,12 @@ def folder() -> Path:
         found.parent.mkdir(parents=True, exist_ok=True)
         beside = found.with_name(f".{found.name}.{os.getpid()}")
         shutil.copytree(Path(scratch) / "package", beside)
-    if not found.exists():  # another process may have been quicker
+    try:
         os.replace(beside, found)
-    shutil.rmtree(beside, ignore_errors=True)
+    except OSError:
+        shutil.rmtree(beside, ignore_errors=True)
+        if not (found / STDLIB).is_file():  # another process was not quicker: the folder can't be written
+            raise
     return found
 
 
@@ -44,7 +47,7 @@ def packed(scratch: Path) -> Path:
     if not npm:
         advice = "install Node.js, or pip install 'flambeau[web]'"
         raise FlambeauError(f"web: npm, which gets Pyodide, is not installed: {advice}")
-    call = [npm, "pack", "--silent", f"pyodide@{VERSION}"]
+    call = [npm, "pack", "--silent", "--fetch-retries=1", f"pyodide@{VERSION}"]
     done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
     found = next(scratch.glob("*.tgz"), None)
     if done.returncode or found is None:
