@@ -85,7 +85,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     required = [line for line in fields.get_all("Requires-Dist") if "extra ==" not in line]
     everywhere = [line for line in required if not line.endswith("; sys_platform != 'emscripten'")]
     assert everywhere == ["jinja2<4,>=3.1"]  # all that a browser needs
-    assert len(required) == 6
+    assert len(required) == 5
 
 
 def test_sdist_builds_the_same_wheel(wheel, tmp_path):

@@ -2,6 +2,9 @@
 
 import pytest
 
+import flambeau as fb
+from flambeau.io import load_bytes
+
 START = "import asyncio\nimport flambeau as fb\n"
 
 
@@ -143,6 +146,23 @@ def test_training_and_its_recording_lower_the_loss_as_on_the_desktop(python, gpu
     wanted = [loss.item() for loss in here["losses"](here["step"])]
     assert there == pytest.approx(wanted, abs=1e-4)
     assert there[-1] < 0.9 * there[0]
+
+
+def test_weights_saved_in_the_page_load_there_and_here(python):
+    saved, mine, others = python.run(f"""{START}
+from flambeau.io import load_bytes, save_bytes
+fb.manual_seed(1)
+model, other = (fb.nn.Sequential(fb.nn.Linear(3, 4), fb.nn.BatchNorm1d(4)) for _ in range(2))
+data = await save_bytes(model.state_dict())
+other.load_state_dict(load_bytes(data))
+x = fb.ones(2, 3)
+[data, *await fb.read(model.eval()(x), other.eval()(x))]
+""")
+    assert mine == others
+    found = load_bytes(bytes(saved.values() if isinstance(saved, dict) else saved))
+    model = fb.nn.Sequential(fb.nn.Linear(3, 4), fb.nn.BatchNorm1d(4))
+    model.load_state_dict(found)
+    assert model.eval()(fb.ones(2, 3)).tolist() == [pytest.approx(row, abs=1e-5) for row in mine]
 
 
 def test_a_lost_device_is_told_and_opens_again(python):

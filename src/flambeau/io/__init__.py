@@ -1,5 +1,5 @@
 """Files: tensors by name become a file, and a file becomes tensors by name."""
 
-from .safetensors import load_file, save_file
+from .safetensors import load_bytes, load_file, save_bytes, save_file
 
-__all__ = ["load_file", "save_file"]
+__all__ = ["load_bytes", "load_file", "save_bytes", "save_file"]
