@@ -146,9 +146,9 @@ def _add_integer(plan: Plan, item: int, n: int) -> None:
 
 def _add_array(plan: Plan, x, item, used: int) -> None:
     """Index arrays (several for a mask), each picking along a dim of its own."""
-    import numpy as np
-
     if isinstance(item, Flag):
+        import numpy as np
+
         plan.picks.append((len(plan.final), np.zeros(int(item.value), "i4")))
         plan.final.append(1)
         return
@@ -202,11 +202,11 @@ def _covered(x, plan: Plan):
 
 def one_index(y, plan: Plan):
     """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
-    import numpy as np
-
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
     if not any(hasattr(k, "node") for _, k in plan.picks):
+        import numpy as np
+
         place = np.zeros(shape, "i8")
         for d, k in plan.picks:
             place = place * y.shape[d] + k

@@ -1,5 +1,6 @@
 """Rearrangements: rolls, repeats, windows, padding and other shapes of the same elements, made of views."""
 
+from .. import dtype as dt
 from ..op import Family, composed
 from ..shape import normal_dim
 from .join import cat
@@ -133,7 +134,7 @@ class Rearrange(Family):
             y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
             return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
         if not hasattr(repeats, "node"):
-            return x.index_select(d, _repeated(repeats, n))
+            return x.index_select(d, x.new_tensor(_repeated(repeats, n), dtype=dt.int32))
         repeats = repeats.reshape(-1)
         if repeats.shape[0] == 1:
             repeats = repeats.expand(n)
@@ -224,12 +225,12 @@ EDGES["edge"] = EDGES["replicate"]
 
 def _repeated(repeats, n):
     """Which element each place of the result takes, on the host."""
-    import numpy as np
-
-    counts = np.asarray(repeats)
-    if counts.dtype.kind not in "iu" or counts.ndim > 1 or counts.size not in (1, n) or (counts < 0).any():
+    given = repeats.tolist() if hasattr(repeats, "tolist") else repeats
+    counts = list(given) if isinstance(given, list | tuple | range) else [given]
+    wrong = [c for c in counts if not hasattr(c, "__index__") or isinstance(c, bool) or c < 0]
+    if wrong or len(counts) not in (1, n):
         raise ValueError(f"repeats must be {n} counts that are not below 0")
-    return np.repeat(np.arange(n), np.broadcast_to(counts, (n,)))
+    return [i for i, c in enumerate(counts * n if len(counts) == 1 else counts) for _ in range(c)]
 
 
 def _spans(repeats, size):
