@@ -45,6 +45,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 # (module, what a function of it imports from further down): why that cannot be an import at the top
 LATE = {
     ("flambeau.ops.random", "flambeau.device"): "the default device is known only when a number is drawn",
+    ("flambeau.ops.ctc", "flambeau.tensor"): "lengths given as Python numbers become a tensor of the device",
 }
 
 # package: the only place that imports it

@@ -283,13 +283,25 @@ ERRORS = [
         "Conv2d(3, 4, groups=2): groups must divide both numbers of channels: change one of the three",
     ),
     (
-        lambda: nn.Conv2d(3, 4, 2, padding="same"),
-        "Conv2d(padding='same'): padding is a number, one for each dim, 'valid', or 'same' (odd kernels,"
-        " stride 1): give one of these",
+        lambda: nn.Conv2d(3, 4, 2, stride=2, padding="same"),
+        "Conv2d(padding='same'): padding is a number, one for each dim, 'valid', or 'same' (stride 1):"
+        " give one of these",
+    ),
+    (
+        lambda: nn.Conv2d(3, 4, 2, padding_mode="mirror"),
+        "Conv2d(padding_mode='mirror'): is unknown: use one of zeros, reflect, replicate, circular",
+    ),
+    (
+        lambda: nn.ConvTranspose1d(3, 4, 2, padding_mode="reflect"),
+        "ConvTranspose1d(padding_mode='reflect'): only 'zeros' is possible: leave it out",
+    ),
+    (
+        lambda: nn.ConvTranspose1d(3, 4, 2, stride=2)(fb.zeros(1, 3, 5), output_size=(12,)),
+        "ConvTranspose1d(output_size=[12]): sizes of [10] to [11] can be had from [5]: give one of these",
     ),
     (lambda: nn.Dropout(1.5), "Dropout(1.5): p is not in 0 to 1: give a probability"),
     (lambda: nn.MaxPool2d(), "MaxPool2d(): missing a required argument: 'kernel_size': it takes (kernel_size,"
-     " stride=None, padding=0, dilation=1)"),
+     " stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False)"),
     (lambda: nn.ReLU(alpha=1), "ReLU(alpha=1): got an unexpected keyword argument 'alpha': it takes ()"),
     (lambda: nn.Sequential(fb.relu), "Sequential({}): takes modules: give an nn.Module, as nn.ReLU()"),
     (
@@ -341,6 +353,21 @@ TORCH = [
     ("LayerNorm", ((4, 5),), (3, 4, 5)),
     ("MaxPool2d", (3, 2, 1), (2, 3, 9, 9)),
     ("AvgPool2d", (3, 2, 1), (2, 3, 9, 9)),
+    ("Conv1d", (4, 6, 4, 1, "same", 1, 2, True, "circular"), (2, 4, 9)),
+    ("Conv2d", (4, 6, (3, 2), 1, (2, 1), 1, 1, True, "reflect"), (2, 4, 5, 6)),
+    ("Conv3d", (2, 3, 2, 1, 1, 1, 1, True, "replicate"), (2, 2, 3, 4, 3)),
+    ("ConvTranspose1d", (4, 6, 3, 2, 1, 1, 2), (2, 4, 9)),
+    ("ConvTranspose2d", (4, 6, 3, 2, 0, 0, 1, False), (2, 4, 5, 6)),
+    ("ConvTranspose3d", (2, 3, 2, 2), (1, 2, 3, 2, 3)),
+    ("AvgPool3d", (2, 2, 1, True, False), (2, 3, 4, 5, 4)),
+    ("MaxPool3d", (2, 2, 0, 1, False, True), (2, 3, 4, 5, 4)),
+    ("LPPool2d", (2, 3, 2), (2, 3, 7, 8)),
+    ("AdaptiveAvgPool2d", ((3, 5),), (2, 3, 7, 8)),
+    ("AdaptiveMaxPool1d", (4,), (2, 3, 9)),
+    ("Unfold", (2, 2, 1, 2), (2, 3, 7, 8)),
+    ("Fold", ((5, 4), 2), (2, 12, 12)),
+    ("Upsample", (None, 2.0, "bicubic"), (2, 3, 4, 5)),
+    ("UpsamplingBilinear2d", ((7, 3),), (2, 3, 4, 5)),
     ("GELU", (), (4, 5)),
     ("Softplus", (2.0, 1.0), (4, 5)),
 ]
@@ -364,3 +391,44 @@ def test_layers_agree_with_torch(device, name, args, shape):
         np.testing.assert_allclose(grads[p].numpy(), tp.grad.numpy(), rtol=1e-4, atol=2e-4)
     for t, (key, expected) in zip(mine.state_dict().values(), theirs.state_dict().items(), strict=True):
         np.testing.assert_allclose(t.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6, err_msg=key)
+
+
+def test_layers_of_two_inputs_agree_with_torch(device):
+    torch = pytest.importorskip("torch", reason="torch is not installed: Bilinear and EmbeddingBag alone")
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 3, 4)).astype("f4"), rng.normal(size=(2, 3, 5)).astype("f4")
+    theirs, mine = torch.nn.Bilinear(4, 5, 6), nn.Bilinear(4, 5, 6).to(device)
+    mine.load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    y = mine(fb.tensor(a, device=device), fb.tensor(b, device=device))
+    np.testing.assert_allclose(y.numpy(), theirs(*map(torch.tensor, (a, b))).detach().numpy(), atol=1e-5)
+    theirs, mine = (m.EmbeddingBag(7, 3, mode="max", padding_idx=1) for m in (torch.nn, nn))
+    mine.to(device).load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
+    rows, offsets = rng.integers(0, 7, 12), np.array([0, 4, 4])
+    y = mine(fb.tensor(rows, device=device), fb.tensor(offsets, device=device))
+    want = theirs(torch.tensor(rows), torch.tensor(offsets)).detach().numpy()
+    np.testing.assert_allclose(y.numpy(), want, atol=1e-6)
+
+
+def test_new_layers_without_torch(device):
+    """What their functions' rows do not cover: shapes, arguments that forward takes, and text."""
+    x = fb.rand(2, 4, 6, 6, device=device)
+    up = nn.ConvTranspose2d(4, 3, 3, stride=2, padding=1).to(device)
+    assert up.weight.shape == (4, 3, 3, 3)
+    assert up(x).shape == (2, 3, 11, 11) and up(x, output_size=(12, 11)).shape == (2, 3, 12, 11)
+    y, index = nn.MaxPool2d(2, return_indices=True)(x)
+    back = nn.MaxUnpool2d(2)(y, index)
+    assert back.shape == x.shape
+    assert (nn.MaxPool2d(2)(back) == y).all().item() and (back > 0).sum().item() == 2 * 4 * 9
+    moved = nn.DeformConv2d(4, 6, 3, padding=1, groups=2).to(device)
+    still = fb.nn.functional.conv2d(x, moved.weight, moved.bias, 1, 1, 1, 2)
+    offset = fb.zeros(2, 18, 6, 6, device=device)
+    np.testing.assert_allclose(moved(x, offset).numpy(), still.numpy(), atol=1e-5)
+    loss = nn.CTCLoss(blank=3)(
+        x[:, :, 0].log_softmax(2), fb.tensor([[1, 2]] * 4, device=device), [2] * 4, [2] * 4
+    )
+    assert loss.shape == () and np.isfinite(loss.item())
+    assert repr(nn.MaxPool2d(3, ceil_mode=True)) == "MaxPool2d(kernel_size=3, ceil_mode=True)"
+    assert repr(nn.EmbeddingBag(5, 2, "sum")) == "EmbeddingBag(5, 2, mode='sum')"
+    assert repr(nn.Conv3d(2, 2, 1, padding="same", padding_mode="circular")) == (
+        "Conv3d(2, 2, kernel_size=(1, 1, 1), stride=(1, 1, 1), padding='same', padding_mode='circular')"
+    )

@@ -1,15 +1,31 @@
-"""Rows of the contract family."""
+"""Rows of the contract family: products of matrices, and einsum."""
+
+from functools import reduce
 
 import numpy as np
-from references import avg_pool, conv, conv_views, fold, max_pool
 
-from flambeau.shape import Window
+from .row import COMPOSED, In, Row, joined
 
-from .row import In, Row
+A, B, V = In((3, 4)), In((4, 5)), In((4,))
+BA, BB = In((2, 3, 4)), In((2, 4, 5))
+SCALED = {"beta": 0.5, "alpha": 2.0}
 
-W2 = (Window(2, 2, 1, 0, 0), Window(3, 1, 2, 1, 1))
-W = (Window(3, 2, 1, 1, 1),)
-PAIR = {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2}
+
+def plus(product):
+    return lambda x, a, b, beta=1, alpha=1: beta * x + alpha * product(a, b)
+
+
+def chained(*matrices):
+    return reduce(np.matmul, matrices)
+
+
+def distances(a, b, p):
+    return (np.abs(a[..., :, None, :] - b[..., None, :, :]) ** p).sum(-1) ** (1 / p)
+
+
+def named(equation):
+    """einsum with the tensors behind the equation."""
+    return lambda *tensors: COMPOSED["einsum"](equation, *tensors)
 
 
 CONTRACT: dict[str, Row] = {
@@ -23,23 +39,33 @@ CONTRACT: dict[str, Row] = {
     "dot": Row(np.dot, (In((7,)), In((7,))), kinds="i"),
     "outer": Row(np.outer, (In((3,)), In((5,)))),
     "linear": Row(lambda x, w, b: x @ w.T + b, (In((2, 3, 5)), In((4, 5)), In((4,)))),
-    "conv": Row(conv, (In((2, 4, 5, 6)), In((6, 2, 3, 2))), PAIR),
-    "conv1d": Row(conv, (In((2, 4, 9)), In((6, 2, 3)), In((6,))), {"stride": 2, "padding": 1, "groups": 2}),
-    "conv2d": Row(conv, (In((2, 3, 5, 5)), In((4, 3, 3, 3)), In((4,))), {"padding": 1}),
-    "conv3d": Row(conv, (In((1, 2, 4, 4, 4)), In((3, 2, 2, 2, 2))), {"dilation": 2, "padding": 1}),
-    "_fold": Row(fold, (In((2, 4, 3)),), {"spec": W, "size": (7,)}),
-    "max_pool": Row(lambda x, spec: max_pool(x, *conv_views(spec)), (In((2, 3, 6, 7)),), {"spec": W2}),
-    "max_pool1d": Row(max_pool, (In((2, 3, 9)),), {"kernel_size": 3, "stride": 2, "padding": 1}),
-    "max_pool2d": Row(max_pool, (In((2, 3, 6, 6)),), {"kernel_size": 2}),
-    "avg_pool1d": Row(avg_pool, (In((2, 3, 9)),), {"kernel_size": 3, "stride": 2, "padding": 1}),
-    "avg_pool2d": Row(
-        avg_pool,
-        (In((2, 3, 6, 6)),),
-        {"kernel_size": 3, "stride": 2, "padding": 1, "count_include_pad": False},
+    "vdot": Row(np.vdot, (In((7,)), In((7,)))),
+    "mm": Row(np.matmul, (A, B), kinds="i"),
+    "mv": Row(np.matmul, (A, V)),
+    "bmm": Row(np.matmul, (BA, BB)),
+    "addmm": Row(plus(np.matmul), (In((5,)), A, B), SCALED),
+    "addmv": Row(plus(np.matmul), (In((3,)), A, V), SCALED),
+    "addbmm": Row(plus(lambda a, b: (a @ b).sum(0)), (In((3, 5)), BA, BB), SCALED),
+    "baddbmm": Row(plus(np.matmul), (In((2, 1, 5)), BA, BB), SCALED),
+    "inner": Row(np.inner, (In((2, 3, 4)), In((5, 4)))),
+    "cross": Row(
+        lambda a, b, dim: np.cross(a, b, axis=dim), (In((2, 3, 4)), In((3, 4))), {"dim": -2}, kinds="i"
     ),
-    "adaptive_avg_pool2d": Row(
-        lambda x, output_size: x.reshape(2, 3, 2, 3, 3, 2).mean((3, 5)),
-        (In((2, 3, 6, 6)),),
-        {"output_size": (2, 3)},
+    "einsum": Row(
+        lambda a, b, c: np.einsum("iij,...jk,k->...i", a, b, c),
+        (In((3, 3, 4)), In((2, 4, 5)), In((5,))),
+        call=named("iij,...jk,k->...i"),
     ),
+    "tensordot": Row(
+        lambda a, b, dims: np.tensordot(a, b, dims),
+        (In((2, 3, 4)), In((4, 3, 5))),
+        {"dims": ([1, -1], [1, 0])},
+    ),
+    "bilinear": Row(
+        lambda a, b, w, bias: np.einsum("ni,oij,nj->no", a, w, b) + bias,
+        (In((3, 4)), In((3, 5)), In((2, 4, 5)), In((2,))),
+    ),
+    "chain_matmul": Row(chained, (In((2, 6)), In((6, 3)), In((3, 5)), In((5, 1)))),
+    "linalg_multi_dot": Row(chained, (In((6,)), In((6, 3)), In((3, 5))), call=joined("linalg_multi_dot")),
+    "cdist": Row(distances, (In((2, 3, 4)), In((5, 4))), {"p": 3.0}, tol=5e-6),
 }

@@ -44,7 +44,6 @@ READS: dict[str, Row] = {
     "__getitem__": Row(lambda x: x[1, ..., None, ::-2], (X,), call=lambda x: x[1, ..., None, ::-2]),
     "one_hot": Row(lambda i, num_classes: np.eye(num_classes, dtype="i4")[i], (In((2, 3), 0, 3, "i"),),
                    {"num_classes": 4}, grads=0),
-    "embedding": Row(lambda i, w: w[i], (In((2, 3), 0, 3, "i"), In((4, 5)))),
 }  # fmt: skip
 
 WRITES: dict[str, Row] = {

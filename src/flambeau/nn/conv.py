@@ -1,13 +1,15 @@
-"""Convolution layers."""
+"""Convolution layers: plain, transposed and deformable."""
 
 from typing import Any
 
-from ..ops.contract import conv1d, conv2d, pair
+from ..ops import conv, sample
+from ..ops.conv import pair
 from ..tensor import Tensor
 from .linear import default_init, new_parameter, positive
 from .module import Module, Parameter
 
 Size = int | tuple[int, ...]
+MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class Convolution(Module):
@@ -16,6 +18,35 @@ class Convolution(Module):
     nd: int
     function: Any
     bias: Parameter | None
+    shown = ("padding", "dilation", "groups")
+
+    def _setup(self, channels, kernel_size, stride, dilation, groups, bias, device, swap=False):
+        """Sizes and parameters; `swap` has the weight as transposed convolutions lay it out."""
+        name, (in_channels, out_channels) = type(self).__name__, channels
+        positive(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
+        if in_channels % groups or out_channels % groups:
+            given = f"{name}({in_channels}, {out_channels}, groups={groups})"
+            raise ValueError(f"{given}: groups must divide both numbers of channels: change one of the three")
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size, self.stride = pair(kernel_size, self.nd), pair(stride, self.nd)
+        self.dilation = pair(dilation, self.nd)
+        first, second = channels if swap else channels[::-1]
+        shape = (first, second // groups, *self.kernel_size)
+        self.weight = new_parameter(*shape, device=device)
+        self.bias = new_parameter(out_channels, device=device) if bias else None
+        default_init(self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        channels = f"{self.in_channels}, {self.out_channels}"
+        text = f"{channels}, kernel_size={self.kernel_size}, stride={self.stride}"
+        usual = {"padding": (0,) * self.nd, "output_padding": (0,) * self.nd, "dilation": (1,) * self.nd,
+                 "groups": 1, "padding_mode": "zeros"}  # fmt: skip
+        more = [f", {k}={getattr(self, k)!r}" for k in self.shown if getattr(self, k) != usual[k]]
+        return text + "".join(more) + ("" if self.bias is not None else ", bias=False")
+
+
+class _Conv(Convolution):
+    shown = ("padding", "dilation", "groups", "padding_mode")
 
     def __init__(
         self,
@@ -27,52 +58,141 @@ class Convolution(Module):
         dilation: Size = 1,
         groups: int = 1,
         bias: bool = True,
+        padding_mode: str = "zeros",
         device: Any = None,
     ):
-        name = type(self).__name__
-        positive(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
-        if in_channels % groups or out_channels % groups:
-            given = f"{name}({in_channels}, {out_channels}, groups={groups})"
-            raise ValueError(f"{given}: groups must divide both numbers of channels: change one of the three")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
-        self.kernel_size, self.stride = pair(kernel_size, self.nd), pair(stride, self.nd)
-        self.dilation = pair(dilation, self.nd)
-        self.padding = self._padding(padding)
-        self.weight = new_parameter(out_channels, in_channels // groups, *self.kernel_size, device=device)
-        self.bias = new_parameter(out_channels, device=device) if bias else None
-        default_init(self.weight, self.bias)
-
-    def _padding(self, given: Size | str) -> tuple[int, ...]:
-        """Numbers for each dim; 'same' keeps the size, 'valid' pads nothing."""
-        if not isinstance(given, str):
-            return pair(given, self.nd)
-        reach = tuple(d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True))
-        if given == "valid":
-            return (0,) * self.nd
-        if given != "same" or any(r % 2 for r in reach) or any(s != 1 for s in self.stride):
-            rule = "padding is a number, one for each dim, 'valid', or 'same' (odd kernels, stride 1)"
-            raise ValueError(f"{type(self).__name__}(padding={given!r}): {rule}: give one of these")
-        return tuple(r // 2 for r in reach)
+        self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
+        self.padding = padding if isinstance(padding, str) else pair(padding, self.nd)
+        self.padding_mode = padding_mode
+        rule = "padding is a number, one for each dim, 'valid', or 'same' (stride 1): give one of these"
+        if isinstance(padding, str) and (
+            padding not in ("same", "valid") or (padding == "same" and any(s != 1 for s in self.stride))
+        ):
+            raise ValueError(f"{type(self).__name__}(padding={padding!r}): {rule}")
+        if padding_mode not in MODES:
+            given = f"{type(self).__name__}(padding_mode={padding_mode!r})"
+            raise ValueError(f"{given}: is unknown: use one of {', '.join(MODES)}")
 
     def forward(self, x: Tensor) -> Tensor:
+        padding = self.padding
+        if self.padding_mode != "zeros" and padding != "valid":
+            before, after = padding, padding
+            if padding == "same":
+                before, after = conv.same_padding(self.kernel_size, self.stride, self.dilation)
+            x, padding = conv.edges(x, before, after, self.padding_mode), 0
         run = type(self).function
-        return run(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def extra_repr(self) -> str:
-        channels = f"{self.in_channels}, {self.out_channels}"
-        shown = f"{channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        usual = {"padding": (0,) * self.nd, "dilation": (1,) * self.nd, "groups": 1}
-        more = [f", {k}={getattr(self, k)}" for k, v in usual.items() if getattr(self, k) != v]
-        return shown + "".join(more) + ("" if self.bias is not None else ", bias=False")
+        return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
-class Conv1d(Convolution):
+class Conv1d(_Conv):
     """Cross-correlation with learned kernels. [n, in, l] -> [n, out, ol]"""
 
-    nd, function = 1, staticmethod(conv1d)
+    nd, function = 1, staticmethod(conv.conv1d)
 
 
-class Conv2d(Convolution):
+class Conv2d(_Conv):
     """Cross-correlation with learned kernels. [n, in, h, w] -> [n, out, oh, ow]"""
 
-    nd, function = 2, staticmethod(conv2d)
+    nd, function = 2, staticmethod(conv.conv2d)
+
+
+class Conv3d(_Conv):
+    """Cross-correlation with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]"""
+
+    nd, function = 3, staticmethod(conv.conv3d)
+
+
+class _ConvTranspose(Convolution):
+    shown = ("padding", "output_padding", "dilation", "groups")
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        output_padding: Size = 0,
+        groups: int = 1,
+        bias: bool = True,
+        dilation: Size = 1,
+        padding_mode: str = "zeros",
+        device: Any = None,
+    ):
+        if padding_mode != "zeros":
+            given = f"{type(self).__name__}(padding_mode={padding_mode!r})"
+            raise ValueError(f"{given}: only 'zeros' is possible: leave it out")
+        self._setup(
+            (in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device, swap=True
+        )
+        self.padding, self.output_padding = pair(padding, self.nd), pair(output_padding, self.nd)
+
+    def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
+        extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
+        run = type(self).function
+        given = (self.stride, self.padding, extra, self.groups, self.dilation)
+        return run(x, self.weight, self.bias, *given)
+
+    def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
+        """The output_padding that gives the sizes wanted; ValueError with those that can be had."""
+        size = x.shape[-self.nd :]
+        least = conv.transposed_size(
+            size, self.kernel_size, self.stride, self.padding, (0,) * self.nd, self.dilation
+        )
+        wanted = output_size[-self.nd :]
+        most = tuple(n + max(s, d) - 1 for n, s, d in zip(least, self.stride, self.dilation, strict=True))
+        if len(wanted) != self.nd or any(
+            not a <= n <= b for a, n, b in zip(least, wanted, most, strict=False)
+        ):
+            raise ValueError(
+                f"{type(self).__name__}(output_size={list(output_size)}): sizes of {list(least)} to"
+                f" {list(most)} can be had from {list(size)}: give one of these"
+            )
+        return tuple(n - a for n, a in zip(wanted, least, strict=True))
+
+
+class ConvTranspose1d(_ConvTranspose):
+    """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]"""
+
+    nd, function = 1, staticmethod(conv.conv_transpose1d)
+
+
+class ConvTranspose2d(_ConvTranspose):
+    """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]"""
+
+    nd, function = 2, staticmethod(conv.conv_transpose2d)
+
+
+class ConvTranspose3d(_ConvTranspose):
+    """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]"""
+
+    nd, function = 3, staticmethod(conv.conv_transpose3d)
+
+
+class DeformConv2d(Convolution):
+    """Convolution whose taps read where offset moves them, as torchvision's.
+
+    [n, in, h, w], offset [n, 2 * groups * kh * kw, oh, ow], mask [n, groups * kh * kw, oh, ow]
+    -> [n, out, oh, ow]
+    """
+
+    nd = 2
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        kernel_size: Size,
+        stride: Size = 1,
+        padding: Size = 0,
+        dilation: Size = 1,
+        groups: int = 1,
+        bias: bool = True,
+        device: Any = None,
+    ):
+        self._setup((in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device)
+        self.padding = pair(padding)
+
+    def forward(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
+        given = (self.bias, self.stride, self.padding, self.dilation, mask)
+        return sample.deform_conv2d(x, offset, self.weight, *given)

@@ -15,4 +15,6 @@ if TYPE_CHECKING:  # the names below are in the table, which type checkers do no
 
 globals().update({name: COMPOSED[name] for name in NAMES})
 relu, sigmoid, tanh = Elementwise.relu, Elementwise.sigmoid, Elementwise.tanh
-__all__ = sorted([*NAMES, "relu", "sigmoid", "tanh"])
+# Tensor.unfold is another op, so these go by PyTorch's internal names in the table
+unfold, fold = COMPOSED["im2col"], COMPOSED["col2im"]
+__all__ = sorted([*NAMES, "fold", "relu", "sigmoid", "tanh", "unfold"])

@@ -1,10 +1,11 @@
-"""Linear and Embedding: layers that hold one matrix."""
+"""Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
 from math import sqrt
 from typing import Any
 
 from ..ops.composed import linear
-from ..ops.index import embedding
+from ..ops.einsum import bilinear
+from ..ops.embedding import embedding, embedding_bag
 from ..tensor import Tensor
 from . import init
 from .module import Module, Parameter
@@ -51,16 +52,41 @@ class Linear(Module):
         return f"{sizes}, bias={self.bias is not None}"
 
 
-class Embedding(Module):
-    """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]"""
+class Bilinear(Module):
+    """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]"""
+
+    bias: Parameter | None
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None
     ):
-        positive("Embedding", num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+        sizes = {"in1_features": in1_features, "in2_features": in2_features, "out_features": out_features}
+        positive("Bilinear", **sizes)
+        self.in1_features, self.in2_features, self.out_features = sizes.values()
+        self.weight = new_parameter(out_features, in1_features, in2_features, device=device)
+        self.bias = new_parameter(out_features, device=device) if bias else None
+        bound = 1 / sqrt(in1_features)
+        init.uniform_(self.weight, -bound, bound)
+        if self.bias is not None:
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        sizes = f"in1_features={self.in1_features}, in2_features={self.in2_features}"
+        return f"{sizes}, out_features={self.out_features}, bias={self.bias is not None}"
+
+
+class _Table(Module):
+    """What lookups share: a table of vectors, whose row padding_idx is 0 and stays so."""
+
+    def _setup(self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, device: Any) -> None:
+        name = type(self).__name__
+        positive(name, num_embeddings=num_embeddings, embedding_dim=embedding_dim)
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             rule = f"there are {num_embeddings} rows: give one of them"
-            raise ValueError(f"Embedding(padding_idx={padding_idx}): {rule}")
+            raise ValueError(f"{name}(padding_idx={padding_idx}): {rule}")
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.weight = new_parameter(num_embeddings, embedding_dim, device=device)
@@ -69,10 +95,45 @@ class Embedding(Module):
             rows = Tensor.arange(num_embeddings, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
 
-    def forward(self, x: Tensor) -> Tensor:
-        y = embedding(x, self.weight)
-        return y if self.padding_idx is None else (x == self.padding_idx).unsqueeze(-1).where(y.detach(), y)
-
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
+
+
+class Embedding(_Table):
+    """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]"""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None
+    ):
+        self._setup(num_embeddings, embedding_dim, padding_idx, device)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return embedding(x, self.weight, self.padding_idx)
+
+
+class EmbeddingBag(_Table):
+    """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]"""
+
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        mode: str = "mean",
+        include_last_offset: bool = False,
+        padding_idx: int | None = None,
+        device: Any = None,
+    ):
+        self._setup(num_embeddings, embedding_dim, padding_idx, device)
+        self.mode, self.include_last_offset = mode, include_last_offset
+
+    def forward(
+        self, x: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        return embedding_bag(
+            x, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+            include_last_offset=self.include_last_offset, padding_idx=self.padding_idx,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"{super().extra_repr()}, mode={self.mode!r}"

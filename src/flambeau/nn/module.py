@@ -300,12 +300,16 @@ def _check_module(owner: Module, module: Any) -> None:
         raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")
 
 
-def layer(name: str, function: Callable, inputs: int = 1, **defaults: Any) -> type[Any]:
+def layer(
+    name: str, function: Callable, inputs: int = 1, last: tuple[str, ...] = (), **defaults: Any
+) -> type[Any]:
     """Make a module class of a function: its arguments after the inputs are given when the module is made.
 
+    `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
     `inplace` is taken and has no meaning: the planner decides where values are kept.
     """
     given = [] if isinstance(function, Op) else list(signature(function).parameters.values())[inputs:]
+    given.sort(key=lambda p: p.name in last)
     rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in given])
 
     def __init__(self, *args, inplace: bool = False, **kw):

@@ -1,8 +1,8 @@
-"""Layers without parameters: activations, pooling, losses, dropout and reshaping, one row of a table each."""
+"""Layers without parameters: activations, losses, dropout and reshaping, one row of a table each."""
 
 from typing import Any
 
-from ..ops import Elementwise, Movement, activation, loss, norm, pool
+from ..ops import Elementwise, Movement, activation, ctc, loss, norm
 from ..ops.composed import Composed
 from ..ops.random import dropout
 from ..tensor import Tensor
@@ -37,16 +37,12 @@ Tanhshrink = layer("Tanhshrink", activation.tanhshrink)
 Threshold = layer("Threshold", activation.threshold)
 ThresholdedReLU = layer("ThresholdedReLU", activation.thresholded_relu)
 
-AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", pool.adaptive_avg_pool2d)
-AvgPool1d = layer("AvgPool1d", pool.avg_pool1d)
-AvgPool2d = layer("AvgPool2d", pool.avg_pool2d)
 Flatten = layer("Flatten", Movement.flatten, start_dim=1)
-MaxPool1d = layer("MaxPool1d", pool.max_pool1d)
-MaxPool2d = layer("MaxPool2d", pool.max_pool2d)
 
 BCELoss = layer("BCELoss", loss.binary_cross_entropy, inputs=2)
 BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)
 CosineEmbeddingLoss = layer("CosineEmbeddingLoss", loss.cosine_embedding_loss, inputs=3)
+CTCLoss = layer("CTCLoss", ctc.ctc_loss, inputs=4)
 CrossEntropyLoss = layer("CrossEntropyLoss", loss.cross_entropy, inputs=2)
 GaussianNLLLoss = layer("GaussianNLLLoss", loss.gaussian_nll_loss, inputs=3)
 HingeEmbeddingLoss = layer("HingeEmbeddingLoss", loss.hinge_embedding_loss, inputs=2)

@@ -5,12 +5,17 @@ A module's FUNCTIONS are the composed ops that are functions of the package, its
 
 from . import (
     activation,
+    adaptive,
     attention,
     composed,
     contract,
+    conv,
     creation,
+    ctc,
     distribution,
+    einsum,
     elementwise,
+    embedding,
     histogram,
     index,
     join,
@@ -23,7 +28,9 @@ from . import (
     random,
     rearrange,
     reduce,
+    resize,
     rows,
+    sample,
     scan,
     scatter,
     select,
@@ -34,7 +41,9 @@ from .attention import Attention
 from .composed import Composed
 from .contract import Contract
 from .creation import Creation
+from .ctc import Ctc
 from .distribution import Distribution
+from .einsum import Products
 from .elementwise import Elementwise
 from .histogram import Histogram
 from .index import Index
@@ -56,12 +65,17 @@ from .special import Special
 # fmt: off
 MODULES = (
     activation,
+    adaptive,
     attention,
     composed,
     contract,
+    conv,
     creation,
+    ctc,
     distribution,
+    einsum,
     elementwise,
+    embedding,
     histogram,
     index,
     join,
@@ -74,7 +88,9 @@ MODULES = (
     random,
     rearrange,
     reduce,
+    resize,
     rows,
+    sample,
     scan,
     scatter,
     select,
@@ -89,6 +105,7 @@ class Table(
     Composed,
     Contract,
     Creation,
+    Ctc,
     Distribution,
     Elementwise,
     Histogram,
@@ -98,6 +115,7 @@ class Table(
     Numeric,
     Order,
     Pool,
+    Products,
     Random,
     Rearrange,
     Reduce,

@@ -1,10 +1,8 @@
-"""Contractions: products of two views summed over their last dims, which matmul and convolution are."""
+"""Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
 from .. import dtype as dt
-from ..op import Family, composed, composite, kernel
-from ..shape import Window, broadcast
-
-NN = ("conv1d", "conv2d", "conv3d")
+from ..op import Family, composed, kernel
+from ..shape import broadcast
 
 
 def _shape(a, b, nk, label):
@@ -102,74 +100,68 @@ class Contract(Family):
         """Every product of two vectors' elements. [n], [m] -> [n, m]"""
         return self.reshape(-1, 1) * other.reshape(1, -1)
 
+    @composed
+    def vdot(self, other):
+        """Sum of products of two vectors, as dot. [n], [n] -> []"""
+        return self.dot(other)
 
-def pair(value, n: int = 2) -> tuple[int, ...]:
-    """Turn 3 into (3, 3), and leave (3, 5) as it is."""
-    return (value,) * n if isinstance(value, int) else tuple(value)
+    @composed
+    def mm(self, mat2):
+        """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+        return _exact(self, mat2, (2, 2))
 
+    @composed
+    def mv(self, vec):
+        """A matrix times a vector. [n, k], [k] -> [n]"""
+        return _exact(self, vec, (2, 1))
 
-def _spec(kernel_size, stride, padding, dilation):
-    return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
+    @composed
+    def bmm(self, mat2):
+        """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+        if self.ndim == mat2.ndim == 3 and self.shape[0] != mat2.shape[0]:
+            raise ValueError(f"batches differ: {self.shape[0]} and {mat2.shape[0]}")
+        return _exact(self, mat2, (3, 3))
 
+    @composed
+    def addmm(self, mat1, mat2, *, beta=1, alpha=1):
+        """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+        return _plus(self, _exact(mat1, mat2, (2, 2)), beta, alpha)
 
-def _conv_views(x, w, stride, padding, dilation, groups):
-    """x as windows [n, g, c, oh, ow, kh, kw] and w as [g, o, c, kh, kw]."""
-    n, c, *size = x.shape
-    xw = x.reshape(n, groups, c // groups, *size)._windows(_spec(w.shape[2:], stride, padding, dilation))
-    return xw, w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+    @composed
+    def addmv(self, mat, vec, *, beta=1, alpha=1):
+        """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+        return _plus(self, _exact(mat, vec, (2, 1)), beta, alpha)
 
+    @composed
+    def addbmm(self, batch1, batch2, *, beta=1, alpha=1):
+        """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+        if batch1.ndim != 3 or batch2.ndim != 3:
+            raise ValueError("both batches need 3 dims")
+        a, b = batch1.permute(1, 0, 2), batch2
+        if a.shape[1:] != b.shape[:2]:
+            raise ValueError(f"inner sizes differ: {list(a.shape[1:])} and {list(b.shape[:2])}")
+        k = a.shape[1] * a.shape[2]  # the batch is summed with the inner dim: one product of matrices
+        return _plus(self, a.reshape(a.shape[0], k).matmul(b.reshape(k, b.shape[2])), beta, alpha)
 
-def _conv_grad(g, y, x, w, stride, padding, dilation, groups):
-    nd = x.ndim - 2
-    xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
-    gg = g.reshape(g.shape[0], groups, -1, *g.shape[2:])  # [n, g, o, *out]
-    out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
-    # dw: [g, o, c, *taps] summed over n and the output positions
-    gw = gg.permute(1, 2, 0, *out).reshape(groups, gg.shape[2], *(1,) * (1 + nd), gg.shape[0], *g.shape[2:])
-    dw = contract(xw.permute(1, 2, *taps, 0, *out).unsqueeze(1), gw, 1 + nd, "conv_weight").reshape(*w.shape)
-    if all(s == 1 for s in stride):
-        back = tuple(d * (k - 1) - p for d, k, p in zip(dilation, w.shape[2:], padding, strict=True))
-        flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(x.shape[1], -1, *w.shape[2:])
-        return [conv(g, flipped, stride=stride, padding=back, dilation=dilation, groups=groups), dw]
-    o, c = wg.shape[1:3]
-    gy = gg.permute(0, 1, *out, 2).reshape(gg.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
-    taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
-    cols = contract(gy, taken, 1, "conv_input")
-    return [cols._fold(_spec(w.shape[2:], stride, padding, dilation), x.shape[2:]).reshape(*x.shape), dw]
-
-
-@composite(grad=_conv_grad)
-def conv(x, w, *, stride, padding, dilation, groups):
-    """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
-    nd = x.ndim - 2
-    xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
-    out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
-    xw = xw.permute(0, 1, *out, 2, *taps).unsqueeze(2)  # [n, g, 1, *out, c, *taps]
-    wg = wg.reshape(1, groups, wg.shape[1], *(1,) * nd, *w.shape[1:])
-    y = contract(xw, wg, 1 + nd, f"conv{nd}d")
-    return y.reshape(x.shape[0], w.shape[0], *y.shape[3:])
-
-
-def _conv(nd):
-    def convolve(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        x, w = same_rank(input, weight)
-        if x.ndim != nd + 2 or w.ndim != nd + 2:
-            raise ValueError(f"input and weight need {nd + 2} dims")
-        if x.shape[1] != w.shape[1] * groups or w.shape[0] % groups:
-            raise ValueError(
-                f"weight {list(w.shape)} with groups={groups} needs {w.shape[1] * groups} input channels"
-                f" and output channels divisible by groups: got {x.shape[1]} and {w.shape[0]}"
-            )
-        attrs = {"stride": pair(stride, nd), "padding": pair(padding, nd), "dilation": pair(dilation, nd)}
-        y = conv(x, w, groups=groups, **attrs)
-        return y if bias is None else y + bias.reshape(-1, *(1,) * nd)
-
-    convolve.__name__ = f"conv{nd}d"
-    convolve.__doc__ = (
-        f"Cross-correlation over {nd} dims, as PyTorch's conv{nd}d: stride, padding, dilation (a number or"
-        f" one per dim), groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"
-    )
-    return composed(convolve)
+    @composed
+    def baddbmm(self, batch1, batch2, *, beta=1, alpha=1):
+        """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+        return _plus(self, _exact(batch1, batch2, (3, 3)), beta, alpha)
 
 
-conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+def _exact(a, b, ranks):
+    """matmul of operands that must have these numbers of dims."""
+    if (a.ndim, b.ndim) != ranks:
+        raise ValueError(f"operands need {ranks[0]} and {ranks[1]} dims: use matmul for others")
+    return a.matmul(b)
+
+
+def _plus(x, product, beta, alpha):
+    """beta * x + alpha * product; with beta = 0 x is not looked at, not even at its NaNs."""
+    product = product if alpha == 1 else product * alpha
+    if beta == 0:
+        return product
+    y = (x if beta == 1 else x * beta) + product
+    if y.shape != product.shape:
+        raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(product.shape)}")
+    return y

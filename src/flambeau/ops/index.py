@@ -12,7 +12,7 @@ from ..shape import broadcast, normal_dim
 from .brackets import cut, parse, pick
 from .places import as_index, nd_places
 
-NN = ("embedding", "one_hot")
+NN = ("one_hot",)
 
 
 def _gather_shape(x, index, dim):
@@ -157,11 +157,3 @@ def one_hot(input, num_classes: int):
     """1 at each index, else 0, as int32. [...] -> [..., num_classes]"""
     classes = type(input).arange(num_classes, device=input.device)
     return (input.unsqueeze(-1) == classes).int()
-
-
-@composed
-def embedding(input, weight):
-    """Rows of weight at the indices. [...], [n, d] -> [..., d]"""
-    if weight.ndim != 2 or not input.dtype.is_int:
-        raise TypeError("needs integer indices and a weight of 2 dims")
-    return weight.index_select(0, input.reshape(-1)).reshape(*input.shape, weight.shape[1])

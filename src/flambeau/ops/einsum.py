@@ -1,0 +1,320 @@
+"""Sums of products named by letters: einsum, and the contractions that one can say with it."""
+
+from itertools import combinations
+from math import inf, prod
+from string import ascii_letters
+
+from ..op import Family, composed
+from ..shape import broadcast, normal_dim
+from .contract import contract, same_rank
+
+FUNCTIONS = ("bilinear", "cdist", "chain_matmul", "einsum", "tensordot")
+NN = ("bilinear",)
+OPTIMAL = 8  # operands up to which every order is weighed: 3^8 pairs
+
+
+def _parse(equation: str, ranks: list[int]) -> tuple[list[str], str]:
+    """Terms and output as plain letters; the dims of an ellipsis get letters that nothing else uses."""
+    given, arrow, output = equation.replace(" ", "").partition("->")
+    terms = given.split(",")
+    if len(terms) != len(ranks):
+        raise ValueError(f"{len(terms)} terms for {len(ranks)} operands: give one for each")
+    named = [term.replace("...", "") for term in terms]
+    bad = sorted(set("".join(named) + output.replace("...", "")) - set(ascii_letters))
+    if bad:
+        raise ValueError(f"{bad[0]!r} is no letter: use letters, commas, one -> and ...")
+    free = [rank - len(n) for rank, n in zip(ranks, named, strict=True)]
+    for term, rank, more in zip(terms, ranks, free, strict=True):
+        if more < 0 or (more and "..." not in term):
+            raise ValueError(f"term {term!r} names {rank - more} dims of an operand that has {rank}")
+    widest = max(free, default=0)
+    unused = [c for c in ascii_letters if c not in equation][:widest]
+    terms = [t.replace("...", "".join(unused[widest - f :])) for t, f in zip(terms, free, strict=True)]
+    if not arrow:
+        all_named = "".join(named)
+        output = "..." * any("..." in t for t in given.split(",")) + "".join(
+            c for c in sorted(set(all_named)) if all_named.count(c) == 1
+        )
+    output = output.replace("...", "".join(unused))
+    return terms, output
+
+
+def _check_output(terms: list[str], output: str) -> None:
+    for c in output:
+        if output.count(c) > 1:
+            raise ValueError(f"{c!r} is in the output twice")
+        if not any(c in t for t in terms):
+            raise ValueError(f"{c!r} is in the output and in no term")
+
+
+def _sizes(terms: list[str], shapes) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for term, shape in zip(terms, shapes, strict=True):
+        for c, n in zip(term, shape, strict=True):
+            if n != 1 and sizes.get(c, 1) not in (1, n):
+                raise ValueError(f"{c!r} has sizes {sizes[c]} and {n}")
+            sizes[c] = n if sizes.get(c, 1) == 1 else sizes[c]
+    return sizes
+
+
+def _result(a: str, b: str, rest: set[str]) -> str:
+    """The letters of a product that something later still needs, a's first."""
+    return "".join(c for c in dict.fromkeys(a + b) if c in rest)
+
+
+def _cost(letters, sizes: dict[str, int]) -> int:
+    return prod(sizes[c] for c in letters)
+
+
+def contraction_path(terms: list[str], output: str, sizes: dict[str, int]) -> list[tuple[int, int]]:
+    """Pairs to multiply, in order: places in the list of operands, to whose end each product goes.
+
+    Up to 8 operands the order of fewest multiplications; from there on the pair that frees most memory first
+    (both as opt_einsum has them).
+    """
+    terms, path = list(terms), []
+    if 2 < len(terms) <= OPTIMAL:
+        return _optimal(terms, output, sizes)
+    while len(terms) > 1:
+        best = min(combinations(range(len(terms)), 2), key=lambda p: _freed(terms, p, output, sizes))
+        a, b = (terms[i] for i in best)
+        terms = [t for i, t in enumerate(terms) if i not in best]
+        terms.append(_result(a, b, set(output).union(*terms)))
+        path.append(best)
+    return path
+
+
+def _freed(terms, pair, output, sizes):
+    a, b = (terms[i] for i in pair)
+    rest = set(output).union(*(t for i, t in enumerate(terms) if i not in pair))
+    return _cost(_result(a, b, rest), sizes) - _cost(a, sizes) - _cost(b, sizes)
+
+
+def _optimal(terms, output, sizes) -> list[tuple[int, int]]:
+    """The best tree over each set of operands, from small sets to the whole (sets are bits)."""
+    n = len(terms)
+    whole = (1 << n) - 1
+
+    def kept(s: int) -> set[str]:
+        inside = set().union(*(terms[i] for i in range(n) if s >> i & 1))
+        return inside & set(output).union(*(terms[i] for i in range(n) if not s >> i & 1))
+
+    names = {s: kept(s) for s in range(1, whole + 1)}
+    best: dict[int, tuple[float, int]] = {1 << i: (0, 0) for i in range(n)}
+    for s in sorted(range(1, whole + 1), key=int.bit_count):
+        part = (s - 1) & s
+        while part:
+            other = s ^ part
+            if part > other:
+                price = best[part][0] + best[other][0] + _cost(names[part] | names[other], sizes)
+                if price < best.get(s, (inf, 0))[0]:
+                    best[s] = price, part
+            part = (part - 1) & s
+    return _in_order(best, whole, [1 << i for i in range(n)])
+
+
+def _in_order(best, s: int, alive: list[int]) -> list[tuple[int, int]]:
+    """A tree of sets as pairs of places in the shrinking list `alive`."""
+    part = best[s][1]
+    if not part:
+        return []
+    path = _in_order(best, part, alive) + _in_order(best, s ^ part, alive)
+    i, j = sorted((alive.index(part), alive.index(s ^ part)))
+    del alive[j], alive[i]
+    alive.append(s)
+    return [*path, (i, j)]
+
+
+def _diagonal(x, a: int, b: int):
+    """Two dims of one size walked as one, at the end. [..., n, ..., n, ...] -> [..., n]"""
+    n = max(x.shape[a], x.shape[b])
+    rest = [d for d in range(x.ndim) if d not in (a, b)]
+    shape = tuple(x.shape[d] for d in rest)
+    if x.shape[a] != x.shape[b]:  # one of them is 1
+        return x.permute(*rest, a, b).reshape(*shape, n)
+    flat = x.permute(*rest, a, b).reshape(*shape, n * n)
+    lead = len(shape)
+    return flat._slice((0,) * (lead + 1), (*(1,) * lead, n + 1), (*shape, n))
+
+
+def _single(x, term: str, rest: set[str]):
+    """Repeated letters as diagonals, and letters that nobody else needs summed. -> (x, its letters)"""
+    for c in dict.fromkeys(term):
+        while term.count(c) > 1:
+            a, b = term.index(c), term.rindex(c)
+            x, term = _diagonal(x, a, b), term[:a] + term[a + 1 : b] + term[b + 1 :] + c
+    gone = tuple(d for d, c in enumerate(term) if c not in rest)
+    if gone:
+        x, term = x.sum(gone), "".join(c for c in term if c in rest)
+    return x, term
+
+
+def _laid(x, term: str, letters: str):
+    """x with its dims in the order of `letters`, 1 where it has none."""
+    order = [term.index(c) for c in letters if c in term]
+    shape = (x.shape[term.index(c)] if c in term else 1 for c in letters)
+    return x.permute(*order).reshape(*shape)
+
+
+def _product(a, ta: str, b, tb: str, output: str):
+    """One contraction (or an elementwise product where nothing is summed). -> dims in the order of output"""
+    summed = "".join(c for c in dict.fromkeys(ta + tb) if c not in output)
+    a, b = same_rank(a, b)
+    a, b = _laid(a, ta, output + summed), _laid(b, tb, output + summed)
+    return contract(a, b, len(summed), "einsum") if summed else a * b
+
+
+def _sublists(args) -> tuple[str, tuple]:
+    """einsum(x, [0, 1], y, [1, 2], [0, 2]) as equation and operands."""
+
+    def letters(given):
+        return "".join("..." if i is Ellipsis else ascii_letters[i] for i in given)
+
+    output = "->" + letters(args[-1]) if len(args) % 2 else ""
+    pairs = args[: len(args) // 2 * 2]
+    return ",".join(letters(s) for s in pairs[1::2]) + output, pairs[::2]
+
+
+@composed
+def einsum(equation, *operands):
+    """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
+
+    Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
+    broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
+    Also as einsum(a, [0, 1], b, [1, 2], [0, 2]).
+    """
+    if not isinstance(equation, str):
+        equation, operands = _sublists((equation, *operands))
+    if len(operands) == 1 and isinstance(operands[0], list | tuple):
+        operands = tuple(operands[0])
+    terms, output = _parse(equation, [x.ndim for x in operands])
+    _check_output(terms, output)
+    sizes = _sizes(terms, [x.shape for x in operands])
+    found = []
+    for i, (x, t) in enumerate(zip(operands, terms, strict=True)):
+        found.append(_single(x, t, set(output).union(*(u for j, u in enumerate(terms) if j != i))))
+    for i, j in contraction_path([t for _, t in found], output, sizes):
+        (a, ta), (b, tb) = found[i], found[j]
+        found = [f for k, f in enumerate(found) if k not in (i, j)]
+        rest = set(output).union(*(t for _, t in found))
+        kept = _result(ta, tb, rest) if found else output
+        found.append((_product(a, ta, b, tb, kept), kept))
+    x, term = found[0]
+    return x.permute(*(term.index(c) for c in output))
+
+
+@composed
+def tensordot(a, b, dims=2):
+    """Sum of products over the last dims of a and the first of b, or over the dims listed for each."""
+    if isinstance(dims, int):
+        dims = list(range(a.ndim - dims, a.ndim)), list(range(dims))
+    of_a, of_b = (
+        [normal_dim(d, x.ndim) for d in ([given] if isinstance(given, int) else given)]
+        for given, x in zip(dims, (a, b), strict=True)
+    )
+    if len(of_a) != len(of_b):
+        raise ValueError(f"{len(of_a)} dims of a and {len(of_b)} of b: name as many")
+    names = ascii_letters[: a.ndim + b.ndim]
+    term = list(names[a.ndim :])
+    for d, e in zip(of_a, of_b, strict=True):
+        term[e] = names[d]
+    summed = {names[d] for d in of_a}
+    output = "".join(c for c in [*names[: a.ndim], *term] if c not in summed)
+    return einsum(f"{names[: a.ndim]},{''.join(term)}->{output}", a, b)
+
+
+@composed
+def bilinear(input1, input2, weight, bias=None):
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+    y = einsum("...i,oij,...j->...o", input1, weight, input2)
+    return y if bias is None else y + bias
+
+
+def _chain(matrices):
+    """Matrices (the outer ones may be vectors) multiplied in the order of fewest multiplications."""
+    n = len(matrices)
+    if n < 1 or any(m.ndim != 2 for m in matrices[1:-1]):
+        raise ValueError("needs at least one tensor, each but the first and last of 2 dims")
+    names = [ascii_letters[i : i + 2] for i in range(n)]
+    if matrices[0].ndim == 1:
+        names[0] = names[0][1:]
+    if n > 1 and matrices[-1].ndim == 1:
+        names[-1] = names[-1][:1]
+    ends = "".join(c for c in dict.fromkeys("".join(names)) if "".join(names).count(c) == 1)
+    return einsum(f"{','.join(names)}->{ends}", *matrices)
+
+
+@composed
+def chain_matmul(*matrices):
+    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
+    return _chain(matrices)
+
+
+@composed
+def linalg_multi_dot(tensors):
+    """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications."""
+    return _chain(list(tensors))
+
+
+def _euclid_by_matmul(a, b):
+    """|a|^2 + |b|^2 - 2 a.b, which reads each operand once a tile; at 0 the slope is 0."""
+    squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
+    return _root(squares - a.matmul(b.transpose(-1, -2)) * 2)
+
+
+def _root(squares):
+    some = squares > 0
+    return some.where(some.where(squares, 1.0).sqrt(), 0.0)
+
+
+@composed
+def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"):
+    """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
+
+    [..., n, d], [..., m, d] -> [..., n, m]
+    """
+    modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+    if compute_mode not in modes:
+        raise ValueError(f"compute_mode={compute_mode!r} is unknown: use one of {', '.join(modes)}")
+    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
+        raise ValueError("needs two tensors of rows of one length, and p of 0 or more")
+    large = max(x1.shape[-2], x2.shape[-2]) > 25
+    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
+        return _euclid_by_matmul(x1, x2)
+    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    if p == 2:
+        return _root(away.square().sum(-1))
+    if p == 0:
+        return (away != 0).float().sum(-1)
+    if p == inf:
+        return away.abs().amax(-1) if x1.shape[-1] else away.sum(-1)
+    if p == 1:
+        return away.abs().sum(-1)
+    some = away != 0
+    total = some.where(some.where(away, 1.0).abs().pow(p), 0.0).sum(-1)
+    return (total > 0).where((total > 0).where(total, 1.0).pow(1 / p), 0.0)
+
+
+class Products(Family):
+    @composed
+    def inner(self, other):
+        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+        return self * other if not self.ndim or not other.ndim else tensordot(self, other, ([-1], [-1]))
+
+    @composed
+    def cross(self, other, dim: int | None = None):
+        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+        shape = broadcast(self.shape, other.shape)
+        if dim is None:
+            dim = next((d for d, n in enumerate(shape) if n == 3), 0)
+        dim = normal_dim(dim, len(shape))
+        a, b = self.expand(*shape), other.expand(*shape)
+        if not shape or shape[dim] != 3:
+            raise ValueError(f"dim {dim} of {list(shape)} is not of size 3")
+        return _turned(a, dim, 1) * _turned(b, dim, 2) - _turned(a, dim, 2) * _turned(b, dim, 1)
+
+
+def _turned(x, dim, by):
+    """Element i + by of three."""
+    index = type(x).arange(3, device=x.device) + by
+    return x.index_select(dim, index % 3)
