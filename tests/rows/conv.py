@@ -66,7 +66,7 @@ def reached(y):
 
 def alphas(x, may):
     y = x._ctc_alphas(may.where(0.0, -1e30))
-    return (y > -1e29).where(y, 0.0)
+    return (y > -1e29).where(y, 0.0).to(x.dtype)
 
 
 STARTS = (0, 2, 2, 5)  # of four bags of 9 indices; the second is empty
@@ -158,7 +158,7 @@ SAMPLE: dict[str, Row] = {
     "embedding_bag": bag(mode="mean", padding_idx=1),
     "_ctc_alphas": Row(lambda x, may: reached(ctc_alphas(x, np.where(may, 0, -1e30))),
                        (In((2, 4, 5), -3, 0), In((2, 5), kind="b")), call=alphas, tol=1e-5),
-    "_ctc_walk": Row(ctc_walk, (WALK,) * 4),
+    "_ctc_walk": Row(ctc_walk, (WALK,) * 4, call=lambda x, *w: x._ctc_walk(*w).to(x.dtype)),
     "ctc_loss": Row(lambda x, t: ctc_loss(x, t, [4, 3], [2, 1]),
                     (In((4, 2, 3), -3, 0), In((2, 2), 1, 2, "i")),
                     call=lambda x, t: COMPOSED["ctc_loss"](x, t, [4, 3], [2, 1])),

@@ -6,6 +6,7 @@ from typing import Any
 from ..op import composed, composite
 from ..shape import contiguous_strides
 from .pool import lowest
+from .reduce import in_float32
 
 NN = (
     "adaptive_avg_pool1d",
@@ -135,14 +136,15 @@ def adaptive_mean(x, out):
     """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *out]"""
     nd = len(out)
     size, lead = x.shape[x.ndim - nd :], x.ndim - nd
+    x, dtype = in_float32(x)
     if all(o and n % o == 0 for n, o in zip(size, out, strict=True)):
         tiles = [m for n, o in zip(size, out, strict=True) for m in (o, n // o)]
-        return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd)))
+        return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd))).to(dtype)
     count = 1
     for i, (n, o) in enumerate(zip(size, out, strict=True)):
         own = _starts(x, n, o, 1) - _starts(x, n, o)
         count = own.reshape(-1, *(1,) * (nd - 1 - i)) * count
-    return adaptive_sum(x, out=tuple(out)) / count
+    return (adaptive_sum(x, out=tuple(out)) / count).to(dtype)
 
 
 def _adaptive_avg_pool(nd):

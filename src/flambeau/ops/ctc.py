@@ -5,6 +5,7 @@ items of the batch through time, another the linear walk that its gradient, and 
 """
 
 from ..op import Family, Launch, composed, kernel
+from .reduce import in_float32
 
 NN = ("ctc_loss",)
 LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
@@ -88,7 +89,7 @@ class Ctc(Family):
 
         jump is 0 for states that may be reached from two before, else LOWEST.
         """
-        return (self, jump), {}
+        return (self.float(), jump.float()), {}
 
     @kernel(
         "whole",
@@ -100,7 +101,7 @@ class Ctc(Family):
     )
     def _ctc_walk(self, own, before, two_before):
         """y[t, s] = self[t, s] + the sum of weights k [t, s] * y[t - 1, s - k], all four [n, t, s]."""
-        return (self, own, before, two_before), {}
+        return tuple(t.float() for t in (self, own, before, two_before)), {}
 
 
 def _lengths(given, n: int, beside, most: int, name: str):
@@ -190,8 +191,9 @@ def ctc_loss(
         raise ValueError(f"targets need shape [{n}, longest], or all in one dim")
     lengths = _lengths(input_lengths, n, x, steps, "input_lengths")
     counts = _lengths(target_lengths, n, x, rows.shape[1], "target_lengths")
-    y = _negative_log(x.float(), rows, lengths, counts, blank)
+    x, dtype = in_float32(x)
+    y = _negative_log(x, rows, lengths, counts, blank)
     y = (y < -LOWEST / 2).where(y, 0.0 if zero_infinity else float("inf"))
     if reduction == "none":
-        return y.squeeze(0) if single else y
-    return y.sum() if reduction == "sum" else (y / counts.clamp(min=1)).mean()
+        return (y.squeeze(0) if single else y).to(dtype)
+    return (y.sum() if reduction == "sum" else (y / counts.clamp(min=1)).mean()).to(dtype)

@@ -7,6 +7,7 @@ from string import ascii_letters
 from ..op import Family, composed
 from ..shape import broadcast, normal_dim
 from .contract import contract, same_rank
+from .reduce import in_float32
 
 FUNCTIONS = ("bilinear", "cdist", "chain_matmul", "einsum", "tensordot")
 NN = ("bilinear",)
@@ -278,16 +279,22 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
         raise ValueError(f"compute_mode={compute_mode!r} is unknown: use one of {', '.join(modes)}")
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
         raise ValueError("needs two tensors of rows of one length, and p of 0 or more")
+    x1, dtype = in_float32(x1)
+    x2 = x2.float()
     large = max(x1.shape[-2], x2.shape[-2]) > 25
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
-        return _euclid_by_matmul(x1, x2)
-    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+        return _euclid_by_matmul(x1, x2).to(dtype)
+    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p).to(dtype)
+
+
+def _lengths(away, p: float):
+    """p-norms over the last dim, with slope 0 at 0."""
     if p == 2:
         return _root(away.square().sum(-1))
     if p == 0:
         return (away != 0).float().sum(-1)
     if p == inf:
-        return away.abs().amax(-1) if x1.shape[-1] else away.sum(-1)
+        return away.abs().amax(-1) if away.shape[-1] else away.sum(-1)
     if p == 1:
         return away.abs().sum(-1)
     some = away != 0

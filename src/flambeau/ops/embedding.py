@@ -1,6 +1,7 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
 from ..op import composed
+from .reduce import in_float32
 
 NN = ("embedding", "embedding_bag")
 
@@ -93,12 +94,12 @@ def embedding_bag(
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ValueError("per_sample_weights are for mode='sum', and need the shape of input")
     row = _row_of(padding_idx, weight)
-    rows = _rows(input, weight, row)
+    rows, dtype = in_float32(_rows(input, weight, row))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     used = (input != (-1 if row is None else row)).unsqueeze(-1) | (row is None)
     if offsets is None:
-        return _pooled_rows(rows, used, mode)
+        return _pooled_rows(rows, used, mode).to(dtype)
     bags = offsets.shape[0]
-    y = _pooled(rows, used, _bags(offsets, input.shape[0]), bags, mode)
+    y = _pooled(rows, used, _bags(offsets, input.shape[0]), bags, mode).to(dtype)
     return y.narrow(0, 0, bags - 1) if include_last_offset else y

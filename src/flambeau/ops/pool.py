@@ -6,6 +6,7 @@ from ..op import Family, composed, composite, kernel
 from ..shape import Window, contiguous_strides
 from .conv import pair
 from .movement import fold
+from .reduce import in_float32
 
 NN = (
     "avg_pool1d",
@@ -57,7 +58,7 @@ class Pool(Family):
 
 def lowest(dtype) -> float | int:
     """What no element is below: the padding of a maximum."""
-    return {"f": float("-inf"), "i": -(2**31)}.get(dtype.kind, 0)
+    return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)
 
 
 def _inside(x, spec):
@@ -178,9 +179,10 @@ def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad,
     if divisor_override == 0:
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
+    x, dtype = in_float32(x)
     total = x._windows(spec).sum(tuple(range(x.ndim, x.ndim + nd)))
     divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
-    return total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor
+    return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
 
 
 _AVERAGE = (
@@ -218,12 +220,13 @@ avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
 def _lp_pool(nd):
     def pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
         kernel = pair(kernel_size, nd)
-        powers = {1: lambda: input, 2: input.square}.get(norm_type, lambda: input.pow(norm_type))()
+        x, dtype = in_float32(input)
+        powers = {1: lambda: x, 2: x.square}.get(norm_type, lambda: x.pow(norm_type))()
         total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
         some = total != 0  # a root of 0 has no slope: it is given 0
         safe = some.where(total, 1.0)
         root = {1: lambda: safe, 2: safe.sqrt}.get(norm_type, lambda: safe.pow(1 / norm_type))()
-        return some.where(root, 0.0)
+        return some.where(root, 0.0).to(dtype)
 
     pool.__name__ = f"lp_pool{nd}d"
     pool.__doc__ = (

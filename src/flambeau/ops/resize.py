@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ..op import composed, composite
 from .adaptive import adaptive_mean
 from .conv import pair
+from .reduce import in_float32
 
 NN = ("interpolate", "upsample")
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
@@ -101,7 +102,7 @@ def resize(x, *, dim, line):
         index = (whole + (tap - kind.before)).clamp(0, line.n - 1)
         taken = x.index_select(dim, index)
         y = taken * _along(_weight(frac, tap, kind, total), dim, x.ndim) + y if kind.weight else taken
-    return y
+    return y.to(x.dtype)
 
 
 def _first_output(line: Line, kind: Kind, x):
@@ -146,7 +147,7 @@ def _resize_back(x, *, dim, line):
         weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight
     weight = (i < line.o).where(weight, 0.0)
     taken = _picked(x, dim, i.clamp(max=line.o - 1))
-    return (taken * _along(weight, dim + 1, x.ndim + 1)).sum(dim + 1)
+    return (taken * _along(weight, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
 def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> Line:
@@ -229,7 +230,7 @@ def interpolate(
     out, ratios = _target(input.shape[2:], size, scale_factor, recompute_scale_factor)
     if kind == "area":
         return adaptive_mean(input, out)
-    x = input if kind == "nearest" else input.float()
+    x, dtype = (input, input.dtype) if kind == "nearest" else in_float32(input)
     lines = [
         _line(n, o, r, kind, bool(align_corners), mode != "nearest")
         for n, o, r in zip(input.shape[2:], out, ratios, strict=True)
@@ -237,7 +238,7 @@ def interpolate(
     # what shrinks most goes first, so that the others have less to do
     for dim, line in sorted(enumerate(lines, 2), key=lambda p: p[1].o / p[1].n):
         x = x if line.n == line.o and line.a == line.d and not line.b else resize(x, dim=dim, line=line)
-    return x
+    return x.to(dtype)
 
 
 @composed

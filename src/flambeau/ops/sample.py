@@ -7,6 +7,7 @@ from ..op import composed
 from ..shape import contiguous_strides
 from .contract import contract, same_rank
 from .conv import batched, pair
+from .reduce import in_float32
 from .resize import KINDS
 
 NN = ("affine_grid", "grid_sample")
@@ -96,14 +97,15 @@ def grid_sample(
     size, out, align = input.shape[2:], grid.shape[1:-1], bool(align_corners)
     if 0 in size:
         raise ValueError(f"sizes {list(size)}: none may be 0")
-    flat = grid.reshape(grid.shape[0], prod(out), nd)
+    flat = grid.float().reshape(grid.shape[0], prod(out), nd)
     taps = []
     for i, n in enumerate(size):
         at = flat[:, :, nd - 1 - i]
         x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
         taps.append(taps_at(x, n, MODES[mode], padding_mode, align))
-    y = taken(input.reshape(*input.shape[:2], prod(size)), taps, size)
-    return y.reshape(*input.shape[:2], *out)
+    x, dtype = in_float32(input)
+    y = taken(x.reshape(*x.shape[:2], prod(size)), taps, size)
+    return y.reshape(*x.shape[:2], *out).to(dtype)
 
 
 @composed
@@ -116,7 +118,8 @@ def affine_grid(theta, size, align_corners: bool | None = None):
     nd = len(size) - 2
     if nd not in (2, 3) or theta.shape != (size[0], nd, nd + 1):
         raise ValueError("needs theta [n, 2, 3] with size (n, c, h, w), or [n, 3, 4] with (n, c, d, h, w)")
-    t = theta.reshape(size[0], *(1,) * nd, nd, nd + 1)
+    x, dtype = in_float32(theta)
+    t = x.reshape(size[0], *(1,) * nd, nd, nd + 1)
     y = t[..., nd]
     for i, n in enumerate(size[2:]):
         steps = type(theta).arange(n, device=theta.device).float()
@@ -125,7 +128,7 @@ def affine_grid(theta, size, align_corners: bool | None = None):
         else:
             x = (steps * 2 + (1 - n)) * (1 / n)
         y = x.reshape(-1, *(1,) * (nd - i)) * t[..., nd - 1 - i] + y
-    return y
+    return y.to(dtype)
 
 
 def _kernel_places(x, offset, dim: int, out, kernel, stride, padding, dilation, groups):
@@ -157,7 +160,8 @@ def deform_conv2d(input, offset, weight, bias=None, stride=1, padding=0, dilatio
     """
     x, w = same_rank(input, weight)
     x, single = batched(x, 2)
-    offset = offset.unsqueeze(0) if single else offset
+    x, dtype = in_float32(x)
+    offset = (offset.unsqueeze(0) if single else offset).float()
     mask = mask.unsqueeze(0) if single and mask is not None else mask
     kernel, stride, padding, dilation = tuple(w.shape[2:]), pair(stride), pair(padding), pair(dilation)
     n, c, *size = x.shape
@@ -174,8 +178,8 @@ def deform_conv2d(input, offset, weight, bias=None, stride=1, padding=0, dilatio
     cols = cols.reshape(n, groups, c // groups, taps, prod(out))
     if mask is not None:
         cols = cols * mask.reshape(n, groups, 1, taps, prod(out))
-    y = _columns_times(cols.reshape(n, c, taps, prod(out)), w).reshape(n, w.shape[0], *out)
-    y = y if bias is None else y + bias.reshape(-1, 1, 1)
+    y = _columns_times(cols.reshape(n, c, taps, prod(out)), w.float()).reshape(n, w.shape[0], *out)
+    y = (y if bias is None else y + bias.reshape(-1, 1, 1)).to(dtype)
     return y.squeeze(0) if single else y
 
 
