@@ -108,21 +108,6 @@ def same_padding(kernel_size, stride, dilation) -> tuple[tuple[int, ...], tuple[
     return tuple(r // 2 for r in reach), tuple(r - r // 2 for r in reach)
 
 
-def edges(x, before, after, mode: str):
-    """The last dims continued past both ends: reflect, replicate or circular. [..., n] -> [..., more]"""
-    for dim, b, a in zip(range(x.ndim - len(before), x.ndim), before, after, strict=True):
-        n = x.shape[dim]
-        if b or a:
-            most = {"reflect": n - 1, "circular": n}.get(mode, b + a)
-            if max(b, a) > most or not n:
-                raise ValueError(f"padding {b} and {a} is more than a dim of {n} has to {mode}")
-            i = type(x).arange(n + b + a, device=x.device) - b
-            if mode == "reflect":
-                i = (n - 1) - ((n - 1) - i.abs()).abs()
-            x = x.index_select(dim, i % n if mode == "circular" else i.clamp(0, n - 1))
-    return x
-
-
 def _pad_for(x, padding, kernel_size, stride, dilation):
     """x and the symmetric padding that is left to do."""
     nd = len(kernel_size)

@@ -46,18 +46,13 @@ def _bags(offsets, n: int):
 def _pooled(rows, used, bag, bags: int, mode: str):
     """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
     zeros = type(rows).zeros(bags, rows.shape[1], device=rows.device)
+    count = type(rows).zeros(bags, 1, device=rows.device).index_add(0, bag, used.float())
     if mode == "max":
-        own = bag == type(bag).arange(bags, device=bag.device).unsqueeze(1)  # [bags, n]
-        own = own.unsqueeze(-1) & used
-        top = own.where(rows.detach(), float("-inf"))._max((1,))
-        first = type(bag).arange(bag.shape[0], device=bag.device).unsqueeze(-1)
-        at = (own & (rows.detach() == top)).where(first, bag.shape[0])._min((1,)).squeeze(1)  # [bags, d]
-        return (at < bag.shape[0]).where(rows.gather(0, at.clamp(max=bag.shape[0] - 1)), 0.0)
-    total = zeros.scatter_add(0, bag.unsqueeze(1).expand(*rows.shape), used.where(rows, 0.0))
-    if mode == "sum":
-        return total
-    count = type(rows).zeros(bags, device=rows.device).scatter_add(0, bag, used.reshape(-1).float())
-    return total / count.clamp(min=1.0).unsqueeze(1)
+        places = bag.unsqueeze(1).expand(*rows.shape)
+        shown = used.where(rows, float("-inf"))
+        return (count > 0).where(zeros.scatter_reduce(0, places, shown, "amax", include_self=False), 0.0)
+    total = zeros.index_add(0, bag, used.where(rows, 0.0))
+    return total if mode == "sum" else total / count.clamp(min=1.0)
 
 
 def _pooled_rows(rows, used, mode: str):

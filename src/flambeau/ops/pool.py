@@ -258,7 +258,8 @@ def _max_unpool(nd):
         if input.ndim not in (nd + 1, nd + 2) or indices.shape != input.shape:
             raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
         size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)
-        return unpooled(input.flatten(-nd), indices.flatten(-nd), prod(size)).unflatten(-1, size)
+        empty = type(input).zeros(*input.shape[:-nd], prod(size), dtype=input.dtype, device=input.device)
+        return empty.scatter(-1, indices.flatten(-nd), input.flatten(-nd)).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
     unpool.__doc__ = (
@@ -266,15 +267,6 @@ def _max_unpool(nd):
         " last. [n, c, *size], the same int -> [n, c, *out]"
     )
     return composed(unpool)
-
-
-def unpooled(x, index, n: int):
-    """Values at their places among zeros, the last of several for one. [..., m], [..., m] int -> [..., n]"""
-    count = x.shape[-1]
-    order = type(x).arange(count, device=x.device).expand(*x.shape)
-    places = type(x).arange(n, device=x.device).unsqueeze(-1)
-    last = (index.unsqueeze(-2) == places).where(order.unsqueeze(-2), -1)._max((x.ndim,)).squeeze(-1)
-    return (last >= 0).where(x.gather(-1, last.clamp(min=0)), 0)
 
 
 max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1), _max_unpool(2), _max_unpool(3)
