@@ -7,7 +7,7 @@ which inputs an output takes.
 from collections.abc import Callable
 from fractions import Fraction
 from math import pi
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..op import composed, composite
 from .adaptive import adaptive_mean
@@ -97,7 +97,8 @@ def resize(x, *, dim, line):
     """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
     kind = KINDS[line.kind]
     whole, frac = _position(type(x).arange(line.o, device=x.device), line)
-    total, y = _total(frac, kind), 0
+    total = _total(frac, kind)
+    y: Any = 0
     for tap in range(kind.taps):
         index = (whole + (tap - kind.before)).clamp(0, line.n - 1)
         taken = x.index_select(dim, index)
