@@ -19,6 +19,8 @@ from . import (
     histogram,
     index,
     join,
+    linalg_lu,
+    linalg_products,
     loss,
     movement,
     norm,
@@ -48,6 +50,7 @@ from .elementwise import Elementwise
 from .histogram import Histogram
 from .index import Index
 from .join import Join
+from .linalg_products import Linalg
 from .movement import Movement
 from .numeric import Numeric
 from .order import Order
@@ -79,6 +82,8 @@ MODULES = (
     histogram,
     index,
     join,
+    linalg_lu,
+    linalg_products,
     loss,
     movement,
     norm,
@@ -111,6 +116,7 @@ class Table(
     Histogram,
     Index,
     Join,
+    Linalg,
     Movement,
     Numeric,
     Order,

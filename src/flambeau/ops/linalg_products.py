@@ -1,0 +1,182 @@
+"""Products of matrices and vectors, powers and the exponential, and the methods of tensors."""
+
+from math import prod
+
+from ..op import Family, composed, composite
+from ..shape import broadcast, normal_dim
+from . import linalg_factor as lf
+from . import linalg_lu as lu
+from .linalg import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, svd
+from .linalg_factor import mT
+from .linalg_more import matrix_dims, pinverse
+
+FUNCTIONS = ("chain_matmul",)
+HALVINGS = 16
+
+
+@composed
+def linalg_matrix_power(A, n: int):
+    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
+    a = lu.matrices(A, square=True)
+    a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
+    found = None
+    while n:
+        if n & 1:
+            found = a if found is None else found @ a
+        a, n = (a @ a if n > 1 else a), n >> 1
+    return lf.identity(a, a.shape[-1]).expand(*a.shape) if found is None else found
+
+
+def _exponential_grad(g, y, a):
+    """The upper right block of exp([[A^T, g], [0, A^T]])."""
+    n = a.shape[-1]
+    top = lf.join([mT(a), g], -1)
+    below = lf.join([lf.zeros(a, *a.shape), mT(a)], -1)
+    return [_exponential(lf.join([top, below], -2))[..., :n, n:]]
+
+
+@composite(grad=_exponential_grad)
+def _exponential(a):
+    """exp of matrices: halved until small, Taylor's terms to the eighth, squared again as often."""
+    size = a.abs().sum(-2, keepdim=True).amax(-1, keepdim=True)
+    times = (size * 4.0).log2().ceil().clamp(0.0, float(HALVINGS))
+    x = a * (-times).exp2()
+    one = lf.identity(a, a.shape[-1])
+    y = one
+    for k in range(8, 0, -1):
+        y = one + (x @ y if k < 8 else x) * (1 / k)
+    for i in range(HALVINGS):
+        y = (times > i).where(y @ y, y)
+    return y
+
+
+@composed
+def linalg_matrix_exp(A):
+    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
+    a = lu.matrices(A, square=True)
+    return lf.zeros(a, *a.shape) if 0 in a.shape else _exponential(a)
+
+
+@composed
+def matrix_power(input, n: int):
+    """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
+    return linalg_matrix_power(input, n)
+
+
+@composed
+def matrix_exp(input):
+    """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
+    return linalg_matrix_exp(input)
+
+
+def _order_of(sizes):
+    """Where to split each run of factors so that the products cost least."""
+    n = len(sizes) - 1
+    cost, split = {(i, i): 0 for i in range(n)}, {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            costs = [
+                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
+            ]
+            split[i, j] = i + costs.index(min(costs))
+            cost[i, j] = min(costs)
+    return split
+
+
+@composed
+def linalg_multi_dot(tensors):
+    """The product of matrices in the order that costs least; the first and last may be vectors."""
+    xs = list(tensors)
+    if len(xs) < 2:
+        raise ValueError(f"{len(xs)} tensors are no product: needs at least 2")
+    first, last = xs[0].ndim == 1, xs[-1].ndim == 1
+    xs[0] = xs[0].unsqueeze(0) if first else xs[0]
+    xs[-1] = xs[-1].unsqueeze(-1) if last else xs[-1]
+    if any(x.ndim != 2 for x in xs):
+        raise ValueError("the tensors need 2 dims each (the first and last may have 1)")
+    split = _order_of([*(x.shape[0] for x in xs), xs[-1].shape[1]])
+
+    def multiplied(i, j):
+        return xs[i] if i == j else multiplied(i, split[i, j]) @ multiplied(split[i, j] + 1, j)
+
+    y = multiplied(0, len(xs) - 1)
+    y = y.squeeze(-1) if last else y
+    return y.squeeze(0) if first else y
+
+
+@composed
+def chain_matmul(*matrices):
+    """linalg.multi_dot by its older name."""
+    return linalg_multi_dot(matrices)
+
+
+@composed
+def linalg_vecdot(x, y, *, dim: int = -1):
+    """Sums of products along a dim. [..., n], [..., n] -> [...]"""
+    return (x * y).sum(dim)
+
+
+@composed
+def linalg_cross(input, other, *, dim: int = -1):
+    """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
+    shape = broadcast(input.shape, other.shape)
+    d = normal_dim(dim, len(shape))
+    a, b = input.expand(*shape), other.expand(*shape)
+    if shape[d] != 3:
+        raise ValueError(f"dim {d} has {shape[d]} elements: a cross product needs 3")
+    a0, a1, a2 = (a.narrow(d, i, 1) for i in range(3))
+    b0, b1, b2 = (b.narrow(d, i, 1) for i in range(3))
+    return lf.join([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], d)
+
+
+@composed
+def cross(input, other, dim: int | None = None):
+    """linalg.cross along `dim`, without one along the first of 3 elements. [..., 3, ...] -> [..., 3, ...]"""
+    if dim is None:
+        dim = next((d for d, n in enumerate(input.shape) if n == 3), -1)
+    return linalg_cross(input, other, dim=dim)
+
+
+@composed
+def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]"""
+    a, b = matrix_dims(A, (dim1, dim2))
+    x = A.permute(*(d for d in range(A.ndim) if d not in (a, b)), a, b)
+    m, n = x.shape[-2:]
+    if offset:
+        rows, columns = min(max(-offset, 0), m), min(max(offset, 0), n)
+        x = x[..., rows:, columns:]
+    return lf.diagonal(x)
+
+
+@composed
+def linalg_tensorsolve(A, B, dims=None):
+    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X"""
+    if dims is not None:
+        moved = [normal_dim(d, A.ndim) for d in dims]
+        A = A.permute(*(d for d in range(A.ndim) if d not in moved), *moved)
+    shape = A.shape[B.ndim :]
+    if prod(shape) != prod(B.shape):
+        raise ValueError(
+            f"{list(A.shape)} is not square for {list(B.shape)}: {prod(B.shape)} by {prod(shape)}"
+        )
+    return lu.linalg_solve(A.reshape(prod(B.shape), prod(shape)), B.reshape(-1)).reshape(*shape)
+
+
+@composed
+def linalg_tensorinv(A, ind: int = 2):
+    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]"""
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if ind < 1 or prod(rows) != prod(columns):
+        raise ValueError(f"{list(A.shape)} with ind={ind} is not square: {prod(rows)} by {prod(columns)}")
+    return lu.linalg_inv(A.reshape(prod(rows), prod(columns))).reshape(*columns, *rows)
+
+
+class Linalg(Family):
+    """Methods of tensors, and so functions of the package, as torch has them."""
+
+    det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, linalg_qr
+    logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
+    cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
+    matrix_power, matrix_exp, pinverse, cross = matrix_power, matrix_exp, pinverse, cross
