@@ -34,7 +34,7 @@ LAYERS = [
     ["reverse"],
     ["tensor"],
     ["functions", "program", "autograd", "func", "custom", "testing"],
-    ["linalg", "special"],
+    ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["debug", "site", "cli"],

@@ -4,10 +4,12 @@ from . import (
     autograd,
     data,
     errors,
+    fft,
     func,
     linalg,
     nn,
     optim,
+    signal,
     special,
 )
 from .custom import custom_op
@@ -69,6 +71,7 @@ __all__ = sorted(
         "data",
         "enable_grad",
         "errors",
+        "fft",
         "finfo",
         "float",
         "float16",
@@ -99,6 +102,7 @@ __all__ = sorted(
         "promote_types",
         "save",
         "set_grad_enabled",
+        "signal",
         "special",
         "tensor",
         "uint32",

@@ -16,6 +16,7 @@ from . import (
     einsum,
     elementwise,
     embedding,
+    fft,
     histogram,
     index,
     join,
@@ -36,6 +37,7 @@ from . import (
     scan,
     scatter,
     select,
+    signal,
     sort,
     special,
 )
@@ -79,6 +81,7 @@ MODULES = (
     einsum,
     elementwise,
     embedding,
+    fft,
     histogram,
     index,
     join,
@@ -99,6 +102,7 @@ MODULES = (
     scan,
     scatter,
     select,
+    signal,
     sort,
     special,
 )

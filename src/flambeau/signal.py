@@ -1,0 +1,34 @@
+"""Windows under the names of torch.signal.windows."""
+
+from types import SimpleNamespace
+
+from .op import COMPOSED
+
+PREFIX = "signal_windows_"
+OLDER = {
+    "bartlett": COMPOSED["bartlett_window"],
+    "blackman": COMPOSED["blackman_window"],
+    "hamming": COMPOSED["hamming_window"],
+    "hann": COMPOSED["hann_window"],
+}
+
+
+def _by_symmetry(window):
+    def symmetric(M: int, *, sym: bool = True, device=None):
+        return window(M, not sym, device=device)
+
+    symmetric.__doc__ = window.__doc__
+    return symmetric
+
+
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device=None):
+    """Kaiser's window. -> [M]"""
+    return COMPOSED["kaiser_window"](M, not sym, beta, device=device)
+
+
+windows = SimpleNamespace(
+    kaiser=kaiser,
+    **{name: _by_symmetry(f) for name, f in OLDER.items()},
+    **{name.removeprefix(PREFIX): f for name, f in COMPOSED.items() if name.startswith(PREFIX)},
+)
+__all__ = ["windows"]
