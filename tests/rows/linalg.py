@@ -16,7 +16,7 @@ from references_linalg import (
     unpacked,
 )
 
-from .row import COMPOSED, OPS, In, Row, joined
+from .row import COMPOSED, OPS, In, Row
 
 A, B, TALL, WIDE = In((2, 4, 4)), In((2, 4, 3)), In((2, 5, 3)), In((2, 3, 5))
 PIVOTS = In((2, 4), 1, 4, "i")
@@ -290,15 +290,8 @@ PRODUCTS = {
     "_exponential": linalg(expm, "plain", tol=1e-5),
     "linalg_matrix_exp": linalg(expm, "plain", tol=1e-5),
     "matrix_exp": linalg(expm, "plain", tol=1e-5),
-    "linalg_multi_dot": lambda name: Row(
-        lambda *xs: np.linalg.multi_dot(xs), (In((3, 2)), In((2, 4)), In((4, 3)), In((3,))), call=joined(name)
-    ),
-    "chain_matmul": lambda name: Row(
-        lambda *xs: np.linalg.multi_dot(xs), (In((3, 2)), In((2, 4)), In((4, 3)))
-    ),
     "linalg_vecdot": linalg(lambda x, y, dim: (x * y).sum(dim), "plain", (A, A), {"dim": 1}),
     "linalg_cross": linalg(np.cross, "plain", (In((4, 3)), In((2, 4, 3)))),
-    "cross": linalg(lambda x, y: np.cross(x, y, axis=1), "plain", (In((2, 3, 4)), In((2, 3, 4)))),
     "linalg_diagonal": linalg(
         lambda x, offset, dim1, dim2: np.diagonal(x, offset, dim1, dim2),
         "plain",

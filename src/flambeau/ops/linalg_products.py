@@ -3,14 +3,13 @@
 from math import prod
 
 from ..op import Family, composed, composite
-from ..shape import broadcast, normal_dim
+from ..shape import normal_dim
 from . import linalg_factor as lf
 from . import linalg_lu as lu
 from .linalg import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, svd
 from .linalg_factor import mT
 from .linalg_more import matrix_dims, pinverse
 
-FUNCTIONS = ("chain_matmul",)
 HALVINGS = 16
 
 
@@ -69,48 +68,6 @@ def matrix_exp(input):
     return linalg_matrix_exp(input)
 
 
-def _order_of(sizes):
-    """Where to split each run of factors so that the products cost least."""
-    n = len(sizes) - 1
-    cost, split = {(i, i): 0 for i in range(n)}, {}
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            costs = [
-                cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)
-            ]
-            split[i, j] = i + costs.index(min(costs))
-            cost[i, j] = min(costs)
-    return split
-
-
-@composed
-def linalg_multi_dot(tensors):
-    """The product of matrices in the order that costs least; the first and last may be vectors."""
-    xs = list(tensors)
-    if len(xs) < 2:
-        raise ValueError(f"{len(xs)} tensors are no product: needs at least 2")
-    first, last = xs[0].ndim == 1, xs[-1].ndim == 1
-    xs[0] = xs[0].unsqueeze(0) if first else xs[0]
-    xs[-1] = xs[-1].unsqueeze(-1) if last else xs[-1]
-    if any(x.ndim != 2 for x in xs):
-        raise ValueError("the tensors need 2 dims each (the first and last may have 1)")
-    split = _order_of([*(x.shape[0] for x in xs), xs[-1].shape[1]])
-
-    def multiplied(i, j):
-        return xs[i] if i == j else multiplied(i, split[i, j]) @ multiplied(split[i, j] + 1, j)
-
-    y = multiplied(0, len(xs) - 1)
-    y = y.squeeze(-1) if last else y
-    return y.squeeze(0) if first else y
-
-
-@composed
-def chain_matmul(*matrices):
-    """linalg.multi_dot by its older name."""
-    return linalg_multi_dot(matrices)
-
-
 @composed
 def linalg_vecdot(x, y, *, dim: int = -1):
     """Sums of products along a dim. [..., n], [..., n] -> [...]"""
@@ -120,22 +77,7 @@ def linalg_vecdot(x, y, *, dim: int = -1):
 @composed
 def linalg_cross(input, other, *, dim: int = -1):
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
-    shape = broadcast(input.shape, other.shape)
-    d = normal_dim(dim, len(shape))
-    a, b = input.expand(*shape), other.expand(*shape)
-    if shape[d] != 3:
-        raise ValueError(f"dim {d} has {shape[d]} elements: a cross product needs 3")
-    a0, a1, a2 = (a.narrow(d, i, 1) for i in range(3))
-    b0, b1, b2 = (b.narrow(d, i, 1) for i in range(3))
-    return lf.join([a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0], d)
-
-
-@composed
-def cross(input, other, dim: int | None = None):
-    """linalg.cross along `dim`, without one along the first of 3 elements. [..., 3, ...] -> [..., 3, ...]"""
-    if dim is None:
-        dim = next((d for d, n in enumerate(input.shape) if n == 3), -1)
-    return linalg_cross(input, other, dim=dim)
+    return input.cross(other, dim)
 
 
 @composed
@@ -179,4 +121,4 @@ class Linalg(Family):
     det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, linalg_qr
     logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
     cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
-    matrix_power, matrix_exp, pinverse, cross = matrix_power, matrix_exp, pinverse, cross
+    matrix_power, matrix_exp, pinverse = matrix_power, matrix_exp, pinverse
