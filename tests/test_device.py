@@ -28,7 +28,7 @@ def test_an_unknown_device_is_named():
     with pytest.raises(fb.DeviceError) as caught:
         fb.tensor([1.0], device="gpuu")
     assert str(caught.value) == (
-        "device('gpuu'): unknown device: did you mean 'gpu'?: use 'gpu', 'gpu:1' or 'cpu'"
+        "device('gpuu'): unknown device: did you mean 'gpu'?: use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
     )
 
 

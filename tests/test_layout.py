@@ -51,6 +51,11 @@ LATE = {
 # package: the only place that imports it
 ONLY_IN = {
     "jinja2": "flambeau.render",
+    "array_api_compat": "flambeau.device",
+    "array_api_strict": "flambeau.device",
+    "cupy": "flambeau.device",
+    "jax": "flambeau.device",
+    "torch": "flambeau.device",
     "wgpu": "flambeau.device",
     "wgpudawn": "flambeau.device",
     "js": "flambeau.device",

@@ -1,9 +1,9 @@
 """torch.func's names: functions of tensors into the functions that compute their derivatives."""
 
 import functools
-import threading
 from collections.abc import Callable
 from contextlib import contextmanager
+from contextvars import ContextVar
 from math import prod
 from typing import Any
 
@@ -15,7 +15,8 @@ from .tensor import Tensor, own, tensor
 from .tree import leaves, like, tree_map
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp"]
-_local = threading.local()  # .levels: the parameters by which the transforms around this call differentiate
+# the parameters by which the transforms around a call differentiate
+_levels: ContextVar[tuple[frozenset[Node], ...]] = ContextVar("levels", default=())
 
 
 class Level:
@@ -24,7 +25,7 @@ class Level:
     def __init__(self, call: str):
         self.call, self.since, self.recorded = call, next_serial(), is_grad_enabled()
         self.nodes: list[Node] = []
-        self.outer: set[Node] = set().union(*getattr(_local, "levels", []))
+        self.outer: set[Node] = set().union(*_levels.get())
 
     def open(self, tree: Any) -> Any:
         """The same containers with every tensor as an input of this level."""
@@ -48,13 +49,12 @@ class Level:
     @contextmanager
     def inside(self):
         """Around the function's own code: gradients flow, whatever is set outside."""
-        levels = _local.__dict__.setdefault("levels", [])
-        levels.append(set(self.nodes))
+        token = _levels.set((*_levels.get(), frozenset(self.nodes)))
         try:
             with enable_grad():
                 yield
         finally:
-            levels.pop()
+            _levels.reset(token)
 
     def is_open(self, tensors: list[Tensor]) -> bool:
         """Whether these depend on something outside that is differentiated too: then all stays recorded."""

@@ -8,12 +8,14 @@ from typing import Any
 from ..errors import DeviceError, suggest
 
 IN_BROWSER = sys.platform == "emscripten"
+LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/namespace.py knows besides NumPy
 _devices: dict[str, Any] = {}
 _lock = threading.RLock()
 
 
 def get_device(spec: Any = None) -> Any:
-    """The device a name means: None the default, "gpu", "gpu:1", "gpu:NAME" (part of its name), "cpu".
+    """The device a name means: None the default, "gpu", "gpu:1", "gpu:NAME" (part of its name), "cpu"
+    (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
 
     FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU.
     """
@@ -47,9 +49,12 @@ def _open(key: str) -> Any:
             return CpuDevice()
         except ImportError as e:
             raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
+    if key.split(":")[0] in LIBRARIES:
+        return _open_library(*key.split(":", 1))
     if key != "default" and key.split(":")[0] != "gpu":
         raise DeviceError(
-            f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu'])}: use 'gpu', 'gpu:1' or 'cpu'"
+            f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu', *LIBRARIES])}:"
+            " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
         )
     if IN_BROWSER:
         from . import web
@@ -68,6 +73,15 @@ def _open(key: str) -> Any:
             raise
         print(f"flambeau: {e}; running on the CPU with NumPy", file=sys.stderr)
         return get_device("cpu")
+
+
+def _open_library(library: str, where: str = "") -> Any:
+    """An array library's device: "torch" is "torch:cpu"."""
+    from .cpu import CpuDevice
+
+    where = where or ("cpu" if library == "torch" else "")
+    name = f"{library}:{where}" if where else library
+    return next((d for d in _devices.values() if d.name == name), None) or CpuDevice(name, library, where)
 
 
 class Buffer:

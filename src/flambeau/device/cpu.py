@@ -1,35 +1,40 @@
-"""The CPU device: every node evaluated by its op's reference on NumPy, for machines with no adapter and for
-tests."""
+"""The array devices: every node evaluated by its op's reference on NumPy, or on another array library."""
 
+import sys
 import threading
 from typing import Any
 
 from .. import dtype as dt
 from ..host import from_raw, to_raw
 from ..node import Node, toposort
+from .namespace import Namespace
+
+# What an array library raises for an op that it can't do; running out of memory is none of them.
+REFUSALS = (AttributeError, TypeError, NotImplementedError, RuntimeError, ValueError, IndexError)
 
 AS_STORED = ("leaf", "source", "movement", "composite")  # kinds that compute nothing
 
 
 class Array:
-    """Where a value of the CPU device is."""
+    """Where a value of an array device is."""
 
-    __slots__ = ("array", "nbytes")
+    __slots__ = ("array",)
 
     def __init__(self, array: Any):
-        self.array, self.nbytes = array, array.nbytes
+        self.array = array
 
 
 class CpuDevice:
-    """NumPy. It has no kernels: a plan is the graph itself, op after op."""
+    """NumPy ("cpu"), or another array library on a device of its own. It has no kernels: a plan is the graph
+    itself, op after op."""
 
     kind = "cpu"
-    name = "cpu"
 
-    def __init__(self):
-        import numpy
-
-        self.xp = numpy
+    def __init__(self, name: str = "cpu", library: str = "numpy", where: str = ""):
+        self.name = name
+        self.xp = Namespace(library, where)
+        self.numpy = self.xp if self.xp.is_numpy else Namespace("numpy")
+        self.on_host: set[str] = set()  # ops that the library refused: NumPy runs them
         self.lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -37,38 +42,65 @@ class CpuDevice:
 
     def store(self, data: Any, shape, dtype) -> Array:
         """Take a copy of host data in, in the dtype that computing uses."""
-        return Array(from_raw(data, dtype).reshape(shape).copy())
+        return Array(self.xp.from_host(from_raw(data, dtype).reshape(shape).copy()))
 
     def load(self, array: Array, dtype) -> bytes:
-        return to_raw(array.array, dtype).tobytes()
+        return to_raw(self.xp.to_host(array.array), dtype).tobytes()
 
     def compute(self, roots: list[Node]) -> None:
-        """Give every root its value."""
-        values: dict[int, Any] = {}
-        for n in toposort(roots):
-            values[id(n)] = (
-                n.buffer.array if n.buffer is not None else self.run(n, [values[id(i)] for i in n.inputs])
-            )
+        """Give every root its value; the others are dropped after their last reader."""
+        order = sorted(toposort(roots), key=lambda n: n.serial)
+        readers = dict.fromkeys(roots, 1)
+        for n in order:
+            for i in n.inputs if n.buffer is None else ():
+                readers[i] = readers.get(i, 0) + 1
+        values: dict[Node, Any] = {}
+        for n in order:
+            if n.buffer is not None:
+                values[n] = n.buffer.array
+                continue
+            values[n] = self.run(n, [values[i] for i in n.inputs])
+            for i in n.inputs:
+                readers[i] -= 1
+                if not readers[i]:
+                    del values[i]
         for n in roots:
-            value = self.xp.ascontiguousarray(self.settle(values[id(n)], n.dtype))
-            n.buffer = Array(value.reshape(n.shape))
+            n.buffer = Array(self.xp.contiguous(self.settle(values[n], n.dtype)))
 
     def run(self, node: Node, arrays: list) -> Any:
         """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types
         are computed in their wide ones and rounded (or wrapped) after each op."""
-        if node.op.kind not in AS_STORED:
-            wide = (i.dtype.wide.numpy for i in node.inputs)
-            arrays = [a.astype(w, copy=False) for a, w in zip(arrays, wide, strict=True)]
-        with self.xp.errstate(all="ignore"):
-            out = self.xp.asarray(node.op.xp(self.xp, *node.scalars, *arrays, **node.attrs))
-            return self.settle(out, node.dtype)
+        if self.xp.is_numpy:
+            return self._evaluate(self.xp, node, arrays)
+        if node.op.name not in self.on_host:
+            try:
+                return self._evaluate(self.xp, node, arrays)
+            except REFUSALS as e:
+                if "OutOfMemory" in type(e).__name__:
+                    raise
+                self.on_host.add(node.op.name)
+                print(f"flambeau: {node.op.name} runs on NumPy: {self.name}: {e}", file=sys.stderr)
+        pairs = zip(arrays, node.inputs, strict=True)
+        host = [self.numpy.astype(self.xp.to_host(a), i.dtype.numpy) for a, i in pairs]
+        return self.xp.from_host(self._evaluate(self.numpy, node, host))
 
-    def settle(self, array: Any, dtype: dt.DType) -> Any:
+    def _evaluate(self, xp: Namespace, node: Node, arrays: list) -> Any:
+        if node.op.kind not in AS_STORED:
+            pairs = zip(arrays, node.inputs, strict=True)
+            arrays = [xp.astype(a, i.dtype.wide.numpy) for a, i in pairs]
+        with xp.errstate(all="ignore"):
+            out = node.op.xp(xp, *node.scalars, *arrays, **node.attrs)
+            return self.settle(xp.asarray(out), node.dtype, xp)
+
+    def settle(self, array: Any, dtype: dt.DType, xp: Namespace | None = None) -> Any:
         """Values as their dtype can hold them."""
+        xp = xp or self.xp
         if dtype is dt.bfloat16:
-            rounded = from_raw(to_raw(array, dtype), dtype)
-            return rounded.reshape(array.shape)
-        return array.astype(dtype.numpy, copy=False)
+            rounded = from_raw(to_raw(xp.to_host(array), dtype), dtype)
+            return xp.from_host(rounded.reshape(array.shape))
+        array = xp.astype(array, dtype.numpy)
+        is_wider = dtype is dt.uint32 and xp.kind(array) == "i"
+        return array & 0xFFFFFFFF if is_wider else array
 
     def wait(self) -> None:
         """Everything is done when a call returns."""

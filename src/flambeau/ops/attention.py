@@ -72,7 +72,7 @@ def _plain(q, k, v, bias, scale, causal, softcap, heads, where, tanh):
     s = s if softcap is None else tanh(s * (1 / softcap)) * softcap
     if bias is not None:
         s = s.reshape(-1, heads, *s.shape[1:])
-        s = where(bias, s, -inf) if bias.dtype.kind == "b" else s + bias
+        s = where(bias, s, -inf) if str(bias.dtype).endswith("bool") else s + bias
         s = s.reshape(-1, *s.shape[2:])
     return s
 
@@ -80,15 +80,16 @@ def _plain(q, k, v, bias, scale, causal, softcap, heads, where, tanh):
 def _reference(xp, q, k, v, *bias, **attrs):
     s = _plain(q, k, v, bias[0] if bias else None, **attrs, where=xp.where, tanh=xp.tanh)
     if attrs["causal"]:
-        s = xp.where(xp.tril(xp.ones(s.shape[1:], dtype=bool)), s, -inf)
-    top = xp.maximum(s.max(-1, keepdims=True, initial=-3.4e38), -3.4e38)
+        s = xp.where(xp.tril(xp.ones(s.shape[1:], dtype="bool")), s, -inf)
+    padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=-3.4e38)
+    top = xp.max(padded, axis=-1, keepdims=True)
     w = xp.exp(s - top)
     total = w.sum(-1, keepdims=True)
     norm = xp.where(total > 0, top + xp.log(xp.where(total > 0, total, 1)), 3.4028234e38)
     w = w / xp.where(total > 0, total, 1)
     group = q.shape[0] // max(k.shape[0], 1)
     y = w.reshape(-1, group, *w.shape[1:]) @ v.reshape(v.shape[0], 1, *v.shape[1:])
-    return xp.concatenate([y.reshape(*q.shape[:2], -1), norm], -1)
+    return xp.concat([y.reshape(*q.shape[:2], -1), norm], axis=-1)
 
 
 def _weights(q, k, v, bias, causal, heads, **attrs):
@@ -159,7 +160,7 @@ def _part(at):
         group = q.shape[0] // max(k.shape[0], 1)
         s = _plain(q, k, v, bias[0] if bias else None, **attrs, where=xp.where, tanh=xp.tanh)
         if causal:
-            s = xp.where(xp.tril(xp.ones(s.shape[1:], dtype=bool)), s, -inf)
+            s = xp.where(xp.tril(xp.ones(s.shape[1:], dtype="bool")), s, -inf)
         w = xp.exp(s - rows[..., :1]).reshape(-1, group, *s.shape[1:])
         g, q1, k1 = slope.reshape(-1, group, *slope.shape[1:]), q.reshape(-1, group, *q.shape[1:]), k[:, None]
         z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 1:].reshape(-1, group, s.shape[1], 1))

@@ -44,9 +44,9 @@ def _einsum(xp, a, b, nk, label):
     shape = broadcast(a.shape, b.shape)
     keep = [[d for d in range(rank) if x.shape[d] != 1 or shape[d] == 1] for x in (a, b)]
     terms = ["".join(letters[d] for d in k) for k in keep]
-    parts = [x.reshape(tuple(x.shape[d] for d in k)) for x, k in zip((a, b), keep, strict=True)]
+    parts = [xp.reshape(x, tuple(x.shape[d] for d in k)) for x, k in zip((a, b), keep, strict=True)]
     out = xp.einsum(f"{terms[0]},{terms[1]}->{letters[: rank - nk]}", *parts, optimize=True)
-    return out.astype(a.dtype)
+    return xp.astype(out, a.dtype)
 
 
 def contract(a, b, nk: int, label: str = "contract"):

@@ -46,24 +46,12 @@ def compare(xp, doc, operands=dt.promote) -> Op:
     return elementwise(None, xp, doc, _bool, operands=operands)
 
 
-def _vectorized(name):
-    """math.erf and its kind over arrays: NumPy has no such function and SciPy is not a dependency."""
-
-    def reference(xp, x):
-        import math
-
-        flat = [getattr(math, name)(float(v)) for v in x.reshape(-1)]
-        return xp.asarray(flat, dtype=x.dtype).reshape(x.shape)
-
-    return reference
-
-
 def _power(xp, x, y):
     """NumPy refuses negative powers of integers; only 1 and -1 have any that are not 0."""
-    if x.dtype.kind == "f" or (y >= 0).all():
-        return xp.power(x, y)
+    if xp.kind(x) == "f" or xp.all(y >= 0):
+        return xp.pow(x, y)
     odd = xp.where(y % 2 == 1, x, 1)
-    return xp.where(y >= 0, xp.power(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
+    return xp.where(y >= 0, xp.pow(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
 
 
 def _shift(op, rest):
@@ -71,7 +59,7 @@ def _shift(op, rest):
 
     def reference(xp, x, y):
         inside = (y >= 0) & (y < 32)
-        return xp.where(inside, getattr(xp, op)(x, xp.where(inside, y, 0).astype(x.dtype)), rest(xp, x))
+        return xp.where(inside, getattr(xp, op)(x, xp.astype(xp.where(inside, y, 0), x.dtype)), rest(xp, x))
 
     return reference
 
@@ -88,7 +76,7 @@ def _copysign_grad(g, z, x, y):
 
 
 def _next_float(xp, x, y):
-    return xp.nextafter(x.astype("float32"), y.astype("float32"))
+    return xp.nextafter(xp.astype(x, "float32"), xp.astype(y, "float32"))
 
 
 class Elementwise(Family):
@@ -107,17 +95,17 @@ class Elementwise(Family):
     sin = elementwise(lambda g, y, x: [g * x.cos()], "sin", "sine of x radians", _float, 4)
     cos = elementwise(lambda g, y, x: [-g * x.sin()], "cos", "cosine of x radians", _float, 4)
     tan = elementwise(lambda g, y, x: [g * (y * y + 1)], "tan", "tangent of x radians", _float, 4)
-    asin = elementwise(lambda g, y, x: [g / (1 - x * x).sqrt()], "arcsin", "inverse sine", _float, 8)
-    acos = elementwise(lambda g, y, x: [-g / (1 - x * x).sqrt()], "arccos", "inverse cosine", _float, 8)
-    atan = elementwise(lambda g, y, x: [g / (x * x + 1)], "arctan", "inverse tangent", _float, 8)
+    asin = elementwise(lambda g, y, x: [g / (1 - x * x).sqrt()], "asin", "inverse sine", _float, 8)
+    acos = elementwise(lambda g, y, x: [-g / (1 - x * x).sqrt()], "acos", "inverse cosine", _float, 8)
+    atan = elementwise(lambda g, y, x: [g / (x * x + 1)], "atan", "inverse tangent", _float, 8)
     sinh = elementwise(lambda g, y, x: [g * x.cosh()], "sinh", "hyperbolic sine", _float, 8)
     cosh = elementwise(lambda g, y, x: [g * x.sinh()], "cosh", "hyperbolic cosine", _float, 8)
     tanh = elementwise(lambda g, y, x: [g * (1 - y * y)], "tanh", "hyperbolic tangent", _float, 4)
-    asinh = elementwise(lambda g, y, x: [g / (x * x + 1).sqrt()], "arcsinh", "inverse of sinh", _float, 8)
-    acosh = elementwise(lambda g, y, x: [g / (x * x - 1).sqrt()], "arccosh", "inverse of cosh", _float, 8)
-    atanh = elementwise(lambda g, y, x: [g / (1 - x * x)], "arctanh", "inverse of tanh", _float, 8)
+    asinh = elementwise(lambda g, y, x: [g / (x * x + 1).sqrt()], "asinh", "inverse of sinh", _float, 8)
+    acosh = elementwise(lambda g, y, x: [g / (x * x - 1).sqrt()], "acosh", "inverse of cosh", _float, 8)
+    atanh = elementwise(lambda g, y, x: [g / (1 - x * x)], "atanh", "inverse of tanh", _float, 8)
     erf = elementwise(
-        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], _vectorized("erf"), "error function", _float, 8
+        lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], "erf", "error function", _float, 8
     )
     sigmoid = elementwise(
         lambda g, y, x: [g * y * (1 - y)],
@@ -128,13 +116,17 @@ class Elementwise(Family):
     abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
     sign = elementwise(
         lambda g, y, x: [g * 0],
-        lambda xp, x: xp.subtract(x > 0, x < 0, dtype=x.dtype),
+        lambda xp, x: xp.astype(x > 0, x.dtype) - xp.astype(x < 0, x.dtype),
         "-1, 0 or 1; 0 for NaN", _number,
     )  # fmt: skip
     floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
     ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
     trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
-    relu = elementwise(lambda g, y, x: [g * (y > 0)], lambda xp, x: x * (x > 0), "max(x, 0)", _number)
+    relu = elementwise(
+        lambda g, y, x: [g * (y > 0)],
+        lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
+        "max(x, 0)", _number,
+    )  # fmt: skip
     square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
 
     isnan = compare("isnan", "whether x is not a number", _float)
@@ -169,7 +161,7 @@ class Elementwise(Family):
     floor_divide = elementwise(None, "floor_divide", "floor(x / y)", _number, 4)
     atan2 = elementwise(
         lambda g, z, x, y: [g * y / (x * x + y * y), -g * x / (x * x + y * y)],
-        "arctan2", "angle of the point (y, x), radians", _float, 8,
+        "atan2", "angle of the point (y, x), radians", _float, 8,
     )  # fmt: skip
 
     eq = compare("equal", "whether x = y")
@@ -185,9 +177,9 @@ class Elementwise(Family):
     bitwise_or = bitwise("bitwise_or", "bits set in either")
     bitwise_xor = bitwise("bitwise_xor", "bits set in just one")
     bitwise_not = bitwise("bitwise_not", "bits flipped")
-    bitwise_left_shift = bitwise(_shift("left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu")
+    bitwise_left_shift = bitwise(_shift("bitwise_left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu")
     bitwise_right_shift = bitwise(
-        _shift("right_shift", lambda xp, x: xp.where(x < 0, xp.asarray(-1).astype(x.dtype), 0)),
+        _shift("bitwise_right_shift", lambda xp, x: xp.astype(xp.where(x < 0, -1, 0), x.dtype)),
         "bits shifted down (sign kept)", "iu",
     )  # fmt: skip
 
@@ -271,7 +263,7 @@ class Elementwise(Family):
 
     @kernel(
         "elementwise",
-        xp=lambda xp, x, to: x.astype(to.numpy),
+        xp=lambda xp, x, to: xp.astype(x, to.numpy),
         dtype=lambda d, to: to,
         dtypes="fiub",
         shape=lambda s, to: s,

@@ -17,9 +17,15 @@ def movement(shape, xp, grad):
 
 
 def _strided_slice(xp, x, starts, steps, shape):
-    stops = [a + s * n for a, s, n in zip(starts, steps, shape, strict=True)]
-    keys = (slice(a, None if b < 0 else b, s) for a, b, s in zip(starts, stops, steps, strict=True))
-    return x[tuple(keys)] if 0 not in shape else xp.zeros(shape, dtype=x.dtype)
+    if 0 in shape:
+        return xp.zeros(shape, dtype=x.dtype)
+    back = tuple(d for d, s in enumerate(steps) if s < 0)  # not every library steps backwards
+    x = xp.flip(x, axis=back) if back else x
+    keys = []
+    for d, (a, s, n) in enumerate(zip(starts, steps, shape, strict=True)):
+        a = x.shape[d] - 1 - a if s < 0 else a
+        keys.append(slice(a, a + abs(s) * (n - 1) + 1, abs(s)))
+    return x[tuple(keys)]
 
 
 def _pad(xp, x, before, after):
@@ -37,7 +43,7 @@ def _windows(xp, x, spec):
     lead = x.ndim - len(spec)
     x = xp.pad(x, [(0, 0)] * lead + [(w.before, w.after) for w in spec])
     spans = tuple(w.dilation * (w.kernel - 1) + 1 for w in spec)
-    x = xp.lib.stride_tricks.sliding_window_view(x, spans, axis=tuple(range(lead, lead + len(spec))))
+    x = xp.sliding_window_view(x, spans, axis=tuple(range(lead, lead + len(spec))))
     step = tuple(slice(None, None, w.stride) for w in spec)
     return x[(..., *step, *(slice(None, None, w.dilation) for w in spec))]
 
@@ -83,7 +89,7 @@ def fold(x, spec, size):
 class Movement(Family):
     @movement(
         lambda s, shape: shape,
-        xp=lambda xp, x, shape: x.reshape(shape),
+        xp=lambda xp, x, shape: xp.reshape(x, shape),
         grad=lambda g, y, x, shape: [g.reshape(x.shape)],
     )
     def reshape(self, *shape):
@@ -100,7 +106,7 @@ class Movement(Family):
 
     @movement(
         lambda s, dims: tuple([s[d] for d in dims]),
-        xp=lambda xp, x, dims: xp.transpose(x, dims),
+        xp=lambda xp, x, dims: xp.permute_dims(x, dims),
         grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
     )
     def permute(self, *dims):

@@ -79,20 +79,27 @@ def manual_seed(seed: int) -> Generator:
 def philox(xp, n: int, words):
     """n words of the Philox-4x32-10 stream with that key and counter (Salmon et al., SC 2011), as uint32."""
     blocks = -(-n // 4)
-    count = xp.arange(blocks, dtype="uint64") + xp.uint64(words[2]) + (xp.uint64(words[3]) << xp.uint64(32))
-    mask = xp.uint64(0xFFFFFFFF)
-    c = [count & mask, count >> xp.uint64(32), xp.zeros_like(count), xp.zeros_like(count)]
+    mask = 0xFFFFFFFF
+    # int64, which every array library has: sums and products wrap to the same bits as unsigned ones
+    count = xp.arange(blocks, dtype="int64")
+    low = (count & mask) + words[2]
+    c = [
+        low & mask,
+        (count >> 32) + (low >> 32) + words[3] & mask,
+        xp.zeros_like(count),
+        xp.zeros_like(count),
+    ]
     k0, k1 = words[0], words[1]
     for _ in range(10):
-        p0, p1 = c[0] * xp.uint64(0xD2511F53), c[2] * xp.uint64(0xCD9E8D57)
+        p0, p1 = c[0] * 0xD2511F53, c[2] * 0xCD9E8D57
         c = [
-            (p1 >> xp.uint64(32)) ^ c[1] ^ xp.uint64(k0),
+            (p1 >> 32 & mask) ^ c[1] ^ k0,
             p1 & mask,
-            (p0 >> xp.uint64(32)) ^ c[3] ^ xp.uint64(k1),
+            (p0 >> 32 & mask) ^ c[3] ^ k1,
             p0 & mask,
         ]
         k0, k1 = (k0 + 0x9E3779B9) & 0xFFFFFFFF, (k1 + 0xBB67AE85) & 0xFFFFFFFF
-    return xp.stack(c, axis=1).reshape(-1)[:n].astype("uint32")
+    return xp.astype(xp.reshape(xp.stack(c, axis=1), (-1,))[:n], "uint32")
 
 
 def _bits(shape, device, source: Generator | None = None):
@@ -105,7 +112,7 @@ def _bits(shape, device, source: Generator | None = None):
 class Random(Family):
     random_bits = Op(
         "source",
-        xp=lambda xp, draw, shape: philox(xp, prod(shape), draw.words).reshape(shape),
+        xp=lambda xp, draw, shape: xp.reshape(philox(xp, prod(shape), draw.words), shape),
         shape=lambda shape: shape,
         dtype=lambda shape: dt.uint32,
         doc="32 random bits an element",

@@ -1,0 +1,250 @@
+"""Array libraries (NumPy, torch, CuPy, JAX and others) as one namespace with the array API's names."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ..errors import DeviceError
+
+# library: where its array API functions are
+MODULES = {
+    "numpy": "numpy",
+    "torch": "array_api_compat.torch",
+    "cupy": "array_api_compat.cupy",
+    "jax": "jax.numpy",
+    "array_api_strict": "array_api_strict",
+}
+# The array API's name -> NumPy's: NumPy 1.26 has only the second, other libraries only the first.
+NUMPY = {
+    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
+    "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift", "bool": "bool_", "concat": "concatenate",
+    "permute_dims": "transpose", "pow": "power",
+}  # fmt: skip
+STANDARD = {**{v: k for k, v in NUMPY.items()}, "bitwise_not": "bitwise_invert"}
+WIDER = {"torch": {"uint32": "int64", "uint64": "int64"}}  # types that a library hardly computes with
+CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
+
+
+@cache
+def module_of(library: str) -> Any:
+    """The library's functions; DeviceError with what to install."""
+    try:
+        return import_module(MODULES[library])
+    except ImportError as e:
+        if library == "numpy":
+            raise
+        need = f"pip install {library.replace('_', '-')}"
+        need = "pip install 'flambeau[arrays]'" if "array_api_compat" in str(e) else need
+        raise DeviceError(f"device({library!r}): can't be loaded ({e}): {need}") from e
+
+
+class Namespace:
+    """What references are given as `xp`: a library's functions, and ours (OWN) where it has none."""
+
+    def __init__(self, library: str, where: str = ""):
+        self.library, self.module = library, module_of(library)
+        self.is_numpy = library == "numpy"
+        self.place = place_of(library, where)
+
+    def __getattr__(self, name: str) -> Any:
+        found = self._find(name)
+        setattr(self, name, found)  # the next look-up finds it at once
+        return found
+
+    def _find(self, name: str) -> Any:
+        own = OWN.get((self.library, name)) or (None if hasattr(self.module, name) else OWN.get(("", name)))
+        if own is not None:
+            return lambda *args, **kw: own(self, *args, **kw)
+        names = (name, NUMPY.get(name)) if self.is_numpy else (STANDARD.get(name, name), name)
+        found = next((getattr(self.module, n) for n in names if n and hasattr(self.module, n)), None)
+        if found is None:
+            raise AttributeError(f"{self.library} has no {name}")
+        if self.is_numpy or not callable(found) or isinstance(found, type):
+            return found
+        return self._creating(found) if name in CREATING else self._typed(found)
+
+    def _typed(self, f: Callable) -> Callable:
+        def call(*args, **kw):
+            if isinstance(kw.get("dtype"), str):
+                kw["dtype"] = self.dtype(kw["dtype"])
+            return f(*args, **kw)
+
+        return call
+
+    def _creating(self, f: Callable) -> Callable:
+        return self._typed(
+            f if self.place is None else lambda *a, **kw: f(*a, **{"device": self.place, **kw})
+        )
+
+    def dtype(self, name: Any) -> Any:
+        """The library's dtype of that name, or a wider one where it can't compute with it."""
+        if not isinstance(name, str):
+            return name
+        if self.library == "jax" and "64" in name and not import_module("jax").config.jax_enable_x64:
+            raise NotImplementedError(f"jax has no {name} unless jax_enable_x64 is set")
+        name = str(WIDER.get(self.library, {}).get(name, name))
+        return getattr(self.module, name, None) or getattr(self.module, NUMPY.get(name, name))
+
+    def astype(self, x: Any, dtype: Any) -> Any:
+        """The same values in another dtype (or its name), towards 0; itself where it has it."""
+        wanted = self.dtype(dtype)
+        if self.is_numpy:
+            return x.astype(wanted, copy=False)
+        return x if x.dtype == wanted else self.module.astype(x, wanted)
+
+    def kind(self, x: Any) -> str:
+        """f, i, u or b: the kind of an array's dtype."""
+        name = str(x.dtype).rpartition(".")[2]
+        return "u" if name.startswith("uint") else name[0]
+
+    def errstate(self, **kw: Any) -> Any:
+        """NumPy's warnings about infinities and NaN silenced; others do not warn."""
+        return self.module.errstate(**kw) if self.is_numpy else nullcontext()
+
+    def contiguous(self, x: Any) -> Any:
+        """An array that holds no larger one alive."""
+        if self.is_numpy:
+            return self.module.ascontiguousarray(x).reshape(x.shape)
+        return x.contiguous() if self.library == "torch" else x
+
+    def from_host(self, array: Any) -> Any:
+        """A NumPy array as this library's, where possible over the same memory."""
+        if self.is_numpy:
+            return array
+        wider = WIDER.get(self.library, {}).get(array.dtype.name)
+        array = array if wider is None else array.astype(wider)
+        if self.library == "torch":
+            array = array if array.flags.writeable else array.copy()
+            return self.module.from_numpy(array).to(self.place)
+        return (
+            self.module.asarray(array)
+            if self.place is None
+            else self.module.asarray(array, device=self.place)
+        )
+
+    def to_host(self, x: Any) -> Any:
+        """This library's array as NumPy's, where possible over the same memory."""
+        import numpy as np
+
+        if self.library == "torch":
+            return x.detach().cpu().numpy()
+        return x.get() if self.library == "cupy" else np.asarray(x)
+
+
+def place_of(library: str, where: str) -> Any:
+    """A library's own word for a device: "cuda:1" for torch, the first device's number for CuPy."""
+    if library == "torch":
+        return where or "cpu"
+    if library == "cupy":
+        return module_of("cupy").cuda.Device(int(where or 0))
+    if library == "jax" and where:
+        kind, _, number = where.partition(":")
+        return import_module("jax").devices(kind)[int(number or 0)]
+    return None
+
+
+# --- what libraries lack, by the functions that all have
+# ----------------------------------------------------------------------------
+
+
+def _pad(xp: Namespace, x: Any, widths: Any, constant_values: Any = 0) -> Any:
+    for axis, (before, after) in enumerate(widths):
+        edges = []
+        for n in (before, after):
+            shape = (*x.shape[:axis], n, *x.shape[axis + 1 :])
+            edges.append([xp.full(shape, constant_values, dtype=x.dtype)] if n else [])
+        x = xp.concat([*edges[0], x, *edges[1]], axis=axis) if before or after else x
+    return x
+
+
+def _windows(xp: Namespace, x: Any, spans: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    """Every run of `span` neighbours of each axis, as new last dims."""
+    for a, span in zip(axis, spans, strict=True):
+        n = x.shape[a] - span + 1
+        cut = [(*(slice(None),) * a, slice(k, k + n), ...) for k in range(span)]
+        x = xp.stack([x[c] for c in cut], axis=-1)
+    return x
+
+
+def _numpy_windows(xp: Namespace, x: Any, spans: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    return xp.module.lib.stride_tricks.sliding_window_view(x, spans, axis=axis)
+
+
+def _torch_windows(xp: Namespace, x: Any, spans: tuple[int, ...], axis: tuple[int, ...]) -> Any:
+    for a, span in zip(axis, spans, strict=True):
+        x = x.unfold(a, span, 1)
+    return x
+
+
+def _einsum(xp: Namespace, terms: str, *parts: Any, optimize: bool = True) -> Any:
+    """Two operands, as a product of everything with everything that is then summed."""
+    ins, out = terms.split("->")
+    letters = out + "".join(sorted(set(ins) - set(out) - {","}))
+    total = None
+    for term, x in zip(ins.split(","), parts, strict=True):
+        order = sorted(range(len(term)), key=lambda i: letters.index(term[i]))
+        shape = [x.shape[term.index(c)] if c in term else 1 for c in letters]
+        x = xp.reshape(xp.permute_dims(x, tuple(order)), tuple(shape))
+        total = x if total is None else total * x
+    summed = tuple(range(len(out), len(letters)))
+    return xp.sum(total, axis=summed) if summed else total
+
+
+def _take_along_axis(xp: Namespace, x: Any, index: Any, axis: int) -> Any:
+    """By flat positions: each index's own place, with its index along the axis."""
+    flat = xp.zeros(index.shape, dtype="int64")
+    for d, n in enumerate(x.shape):
+        shape = tuple(-1 if e == d else 1 for e in range(index.ndim))
+        at = xp.astype(index, "int64") if d == axis else xp.reshape(xp.arange(index.shape[d]), shape)
+        flat = flat * n + at
+    return xp.reshape(xp.take(xp.reshape(x, (-1,)), xp.reshape(flat, (-1,)), axis=0), index.shape)
+
+
+def _exp2(xp: Namespace, x: Any) -> Any:
+    return xp.pow(xp.full(x.shape, 2.0, dtype=x.dtype), x)
+
+
+def _fmod(xp: Namespace, x: Any, y: Any) -> Any:
+    whole = x - xp.trunc(x / y) * y
+    return xp.astype(whole, x.dtype)
+
+
+def _tri(keep: Callable[[Any, Any], Any]) -> Callable:
+    def triangle(xp: Namespace, x: Any, k: int = 0) -> Any:
+        rows = xp.reshape(xp.arange(x.shape[-2]), (-1, 1))
+        return xp.where(keep(xp.arange(x.shape[-1]), rows + k), x, xp.zeros_like(x))
+
+    return triangle
+
+
+# (library, or "" for all that have none): function
+OWN: dict[tuple[str, str], Callable] = {
+    ("", "pad"): _pad,
+    ("", "sliding_window_view"): _windows,
+    ("numpy", "sliding_window_view"): _numpy_windows,
+    ("torch", "sliding_window_view"): _torch_windows,
+    ("torch", "einsum"): lambda xp, terms, *parts, **_: xp.module.einsum(terms, *parts),
+    ("", "einsum"): _einsum,
+    ("torch", "take_along_axis"): lambda xp, x, index, axis: xp.module.take_along_dim(
+        x, xp.astype(index, "int64"), axis
+    ),
+    ("", "take_along_axis"): _take_along_axis,
+    ("", "exp2"): _exp2,
+    ("", "fmod"): _fmod,
+    ("", "tril"): _tri(lambda column, row: column <= row),
+    ("", "triu"): _tri(lambda column, row: column >= row),
+    ("", "append"): lambda xp, a, b: xp.concat([a, xp.asarray(b, dtype=a.dtype).reshape(-1)]),
+    ("", "erf"): lambda xp, x: _each(xp, "erf", x),
+    ("torch", "erf"): lambda xp, x: xp.module.special.erf(x),
+}
+
+
+def _each(xp: Namespace, name: str, x: Any) -> Any:
+    """One of math's functions, element by element."""
+    import math
+
+    f = getattr(math, name)
+    return xp.reshape(xp.asarray([f(float(v)) for v in xp.reshape(x, (-1,))], dtype=x.dtype), x.shape)
