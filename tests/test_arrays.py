@@ -1,4 +1,4 @@
-"""The references on other array libraries: every row of the op table on torch and the strict array API."""
+"""The references on other array libraries: every row of the op table on torch and JAX."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,6 @@ from flambeau.device import get_device
 ON_HOST = {  # ops that a library runs on NumPy
     "torch": set(),
     "jax": {"_fold", "random_bits"},  # its arrays are not assigned to, and have no 64 bits
-    "array_api_strict": {
         "_attention",
         "_keys",
         "_queries",

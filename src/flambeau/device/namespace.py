@@ -232,6 +232,10 @@ OWN: dict[tuple[str, str], Callable] = {
         x, xp.astype(index, "int64"), axis
     ),
     ("", "take_along_axis"): _take_along_axis,
+    ("numpy", "logcumsumexp"): lambda xp, x, axis: xp.module.logaddexp.accumulate(x, axis=axis),
+    ("torch", "logcumsumexp"): lambda xp, x, axis: xp.module.logcumsumexp(x, dim=axis),
+    ("jax", "logcumsumexp"): lambda xp, x, axis: xp.module.logaddexp.accumulate(x, axis=axis),
+    ("numpy", "argsort"): lambda xp, x, axis=-1, stable=True: xp.module.argsort(x, axis=axis, kind="stable"),
     ("", "exp2"): _exp2,
     ("", "fmod"): _fmod,
     ("", "tril"): _tri(lambda column, row: column <= row),

@@ -147,7 +147,7 @@ class Scan(Family):
         """Products so far along a dim."""
         return (counted(self),), {"dim": dim}
 
-    @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logaddexp.accumulate(x, axis=dim))
+    @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logcumsumexp(x, axis=dim))
     def _logcumsumexp(self, dim):
         """Logarithms of the sums of exp so far along a dim."""
         return (self.float(),), {"dim": dim}

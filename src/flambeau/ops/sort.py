@@ -83,8 +83,8 @@ def _pieces(limits, rows: int, n: int) -> tuple[int, int]:
 def _argsort_reference(xp, x, descending, bits):
     """Stable, NaN above all: descending is the ascending order of the row backwards, read backwards."""
     if not descending:
-        return xp.argsort(x, axis=-1, kind="stable")
-    back = xp.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+        return xp.argsort(x, axis=-1, stable=True)
+    back = xp.flip(xp.argsort(xp.flip(x, axis=-1), axis=-1, stable=True), axis=-1)
     return x.shape[-1] - 1 - back
 
 
