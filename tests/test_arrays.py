@@ -12,11 +12,6 @@ from flambeau.device import get_device
 ON_HOST = {  # ops that a library runs on NumPy
     "torch": set(),
     "jax": {"_fold", "random_bits"},  # its arrays are not assigned to, and have no 64 bits
-        "_attention",
-        "_keys",
-        "_queries",
-        "_values",
-    },  # has no methods; nobody computes on it
 }
 
 

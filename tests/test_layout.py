@@ -31,9 +31,9 @@ LAYERS = [
     ["render"],
     ["pipeline", "inspection"],
     ["device", "run", "recompute"],
-    ["reverse"],
+    ["reverse", "interchange"],
     ["tensor"],
-    ["functions", "program", "autograd", "func", "custom", "testing"],
+    ["functions", "program", "autograd", "func", "array_api", "custom", "testing"],
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
@@ -44,6 +44,10 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 
 # (module, what a function of it imports from further down): why that cannot be an import at the top
 LATE = {
+    (
+        "flambeau.interchange",
+        "flambeau.array_api",
+    ): "a tensor names the namespace that is made of its functions",
     ("flambeau.ops.random", "flambeau.device"): "the default device is known only when a number is drawn",
     ("flambeau.ops.ctc", "flambeau.tensor"): "lengths given as Python numbers become a tensor of the device",
 }

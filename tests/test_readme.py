@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PAGES = ["README.md", "docs/index.md", "docs/architecture.md", "bench/README.md"]
+PAGES = [
+    "README.md", "docs/index.md", "docs/architecture.md", "docs/autodiff.md", "docs/devices.md",
+    "bench/README.md",
+]  # fmt: skip
 
 
 def text_of(page: str) -> str:
@@ -27,22 +30,33 @@ def local_links(text: str) -> list[str]:
     return [t.partition("#")[0] for t in targets if not re.match(r"[a-z]+:|#", t)]
 
 
-def test_python_runs(tmp_path):
-    """All blocks in one process, in order: later ones may use names of earlier ones."""
-    script = tmp_path / "readme.py"
-    script.write_text("\n".join(code_blocks(text_of("README.md"))), encoding="utf-8")
+def run_blocks(page: str, folder: Path) -> str:
+    """All Python of a page in one process, in order: later blocks may use names of earlier ones."""
+    script = folder / "page.py"
+    script.write_text("\n".join(code_blocks(text_of(page))), encoding="utf-8")
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, script],
-        cwd=tmp_path,
+        cwd=folder,
         env={**os.environ, "PYTHONPATH": path, "FLAMBEAU_DEVICE": "", "FLAMBEAU_DEBUG": ""},
         capture_output=True,
         text=True,
         timeout=120,
     )
     assert done.returncode == 0, done.stderr
-    loss, accuracy = map(float, done.stdout.splitlines()[0].split())
+    return done.stdout
+
+
+def test_python_runs(tmp_path):
+    loss, accuracy = map(float, run_blocks("README.md", tmp_path).splitlines()[0].split())
     assert loss < 0.2 and accuracy > 0.9
+
+
+@pytest.mark.parametrize("page", ["docs/autodiff.md", "docs/devices.md"])
+def test_python_of_the_docs_runs(page, tmp_path):
+    """These pages assert what they claim."""
+    assert code_blocks(text_of(page))
+    run_blocks(page, tmp_path)
 
 
 def test_python_does_what_it_says(gpu, tmp_path):

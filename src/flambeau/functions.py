@@ -5,8 +5,9 @@ from typing import Any
 
 from . import ops, run
 from .device import get_device
-from .dtype import DType, combine, dtype_of_scalar, promote
+from .dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .host import to_list
+from .interchange import shared
 from .op import COMPOSED, Op, result_of
 from .ops.creation import (
     arange,
@@ -46,7 +47,31 @@ from .ops.distribution import (
     randperm,
     uniform,
 )
-from .tensor import Tensor
+from .tensor import Tensor, tensor
+
+
+def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
+    """A tensor of data; a tensor that is as wanted is returned itself."""
+    if isinstance(data, Tensor):
+        return data.to(device, None if dtype is None else as_dtype(dtype))
+    return tensor(data, dtype, device)
+
+
+def from_numpy(array: Any, device=None) -> Tensor:
+    """A tensor of a NumPy array, copied."""
+    return tensor(array, device=device)
+
+
+def from_dlpack(data: Any, device=None) -> Tensor:
+    """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
+    a GPU copies what the host can read."""
+    if isinstance(data, Tensor):
+        return data if device is None else data.to(device)
+    to = get_device(device)
+    array = (to.xp if to.kind == "cpu" else get_device("cpu").xp).from_dlpack(data)
+    if to.kind != "cpu" or to.xp.name_of(array) not in DTYPES:
+        return tensor(array if to.kind != "cpu" else to.xp.to_host(array), device=to)
+    return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))
 
 
 def where(condition: Tensor, input: Any, other: Any) -> Tensor:
@@ -145,7 +170,8 @@ concat = concatenate = COMPOSED["cat"]
 globals().update({k: v for k, v in _table().items() if k not in globals()})
 __all__ = sorted(
     {
-        "concat", "concatenate", "is_floating_point", "memory", "read", "realize", "result_type",
-        "synchronize", "where", *_table(),
+        "as_tensor", "concat", "concatenate", "from_dlpack", "from_numpy", "is_floating_point", "memory",
+        "read",
+        "realize", "result_type", "synchronize", "where", *_table(),
     }
 )  # fmt: skip

@@ -10,6 +10,7 @@ from . import ops, run
 from .device import get_device
 from .gradmode import is_grad_enabled
 from .host import Data, shown, to_bytes, to_list, to_numpy
+from .interchange import Exchange, leaf
 from .node import Node, toposort
 from .op import OPS, apply
 from .ops import source as _source
@@ -30,7 +31,7 @@ class HostScalar:
         return f"HostScalar({self.value})"
 
 
-class Tensor(ops.Table):
+class Tensor(Exchange, ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
@@ -121,10 +122,6 @@ class Tensor(ops.Table):
     def __bool__(self) -> bool:
         return bool(self.item())
 
-    def __array__(self, dtype=None, copy=None):
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
-
     def __repr__(self) -> str:
         if getattr(run._local, "recorder", None) is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
@@ -212,16 +209,6 @@ class Tensor(ops.Table):
 
     # --- moving ---
 
-    def to(self, where: Any) -> "Tensor":
-        """The tensor in another dtype or on another device; itself when nothing changes."""
-        if isinstance(where, dt.DType | type):
-            where = dt.as_dtype(where)
-            return self if where is self.dtype else self.cast(where)
-        device = get_device(where)
-        if self.node.device is device or (self.node.device is None and get_device() is device):
-            return self
-        return tensor(self.numpy(), dtype=self.dtype, device=device)
-
     def float(self) -> "Tensor":
         """As float32."""
         return self.to(dt.float32)
@@ -293,17 +280,6 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
         if requires_grad and found.is_float:
             out.node.requires_grad, out.node.param = True, next(_param_keys)  # nobody else has the node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
-
-
-def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
-    """A node that has its value: host bytes copied to the device."""
-    node = Node(OPS["buffer"], (), {}, shape, dtype, device)
-    if device.kind == "cpu":
-        node.buffer = device.store(raw, shape, dtype)
-    else:
-        node.buffer = device.pool.take(node.nbytes)
-        device.write(node.buffer.handle, raw)
-    return node
 
 
 _op.bind(Tensor)

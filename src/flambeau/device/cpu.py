@@ -47,6 +47,16 @@ class CpuDevice:
     def load(self, array: Array, dtype) -> bytes:
         return to_raw(self.xp.to_host(array.array), dtype).tobytes()
 
+    def hold(self, array: Any) -> Array:
+        """An array of the library's as a value."""
+        return Array(array)
+
+    def take(self, array: Array, device: "CpuDevice", dtype: Any) -> Array:
+        """Another array device's value as one of this one's, over the same memory where both can reach it."""
+        if device.xp.library == self.xp.library == "torch":
+            return Array(array.array.to(self.xp.place))
+        return Array(self.xp.from_host(self.numpy.astype(device.xp.to_host(array.array), dtype.name)))
+
     def compute(self, roots: list[Node]) -> None:
         """Give every root its value; the others are dropped after their last reader."""
         order = sorted(toposort(roots), key=lambda n: n.serial)

@@ -86,7 +86,7 @@ class Namespace:
         if self.library == "jax" and "64" in name and not import_module("jax").config.jax_enable_x64:
             raise NotImplementedError(f"jax has no {name} unless jax_enable_x64 is set")
         name = str(WIDER.get(self.library, {}).get(name, name))
-        return getattr(self.module, name, None) or getattr(self.module, NUMPY.get(name, name))
+        return getattr(self.module, name if hasattr(self.module, name) else NUMPY[name])
 
     def astype(self, x: Any, dtype: Any) -> Any:
         """The same values in another dtype (or its name), towards 0; itself where it has it."""
@@ -95,9 +95,13 @@ class Namespace:
             return x.astype(wanted, copy=False)
         return x if x.dtype == wanted else self.module.astype(x, wanted)
 
+    def name_of(self, x: Any) -> str:
+        """The name of an array's dtype."""
+        return str(x.dtype).rpartition(".")[2]
+
     def kind(self, x: Any) -> str:
         """f, i, u or b: the kind of an array's dtype."""
-        name = str(x.dtype).rpartition(".")[2]
+        name = self.name_of(x)
         return "u" if name.startswith("uint") else name[0]
 
     def errstate(self, **kw: Any) -> Any:

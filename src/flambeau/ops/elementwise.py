@@ -177,7 +177,9 @@ class Elementwise(Family):
     bitwise_or = bitwise("bitwise_or", "bits set in either")
     bitwise_xor = bitwise("bitwise_xor", "bits set in just one")
     bitwise_not = bitwise("bitwise_not", "bits flipped")
-    bitwise_left_shift = bitwise(_shift("bitwise_left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu")
+    bitwise_left_shift = bitwise(
+        _shift("bitwise_left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu"
+    )
     bitwise_right_shift = bitwise(
         _shift("bitwise_right_shift", lambda xp, x: xp.astype(xp.where(x < 0, -1, 0), x.dtype)),
         "bits shifted down (sign kept)", "iu",
