@@ -82,7 +82,7 @@ BAD_CALLS = [
     (lambda: i.requires_grad_(),
      "TypeError: requires_grad_(i32[2, 3]): only floats have gradients: cast with .float()"),
     (lambda: x.assign_(v), "ValueError: assign_(f32[2, 3], f32[4]): shapes differ: reshape the value"),
-    (lambda: x.to("f99"), "DeviceError: device('f99'): unknown device: use 'gpu', 'gpu:1' or 'cpu'"),
+    (lambda: x.to("f99"), "DeviceError: device('f99'): unknown device: use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"),
     (lambda: fb.tensor([1], dtype="float23"),
      "TypeError: dtype(float23): unknown dtype: did you mean 'float32'?"),
     (lambda: fb.tensor([[1, 2], [3]]),
