@@ -116,9 +116,9 @@ def test_an_unwritable_folder(digits, tmp_path):
 
 def test_an_unknown_device(digits, tmp_path):
     told = fails("--data", digits, "--out", tmp_path, "--device", "cpuu")
-    assert (
-        told
-        == "flambeau: device('cpuu'): unknown device: did you mean 'cpu'?: use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
+    assert told == (
+        "flambeau: device('cpuu'): unknown device: did you mean 'cpu'?:"
+        " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
     )
 
 
