@@ -28,7 +28,7 @@ ELEMENTWISE: dict[str, Row] = {
     for name, row in TABLES[table].items()
 }
 SOURCE = TABLES["SOURCE"]
-# the dtype of their results is not that of an input
-FREE = [name for table in ("CREATION", "RANDOM", "SOURCE") for name in TABLES[table]]
+# the dtype of their results is not that of an input (factors and spectra of 16-bit floats are float32)
+FREE = [name for table in ("CREATION", "FOURIER", "LINALG", "RANDOM", "SOURCE") for name in TABLES[table]]
 
 __all__ = ["ELEMENTWISE", "FREE", "ROWS", "SOURCE", "In", "Row", "binary", "unary"]
