@@ -16,22 +16,34 @@
   let from_ = piece * p.piece;
   let end = min(from_ + p.piece, p.n);
   var state = {{ S }}({{ scan.start[op](T) }});
-//% if carried
+//% if carried == "totals"
   for (var k = 0u; k < piece; k++) {
     let other = {{ totals_in }}[(row * p.pieces + k) * p.inner + column];
     state = {{ scan.join[op](T, "state", "other") }};
   }
-//% endif
-  for (var i = from_; i < end; i++) {
-    let at = first + i * p.inner;
-    let x = {{ "value_at(at)" if functions else T.load("in0", "at", 1) }};
-    let kept = {{ scan.keep[op](T, "x") }};
-    let next = {{ scan.lift[op](T, "kept", "i") }};
-    state = {{ scan.join[op](T, "state", "next") }};
-//% if not totals
-    out[at] = {{ scan.result[op](T, "state") }};
-//% endif
+//% elif carried == "sums"
+  if (piece > 0u) {
+    state = {{ totals_in }}[(row * p.pieces + piece - 1u) * p.inner + column];
   }
+//% endif
+  var i = from_;
+//# four reads under way at once
+//% for turns in (4, 1)
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+//% for j in range(turns)
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
+    let x{{ j }} = {{ "value_at(at%d)" % j if functions else T.load("in0", "at%d" % j, 1) }};
+//% endfor
+//% for j in range(turns)
+    let kept{{ j }} = {{ scan.keep[op](T, "x%d" % j) }};
+    let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "(i + %du)" % j) }};
+    state = {{ scan.join[op](T, "state", "next%d" % j) }};
+//% if not totals
+    out[at{{ j }}] = {{ scan.result[op](T, "state") }};
+//% endif
+//% endfor
+  }
+//% endfor
 //% if totals
   out[id] = state;
 //% endif

@@ -4,9 +4,10 @@
 //% block shared
 //% set T = wgsl(of, 1)
 var<workgroup> tile: array<{{ scan.kept(op, T) }}, 2112>;
-var<workgroup> sums: array<{{ scan.state(op, T) }}, 256>;
+//# two halves that take turns, so that each round of the tree needs one barrier
+var<workgroup> sums: array<{{ scan.state(op, T) }}, 512>;
 //% if segmented
-var<workgroup> heads: array<u32, 256>;
+var<workgroup> heads: array<u32, 512>;
 //% endif
 //% endblock
 //% block work
@@ -63,22 +64,7 @@ var<workgroup> heads: array<u32, 256>;
     heads[t] = u32(open < 8u);
 //% endif
     workgroupBarrier();
-    for (var reach = 1u; reach < 256u; reach *= 2u) {
-      let before = sums[max(t, reach) - reach];
-      let joined = {{ scan.join[op](T, "before", "run") }};
-//% if segmented
-      let own = heads[t];
-      let above = heads[max(t, reach) - reach];
-      run = select(run, joined, (t >= reach) & (own == 0u));
-      workgroupBarrier();
-      heads[t] = own | select(0u, above, t >= reach);
-//% else
-      run = select(run, joined, t >= reach);
-      workgroupBarrier();
-//% endif
-      sums[t] = run;
-      workgroupBarrier();
-    }
+{{ scan.tree(op, T, segmented) }}
     let left = sums[max(t, 1u) - 1u];
     let led = {{ scan.join[op](T, "carry", "left") }};
     let lead = select(carry, led, t > 0u);

@@ -43,3 +43,23 @@
   {{ name }} = sums[0];
   workgroupBarrier();
 {%- endmacro %}
+
+//# make `run`s of 256 threads the sums up to each, by `sums` (and, for several rows at once, `heads`): arrays of 512
+{% macro tree(op, T, segmented) -%}
+//% for round in range(8)
+//% set reach = 2 ** round
+//% set from = 256 * (round % 2)
+    let from{{ round }} = {{ from }}u + max(t, {{ reach }}u) - {{ reach }}u;
+    let before{{ round }} = sums[from{{ round }}];
+    let joined{{ round }} = {{ join[op](T, "before%d" % round, "run") }};
+//% if segmented
+    let own{{ round }} = heads[{{ from }}u + t];
+    run = select(run, joined{{ round }}, (t >= {{ reach }}u) & (own{{ round }} == 0u));
+    heads[{{ 256 - from }}u + t] = own{{ round }} | select(0u, heads[from{{ round }}], t >= {{ reach }}u);
+//% else
+    run = select(run, joined{{ round }}, t >= {{ reach }}u);
+//% endif
+    sums[{{ 256 - from }}u + t] = run;
+    workgroupBarrier();
+//% endfor
+{%- endmacro %}

@@ -2,10 +2,17 @@
 //% extends "kernel.wgsl"
 //% block declarations
 //% if functions
-fn value_at(i: u32) -> {{ wgsl(functions[0][1].dtype, 1) }} {
-{{ ix.unravel("i", functions[0][1].coords, dims[1:]) }}
-  return value({{ functions[0][1].coords | join(", ") }});
+//% set f = functions[0][1]
+//% set T = wgsl(f.dtype, 4)
+fn value{{ "s" if f.width == 4 }}_at(i: u32) -> {{ wgsl(f.dtype, f.width) }} {
+{{ ix.unravel("i", f.coords, dims[1:]) }}
+  return value({{ f.coords | join(", ") }});
 }
+//% if fours and f.width == 1
+fn values_at(i: u32) -> {{ T }} {
+  return {{ T }}(value_at(i), value_at(i + 1u), value_at(i + 2u), value_at(i + 3u));
+}
+//% endif
 //% endif
 //% block shared
 //% endblock

@@ -21,7 +21,8 @@ class Launch:
 
     template: a file of wgsl/ that extends whole.wgsl. reads: the op's inputs by position, results of earlier
     launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
-    a buffer but computed where it is read, by value_at(i). writes: the name of an intermediate result, ""
+    a buffer but computed where it is read, by value_at(i); with `fours` by values_at(i), of four neighbours
+    from a multiple of 4 on. writes: the name of an intermediate result, ""
     for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
     wide: the places in reads that are bound as vec4s.
@@ -40,6 +41,7 @@ class Launch:
     traced: int | None = None
     wide: tuple[int, ...] = ()
     width: int = 1
+    fours: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,8 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
         b.kinds.append((dtype.stored, 4 if place in launch.wide else width))
     functions = ()
     if launch.traced is not None:
-        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q)
+        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q, launch.fours)
+        options["fours"] = launch.fours
     grid = launch.groups
     if isinstance(grid, int):
         grid = spread_grid(grid, planner.limits.groups)
@@ -67,12 +68,15 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
     return Kernel(label, shader, tuple(b.values), out, tuple(q.values), grid)
 
 
-def _traced(planner, node: Node, b: Bindings, q: Quantities):
-    """The function that computes an input at a place of its domain, and the sizes of its coordinates."""
+def _traced(planner, node: Node, b: Bindings, q: Quantities, fours: bool):
+    """The function that computes an input at a place of its domain (four neighbours, where asked for and
+    possible), and the sizes of its coordinates."""
     trace = Trace(planner, node.shape)
     trace.reads |= set(b.values)
     root = trace.value(node)
     runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
     dims = tuple(q.add("n", s) for s in sizes)
-    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, 1)
+    room = len(b.values) + 2 * len(trace.reads) <= planner.max_inputs  # a buffer may be bound twice
+    width = 4 if fours and room and trace.can_widen(runs, sizes) else 1
+    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)
     return (("value", body),), dims

@@ -10,8 +10,9 @@ from .reduce import counted, in_float32
 
 FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
 TILE = 2048  # elements that a workgroup scans at once
-THREADS = {True: 256, False: 65536}  # threads that keep an adapter busy; True: of a CPU
+THREADS = {True: 256, False: 1 << 18}  # threads that keep an adapter busy; True: of a CPU
 LEAST = 256  # elements that are worth a thread of their own
+FEW = 32  # so many totals are added up where they are needed; more are scanned first
 GROUPS = 1024  # workgroups that fill a large GPU with pieces of long rows
 ALONE = 512  # so many long rows need no pieces: one pass reads and writes everything once
 
@@ -34,11 +35,11 @@ def _with(given, **options):
     return {**given, "options": {**given["options"], **options}}
 
 
-def _by_thread(limits, shape, given, reads, state, end) -> list[Launch]:
-    """A thread a row where rows are many, else a thread a piece: their totals first."""
+def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> list[Launch]:
+    """A thread a row where rows are many, else a thread a piece (of at most `most`): their totals first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
-    pieces = max(min(THREADS[limits.software] // rows, n // LEAST), 1)
+    pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), 1)
     piece = -(-n // pieces)
     pieces = -(-n // piece) if n else 1
     threads = outer * inner * pieces
@@ -50,9 +51,14 @@ def _by_thread(limits, shape, given, reads, state, end) -> list[Launch]:
         return Launch("scan.wgsl", reads, groups, sizes, **chosen, **rest)
 
     if pieces == 1:
-        return [launch(reads, False, False, **end)]
-    first = launch(reads, True, False, writes="totals", elements=wide, **state)
-    return [first, launch((*reads, "totals"), False, True, **end)]
+        return [launch(reads, False, "", **end)]
+    first = launch(reads, True, "", writes="totals", elements=wide, **state)
+    if pieces <= FEW or state["width"] > 1:
+        return [first, launch((*reads, "totals"), False, "totals", **end)]
+    again = {"traced": None, "options": given["options"]}
+    between = {"writes": "sums", "elements": wide, **state}
+    then = _by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
+    return [first, *then, launch((*reads, "sums"), False, "sums", **end)]
 
 
 def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
@@ -66,8 +72,22 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
     sizes = {"stretch": stretch, "pieces": pieces, "piece": piece, "size": size}
     count = lines * pieces
 
+    fours = n % 4 == 0 and not end and given["traced"] is not None and state["width"] == 1
+
     def launch(reads, carried, **rest):
         chosen = _with(given, segmented=segmented, carried=carried)
+        if fours:
+            return Launch(
+                "scan_fours.wgsl",
+                reads,
+                count,
+                ours,
+                **chosen,
+                workgroup=(256, 1, 1),
+                fours=True,
+                width=4,
+                **rest,
+            )
         return Launch("scan_tile.wgsl", reads, count, ours, **chosen, workgroup=(256, 1, 1), **rest)
 
     ours = sizes | ({"n": n} if segmented else {})
