@@ -98,7 +98,7 @@ fn {{ T.fn("power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 }
 {% endmacro %}
 {% macro either_nan(T) %}
-fn {{ T.fn("either_nan") }}(a: {{ T }}, b: {{ T }}) -> {{ "bool" if T.width == 1 else "vec4<bool>" }} {
+fn {{ T.fn("either_nan") }}(a: {{ T }}, b: {{ T }}) -> {{ T.b }} {
   return max(bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu), bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u);
 }
 {% endmacro %}

@@ -1,17 +1,19 @@
-//# Scans rows in tiles of 8 neighbours a thread, read and written as vec4s: a workgroup takes a piece of a long row, or
-//# (segmented) several short ones. Little workgroup memory, so that many workgroups share a core of the GPU.
+//# Scans rows in tiles of two halves, in each of which a thread takes four neighbours as a vec4: a workgroup takes a piece
+//# of a long row, or (segmented) several short ones. Little workgroup memory, so that many share a core of the GPU.
 //% extends "whole.wgsl"
 //% import "scanning.wgsl" as scan
 //% block shared
-//% set T = wgsl(of, 1)
+//% set W = wgsl(of, 2)
 //# two halves that take turns, so that each round of the tree needs one barrier
-var<workgroup> sums: array<{{ T }}, 512>;
+var<workgroup> sums: array<{{ W }}, 512>;
 //% if segmented
-var<workgroup> heads: array<u32, 512>;
+var<workgroup> heads: array<vec2<u32>, 512>;
 //% endif
+var<workgroup> totals: array<{{ wgsl(of, 1) }}, 256>;
 //% endblock
 //% block work
 //% set T = wgsl(of, 1)
+//% set W = wgsl(of, 2)
 //% set F = wgsl(of, 4)
 //% set empty = T ~ "(" ~ scan.start[op](T) ~ ")"
   let t = lid.x;
@@ -27,56 +29,64 @@ var<workgroup> heads: array<u32, 512>;
     let other = in0[row * p.pieces + k];
     carry = {{ scan.join[op](T, "carry", "other") }};
   }
-{{ scan.total(op, T, "carry") }}
+{{ scan.total(op, T, "carry", "totals") }}
 //% endif
   for (var base = begin; base < end; base += 2048u) {
-    let at = base + t * 8u;
-    var four0 = {{ F }}({{ empty }});
-    var four1 = {{ F }}({{ empty }});
-    if (at < end) {
-      four0 = values_at(at);
+//% for h in range(2)
+    let at{{ h }} = base + {{ 1024 * h }}u + t * 4u;
+    var four{{ h }} = {{ F }}({{ empty }});
+    if (at{{ h }} < end) {
+      four{{ h }} = values_at(at{{ h }});
     }
-    if (at + 4u < end) {
-      four1 = values_at(at + 4u);
-    }
-//% if segmented
-    var place = (at - first) % p.n;
-    var open = 8u;
-//% endif
-    var run = {{ empty }};
-//% for j in range(8)
-    let next{{ j }} = four{{ j // 4 }}.{{ "xyzw"[j % 4] }};
-//% if segmented
-    if (place == 0u) {
-      run = {{ empty }};
-      open = min(open, {{ j }}u);
-    }
-    place = select(place + 1u, 0u, place + 1u == p.n);
-//% endif
-    run = {{ scan.join[op](T, "run", "next%d" % j) }};
-    let run{{ j }} = run;
 //% endfor
+//% for h in range(2)
+    var sum{{ h }} = {{ empty }};
+//% if segmented
+    var place{{ h }} = (at{{ h }} - first) % p.n;
+    var open{{ h }} = 4u;
+//% endif
+//% for j in range(4)
+    let next{{ h }}{{ j }} = four{{ h }}.{{ "xyzw"[j] }};
+//% if segmented
+    if (place{{ h }} == 0u) {
+      sum{{ h }} = {{ empty }};
+      open{{ h }} = min(open{{ h }}, {{ j }}u);
+    }
+    place{{ h }} = select(place{{ h }} + 1u, 0u, place{{ h }} + 1u == p.n);
+//% endif
+    sum{{ h }} = {{ scan.join[op](T, "sum%d" % h, "next%d%d" % (h, j)) }};
+    let run{{ h }}{{ j }} = sum{{ h }};
+//% endfor
+//% endfor
+    var run = {{ W }}(sum0, sum1);
     sums[t] = run;
 //% if segmented
-    heads[t] = u32(open < 8u);
+    heads[t] = vec2<u32>(u32(open0 < 4u), u32(open1 < 4u));
 //% endif
     workgroupBarrier();
-{{ scan.tree(op, T, segmented) }}
+{{ scan.tree(op, W, segmented) }}
     let left = sums[max(t, 1u) - 1u];
-    let led = {{ scan.join[op](T, "carry", "left") }};
-    let lead = select(carry, led, t > 0u);
-//% for j in range(8)
-    let led{{ j }} = {{ scan.join[op](T, "lead", "run%d" % j) }};
-    let done{{ j }} = {{ "select(run%d, led%d, %du < open)" % (j, j, j) if segmented else "led%d" % j }};
-//% endfor
-    if (at < end) {
-      out[at / 4u] = {{ F }}(done0, done1, done2, done3);
-    }
-    if (at + 4u < end) {
-      out[at / 4u + 1u] = {{ F }}(done4, done5, done6, done7);
-    }
     let all = sums[255];
-    carry = {{ scan.join[op](T, "carry", "all") }};
+    let led0 = {{ scan.join[op](T, "carry", "left.x") }};
+    let lead0 = select(carry, led0, t > 0u);
+    let half = {{ "all.x" if segmented else scan.join[op](T, "carry", "all.x") }};
+    let led1 = {{ scan.join[op](T, "half", "left.y") }};
+//% if segmented
+    let own = select(led1, left.y, heads[max(t, 1u) - 1u].y != 0u);
+    let lead1 = select(half, own, t > 0u);
+//% else
+    let lead1 = select(half, led1, t > 0u);
+//% endif
+//% for h in range(2)
+//% for j in range(4)
+    let far{{ h }}{{ j }} = {{ scan.join[op](T, "lead%d" % h, "run%d%d" % (h, j)) }};
+    let done{{ h }}{{ j }} = {{ "select(run%d%d, far%d%d, %du < open%d)" % (h, j, h, j, j, h) if segmented else "far%d%d" % (h, j) }};
+//% endfor
+    if (at{{ h }} < end) {
+      out[at{{ h }} / 4u] = {{ F }}(done{{ h }}0, done{{ h }}1, done{{ h }}2, done{{ h }}3);
+    }
+//% endfor
+    carry = {{ scan.join[op](T, "half", "all.y") }};
     workgroupBarrier();
   }
 //% endblock

@@ -28,19 +28,19 @@
 //# the result in the type of what is kept, since both take turns in one array
 {% macro store(op, T, s) %}{{ s ~ ".y" if op in ("max", "min") else s }}{% endmacro %}
 
-//# join a variable over the workgroup, in a fixed order, by the array `sums` of 256
-{% macro total(op, T, name) -%}
-  sums[lid.x] = {{ name }};
+//# join a variable over the workgroup, in a fixed order, by an array of 256
+{% macro total(op, T, name, array="sums") -%}
+  {{ array }}[lid.x] = {{ name }};
   workgroupBarrier();
   for (var half = 128u; half > 0u; half /= 2u) {
     if (lid.x < half) {
-      let one_side = sums[lid.x];
-      let other_side = sums[lid.x + half];
-      sums[lid.x] = {{ join[op](T, "one_side", "other_side") }};
+      let one_side = {{ array }}[lid.x];
+      let other_side = {{ array }}[lid.x + half];
+      {{ array }}[lid.x] = {{ join[op](T, "one_side", "other_side") }};
     }
     workgroupBarrier();
   }
-  {{ name }} = sums[0];
+  {{ name }} = {{ array }}[0];
   workgroupBarrier();
 {%- endmacro %}
 
@@ -54,8 +54,8 @@
     let joined{{ round }} = {{ join[op](T, "before%d" % round, "run") }};
 //% if segmented
     let own{{ round }} = heads[{{ from }}u + t];
-    run = select(run, joined{{ round }}, (t >= {{ reach }}u) & (own{{ round }} == 0u));
-    heads[{{ 256 - from }}u + t] = own{{ round }} | select(0u, heads[from{{ round }}], t >= {{ reach }}u);
+    {{ "run = select(run, joined%d, vec2<bool>(t >= %du) & (own%d == vec2<u32>(0u)));" % (round, reach, round) if T.width == 2 else "run = select(run, joined%d, (t >= %du) & (own%d == 0u));" % (round, reach, round) }}
+    heads[{{ 256 - from }}u + t] = own{{ round }} | select({{ "vec2<u32>(0u)" if T.width == 2 else "0u" }}, heads[from{{ round }}], t >= {{ reach }}u);
 //% else
     run = select(run, joined{{ round }}, t >= {{ reach }}u);
 //% endif

@@ -124,6 +124,10 @@ class Wgsl(str):
         return vec("i32", self.width)
 
     @property
+    def b(self) -> str:
+        return vec("bool", self.width)
+
+    @property
     def scalar(self) -> "Wgsl":
         return Wgsl(self.dtype.short, 1, self.called)
 
