@@ -37,6 +37,7 @@ LAYERS = [
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
     ["flambeau", "learner", "onnx", "inspect"],
+    ["digits"],
     ["debug", "site", "cli"],
     ["__main__"],
 ]

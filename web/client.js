@@ -10,33 +10,23 @@
  * Errors are those of Python: `name` is the exception's type, `message` its last line, `trace` the traceback.
  */
 
-/** What keeps this page from running, as a sentence with what to do about it; "" when nothing is known to. */
-export async function obstacle() {
-  if (!isSecureContext) return "WebGPU needs https or localhost: open this page by such an address.";
-  if (!navigator.gpu) return `This browser has no WebGPU. ${advice()}`;
-  const adapter = await navigator.gpu.requestAdapter().catch(() => null);
-  if (!adapter) return `WebGPU is there, but finds no GPU. ${advice()}`;
-  return "";
-}
+import { check } from "./check.js";
 
-function advice() {
-  const agent = navigator.userAgent;
-  if (/Firefox\//.test(agent)) return "In Firefox, set dom.webgpu.enabled and gfx.webgpu.ignore-blocklist in about:config.";
-  if (/Chrom(e|ium)\/|Edg\//.test(agent))
-    return "In Chrome and Edge, update to 121 or newer, turn on hardware acceleration in the settings, and on Linux"
-      + " start with --enable-unsafe-webgpu --enable-features=Vulkan.";
-  if (/Safari\//.test(agent)) return "Safari has it from version 26.";
-  return "Chrome, Edge, Firefox and Safari have it in their newest versions.";
-}
+const here = new URL("./", import.meta.url).href;
 
-/** Start a worker, wait until Python and the GPU are ready, and return what calls it. */
-export async function start({ base = new URL("./", import.meta.url).href, onprogress, onstatus } = {}) {
-  const wrong = await obstacle();
-  if (wrong) throw new Error(wrong);
+/**
+ * Start a worker, wait until Python and the GPU are ready, and return what calls it. Told on the way: bytes that
+ * came ({loaded, total}), a line of what is done, what makes the page slow, kernels that compile ({compiled, all}).
+ */
+export async function start({ base = here, onprogress, onstatus, onwarning, oncompile } = {}) {
+  const { obstacle, warning } = await check();
+  if (obstacle) throw new Error(obstacle);
+  if (warning) onwarning?.(warning);
   navigator.serviceWorker?.register(new URL("sw.js", base), { scope: base }).catch(() => {}); // only a cache
   const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }));
   python.on("progress", (value) => onprogress?.(value));
   python.on("status", (value) => onstatus?.(value));
+  python.on("pipelines", (value) => oncompile?.(value));
   Object.assign(python, await python.ask({ type: "start", base }));
   return python;
 }

@@ -21,7 +21,7 @@ const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
 const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
 const STAGING_KEPT = 4;
 
-const PORTABLE = { // no kernel goes beyond these; memory limits are the adapter's own
+export const PORTABLE = { // no kernel goes beyond these; memory limits are the adapter's own
   maxStorageBuffersPerShaderStage: 8,
   maxComputeInvocationsPerWorkgroup: 256,
   maxComputeWorkgroupSizeX: 256,

@@ -10,6 +10,7 @@
  *   {id, value}  or  {id, error: {name, message, trace}}
  *   {event: "status", value: "loading Python"}
  *   {event: "progress", value: {loaded, total}}          bytes of what is downloaded
+ *   {event: "pipelines", value: {compiled, all}}         kernels that are compiled, of those asked for until now
  *   {event: any, value}                                  by `flambeau_page.emit(event, value)` in Python
  *
  * Values cross as structured clones: numbers, strings, lists, dicts (objects), typed arrays (memoryview in Python;
@@ -17,16 +18,19 @@
  * any call Python may wait for the GPU; calls that wait at the same time take turns.
  */
 
+import { fetched } from "./fetched.js";
+
 const HOME = "/home/pyodide"; // on sys.path
 let python = null;
 
 const answers = {
   async start({ base }) {
     python ??= await load(base);
-    const { name, software } = await python.runPythonAsync(
-      "import flambeau\ndevice = await flambeau.open_device()\n{'name': device.name, 'software': device.limits.software}",
-    ).then(toPage);
-    return { adapter: name.replace(/^gpu:/, ""), software };
+    const device = await python.runPythonAsync("import flambeau\nawait flambeau.open_device()");
+    device._executor.onprogress = (compiled, all) => emit("pipelines", { compiled, all });
+    const value = { adapter: device.name.replace(/^gpu:/, ""), software: device.limits.software };
+    device.destroy();
+    return value;
   },
   async install({ path, source }) {
     const folder = path.includes("/") ? path.slice(0, path.lastIndexOf("/")) : "";
@@ -79,7 +83,7 @@ async function load(base) {
   const manifest = await (await fetch(new URL("manifest.json", base))).json();
   count(manifest, base);
   const core = new URL(manifest.pyodide, base).href;
-  const packages = Promise.all(manifest.packages.map((name) => archive(new URL(name, base))));
+  const packages = Promise.all(manifest.packages.map((name) => fetched(base, name, manifest)));
   const { loadPyodide } = await import(`${core}pyodide.mjs`);
   const made = await loadPyodide({
     indexURL: core,
@@ -96,15 +100,11 @@ async function load(base) {
   return made;
 }
 
-async function archive(url) {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url}: HTTP ${response.status}`);
-  return response.arrayBuffer();
-}
-
-/** Tell the page the bytes of the manifest's files as they arrive, whoever fetches them. */
-function count({ files }, base) {
-  const sizes = new Map(Object.entries(files).map(([name, { bytes }]) => [new URL(name, base).href, bytes]));
+/** Tell the page the bytes of what Python takes as they arrive, whoever fetches them. */
+function count({ files, packages, stdlib, pyodide }, base) {
+  const own = ([name]) => name === stdlib || name.startsWith(pyodide) || packages.includes(name);
+  const taken = Object.entries(files).filter(own).map(([name, { bytes }]) => [new URL(name, base).href, bytes]);
+  const sizes = new Map(taken);
   const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;
   let loaded = 0;
   globalThis.fetch = async (...args) => {

@@ -1,8 +1,10 @@
-"""Inspection: plans as tables and as WGSL text."""
+"""Inspection: plans as tables, and what a device was given as WGSL text."""
 
 from math import prod
+from typing import Any
 
 from .fuse import Plan
+from .render import render
 
 
 def table(plan: Plan) -> str:
@@ -15,3 +17,14 @@ def table(plan: Plan) -> str:
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     return "\n".join([f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}", *lines])
+
+
+def kernels_of(device: Any) -> list[dict[str, Any]]:
+    """The kernels that a device was given, in order of first use: name, template, groups, WGSL."""
+    found: dict[tuple, dict[str, Any]] = {}
+    for compiled in list(device.__dict__.get("plans", {}).values()):
+        for k in compiled.plan.kernels:
+            if (k.name, k.grid, k.shader) not in found:
+                row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}
+                found[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
+    return list(found.values())

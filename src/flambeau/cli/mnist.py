@@ -13,18 +13,18 @@ import numpy as np
 
 import flambeau as fb
 
-from .. import nn, optim
+from .. import optim
 from ..data import DataLoader
 from ..data import mnist as digits
 from ..debug import first_bad
 from ..device import get_device
+from ..digits import MEAN, loss_and_right, network, rate
 from ..errors import FlambeauError
 from .progress import Progress
 
 READ_EVERY = 20  # steps between two reads of losses: no step waits for the GPU
 TEST_BATCH = 500
 EPOCHS, EPOCHS_OF_FEW, FEW = 3, 10, 20_000  # fewer digits are gone through more often
-LAST_LR = 0.05  # the learning rate falls in a line to this part of itself
 NEEDED = 2_000_000  # bytes that both files fit into
 
 
@@ -45,20 +45,6 @@ class Waiting(NamedTuple):
     lr: float
 
 
-def network() -> nn.Sequential:
-    """Two convolutions and a linear layer, 5,994 numbers. [n, 1, 28, 28] -> [n, 10]"""
-    return nn.Sequential(
-        nn.Conv2d(1, 8, 5),  # [n, 8, 24, 24]
-        nn.ReLU(),
-        nn.MaxPool2d(2),  # [n, 8, 12, 12]
-        nn.Conv2d(8, 16, 5),  # [n, 16, 8, 8]
-        nn.ReLU(),
-        nn.MaxPool2d(2),  # [n, 16, 4, 4]
-        nn.Flatten(),
-        nn.Linear(256, 10),
-    )
-
-
 class Training:
     """The network, its optimiser, and one recorded step of both."""
 
@@ -72,17 +58,10 @@ class Training:
 
     def images(self, pixels: np.ndarray) -> fb.Tensor:
         """Bytes to floats around 0. uint8 [n, 28, 28] -> [n, 1, 28, 28]"""
-        return fb.tensor(pixels[:, None].astype("float32") / 255 - 0.1307, device=self.device)
-
-    def loss(self, x: fb.Tensor, y: fb.Tensor) -> tuple[fb.Tensor, fb.Tensor]:
-        """The cross entropy of a batch, and how many of its digits are told right. -> [], []"""
-        logits = self.model(x)
-        with fb.no_grad():
-            right = (logits.argmax(1) == y).sum()
-        return nn.functional.cross_entropy(logits, y), right
+        return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=self.device)
 
     def _step(self, x, y):
-        loss, right = self.loss(x, y)
+        loss, right = loss_and_right(self.model, x, y)
         grads = loss.backward()
         fb.realize(right)
         self.optimizer.step(grads)
@@ -108,11 +87,11 @@ class Training:
         self.model.load_state_dict(self.kept[0])
         self.optimizer.load_state_dict(self.kept[1])
         for s in steps:
-            graph = lambda s=s: (loss := self.loss(s.x, s.y)[0], *loss.backward())  # noqa: E731
+            graph = lambda s=s: (loss := loss_and_right(self.model, s.x, s.y)[0], *loss.backward())  # noqa: E731
             if not all(np.isfinite(t.numpy()).all() for t in graph()):
                 return first_bad(*graph()) or "no op by itself made the first value that is not finite"
             self.optimizer.lr = s.lr
-            self.optimizer.step(self.loss(s.x, s.y)[0].backward())
+            self.optimizer.step(loss_and_right(self.model, s.x, s.y)[0].backward())
         return "the optimiser's steps made the first value that is not finite"
 
 
@@ -163,7 +142,7 @@ def train_epoch(
     before = len(history.losses)
     here = min(len(loader), steps - before)
     for i, (pixels, labels) in enumerate(loader if here else ()):
-        t.optimizer.lr = lr = t.lr * (1 - (1 - LAST_LR) * (before + i) / steps)
+        t.optimizer.lr = lr = rate(t.lr, before + i, steps)
         x, y = t.images(pixels), fb.tensor(labels, device=t.device)
         is_first = not before and not i
         if i < 2:  # the very first step is spent on compiling

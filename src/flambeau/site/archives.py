@@ -9,6 +9,7 @@ from importlib.metadata import files
 from pathlib import Path, PurePosixPath
 
 from ..data.download import cache_folder
+from ..data.mnist import SUBSET
 from ..errors import FlambeauError
 from ..render import compile_templates
 from . import pyodide
@@ -38,6 +39,15 @@ def templates() -> Files:
     with tempfile.TemporaryDirectory() as scratch:
         compile_templates(Path(scratch))
         return tree("flambeau/templates", Path(scratch))
+
+
+def digits() -> Files:
+    """The digits that flambeau carries, by the names that the page knows."""
+    return {
+        f"{ours}-{kind}": (SUBSET / f"{theirs}-{kind}-idx{dims}-ubyte.gz").read_bytes()
+        for ours, theirs in (("train", "train"), ("test", "t10k"))
+        for kind, dims in (("images", 3), ("labels", 1))
+    }
 
 
 def tree(prefix: str, folder: Path) -> Files:

@@ -10,14 +10,15 @@ from typing import Any
 from ..errors import FlambeauError
 from . import archives, pyodide
 
-NOT_PAGES = {"compile.mjs", "README.md"}
+NOT_PAGES = {"compile.mjs", "README.md", "mnist.safetensors"}  # the last one goes in by its hash
+MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST
 MANIFEST = "manifest.json"
 
 
-def build(out: Path, sources: bool = False) -> dict[str, Any]:
+def build(out: Path, sources: bool = False, model: Path | None = None) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
-    The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
+    `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made. The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
@@ -36,12 +37,14 @@ def build(out: Path, sources: bool = False) -> dict[str, Any]:
     written = {f"{folder}/{name}": data for name, data in core.items()}
     names = {name: f"{name}-{digest(data)}.zip" for name, data in packed.items()}
     written |= {names[name]: data for name, data in packed.items()}
+    written |= (mnist := mnist_files(model or archives.web_folder() / MODEL))
     manifest = {
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
         "packages": sorted(names.values()),
         "compiled": made is not None,
+        "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
     written |= pages()
@@ -59,6 +62,15 @@ def pages() -> dict[str, bytes]:
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in NOT_PAGES and "__pycache__" not in path.parts
+    }
+
+
+def mnist_files(model: Path) -> dict[str, bytes]:
+    """The trained network and the digits to train on, each under a name with its hash."""
+    weights, digits = model.read_bytes(), archives.zipped(archives.digits())
+    return {
+        f"mnist/model-{digest(weights)}/mnist.safetensors": weights,
+        f"mnist/digits-{digest(digits)}.zip": digits,
     }
 
 

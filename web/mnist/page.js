@@ -1,0 +1,122 @@
+/** Turns index.html into the page: checks the browser, loads Python into the worker, and joins the three tabs to it. */
+import { check } from "../check.js";
+import { start } from "../client.js";
+import { fetched } from "../fetched.js";
+import { Draw } from "./draw.js";
+import { Kernels } from "./kernels.js";
+import { Train } from "./train.js";
+
+const BASE = new URL("../", import.meta.url).href;
+const byId = (id) => document.getElementById(id);
+const status = byId("status"), progress = byId("progress");
+
+/** A line that stays until it is closed; the same text is shown once. */
+function notice(text) {
+  const all = [...byId("notices").children];
+  if (all.some((one) => one.firstChild.textContent === text)) return;
+  const box = document.createElement("div"), line = document.createElement("span"), close = document.createElement("button");
+  box.className = "notice";
+  line.textContent = text;
+  close.textContent = "×";
+  close.setAttribute("aria-label", "Close this message");
+  close.addEventListener("click", () => box.remove());
+  box.append(line, close);
+  byId("notices").append(box);
+  if (all.length > 3) all[0].remove();
+}
+
+/** The page can do no more than say so. */
+function failed(error) {
+  status.textContent = error.message;
+  status.parentElement.classList.add("wrong");
+  progress.hidden = true;
+}
+
+function tabs(onshow) {
+  const all = [...document.querySelectorAll("[role=tab]")];
+  const show = (chosen) => {
+    for (const tab of all) {
+      tab.setAttribute("aria-selected", tab === chosen);
+      tab.tabIndex = tab === chosen ? 0 : -1;
+      byId(tab.getAttribute("aria-controls")).hidden = tab !== chosen;
+    }
+    onshow(chosen.id.replace("tab-", ""));
+  };
+  const moves = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
+  all.forEach((tab, i) => {
+    tab.addEventListener("click", () => show(tab));
+    tab.addEventListener("keydown", (event) => {
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      const wanted = i + moves[event.key], last = all.length - 1;
+      const next = all[Number.isFinite(wanted) ? (wanted + all.length) % all.length : wanted > 0 ? last : 0];
+      next.focus();
+      show(next);
+    });
+  });
+}
+
+function told(what) {
+  return ({ loaded, total }) => {
+    progress.value = total ? loaded / total : 0;
+    status.textContent = `${what}: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`;
+  };
+}
+
+/** What the page needs beside Python: its own Python, the manifest and the network's weights. */
+async function assets() {
+  const source = fetch(new URL("page.py", import.meta.url)).then((response) => response.text());
+  const manifest = await (await fetch(new URL("manifest.json", BASE))).json();
+  const weights = fetched(BASE, manifest.mnist.model, manifest).catch((error) => error);
+  return { manifest, source: await source, weights: await weights };
+}
+
+async function begin() {
+  const draw = new Draw(notice), train = new Train(notice), kernels = new Kernels(notice);
+  tabs((name) => {
+    if (name === "kernels") kernels.refresh();
+    if (name === "train") train.paint();
+    if (name === "draw") draw.ask();
+  });
+  const { obstacle } = await check();
+  if (obstacle) throw new Error(obstacle);
+  navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+    if (data.full) notice("The browser gives this site no more room: everything works, but is downloaded again next time.");
+  });
+  const loading = assets();
+  const python = await start({
+    base: BASE,
+    onprogress: told("loading Python"),
+    onstatus: (text) => (status.textContent = text),
+    onwarning: notice,
+    oncompile: ({ compiled, all }) => {
+      progress.value = compiled / all;
+      if (!progress.hidden) status.textContent = `compiling kernels: ${compiled} of ${all}`;
+    },
+  });
+  globalThis.flambeau = python; // for the console: await flambeau.run("import flambeau as fb; ...")
+  const { manifest, source, weights } = await loading;
+  python.on("recovered", (why) => notice(`The GPU was lost (${why}) and is open again; what was on it was put back.`));
+  await python.install("page.py", source);
+  const predict = (pixels, network) => python.call("page.predict", pixels, network);
+  try {
+    if (weights instanceof Error) throw weights;
+    await python.call("page.use", "shipped", new Uint8Array(weights));
+    await predict(new Float32Array(784), "shipped"); // compiles
+    draw.ready(predict);
+  } catch (error) {
+    notice(`The network of this page cannot be used: ${error.message}. Train or load one in the second tab.`);
+    byId("network").querySelector("[value=shipped]").disabled = true;
+  }
+  train.ready(python, manifest, BASE, () => {
+    const choice = byId("network").querySelector("[value=trained]");
+    choice.disabled = false;
+    if (!draw.predict) byId("network").value = "trained";
+    draw.ready(predict);
+  });
+  kernels.ready(python);
+  progress.hidden = true;
+  status.textContent = `ready on ${python.adapter}`;
+}
+
+begin().catch(failed);

@@ -1,0 +1,279 @@
+"""Turns the page's calls into predictions, training and lists of kernels; it runs in the worker."""
+
+import asyncio
+import gzip
+import io
+import random
+import struct
+import time
+import zipfile
+from array import array
+
+from flambeau_page import emit  # type: ignore[import-not-found]
+
+import flambeau as fb
+from flambeau import optim
+from flambeau.device import get_device
+from flambeau.digits import MEAN, loss_and_right, network, rate
+from flambeau.inspection import kernels_of
+from flambeau.io import load_bytes, save_bytes
+
+BATCH, TEST_BATCH, TEST_EVERY = 64, 500, 100  # digits a step and a test's part; steps between two tests
+GLANCE = 0.2  # seconds of steps between two reads: a stroke's prediction waits behind them
+
+
+class Net:
+    """A network, its recorded prediction, and its weights as a file, to be had again after a loss."""
+
+    def __init__(self, weights: bytes = b""):
+        self.weights = weights
+        self.open()
+
+    def open(self) -> None:
+        self.model = network()
+        if self.weights:
+            self.model.load_state_dict(load_bytes(self.weights))
+        self.scores = fb.jit(lambda x: self.model(x).softmax(1))
+
+    async def keep(self) -> bytes:
+        self.weights = bytes(await save_bytes(self.model.state_dict(), {"format": "flambeau digits 1"}))
+        return self.weights
+
+
+nets: dict[str, Net] = {}
+gpu = get_device()  # the worker opened it
+
+
+async def again(work):
+    """What `work` gives; if the GPU is lost on the way it is opened again, and the work done anew."""
+    if not gpu.lost:
+        try:
+            return await work()
+        except Exception:
+            await asyncio.sleep(0.05)  # a failed read may come before the word that the GPU is gone
+            if not gpu.lost:
+                raise
+    await recover()
+    return await work()
+
+
+recovering = asyncio.Lock()
+
+
+async def recover() -> None:
+    """Open the GPU again and put back what was on it: networks, and the training as it was last kept."""
+    global gpu
+    async with recovering:
+        if not gpu.lost:  # another call was quicker
+            return
+        lost, gpu = gpu.lost, await fb.open_device()
+        for net in nets.values():
+            net.open()
+        if training:
+            training.open()
+        emit("recovered", lost)
+
+
+async def use(name: str, weights) -> None:
+    """Load a network's file: "shipped", or "trained" in the page. FlambeauError when it is no such file."""
+    data = bytes(weights)
+
+    async def loaded() -> Net:
+        net = Net(data)
+        await net.keep()
+        return net
+
+    try:
+        found = await again(loaded)
+    except ValueError as e:
+        rule = str(e).partition("): ")[2]
+        raise fb.FlambeauError(f"holds another network, or one of another version: {rule}") from None
+    except fb.FlambeauError as e:
+        raise fb.FlambeauError(str(e).removeprefix("load_bytes(...): ")) from None
+    if name == "trained" and training:
+        training.replace(found)
+    nets[name] = found
+
+
+async def predict(pixels, name: str) -> list[float]:
+    """Probabilities of the ten digits. 784 numbers in 0 to 1 -> [10]"""
+
+    async def scores():
+        net = nets[name]
+        return (await net.scores(fb.tensor(pixels).reshape(1, 1, 28, 28) - MEAN).data()).flat.tolist()
+
+    return await again(scores)
+
+
+def kernels() -> list[dict]:
+    """The kernels that ran on the GPU since it was opened."""
+    return kernels_of(gpu)
+
+
+# --- training ---
+
+
+class Digits:
+    """MNIST's files on the GPU as bytes: images [n, 1, 28, 28], labels [n]."""
+
+    def __init__(self, archive: bytes):
+        self.archive = archive
+        self.open()
+
+    def open(self) -> None:
+        with zipfile.ZipFile(io.BytesIO(self.archive)) as files:
+            names = ("train-images", "train-labels", "test-images", "test-labels")
+            read = [idx(gzip.decompress(files.read(name))) for name in names]
+        self.train, self.train_labels, self.test, self.test_labels = read
+
+
+def idx(data: bytes) -> fb.Tensor:
+    """A file of MNIST's form as a tensor: images uint8 [n, 1, 28, 28], or labels int32 [n]."""
+    dims = data[3]
+    n, *size = struct.unpack_from(f">{dims}i", data, 4)
+    flat = fb.tensor(memoryview(data)[4 + 4 * dims :])
+    return flat.reshape(n, 1, *size) if size else flat.int()
+
+
+class Training:
+    """A network that learns, and all that it takes to stop, go on, or go back to where it was last kept."""
+
+    def __init__(self, digits: Digits, net: Net):
+        self.digits, self.net = digits, net
+        self.asked, self.may_run = "", asyncio.Event()
+        self.done, self.kept_at, self.running = 0, 0, False
+        self.kept: bytes = b""
+        self.ready()
+
+    def ready(self) -> None:
+        self.optimizer = optim.Adam(self.net.model.parameters())
+        self.step = fb.jit(self._step)
+        self.right = fb.jit(self._right)
+
+    def replace(self, net: Net) -> None:
+        """Go on from other weights, with a fresh optimiser."""
+        self.net, self.kept, self.done, self.kept_at = net, b"", 0, 0
+        self.ready()
+
+    def open(self) -> None:
+        """After a loss: the digits again, and the optimiser as it was when the weights were kept."""
+        self.digits.open()
+        self.ready()
+        if self.kept:
+            self.optimizer.load_state_dict(load_bytes(self.kept))
+        self.done = self.kept_at
+
+    async def keep(self) -> None:
+        await self.net.keep()
+        self.kept = bytes(await save_bytes(self.optimizer.state_dict()))
+        self.kept_at = self.done
+
+    def _step(self, places):
+        x, y = self.digits.train[places].float() / 255 - MEAN, self.digits.train_labels[places]
+        loss, right = loss_and_right(self.net.model, x, y)
+        grads = loss.backward()
+        fb.realize(right)
+        self.optimizer.step(grads)
+        return loss, right
+
+    def _right(self, places):
+        x, y = self.digits.test[places].float() / 255 - MEAN, self.digits.test_labels[places]
+        return loss_and_right(self.net.model, x, y)[1]
+
+    async def accuracy(self) -> float:
+        """The part of the test digits that is told right."""
+        n = len(self.digits.test_labels)
+        parts = [
+            self.right(fb.tensor(array("i", range(i, min(i + TEST_BATCH, n))))) for i in range(0, n, TEST_BATCH)
+        ]
+        return sum(await fb.read(*parts)) / n
+
+    def batch(self, step: int) -> fb.Tensor:
+        """Which digits a step sees: an order of its own each time through, the same after every restart."""
+        n = len(self.digits.train_labels)
+        a_round = n // BATCH
+        if getattr(self, "round", None) != step // a_round:
+            self.round, self.order = step // a_round, list(range(n))
+            random.Random(self.round).shuffle(self.order)
+        at = step % a_round * BATCH
+        return fb.tensor(array("i", self.order[at : at + BATCH]))
+
+    async def some(self, steps: int, first: int, end: int, lr: float) -> None:
+        """A few steps, one read for all their losses, and a message to the page."""
+        waiting = []
+        for _ in range(min(steps, end - self.done)):
+            self.optimizer.lr = rate(lr, self.done - first, end - first)
+            waiting += self.step(self.batch(self.done))
+            self.done += 1
+        at, values = self.done, await fb.read(*waiting)
+        losses, right = values[0::2], sum(values[1::2])
+        if not all(x < 1e30 for x in losses):  # NaN is not, either
+            raise fb.FlambeauError(f"step {at}: the loss is no number any more: start over with a smaller rate")
+        seen = {"step": at, "loss": sum(losses) / len(losses), "right": right / (len(losses) * BATCH)}
+        emit("step", seen | {"steps": len(losses), "end": end})
+
+    async def run(self, steps: int, lr: float) -> str:
+        """Train until done or stopped; returns "done" or "stopped"."""
+        first, end, n = self.done, self.done + steps, 1
+        while self.done < end and self.asked != "stop":
+            await self.may_run.wait()
+            begin, before = time.perf_counter(), self.done
+            await again(lambda n=n: self.some(n, first, end, lr))
+            spent = time.perf_counter() - begin
+            n = max(1, min(20, round(n * min(2.0, GLANCE / spent)), TEST_EVERY - self.done % TEST_EVERY))
+            if self.done // TEST_EVERY > before // TEST_EVERY or self.done >= end:
+                await again(self.tested)
+            await asyncio.sleep(0)
+        if self.done < end:
+            await again(self.keep)
+        return "done" if self.done >= end else "stopped"
+
+    async def tested(self) -> None:
+        emit("tested", {"step": self.done, "accuracy": await self.accuracy()})
+        await self.keep()
+
+
+training: Training | None = None
+
+
+async def prepare(archive) -> dict:
+    """Take the digits in, and a fresh network to train unless one was loaded."""
+    global training
+    if training is None:
+        nets.setdefault("trained", Net())
+        training = Training(Digits(bytes(archive)), nets["trained"])
+    return {"train": len(training.digits.train_labels), "test": len(training.digits.test_labels)}
+
+
+async def train(steps: int, lr: float) -> str:
+    """Train for so many steps more; "done" or "stopped"."""
+    t = training
+    if t.running:
+        raise fb.FlambeauError("the training runs already: pause or stop it first")
+    t.running, t.asked = True, ""
+    t.may_run.set()
+    try:
+        return await t.run(steps, lr)
+    finally:
+        t.running = False
+
+
+def ask(what: str) -> None:
+    """Tell the training to "pause", "resume" or "stop"."""
+    training.asked = what
+    if what == "pause":
+        training.may_run.clear()
+    else:
+        training.may_run.set()
+
+
+def start_over() -> None:
+    """A network with new weights in the place of the trained one."""
+    nets["trained"] = Net()
+    if training:
+        training.replace(nets["trained"])
+
+
+async def file() -> bytes:
+    """The trained network as a .safetensors file."""
+    return await again(nets["trained"].keep)

@@ -1,0 +1,210 @@
+/** Turns the second tab's buttons into training in the worker, and its messages into curves and numbers. */
+import { fetched } from "../fetched.js";
+import { percent } from "./draw.js";
+import { plot } from "./plot.js";
+
+const byId = (id) => document.getElementById(id);
+
+export class Train {
+  constructor(notice) {
+    this.notice = notice;
+    this.state = "waiting"; // for Python; then idle, loading, running, paused or hidden (paused by a hidden tab)
+    this.prepared = null;
+    this.seen = []; // {step, loss, accuracy}
+    this.tests = []; // [step, accuracy]
+    this.end = 0;
+    byId("training").addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.press();
+    });
+    byId("stop").addEventListener("click", () => this.ask("stop", "stopping"));
+    byId("reset").addEventListener("click", () => this.reset());
+    byId("save").addEventListener("click", () => this.save());
+    byId("load").addEventListener("click", () => byId("file").click());
+    byId("file").addEventListener("change", () => this.load());
+    document.addEventListener("visibilitychange", () => this.look());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.paint());
+    addEventListener("resize", () => this.paint());
+  }
+
+  /** Python is there; `ontrained` is called once there is a network of the visitor's own. */
+  ready(python, manifest, base, ontrained) {
+    Object.assign(this, { python, manifest, base, ontrained });
+    python.on("step", (value) => this.step(value));
+    python.on("tested", ({ step, accuracy }) => {
+      this.tests.push([step, accuracy]);
+      if (this.rows) this.rows.firstElementChild?.lastElementChild.replaceChildren(percent(accuracy));
+      this.paint();
+    });
+    this.rows = byId("numbers");
+    this.enter("idle");
+  }
+
+  say(text) {
+    byId("train-status").textContent = text;
+  }
+
+  enter(state) {
+    this.state = state;
+    const runs = ["running", "paused", "hidden"].includes(state), named = { running: "Pause", paused: "Resume", hidden: "Resume" };
+    byId("train").textContent = named[state] ?? "Train";
+    byId("train").disabled = ["waiting", "loading"].includes(state);
+    byId("stop").disabled = !runs;
+    for (const id of ["reset", "load"]) byId(id).disabled = state !== "idle";
+    byId("save").disabled = !(this.prepared || this.loaded) || state === "loading";
+    for (const id of ["steps", "rate"]) byId(id).disabled = runs;
+    byId("train-progress").hidden = !runs && state !== "loading";
+  }
+
+  press() {
+    if (this.state === "idle") this.train();
+    else if (this.state === "running") this.pause("paused", "paused");
+    else this.resume();
+  }
+
+  async ask(what, text) {
+    this.say(text);
+    await this.python.call("page.ask", what).catch((error) => this.notice(error.message));
+  }
+
+  pause(state, text) {
+    this.enter(state);
+    this.ask("pause", `${text} at step ${this.seen.at(-1)?.step ?? 0}`);
+  }
+
+  resume() {
+    this.enter("running");
+    this.ask("resume", "going on");
+  }
+
+  /** Browsers starve hidden tabs: training waits until it is seen again. */
+  look() {
+    if (document.hidden && this.state === "running") this.pause("hidden", "paused while this tab is hidden,");
+    else if (!document.hidden && this.state === "hidden") this.resume();
+  }
+
+  /** Get the digits, once. */
+  async prepare() {
+    const name = this.manifest.mnist.digits, total = this.manifest.files[name].bytes;
+    let loaded = 0;
+    const archive = await fetched(this.base, name, this.manifest, (bytes) => {
+      loaded = Math.min(total, loaded + bytes);
+      byId("train-progress").value = loaded / total;
+      this.say(`loading digits: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
+    });
+    this.say("unpacking the digits");
+    await this.python.call("page.prepare", new Uint8Array(archive));
+  }
+
+  async train() {
+    const steps = byId("steps").valueAsNumber, rate = byId("rate").valueAsNumber;
+    this.enter("loading");
+    try {
+      await (this.prepared ??= this.prepare());
+    } catch (error) {
+      this.prepared = null;
+      this.enter("idle");
+      this.say("The digits are not there.");
+      return this.notice(`The digits cannot be loaded: ${error.message}`);
+    }
+    this.say("compiling the training step");
+    this.ontrained();
+    this.enter("running");
+    this.look();
+    try {
+      const outcome = await this.python.call("page.train", steps, rate);
+      const [step, accuracy] = this.tests.at(-1) ?? [0, 0];
+      const tested = step === this.seen.at(-1)?.step ? `: ${percent(accuracy)} of the test digits are read rightly` : "";
+      this.say(`${outcome} at step ${this.seen.at(-1)?.step ?? 0}${tested}`);
+    } catch (error) {
+      this.say(`stopped: ${error.message}`);
+    }
+    this.enter("idle");
+  }
+
+  step({ step, loss, right, steps, end }) {
+    if (this.seen.length && step <= this.seen.at(-1).step) { // the GPU was lost: back to what was kept
+      this.seen = this.seen.filter((one) => one.step < step - steps + 1);
+      this.tests = this.tests.filter(([at]) => at < step);
+    }
+    this.end = end;
+    this.seen.push({ step, loss, right });
+    const row = document.createElement("tr");
+    for (const text of [step, loss.toFixed(4), percent(right), ""]) row.append(cell(text));
+    this.rows.prepend(row);
+    byId("train-progress").value = step / end;
+    if (this.state === "running") this.say(`step ${step} of ${end}`);
+    this.paint();
+  }
+
+  /** Draw both curves, at most once a frame, and not where nobody sees them. */
+  paint() {
+    if (this.drawing || byId("panel-train").hidden) return;
+    this.drawing = true;
+    requestAnimationFrame(() => {
+      this.drawing = false;
+      const { seen, tests, end } = this, last = seen.at(-1);
+      byId("loss").textContent = last ? last.loss.toFixed(3) : "–";
+      byId("accuracy").textContent = tests.length ? percent(tests.at(-1)[1]) : last ? percent(last.right) : "–";
+      const high = Math.max(0.5, Math.ceil(2 * Math.max(...seen.map((one) => one.loss), 0)) / 2);
+      plot(byId("loss-curve"), [{ points: seen.map((one) => [one.step, one.loss]), colour: "--flame" }],
+        { top: Math.min(high, 4), label: (value) => value.toFixed(2), end });
+      plot(byId("accuracy-curve"), [
+        { points: seen.map((one) => [one.step, one.right]), colour: "--bar" },
+        { points: tests, colour: "--flame", dots: true },
+      ], { top: 1, label: (value) => `${Math.round(100 * value)} %`, end });
+    });
+  }
+
+  forget() {
+    this.seen = [];
+    this.tests = [];
+    this.end = 0;
+    this.rows.replaceChildren();
+    this.paint();
+  }
+
+  async reset() {
+    try {
+      await this.python.call("page.start_over");
+      this.forget();
+      this.say("new weights: nothing is learned yet");
+    } catch (error) {
+      this.notice(`Starting over failed: ${error.message}`);
+    }
+  }
+
+  async save() {
+    try {
+      const data = await this.python.call("page.file"), link = document.createElement("a");
+      link.href = URL.createObjectURL(new Blob([data], { type: "application/octet-stream" }));
+      link.download = "mnist-trained.safetensors";
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+    } catch (error) {
+      this.notice(`The weights cannot be saved: ${error.message}`);
+    }
+  }
+
+  async load() {
+    const [file] = byId("file").files;
+    if (!file) return;
+    byId("file").value = ""; // so that the same file may be chosen again
+    try {
+      await this.python.call("page.use", "trained", new Uint8Array(await file.arrayBuffer()));
+      this.forget();
+      this.loaded = true;
+      this.ontrained();
+      byId("save").disabled = false;
+      this.say(`loaded ${file.name}: choose it under Draw, or train it further`);
+    } catch (error) {
+      this.notice(`${file.name} ${error.message}`);
+    }
+  }
+}
+
+function cell(text) {
+  const made = document.createElement("td");
+  made.textContent = text;
+  return made;
+}
