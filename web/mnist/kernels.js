@@ -30,7 +30,7 @@ export class Kernels {
     const item = document.createElement("li"), fold = document.createElement("details");
     const head = document.createElement("summary"), title = document.createElement("b"), more = document.createElement("span");
     title.textContent = name;
-    more.textContent = `${groups.join(" × ")} groups of threads · ${template}`;
+    more.textContent = `${count(groups)} · ${template}`;
     head.append(title, more);
     fold.append(head);
     fold.addEventListener("toggle", () => {
@@ -59,4 +59,10 @@ export class Kernels {
     box.append(text, copy);
     return box;
   }
+}
+
+/** [13, 1, 1] -> "13 groups": dims of one group go without saying. */
+function count(groups) {
+  const dims = groups.filter((n, i) => n > 1 || !i);
+  return `${dims.join(" × ")} group${dims.length === 1 && dims[0] === 1 ? "" : "s"}`;
 }

@@ -160,7 +160,7 @@ class Training:
         self.digits.open()
         self.ready()
         if self.kept:
-            self.optimizer.load_state_dict(load_bytes(self.kept))
+            self.optimizer.load_state_dict(load_bytes(self.kept) | {"lr": self.optimizer.lr})
         self.done = self.kept_at
 
     async def keep(self) -> None:

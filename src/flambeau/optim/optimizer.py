@@ -62,17 +62,21 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that a later run needs to go on, as tensors by name: lr, step, and `0.exp_avg` and the like."""
-        found = {"lr": tensor(float(self.lr), device="cpu"), "step": tensor(next(iter(self._steps.values())))}
+        device, step = next(iter(self._steps.items()))
+        found = {"lr": Tensor.full((), float(self.lr), device=device), "step": tensor(step)}
         found.update((name, tensor(t)) for name, t in self._named())
         return found
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where state_dict was taken; ValueError lists all names and shapes that do not fit."""
+        """Go on where state_dict was taken; ValueError lists all names and shapes that do not fit.
+
+        `lr` may be a number: where it is a tensor, its value is waited for.
+        """
         own = dict(self._named())
         shapes = {**{n: t.shape for n, t in own.items()}, "lr": (), "step": ()}
         problems = [f"missing: {n!r}" for n in shapes if n not in state]
         problems += [f"unexpected: {n!r}{_near(n, shapes)}" for n in state if n not in shapes]
-        both = [n for n in shapes if n in state and tuple(state[n].shape) != shapes[n]]
+        both = [n for n in shapes if n in state and tuple(getattr(state[n], "shape", ())) != shapes[n]]
         problems += [f"{n!r} is {list(shapes[n])}, given {list(state[n].shape)}" for n in both]
         if problems:
             cure = "give the state of the same optimizer and model"
