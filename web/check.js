@@ -4,37 +4,44 @@
  */
 import { PORTABLE } from "./executor.js";
 
-const BROWSERS = [ // of the user agent, in this order: Edge calls itself Chrome, and Chrome calls itself Safari
-  [/Firefox\//, "In Firefox, update to 141 or newer (Windows) or 145 (macOS); elsewhere set dom.webgpu.enabled and"
-    + " gfx.webgpu.ignore-blocklist to true in about:config."],
-  [/Edg\/|Chrom(e|ium)\//, "In Chrome and Edge, update to 121 or newer, turn on hardware acceleration in the settings"
-    + " (System), and on Linux start with --enable-unsafe-webgpu --enable-features=Vulkan."],
-  [/Safari\//, "In Safari, update to 26; before that, turn WebGPU on under Develop, Feature Flags."],
+// [of the user agent, how to get WebGPU, how to get the GPU behind it]; in this order: Edge calls itself Chrome, and
+// Chrome calls itself Safari
+const BROWSERS = [
+  [/Firefox\//, "In Firefox, update to 141 or newer on Windows, to 145 on macOS; elsewhere set dom.webgpu.enabled and"
+    + " gfx.webgpu.ignore-blocklist to true in about:config.",
+    "In Firefox, turn on hardware acceleration under Settings, General, Performance."],
+  [/Edg\/|Chrom(e|ium)\//, "In Chrome and Edge, update to 121 or newer, and on Linux start with --enable-unsafe-webgpu"
+    + " --enable-features=Vulkan.",
+    "In Chrome and Edge, turn on graphics acceleration under Settings, System; on Linux start with"
+    + " --enable-unsafe-webgpu --enable-features=Vulkan."],
+  [/Safari\//, "In Safari, update to 26 or newer; before that, turn WebGPU on under Develop, Feature Flags.",
+    "In Safari, turn WebGPU on under Develop, Feature Flags."],
 ];
 const ANY = "Chrome, Edge, Firefox and Safari have it in their newest versions.";
+const [GET, ACCELERATE] = [1, 2];
 
 export async function check() {
   const obstacle = (text) => ({ obstacle: text, warning: "" });
   if (!globalThis.isSecureContext)
     return obstacle("WebGPU needs https or localhost: open this page by such an address.");
-  if (!navigator.gpu) return obstacle(`This browser has no WebGPU. ${advice()}`);
+  if (!navigator.gpu) return obstacle(`This browser has no WebGPU. ${advice(GET)}`);
   let adapter = null;
   try {
     adapter = await navigator.gpu.requestAdapter({ powerPreference: "high-performance" });
   } catch (error) {
-    return obstacle(`WebGPU fails: ${error.message}. ${advice()}`);
+    return obstacle(`WebGPU fails: ${error.message}. ${advice(ACCELERATE)}`);
   }
-  if (!adapter) return obstacle(`WebGPU is there, but finds no GPU. ${advice()}`);
+  if (!adapter) return obstacle(`WebGPU is there, but finds no GPU. ${advice(ACCELERATE)}`);
   const small = Object.keys(PORTABLE).filter((name) => adapter.limits[name] < PORTABLE[name]);
   if (small.length) {
     const told = small.map((name) => `${name} is ${adapter.limits[name]} and not ${PORTABLE[name]}`).join(", ");
-    return obstacle(`This GPU is below WebGPU's own limits: ${told}. Update its driver. ${advice()}`);
+    return obstacle(`This GPU is below WebGPU's own limits: ${told}. Update its driver.`);
   }
   if (typeof Worker !== "function") return obstacle("This browser runs no workers: allow scripts for this page.");
   const software = adapter.info?.isFallbackAdapter || adapter.info?.architecture === "swiftshader";
-  return { obstacle: "", warning: software ? `Only a software adapter is there: it works, but slowly. ${advice()}` : "" };
+  return { obstacle: "", warning: software ? `Only a software adapter is there: it works, but slowly. ${advice(ACCELERATE)}` : "" };
 }
 
-function advice() {
-  return BROWSERS.find(([known]) => known.test(navigator.userAgent))?.[1] ?? ANY;
+function advice(which) {
+  return BROWSERS.find(([known]) => known.test(navigator.userAgent))?.[which] ?? ANY;
 }

@@ -37,6 +37,7 @@ class Python {
     this.waiting = new Map();
     this.listeners = new Map();
     this.last = 0;
+    this.broken = null; // why the worker answers no more
     worker.onmessage = ({ data }) => this.take(data);
     worker.onerror = (event) => {
       event.preventDefault();
@@ -46,6 +47,7 @@ class Python {
 
   take(data) {
     if (data.event) return void this.listeners.get(data.event)?.(data.value);
+    if (!this.waiting.has(data.id)) return; // given up
     const { resolve, reject } = this.waiting.get(data.id);
     this.waiting.delete(data.id);
     if (data.error) reject(Object.assign(new Error(data.error.message), data.error));
@@ -53,11 +55,13 @@ class Python {
   }
 
   fail(error) {
+    this.broken = error;
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
   }
 
   ask(message, transfer = []) {
+    if (this.broken) return Promise.reject(this.broken);
     return new Promise((resolve, reject) => {
       const id = ++this.last;
       this.waiting.set(id, { resolve, reject });

@@ -33,4 +33,3 @@ def loss_and_right(model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tens
 def rate(lr: float, step: int, steps: int) -> float:
     """The learning rate of a step, which falls in a line from `lr` to a twentieth of it."""
     return lr * (1 - (1 - LAST_LR) * step / steps)
-

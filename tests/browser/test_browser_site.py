@@ -68,6 +68,7 @@ def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path)
 def test_types_and_caching(site):
     manifest = json.loads(fetched(f"{site}manifest.json")[1])
     types = {"mjs": "text/javascript; charset=utf-8", "wasm": "application/wasm", "zip": "application/zip"}
+    types["safetensors"] = "application/octet-stream"
     for name, wanted in manifest["files"].items():
         headers, data = fetched(site + name)
         assert headers["Content-Type"] == types[name.rpartition(".")[2]]

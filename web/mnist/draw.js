@@ -33,7 +33,11 @@ export class Draw {
   /** Read the newest strokes; while an answer is under way, all but the newest are skipped. */
   async ask() {
     if (!this.pixels) return this.show(null);
-    if (!this.predict) return void (byId("hint").textContent = "Waiting for the network; your digit is kept.");
+    if (!this.predict) {
+      const wrong = byId("status").parentElement.classList.contains("wrong");
+      byId("hint").textContent = wrong ? "There is no network to read it." : "Waiting for the network; your digit is kept.";
+      return;
+    }
     if (this.busy) return void (this.again = true);
     this.busy = true;
     try {

@@ -100,7 +100,11 @@ export class Pad {
     for (const stroke of this.strokes) {
       pen.beginPath();
       pen.moveTo(...stroke[0]);
-      for (const point of stroke.length > 1 ? stroke.slice(1) : stroke) pen.lineTo(...point);
+      for (let i = 1; i < stroke.length - 1; i++) { // through the middles of the way: no corners
+        const [x, y] = stroke[i], [toX, toY] = stroke[i + 1];
+        pen.quadraticCurveTo(x, y, (x + toX) / 2, (y + toY) / 2);
+      }
+      pen.lineTo(...stroke[stroke.length - 1]);
       pen.stroke();
     }
     if (!this.cursor) return;

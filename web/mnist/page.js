@@ -25,9 +25,11 @@ function notice(text) {
   if (all.length > 3) all[0].remove();
 }
 
-/** The page can do no more than say so. */
+/** Without Python or a GPU the page can still be drawn on, and says what is wrong. */
 function failed(error) {
   status.textContent = error.message;
+  byId("hint").textContent = "There is no network to read it.";
+  byId("again").hidden = false;
   status.parentElement.classList.add("wrong");
   progress.hidden = true;
 }
@@ -119,4 +121,5 @@ async function begin() {
   status.textContent = `ready on ${python.adapter}`;
 }
 
+byId("again").addEventListener("click", () => location.reload());
 begin().catch(failed);

@@ -86,8 +86,9 @@ async def use(name: str, weights) -> None:
     try:
         found = await again(loaded)
     except ValueError as e:
-        rule = str(e).partition("): ")[2]
-        raise fb.FlambeauError(f"holds another network, or one of another version: {rule}") from None
+        rule = str(e).partition("): ")[2].rpartition(": give ")[0]
+        told = f"holds another network, or one of another version ({rule})"
+        raise fb.FlambeauError(f"{told}: take one that this page or `flambeau mnist` saved") from None
     except fb.FlambeauError as e:
         raise fb.FlambeauError(str(e).removeprefix("load_bytes(...): ")) from None
     if name == "trained" and training:
@@ -184,7 +185,8 @@ class Training:
         """The part of the test digits that is told right."""
         n = len(self.digits.test_labels)
         parts = [
-            self.right(fb.tensor(array("i", range(i, min(i + TEST_BATCH, n))))) for i in range(0, n, TEST_BATCH)
+            self.right(fb.tensor(array("i", range(i, min(i + TEST_BATCH, n)))))
+            for i in range(0, n, TEST_BATCH)
         ]
         return sum(await fb.read(*parts)) / n
 
@@ -208,7 +210,9 @@ class Training:
         at, values = self.done, await fb.read(*waiting)
         losses, right = values[0::2], sum(values[1::2])
         if not all(x < 1e30 for x in losses):  # NaN is not, either
-            raise fb.FlambeauError(f"step {at}: the loss is no number any more: start over with a smaller rate")
+            raise fb.FlambeauError(
+                f"step {at}: the loss is no number any more: start over with a smaller rate"
+            )
         seen = {"step": at, "loss": sum(losses) / len(losses), "right": right / (len(losses) * BATCH)}
         emit("step", seen | {"steps": len(losses), "end": end})
 

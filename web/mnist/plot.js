@@ -1,6 +1,6 @@
-/** Turns series of [x, y] into curves on a canvas: axes, a few ticks, lines or dots. */
+/** Turns series of [x, y] into curves on a canvas: axes, round ticks, lines or dots. */
 
-const LEFT = 40, RIGHT = 10, TOP = 8, BOTTOM = 22;
+const LEFT = 48, RIGHT = 10, TOP = 8, BOTTOM = 22;
 
 /** series: [{points, colour: a CSS variable, dots}]; y goes from 0 to `top`, its ticks are written by `label`. */
 export function plot(canvas, series, { top, label, end }) {
@@ -16,12 +16,14 @@ export function plot(canvas, series, { top, label, end }) {
   pen.font = "12px system-ui, sans-serif";
   pen.fillStyle = colour("--soft");
   pen.strokeStyle = colour("--line");
-  for (let i = 0; i <= 4; i++) {
+  for (const value of ticks(top)) {
     pen.textAlign = "right";
-    pen.fillText(label((top * i) / 4), LEFT - 6, y((top * i) / 4) + 4);
-    line(pen, [[LEFT, y((top * i) / 4)], [wide - RIGHT, y((top * i) / 4)]]);
-    pen.textAlign = i ? (i === 4 ? "right" : "center") : "left";
-    pen.fillText(Math.round((last * i) / 4), x((last * i) / 4), high - 6);
+    pen.fillText(label(value), LEFT - 8, y(value) + 4);
+    line(pen, [[LEFT, y(value)], [wide - RIGHT, y(value)]]);
+  }
+  for (const value of ticks(last)) {
+    pen.textAlign = x(value) > wide - 30 ? "right" : "center";
+    pen.fillText(value, x(value), high - 6);
   }
   for (const { points, colour: name, dots } of series) {
     pen.strokeStyle = pen.fillStyle = colour(name);
@@ -39,4 +41,11 @@ function line(pen, points) {
   pen.beginPath();
   points.forEach(([x, y], i) => (i ? pen.lineTo(x, y) : pen.moveTo(x, y)));
   pen.stroke();
+}
+
+/** Round numbers from 0 to `last`, about five of them. */
+function ticks(last) {
+  const rough = last / 5, power = 10 ** Math.floor(Math.log10(rough));
+  const step = power * [1, 2, 5, 10].find((n) => n * power >= rough * 0.999);
+  return Array.from({ length: Math.floor(last / step + 1.001) }, (_, i) => Number((i * step).toPrecision(6)));
 }

@@ -124,8 +124,11 @@ export class Train {
 
   step({ step, loss, right, steps, end }) {
     if (this.seen.length && step <= this.seen.at(-1).step) { // the GPU was lost: back to what was kept
-      this.seen = this.seen.filter((one) => one.step < step - steps + 1);
-      this.tests = this.tests.filter(([at]) => at < step);
+      const kept = step - steps;
+      this.seen = this.seen.filter((one) => one.step <= kept);
+      this.tests = this.tests.filter(([at]) => at <= kept);
+      while (this.rows.firstElementChild && Number(this.rows.firstElementChild.firstElementChild.textContent) > kept)
+        this.rows.firstElementChild.remove();
     }
     this.end = end;
     this.seen.push({ step, loss, right });
@@ -148,7 +151,7 @@ export class Train {
       byId("accuracy").textContent = tests.length ? percent(tests.at(-1)[1]) : last ? percent(last.right) : "–";
       const high = Math.max(0.5, Math.ceil(2 * Math.max(...seen.map((one) => one.loss), 0)) / 2);
       plot(byId("loss-curve"), [{ points: seen.map((one) => [one.step, one.loss]), colour: "--flame" }],
-        { top: Math.min(high, 4), label: (value) => value.toFixed(2), end });
+        { top: Math.min(high, 4), label: (value) => value.toFixed(1), end });
       plot(byId("accuracy-curve"), [
         { points: seen.map((one) => [one.step, one.right]), colour: "--bar" },
         { points: tests, colour: "--flame", dots: true },

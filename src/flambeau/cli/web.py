@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from ..digits import network
 from ..errors import FlambeauError
 from ..site import build as build_site
 from ..site import serve as serve_site
@@ -23,10 +24,18 @@ def web(ctx: click.Context):
         ctx.invoke(serve)
 
 
+MODEL = click.option(
+    "--model",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A mnist.safetensors of `flambeau mnist`, in place of the shipped one.",
+)
+
+
 @web.command()
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
 @click.option("--sources", is_flag=True, help="Keep .py files: slower to start, tracebacks with lines.")
-def build(out: Path, sources: bool):
+@MODEL
+def build(out: Path, sources: bool, model: Path | None):
     """Write the site to a folder that any web server can serve, by https or on localhost.
 
     Pyodide comes from npm once and stays in the cache. With Node.js all Python is compiled for the browser,
@@ -34,7 +43,7 @@ def build(out: Path, sources: bool):
 
     Example: flambeau web build --out site
     """
-    click.echo(built(out, sources))
+    click.echo(built(out, sources, model))
 
 
 @web.command()
@@ -42,22 +51,25 @@ def build(out: Path, sources: bool):
 @click.option("--host", default="127.0.0.1", show_default=True, help="0.0.0.0: other machines, too.")
 @click.option("--port", default=8000, show_default=True, help="0: any that is free.")
 @click.option("--open", "open_it", is_flag=True, help="Open the address in a browser.")
-def serve(folder: Path | None, host: str, port: int, open_it: bool):
+@MODEL
+def serve(folder: Path | None, host: str, port: int, open_it: bool, model: Path | None):
     """Serve FOLDER, or the site built anew, with the types and headers that browsers want.
 
     Example: flambeau web serve --port 8080
     """
+    if folder and model:
+        raise FlambeauError("web serve: --model goes into a site that is built now: leave FOLDER out")
     with tempfile.TemporaryDirectory() as scratch:
         if folder is None:
             folder = Path(scratch) / "site"
-            click.echo(built(folder, False))
+            click.echo(built(folder, False, model))
         try:
             server = serve_site(folder, host, port)
         except OSError as e:
             raise FlambeauError(
                 f"web serve: port {port} of {host}: {e.strerror}: give another --port"
             ) from None
-        click.echo(f"serving {address(server)} (Ctrl-C ends it)")
+        click.echo(f"serving {address(server)}, digits at {address(server)}mnist/ (Ctrl-C ends it)")
         if open_it:
             webbrowser.open(address(server))
         with server:
@@ -67,9 +79,11 @@ def serve(folder: Path | None, host: str, port: int, open_it: bool):
                 click.echo("")
 
 
-def built(out: Path, sources: bool) -> str:
+def built(out: Path, sources: bool, model: Path | None) -> str:
     """What was built, in a line."""
-    manifest = build_site(out, sources)
+    if model:
+        network().load(model)  # or an error that says what else it holds
+    manifest = build_site(out, sources, model)
     count = sum(file["bytes"] for file in manifest["files"].values())
     slow = "" if manifest["compiled"] else ", not compiled (Node.js is not installed): it starts more slowly"
     return f"built {out}: {count / 1e6:.1f} MB before the server compresses them{slow}"

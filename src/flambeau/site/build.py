@@ -18,7 +18,8 @@ MANIFEST = "manifest.json"
 def build(out: Path, sources: bool = False, model: Path | None = None) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
-    `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made. The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
+    The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
+    `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")

@@ -1,0 +1,379 @@
+"""The page of digits: drawing, training, saving, its kernels, and what can go wrong, in a browser."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import flambeau as fb
+from flambeau.cli import main
+from flambeau.digits import network
+from flambeau.io import load_file, save_file
+from flambeau.site import build
+
+from .strokes import DIGITS
+
+SHOTS = Path(__file__).parents[2] / "build" / "screenshots"  # what the page looked like; git ignores it
+READY = re.compile("^ready on .*swiftshader")
+WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
+
+
+def expect(page, selector):
+    from playwright.sync_api import expect
+
+    return expect(page.locator(selector))
+
+
+def draw(page, digit: int) -> None:
+    """Draw with the mouse, on a clean pad."""
+    page.click("#tab-draw")
+    page.click("#clear")
+    page.locator("#digit").scroll_into_view_if_needed()
+    box = page.locator("#digit").bounding_box()
+    for stroke in DIGITS[digit]:
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in stroke]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for x, y in points[1:]:
+            page.mouse.move(x, y)
+        page.mouse.up()
+
+
+def probabilities(page) -> list[float]:
+    return [
+        float(v) for v in page.eval_on_selector_all("#bars li", "all => all.map((one) => one.dataset.value)")
+    ]
+
+
+def shot(page, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.wait_for_timeout(200)  # bars grow in 80 ms
+    page.screenshot(path=SHOTS / f"{name}.png")
+
+
+@pytest.fixture(scope="module")
+def mnist(browser, site):
+    """The page, with a digit that was drawn before there was a network to read it."""
+    context = browser.new_context(viewport={"width": 1100, "height": 830})
+    page, asked, thrown = context.new_page(), [], []
+    context.on("request", lambda r: asked.append(r.url))
+    page.on("pageerror", lambda e: thrown.append(str(e)))
+    page.goto(f"{site}mnist/index.html")
+    page.wait_for_selector("#bars li", state="attached")
+    draw(page, 7)
+    expect(page, "#hint").to_have_text("Waiting for the network; your digit is kept.")
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#prediction").to_have_text("7", timeout=WAIT)
+    yield page
+    context.close()
+    assert not [url for url in asked if not url.startswith((site, "blob:", "data:"))]
+    assert not thrown, f"errors in the page: {thrown}"
+
+
+@pytest.mark.parametrize("digit", DIGITS)
+def test_digits_drawn_with_the_mouse_are_read(mnist, digit):
+    draw(mnist, digit)
+    expect(mnist, "#prediction").to_have_text(str(digit), timeout=WAIT)
+    expect(mnist, "#hint").to_contain_text("% sure")
+    found = probabilities(mnist)
+    assert abs(sum(found) - 1) < 1e-4
+    assert found[digit] == max(found)
+
+
+def test_a_software_adapter_is_named(mnist):
+    expect(mnist, "#notices").to_contain_text("Only a software adapter is there: it works, but slowly.")
+    mnist.click(".notice button")
+
+
+def test_the_page_sees_what_the_network_sees(mnist):
+    """A digit in a corner of the pad is the same as a large one in its middle."""
+    draw(mnist, 4)
+    expect(mnist, "#prediction").to_have_text("4", timeout=WAIT)
+    shot(mnist, "draw")
+    images = mnist.evaluate(
+        """async (strokes) => {
+            const { image } = await import("./preprocess.js");
+            const small = strokes.map((stroke) => stroke.map(([x, y]) => [x / 3, y / 3]));
+            return [strokes, small].map((given) => [...image(given)]).concat([image([])]);
+        }""",
+        [[list(map(lambda v: 280 * v, point)) for point in stroke] for stroke in DIGITS[4]],
+    )
+    assert images[0] == pytest.approx(images[1], abs=1e-5) and images[2] is None
+    mass = sum(images[0])
+    assert sum(v * (i % 28 + 0.5) for i, v in enumerate(images[0])) / mass == pytest.approx(14, abs=0.1)
+    assert sum(v * (i // 28 + 0.5) for i, v in enumerate(images[0])) / mass == pytest.approx(14, abs=0.1)
+
+
+def test_a_digit_drawn_with_the_keyboard(mnist):
+    mnist.click("#clear")
+    expect(mnist, "#prediction").to_have_text("–")
+    mnist.focus("#digit")
+    for key in ["ArrowUp"] * 9 + ["Space"] + ["ArrowDown"] * 18 + ["Space"] + ["ArrowRight"] * 4:
+        mnist.keyboard.press(key)
+    expect(mnist, "#prediction").to_have_text("1", timeout=WAIT)
+    mnist.keyboard.press("Delete")
+    expect(mnist, "#prediction").to_have_text("–")
+
+
+def test_tabs_by_keyboard_and_the_kernels_with_their_text(mnist):
+    mnist.focus("#tab-draw")
+    mnist.keyboard.press("End")
+    expect(mnist, "#panel-kernels").to_be_visible()
+    row = mnist.locator("#kernels > li", has_text="conv2d+add+relu").first
+    row.locator("summary").click()
+    expect(mnist, "#kernel-count").to_contain_text("kernels ran on this GPU")
+    assert re.search(r"\d groups? · contract\.wgsl", row.locator("summary").inner_text())
+    text = row.locator("pre").inner_text()
+    assert "@compute" in text and "fn main" in text
+    mnist.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    row.get_by_role("button").click()
+    expect(mnist, "#kernels .text button").to_have_text("Copied")
+    assert mnist.evaluate("navigator.clipboard.readText()") == mnist.evaluate(
+        "document.querySelector('#kernels pre').textContent"
+    )
+    shot(mnist, "kernels")
+    mnist.focus("#tab-kernels")
+    mnist.keyboard.press("ArrowRight")  # round to the first
+    expect(mnist, "#panel-draw").to_be_visible()
+
+
+@pytest.fixture(scope="module")
+def trained(mnist, tmp_path_factory):
+    """30 steps in the page, and the file that it saves after them."""
+    mnist.click("#tab-train")
+    mnist.fill("#steps", "30")
+    mnist.click("#train")
+    expect(mnist, "#train-status").to_have_text(
+        re.compile("^done at step 30: .* of the test digits"), timeout=WAIT
+    )
+    shot(mnist, "train")
+    path = tmp_path_factory.mktemp("saved") / "mine.safetensors"
+    with mnist.expect_download() as saved:
+        mnist.click("#save")
+    saved.value.save_as(path)
+    assert saved.value.suggested_filename == "mnist-trained.safetensors"
+    return path
+
+
+def numbers(page) -> list[list[str]]:
+    """The table under the curves, the first step first: step, loss, accuracy, test accuracy."""
+    rows = page.eval_on_selector_all(
+        "#numbers tr", "all => all.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    return rows[::-1]
+
+
+def test_the_loss_falls_in_30_steps(mnist, trained):
+    rows = numbers(mnist)
+    losses = [float(row[1]) for row in rows]
+    assert [rows[0][0], rows[-1][0]] == ["1", "30"]
+    assert 2 < losses[0] < 2.8 and losses[-1] < 0.85 * losses[0]
+    assert float(rows[-1][3].removesuffix(" %")) > 40  # of the test digits; chance is 10
+    assert mnist.locator("#loss").inner_text() == f"{losses[-1]:.3f}"
+
+
+def test_saved_weights_are_those_of_the_desktop(mnist, trained):
+    model = network()
+    model.load_state_dict(load_file(trained))
+    pixels = mnist.evaluate(
+        """async (strokes) => [...(await import("./preprocess.js")).image(strokes)]""",
+        [[list(point) for point in stroke] for stroke in DIGITS[0]],
+    )
+    there = mnist.evaluate(
+        """async (pixels) => [...await flambeau.call("page.predict", new Float32Array(pixels), "trained")]""",
+        pixels,
+    )
+    x = fb.tensor(pixels).reshape(1, 1, 28, 28) - 0.1307
+    assert there == pytest.approx(model(x).softmax(1).tolist()[0], abs=1e-4)
+
+
+def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
+    linear, cut = tmp_path / "linear.safetensors", tmp_path / "cut.safetensors"
+    save_file(fb.nn.Linear(3, 4).state_dict(), linear)
+    cut.write_bytes(trained.read_bytes()[:1000])
+    (tmp_path / "letter.safetensors").write_text("dear all, this is no file of weights")
+    told = {
+        "letter": "is cut short or no .safetensors file (its header ends early): get a whole copy",
+        "cut": "is cut short or no .safetensors file (",
+        "linear": "holds another network, or one of another version (6 missing: '0.weight'",
+    }
+    draw(mnist, 3)
+    mnist.select_option("#network", "trained")
+    before = probabilities(mnist)
+    for name, text in told.items():
+        mnist.set_input_files("#file", tmp_path / f"{name}.safetensors")
+        expect(mnist, "#notices").to_contain_text(f"{name}.safetensors {text}", timeout=WAIT)
+    mnist.evaluate("document.querySelectorAll('.notice button').forEach((button) => button.click())")
+    mnist.select_option("#network", "shipped")
+    expect(mnist, "#prediction").to_have_text("3", timeout=WAIT)
+    mnist.select_option("#network", "trained")
+    mnist.wait_for_timeout(300)
+    assert probabilities(mnist) == pytest.approx(before, abs=1e-6)
+    mnist.select_option("#network", "shipped")
+
+
+def test_training_pauses_resumes_and_stops(mnist, trained):
+    mnist.click("#tab-train")
+    mnist.fill("#steps", "500")
+    mnist.click("#train")
+    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    mnist.evaluate("""() => {
+        Object.defineProperty(document, "hidden", { configurable: true, get: () => true });
+        document.dispatchEvent(new Event("visibilitychange"));
+    }""")
+    expect(mnist, "#train-status").to_contain_text("paused while this tab is hidden, at step")
+    mnist.wait_for_timeout(700)  # what was under way comes in
+    seen = len(numbers(mnist))
+    mnist.wait_for_timeout(500)
+    assert len(numbers(mnist)) == seen
+    mnist.evaluate("delete document.hidden, document.dispatchEvent(new Event('visibilitychange'))")
+    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    mnist.get_by_role("button", name="Pause").click()
+    expect(mnist, "#train-status").to_contain_text("paused at step")
+    mnist.get_by_role("button", name="Resume").click()
+    expect(mnist, "#train-status").to_contain_text("of 530", timeout=WAIT)
+    mnist.click("#stop")
+    expect(mnist, "#train-status").to_contain_text("stopped at step", timeout=WAIT)
+    assert 30 < int(numbers(mnist)[-1][0]) < 530
+
+
+def test_a_gpu_lost_while_training_is_opened_again_and_training_goes_on_from_what_was_kept(mnist, trained):
+    mnist.click("#tab-train")
+    kept = int(numbers(mnist)[-1][0])
+    mnist.fill("#steps", "20")
+    mnist.click("#train")
+    expect(mnist, "#train-status").to_contain_text(f"of {kept + 20}", timeout=WAIT)
+    mnist.evaluate("""() => flambeau.run("import page; page.gpu._executor.device.destroy()")""")
+    draw(mnist, 5)
+    expect(mnist, "#prediction").to_have_text("5", timeout=WAIT)
+    expect(mnist, "#notices").to_contain_text("The GPU was lost (")
+    expect(mnist, "#notices").to_contain_text("is open again; what was on it was put back")
+    expect(mnist, "#train-status").to_contain_text(f"done at step {kept + 20}", timeout=WAIT)
+    steps = [int(row[0]) for row in numbers(mnist)]
+    assert steps == sorted(set(steps)) and steps[-1] == kept + 20
+
+
+def test_saved_weights_load_into_a_new_page(browser, site, mnist, trained):
+    given = "[...Array(784).keys()].map((i) => (i % 28 === 14 ? 1 : 0))"
+    ask = f"async () => [...await flambeau.call('page.predict', new Float32Array({given}), 'trained')]"
+    mnist.set_input_files("#file", trained)  # other tests have trained further
+    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors", timeout=WAIT)
+    before = mnist.evaluate(ask)
+    mnist.reload()
+    expect(mnist, "#status").to_have_text(READY, timeout=WAIT)
+    mnist.set_input_files("#file", trained)
+    expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors", timeout=WAIT)
+    assert mnist.evaluate(ask) == pytest.approx(before, abs=1e-6)
+
+
+# --- pages of their own ---
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("delete Navigator.prototype.gpu", "This browser has no WebGPU. In Chrome and Edge, update to 121"),
+        ("navigator.gpu.requestAdapter = async () => null", "WebGPU is there, but finds no GPU. In Chrome"),
+        (
+            """const given = navigator.gpu.requestAdapter.bind(navigator.gpu);
+            navigator.gpu.requestAdapter = async () => {
+                const { info } = await given();
+                return { info, limits: new Proxy({}, { get: () => 4 }) };
+            };""",
+            "below WebGPU's own limits: maxStorageBuffersPerShaderStage is 4 and not 8,",
+        ),
+        ("globalThis.Worker = undefined", "This browser runs no workers"),
+        (
+            "globalThis.Worker = class { constructor() { throw new Error('no workers here'); } }",
+            "no workers here",
+        ),
+    ],
+    ids=["no WebGPU", "no adapter", "small limits", "no workers", "blocked worker"],
+)
+def test_a_page_that_cannot_run_says_why_and_can_be_drawn_on(page, site, script, said):
+    asked = []
+    page.on("request", lambda r: asked.append(r.url))
+    page.add_init_script(script)
+    page.goto(f"{site}mnist/")
+    expect(page, "#status").to_contain_text(said, timeout=WAIT)
+    expect(page, "#again").to_be_visible()
+    draw(page, 1)
+    expect(page, "#hint").to_have_text("There is no network to read it.")
+    assert not [url for url in asked if "pyodide" in url or url.endswith(".zip")]
+
+
+def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path):
+    build(tmp_path / "site", sources=True)
+    page = browser.new_page()
+    page.goto((tmp_path / "site" / "mnist" / "index.html").as_uri())
+    expect(page, "#status").to_contain_text("`flambeau web serve FOLDER`", timeout=WAIT)
+    page.close()
+
+
+def test_a_damaged_cache_is_mended_and_a_full_one_is_told(page, site):
+    """The service worker alone, on an empty page of the site; then the page of digits through it."""
+    page.goto(f"{site}client.js")
+    page.evaluate("""async () => {
+        await navigator.serviceWorker.register("/sw.js");
+        if (!navigator.serviceWorker.controller)
+            await new Promise((resolve) => (navigator.serviceWorker.oncontrollerchange = resolve));
+    }""")
+    kept, again, mended = page.evaluate("""async () => {
+        const wait = () => new Promise((resolve) => setTimeout(resolve, 50));
+        const { packages } = await (await fetch("/manifest.json")).json();
+        const url = new URL("/" + packages.find((name) => name.startsWith("flambeau")), location).href;
+        const bytes = async () => new Uint8Array(await (await fetch(url)).arrayBuffer());
+        const whole = await bytes(), cache = await caches.open("flambeau-1");
+        while (!(await cache.match(url))) await wait();
+        const { headers } = await cache.match(url), damaged = whole.slice(0, 1000);
+        await cache.put(url, new Response(damaged, { headers }));
+        const size = async () => (await (await cache.match(url))?.arrayBuffer())?.byteLength;
+        const kept = await size(), again = (await bytes()).length;
+        while (await size() !== whole.length) await wait();
+        return [kept, again === whole.length, true];
+    }""")
+    assert (kept, again, mended) == (1000, True, True)
+    session = page.context.new_cdp_session(page)
+    session.send("Storage.overrideQuotaForOrigin", {"origin": site.rstrip("/"), "quotaSize": 1})
+    page.goto(f"{site}mnist/")
+    expect(page, "#notices").to_contain_text("gives this site no more room", timeout=WAIT)
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+
+
+def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
+    """Its file arrives damaged, and again when it is asked for past all caches; no service worker is there."""
+    context = browser.new_context(service_workers="block")
+    page = context.new_page()
+    page.route("**/mnist.safetensors", lambda route: route.fulfill(body=b"half of it"))
+    page.goto(f"{site}mnist/")
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    expect(page, "#notices").to_contain_text("mnist.safetensors arrives damaged: reload the page")
+    draw(page, 2)
+    expect(page, "#hint").to_contain_text("Waiting for the network")
+    page.set_input_files("#file", build_model(tmp_path))
+    expect(page, "#prediction").to_have_text(re.compile(r"\d"), timeout=WAIT)
+    context.close()
+
+
+def build_model(folder: Path) -> Path:
+    path = folder / "fresh.safetensors"
+    network().save(path)
+    return path
+
+
+def test_a_model_for_the_site_is_checked(tmp_path):
+    save_file(fb.nn.Linear(3, 4).state_dict(), tmp_path / "other.safetensors")
+    out = tmp_path / "site"
+    refused = CliRunner().invoke(
+        main, ["web", "build", "--out", str(out), "--model", str(tmp_path / "other.safetensors")]
+    )
+    assert refused.exit_code == 1 and "load_state_dict(2 tensors): 6 missing: '0.weight'" in refused.output
+    made = CliRunner().invoke(
+        main, ["web", "build", "--sources", "--out", str(out), "--model", str(build_model(tmp_path))]
+    )
+    assert made.exit_code == 0, made.output
+    (shown,) = out.glob("mnist/model-*/mnist.safetensors")
+    assert shown.read_bytes() == (tmp_path / "fresh.safetensors").read_bytes()
+    both = CliRunner().invoke(main, ["web", "serve", str(out), "--model", str(shown)])
+    assert "--model goes into a site that is built now: leave FOLDER out" in both.output
