@@ -36,6 +36,7 @@ LAYERS = [
     ["functions", "program", "autograd", "func", "array_api", "custom", "testing"],
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
+    ["saved"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["digits"],
     ["debug", "site", "cli"],

@@ -45,6 +45,7 @@ from .ops.random import Generator, manual_seed
 from .program import jit
 from .recompute import checkpoint
 from .reverse import Gradients
+from .saved import SavedProgram, load_program, save_program
 from .tensor import HostScalar, Tensor, tensor
 
 __version__ = "0.1.0"
@@ -59,6 +60,7 @@ __all__ = sorted(
         "HostScalar",
         "KernelError",
         "Launch",
+        "SavedProgram",
         "Tensor",
         "autograd",
         "bfloat16",
@@ -94,6 +96,7 @@ __all__ = sorted(
         "jvp",
         "linalg",
         "load",
+        "load_program",
         "manual_seed",
         "nn",
         "no_grad",
@@ -101,6 +104,7 @@ __all__ = sorted(
         "optim",
         "promote_types",
         "save",
+        "save_program",
         "set_grad_enabled",
         "signal",
         "special",

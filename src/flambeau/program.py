@@ -23,6 +23,8 @@ HELD_BY_US = (
 class Recorder:
     """Listens to the runs of one call: collects their commands, and owns the memory that they use."""
 
+    name, dry = "jit", False  # dry: nothing runs at all, on any device
+
     def __init__(self, device: Any):
         self.device, self.pool, self.paused = device, Pool(device, device.pool), False
         self.start = next_serial()
@@ -35,18 +37,11 @@ class Recorder:
 
     def settle(self, device: Any, roots: list[Node], run_now) -> None:
         """Compute first what was made before the call: replaying must not make it again."""
-        old: dict[int, Node] = {}
-        for n in toposort(roots):
-            if n.serial < self.start:
-                continue
-            for x in n.inputs:
-                if x.buffer is None and x.serial < self.start and not _is_constant(x):
-                    old[id(x)] = x
-        old |= {id(n): n for n in roots if n.serial < self.start and n.buffer is None}
+        old = made_before(roots, self.start)
         if old:
             self.paused = True
             try:
-                run_now(device, list(old.values()))
+                run_now(device, old)
             finally:
                 self.paused = False
             roots[:] = [n for n in roots if n.buffer is None]
@@ -70,6 +65,19 @@ class Recorder:
         """A tensor is assigned to: after every replay its new value must be where the old one was."""
         if id(t) not in self.assigned:
             self.assigned[id(t)] = (t, old)
+
+
+def made_before(roots: list[Node], start: int) -> list[Node]:
+    """The nodes below serial number `start`, without their values, that the graph is built on."""
+    old: dict[int, Node] = {}
+    for n in toposort(roots):
+        if n.serial < start:
+            continue
+        for x in n.inputs:
+            if x.buffer is None and x.serial < start and not _is_constant(x):
+                old[id(x)] = x
+    old |= {id(n): n for n in roots if n.serial < start and n.buffer is None}
+    return list(old.values())
 
 
 def _is_constant(n: Node) -> bool:

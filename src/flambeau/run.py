@@ -72,9 +72,10 @@ def realize(*tensors: Any) -> None:
 
 def _run(device: Any, roots: list[Node]) -> None:
     recorder = getattr(_local, "recorder", None)
-    if recorder is not None and device.kind == "gpu":
+    if recorder is not None and (device.kind == "gpu" or recorder.dry):
         recorder.settle(device, roots, _run_now)
-    _run_now(device, roots)
+    if roots:
+        _run_now(device, roots)
 
 
 def _run_now(device: Any, roots: list[Node]) -> None:
@@ -172,10 +173,10 @@ class Fetch:
     """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`."""
 
     def __init__(self, tensors: list[Any]):
-        if getattr(_local, "recorder", None) is not None:
-            raise FlambeauError(
-                "jit: a recorded function can't read values: return the tensor and read it outside"
-            )
+        recorder = getattr(_local, "recorder", None)
+        if recorder is not None:
+            rule = "a recorded function can't read values: return the tensor and read it outside"
+            raise FlambeauError(f"{recorder.name}: {rule}")
         if getattr(_local, "watch", None) is not None:
             _local.watch()
         realize(*tensors)

@@ -1,0 +1,55 @@
+"""Fitting: what a number is at every batch size of a range becomes one expression, exact at each of them.
+
+An expression is a number, [a, b] for a N + b, [a, b, c, m] for m floor((a N + b) / c), or a table
+{"N": number, ...}.
+"""
+
+from math import gcd
+from typing import Any
+
+DIVISORS = [2**i for i in range(1, 21)]  # workgroups, tiles and widths of reads
+
+
+def fit(batches: list[int], values: list[int]) -> Any:
+    """The expression that gives `values` at `batches`, both in order; a table where nothing shorter does."""
+    first = values[0]
+    if all(v == first for v in values):
+        return first
+    return affine(batches, values) or floored(batches, values) or dict(zip(map(str, batches), values))
+
+
+def affine(batches: list[int], values: list[int]) -> list[int] | None:
+    """[a, b] where every value is a N + b."""
+    a, rest = divmod(values[-1] - values[0], batches[-1] - batches[0])
+    b = values[0] - a * batches[0]
+    return None if rest or any(a * n + b != v for n, v in zip(batches, values)) else [a, b]
+
+
+def floored(batches: list[int], values: list[int]) -> list[int] | None:
+    """[a, b, c, m] where every value is m floor((a N + b) / c): grids and tiles are quotients rounded up."""
+    m = gcd(*values)
+    steps = [v // m for v in values]
+    slope = (steps[-1] - steps[0]) / (batches[-1] - batches[0])
+    for c in DIVISORS:
+        near = round(slope * c)
+        spread = c // (batches[-1] - batches[0]) + 1
+        for a in range(max(near - spread, 1), near + spread + 1) if spread <= 8 else (near,):
+            # floor((a N + b) / c) == v for every N: b lies between these two
+            low = max(c * v - a * n for n, v in zip(batches, steps))
+            high = min(c * v - a * n for n, v in zip(batches, steps)) + c - 1
+            if low <= high:
+                return [a, c - 1 if low <= c - 1 <= high else high, c, m]
+    return None
+
+
+def value_of(expression: Any, n: int) -> int:
+    """The expression at batch size n."""
+    if isinstance(expression, int):
+        return expression
+    if isinstance(expression, dict):
+        return expression[str(n)]
+    a, b, *divided = expression
+    if not divided:
+        return a * n + b
+    c, m = divided
+    return (a * n + b) // c * m

@@ -1,0 +1,274 @@
+"""Loading: a folder of save_program becomes a function of tensors on this machine's GPU."""
+
+import json
+from array import array
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .. import run
+from ..commands import COPY, DISPATCH
+from ..device import get_device
+from ..device.pool import Pool
+from ..dtype import SHORT
+from ..errors import DeviceError, FlambeauError, suggest
+from ..io.safetensors import load_file
+from ..node import Node, describe
+from ..op import OPS
+from ..ops.random import generator
+from ..pipeline import PARAMS_ALIGN
+from ..tensor import Tensor, tensor
+from .fit import value_of
+from .specs import Spec
+from .write import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
+
+SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
+
+
+def load_program(folder: Any, device: Any = None) -> "SavedProgram":
+    """The program in a folder of save_program, to be called with tensors or arrays.
+
+    FlambeauError names what is missing, damaged or of another version; DeviceError: there is no adapter.
+    """
+    return SavedProgram(Path(folder), get_device(device))
+
+
+class SavedProgram:
+    """A loaded program: call it with its inputs, in order or by name; `inputs` and `batch` say which.
+
+    The result is what the function gave: a tensor, or a list or dict of tensors. It has no gradients.
+    """
+
+    def __init__(self, folder: Path, device: Any):
+        self.folder, self.device = folder, device
+        if device.kind != "gpu":
+            self._fail(
+                f"{device} runs no kernels: install a driver (flambeau doctor says which)", DeviceError
+            )
+        self._program = self._read()
+        texts = self._texts()
+        try:
+            self.inputs = [
+                Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in self._program["inputs"]
+            ]
+            self.outputs = [(o["name"], SHORT[o["dtype"]]) for o in self._program["outputs"]]
+            self.batch: tuple[int, int] = tuple(self._program["batch"])
+            kernels = self._program["kernels"]
+            wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
+            self._plans = self._program["plans"]["software" if device.limits.software else "gpu"]
+        except (KeyError, TypeError, ValueError) as e:
+            self._fail(f"{PROGRAM} is damaged ({type(e).__name__}: {e}): save the program again")
+        if len(texts) != len(kernels):
+            told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
+            self._fail(f"{told}: the files are not of one program: save it again")
+        self._kernels = [(k["name"], text) for k, text in zip(kernels, texts, strict=True)]
+        self._weights = self._loaded(wanted)
+        self._ready: dict[int, _Ready] = {}
+
+    def __repr__(self) -> str:
+        return f"SavedProgram({', '.join(f'{i.name}={i}' for i in self.inputs)})"
+
+    # --- files ---
+
+    def _fail(self, rule: str, kind: type[FlambeauError] = FlambeauError) -> NoReturn:
+        raise kind(f"load_program({str(self.folder)!r}): {rule}")
+
+    def _text(self, name: str) -> str:
+        try:
+            return (self.folder / name).read_text("utf-8")
+        except FileNotFoundError:
+            self._fail(f"there is no {name}: name a folder of save_program, whole")
+        except (OSError, UnicodeDecodeError) as e:
+            self._fail(f"{name} can't be read: {e}")
+
+    def _read(self) -> dict:
+        try:
+            program = json.loads(self._text(PROGRAM))
+        except json.JSONDecodeError as e:
+            self._fail(f"{PROGRAM} is no JSON ({e}): save the program again")
+        if not isinstance(program, dict) or program.get("format") != FORMAT:
+            self._fail(f"{PROGRAM} is of something else: name a folder of save_program")
+        version = program.get("version")
+        if version != VERSION:
+            rule = f"{PROGRAM} is of version {version} of the format, and this flambeau reads {VERSION}"
+            self._fail(f"{rule}: save the program again with this flambeau, or load it with that one")
+        return program
+
+    def _texts(self) -> list[str]:
+        """The kernels' WGSL, in order."""
+        parts = self._text(KERNELS).split(f"{MARK} ")[1:]
+        return [part.partition("\n")[2] for part in parts]
+
+    def _loaded(self, wanted: list) -> list[Any]:
+        if not (self.folder / WEIGHTS).is_file():
+            self._fail(f"there is no {WEIGHTS}: name a folder of save_program, whole")
+        found, wrong = load_file(self.folder / WEIGHTS, self.device), []
+        for name, dtype, shape in wanted:
+            t = found.get(name)
+            if t is None or (t.dtype, t.shape) != (dtype, shape):
+                has = "missing" if t is None else describe(t)
+                wrong.append(f"{name!r} is {has}, not {dtype.short}{list(shape)}")
+        if wrong:
+            self._fail(f"{WEIGHTS} is of another model: {'; '.join(wrong)}: save the program again")
+        tensors = [found[name] for name, _, _ in wanted]
+        run.realize(*tensors)
+        return [t.node.buffer for t in tensors]
+
+    # --- calling ---
+
+    def __call__(self, *args, **kw) -> Any:
+        if getattr(run._local, "recorder", None) is not None:
+            raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
+        given = self._given(args, kw)
+        try:
+            return self._run([given[s.name] for s in self.inputs])
+        except (ValueError, TypeError) as e:
+            told = ", ".join(f"{name}={describe(v)}" for name, v in given.items())
+            raise type(e)(f"program({told}): {e}") from None
+
+    def _given(self, args: tuple, kw: dict) -> dict[str, Any]:
+        """The inputs by name."""
+        names = [s.name for s in self.inputs]
+        given = dict(zip(names, args))
+        wrong = next((name for name in kw if name not in names or name in given), None)
+        if len(args) > len(names):
+            told = f"{len(args)} inputs are more than its {len(names)}"
+        elif wrong is not None:
+            told = (
+                f"{wrong!r} is given twice"
+                if wrong in names
+                else f"no input {wrong!r}{suggest(wrong, names)}"
+            )
+        elif len(given | kw) < len(names):
+            told = f"no {' and no '.join(repr(n) for n in names if n not in given | kw)}"
+        else:
+            return given | kw
+        raise TypeError(f"program: {told}: it takes {', '.join(f'{s.name}={s}' for s in self.inputs)}")
+
+    def _run(self, values: list[Any]) -> Any:
+        tensors, n = [], None
+        for spec, value in zip(self.inputs, values, strict=True):
+            t = value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
+            n = self._batch_of(spec, t) if n is None else n
+            if t.dtype is not spec.dtype:
+                raise TypeError(f"{spec.name} is {t.dtype.short}, not {spec.dtype.short}: cast it")
+            if t.shape != spec.at(n or 0):
+                raise ValueError(f"{spec.name} is {describe(t)}, not {spec}{f' with N = {n}' if n else ''}")
+            tensors.append(t)
+        n, (low, high) = 1 if n is None else n, self.batch
+        if not low <= n <= high:
+            advice = f"split it, or save again with max_batch={n}" if n else "it takes at least 1"
+            raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
+        run.realize(*tensors)
+        with self.device.lock:
+            ready = self._ready[n] = self._ready.pop(n, None) or _Ready(self, n)
+            if len(self._ready) > SIZES_KEPT:
+                self._ready.pop(next(iter(self._ready)))
+            out = ready.run(tensors)
+        if self._program["result"] == "dict":
+            return dict(zip((name for name, _ in self.outputs), out, strict=True))
+        return out if self._program["result"] == "list" else out[0]
+
+    @staticmethod
+    def _batch_of(spec: Spec, t: Tensor) -> int | None:
+        """The batch size that an input tells, if it does."""
+        if len(t.shape) != len(spec.shape) or "N" not in spec.shape:
+            return None
+        return t.shape[spec.shape.index("N")]
+
+
+class _Ready:
+    """A program at one batch size: its buffers, and its commands ready to be replayed."""
+
+    def __init__(self, program: SavedProgram, n: int):
+        self.device = device = program.device
+        self.pool = Pool(device, device.pool)
+        plan = program._plans["plans"][program._plans["plan_of"][n - program.batch[0]]]
+        self.params, self.drawn = array("I"), []
+        self.begins = [value_of(e, n) for e in plan["draws"]]
+        self.length = value_of(plan["drawn"], n)
+        buffers = {f"w{i}": b for i, b in enumerate(program._weights)}
+        self.inputs = []
+        for i, spec in enumerate(program.inputs):
+            node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
+            buffers[f"x{i}"] = self.pool.take(node.nbytes)
+            self.inputs.append(buffers[f"x{i}"])
+        sizes = {f"t{i}": value_of(e, n) for i, e in enumerate(plan["temporaries"])}
+        words, slots = self._words(program, plan, n, buffers, sizes)
+        self.outputs = [
+            (buffers[o["value"]], tuple(value_of(e, n) for e in o["shape"]), dtype)
+            for o, (_, dtype) in zip(plan["outputs"], program.outputs, strict=True)
+        ]
+        self.uniform = device.uniform(4 * len(self.params)) if words else 0
+        for place in slots:
+            words[place] = self.uniform
+        self.sent = b""
+        self.prepared = device.prepare(words)
+
+    def _words(self, program: SavedProgram, plan: dict, n: int, buffers: dict, sizes: dict):
+        """The commands, and where they name the buffer of Params; temporaries share memory where they can."""
+        last = {v: i for i, step in enumerate(plan["steps"]) for v in step["reads"]}
+        keep = {o["value"] for o in plan["outputs"]}
+        words: list[int] = []
+        slots: list[int] = []
+        for i, step in enumerate(plan["steps"]):
+            at = len(self.params)
+            for e in step["params"]:
+                if isinstance(e, dict) and "draw" in e:
+                    self.drawn.append((len(self.params), e["draw"], e["word"]))
+                    e = 0
+                self.params.append(value_of(e, n) & 0xFFFFFFFF)
+            self.params.extend([0] * (-len(self.params) % PARAMS_ALIGN))
+            if step["writes"] not in buffers:
+                buffers[step["writes"]] = self.pool.take(sizes[step["writes"]])
+            name, text = program._kernels[step["kernel"]]
+            pipeline = _pipeline(self.device, text, name, len(step["reads"]))
+            grid = [value_of(e, n) for e in step["grid"]]
+            handles = [buffers[v].handle for v in (*step["reads"], step["writes"])]
+            slots.append(len(words) + 2)
+            words += [DISPATCH, pipeline, 0, 4 * at, *grid, len(handles), *handles]
+            for v in set(step["reads"]):
+                if v[0] == "t" and last[v] == i and v not in keep:
+                    del buffers[v]
+        return words, slots
+
+    def __del__(self):
+        if getattr(self, "uniform", 0):
+            self.device.free(self.uniform)
+
+    def _draw(self) -> None:
+        """Take the call's part of the random stream."""
+        k0, k1, low, high = generator.take(4 * self.length)
+        for word, draw, part in self.drawn:
+            at = (high << 32 | low) + self.begins[draw]
+            self.params[word] = (k0, k1, at & 0xFFFFFFFF, at >> 32 & 0xFFFFFFFF)[part]
+
+    def run(self, tensors: list[Tensor]) -> list[Tensor]:
+        if self.length:
+            self._draw()
+        now = self.params.tobytes()
+        if now != self.sent and self.uniform:
+            self.device.write(self.uniform, now)
+            self.sent = now
+        before = []
+        for t, place in zip(tensors, self.inputs, strict=True):
+            before += _copy(t.node.buffer, place)
+        out, after = [], []
+        for source, shape, dtype in self.outputs:
+            node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
+            node.buffer = self.device.pool.take(node.nbytes)
+            after += _copy(source, node.buffer)
+            out.append(Tensor(node))
+        self.device.submit(before, self.prepared, after)
+        return out
+
+
+def _copy(source: Any, target: Any) -> list[int]:
+    return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
+
+
+def _pipeline(device: Any, text: str, name: str, inputs: int) -> int:
+    """The device's pipeline of this text, compiled at first sight."""
+    cache = device.__dict__.setdefault("pipelines", {})
+    if text not in cache:
+        cache[text] = device.pipeline(text, name, inputs)
+    return cache[text]

@@ -1,0 +1,154 @@
+"""Writing: the plans of a function at every batch size become one folder."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from .. import run
+from ..device import get_device
+from ..errors import FlambeauError
+from ..heads import Shader
+from ..io.safetensors import save_file, write_whole
+from ..node import next_serial
+from ..render import render
+from .fit import fit
+from .sketch import KINDS, Sketch, Structure, Weights, sketch
+from .specs import Spec, specs_of
+from .trace import graph_of
+
+FORMAT, VERSION = "flambeau-program", 1
+PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
+MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
+
+
+def save_program(fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128) -> Path:
+    """Write what a model or function does to its inputs as a folder that load_program runs.
+
+    example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
+    in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
+    planned now and compared. Modules act as after eval(). Returns the folder. FlambeauError when the function reads values, assigns, or makes
+    of other batch sizes what no plan can say.
+    """
+    if not callable(fn):
+        raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")
+    specs = specs_of(fn, example_inputs, max_batch)
+    out = Path(folder)
+    if out.exists() and not (out / PROGRAM).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
+    last = max_batch if any("N" in s.shape for s in specs) else 1
+    program, kernels, weights = _described(fn, specs, list(range(1, last + 1)))
+    out.mkdir(parents=True, exist_ok=True)
+    save_file(weights.file(), out / WEIGHTS)
+    write_whole(out / KERNELS, kernels.encode())
+    write_whole(out / PROGRAM, lines_of(program).encode())
+    return out
+
+
+def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dict, str, Weights]:
+    """program.json, kernels.wgsl and the weights."""
+    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
+    run.realize(*named.values())  # and all that was assigned
+    weights = Weights({id(t.node): name for name, t in named.items()})
+    device = next((t.device for t in named.values()), None) or get_device()
+    graph, sketches = _sketched(fn, specs, batches, device, weights)
+    shaders: dict[Shader, int] = {}
+    plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
+    names = {
+        k.shader: k.name for made in sketches.values() for s in reversed(made) for k in s.structure.steps
+    }
+    text = "".join(f"{MARK} {i}: {names[s]}\n{render(s)}" for s, i in shaders.items())
+    program = {
+        "format": FORMAT,
+        "version": VERSION,
+        "inputs": [{"name": s.name, "dtype": s.dtype.short, "shape": list(s.shape)} for s in specs],
+        "result": graph.result,
+        "outputs": [
+            {"name": name, "dtype": n.dtype.short} for name, n in zip(graph.names, graph.roots, strict=True)
+        ],
+        "batch": [batches[0], batches[-1]],
+        "weights": [
+            {"name": name, "dtype": t.dtype.short, "shape": list(t.shape)}
+            for name, t in weights.file().items()
+        ],
+        "kernels": [{"name": names[s], "params": [name for name, _ in s.params]} for s in shaders],
+        "plans": plans,
+    }
+    return program, text, weights
+
+
+def _sketched(fn, specs, batches: list[int], device: Any, weights: Weights):
+    """The graph at the last batch size, and by class of adapters the sketches of all."""
+    start = next_serial()
+    sketches: dict[str, list[Sketch]] = {kind: [] for kind in KINDS}
+    first = None
+    for n in batches:
+        try:
+            graph = graph_of(fn, specs, n, device, start)
+            weights.compare(graph, start, n == batches[0])
+            kinds = [(r.dtype, name) for r, name in zip(graph.roots, graph.names, strict=True)]
+            first = first or (graph, kinds)
+            if kinds != first[1]:
+                raise FlambeauError("the function returns other names or dtypes than for smaller batches")
+            for kind, made in sketches.items():
+                made.append(sketch(graph, kind, weights))
+        except (FlambeauError, ValueError, TypeError, IndexError) as e:
+            at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
+            known = type(e) if type(e) in (ValueError, TypeError, IndexError) else FlambeauError
+            raise known(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
+    assert first is not None
+    return first[0], sketches
+
+
+def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int]) -> dict[str, Any]:
+    """The structures for a class of adapters, their numbers as expressions, and which batch has which."""
+    groups: dict[Structure, list[int]] = {}
+    for i, s in enumerate(sketches):
+        groups.setdefault(s.structure, []).append(i)
+    plans, plan_of = [], [0] * len(batches)
+    for number, (structure, members) in enumerate(groups.items()):
+        columns = zip(*(sketches[i].numbers for i in members), strict=True)
+        known: dict[tuple, Any] = {}
+        at = [batches[i] for i in members]
+        expressions = iter([known.get(c) or known.setdefault(c, fit(at, list(c))) for c in columns])
+        plans.append(_plan(structure, expressions, shaders))
+        for i in members:
+            plan_of[i] = number
+    return {"plan_of": plan_of, "plans": plans}
+
+
+def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dict[str, Any]:
+    """A structure with its numbers filled in, in the order of Sketch.numbers."""
+
+    def take(count: int) -> list:
+        return [next(numbers) for _ in range(count)]
+
+    made: dict[str, Any] = {"temporaries": take(structure.temporaries)}
+    made["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
+    made["steps"] = []
+    for step in structure.steps:
+        grid, params = take(3), take(len(step.shader.params))
+        for place, draw, word in step.draws:
+            params[place] = {"draw": draw, "word": word}
+        kernel = shaders.setdefault(step.shader, len(shaders))
+        reads, writes = list(step.reads), step.writes
+        made["steps"].append(
+            {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
+        )
+    made["draws"] = take(structure.draws)
+    made["drawn"] = next(numbers)
+    return made
+
+
+def lines_of(value: Any, depth: int = 0) -> str:
+    """JSON with a line for what is small: a program is read by people, too."""
+    text = json.dumps(value)
+    if len(text) + 2 * depth <= 110 or not isinstance(value, dict | list):
+        return text
+    pad, end = "  " * (depth + 1), "  " * depth
+    if isinstance(value, dict):
+        parts = [f"{pad}{json.dumps(k)}: {lines_of(v, depth + 1)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{end}}}"
+    if all(isinstance(v, int | str) for v in value):
+        return text
+    return "[\n" + ",\n".join(pad + lines_of(v, depth + 1) for v in value) + f"\n{end}]"

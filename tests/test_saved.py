@@ -1,0 +1,389 @@
+"""Saved programs: what a folder holds, that it computes what the model does, and what is said otherwise."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.saved.fit import fit, value_of
+
+SIZES = (1, 3, 17, 64)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def on_gpu(gpu):
+    """Saved programs are kernels."""
+
+
+def mlp():
+    return nn.Sequential(nn.Linear(12, 32), nn.Tanh(), nn.Linear(32, 5))
+
+
+def cnn():
+    model = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Dropout(0.5), nn.Linear(4 * 5 * 5, 10),
+    )  # fmt: skip
+    model(fb.rand(8, 1, 12, 12) + 3)  # running statistics that are not 0 and 1
+    return model
+
+
+class Attention(nn.Module):
+    """A block of attention over five places, by what each place is most."""
+
+    def __init__(self):
+        self.project, self.out = nn.Linear(8, 24), nn.Linear(8, 6)
+
+    def forward(self, tokens):
+        q, k, v = self.project(tokens).chunk(3, -1)
+        mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+        scores = self.out(mixed).softmax(-1)
+        return {"scores": scores, "best": scores.argmax(-1), "sure": scores.amax(-1) > 0.2}
+
+
+class Distance(nn.Module):
+    """Two inputs, and two results."""
+
+    def forward(self, a, b):
+        d = a.unsqueeze(1) - b
+        return (d * d).sum(-1).sqrt(), (a.unsqueeze(1) > b).any(-1).int().sum(1)
+
+
+MODELS = {
+    "mlp": (mlp, {"x": "f32[N, 12]"}),
+    "cnn": (cnn, {"image": "f32[N, 1, 12, 12]"}),
+    "attention": (Attention, {"tokens": "f32[N, 5, 8]"}),
+    "distance": (Distance, {"a": "f32[N, 3]", "b": "f32[4, 3]"}),
+    "mean over the batch": (lambda: lambda x: x - x.mean(0), {"x": "f32[N, 3]"}),
+    "every pair": (lambda: lambda x: x @ x.T, {"x": "f32[N, 7]"}),
+    "sorted": (lambda: lambda x: x.sort(0)[1], {"x": "f32[N, 2]"}),
+    "packed": (lambda: lambda x, y: ((x + 1).half() * 2, y + 3), {"x": "f16[N, 5]", "y": "u8[N, 3]"}),
+    "itself": (lambda: lambda x: [x, x, x.reshape(-1), x + 0], {"x": "i32[N, 2]"}),
+}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Each model with its program, saved once."""
+    made = {}
+
+    def get(name):
+        if name not in made:
+            model, inputs = MODELS[name]
+            fb.manual_seed(1)
+            folder, model = tmp_path_factory.mktemp("saved") / "program", model()
+            fb.save_program(model, inputs, folder, max_batch=64)
+            made[name] = model, inputs, folder, fb.load_program(folder)
+        return made[name]
+
+    return get
+
+
+def inputs_of(specs, n):
+    """Tensors for texts of inputs."""
+    rng, made = np.random.default_rng(n), []
+    for text in specs.values():
+        dtype, sizes = text.rstrip("]").split("[")
+        shape = [n if s.strip() == "N" else int(s) for s in sizes.split(",")]
+        values = abs(rng.normal(0, 30, shape)) % 200
+        made.append(fb.tensor(values.round(2 if dtype[0] == "f" else 0), dtype))
+    return made
+
+
+def flat(result):
+    parts = (
+        result.values() if isinstance(result, dict) else [result] if isinstance(result, fb.Tensor) else result
+    )
+    return [(t.dtype, t.numpy()) for t in parts]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_program_gives_the_models_numbers_bit_for_bit(name, saved):
+    model, inputs, _, program = saved(name)
+    for n in SIZES:
+        given = inputs_of(inputs, n)
+        if isinstance(model, nn.Module):
+            model.eval()
+        with fb.no_grad():
+            wanted = model(*given)
+        found = program(*given)
+        assert isinstance(found, dict) == isinstance(wanted, dict)
+        for (dtype, there), (was, here) in zip(flat(found), flat(wanted), strict=True):
+            assert dtype is was
+            np.testing.assert_array_equal(there, here, f"{name}, batch {n}")
+
+
+def test_arrays_names_and_repeated_calls(saved):
+    program = saved("distance")[3]
+    a, b = np.ones((2, 3), "f4"), np.zeros((4, 3), "f4")
+    first = program(a, b)[0]
+    wanted = pytest.approx(np.full((2, 4), 3**0.5))
+    assert first.numpy() == wanted and program(b=b, a=a)[0].numpy() == wanted
+    program(a * 9, b)
+    assert first.numpy() == wanted  # results lie in buffers of their own
+    assert repr(program) == "SavedProgram(a=f32[N, 3], b=f32[4, 3])"
+
+
+def test_training_mode_and_weights_are_left_alone(tmp_path):
+    model = cnn()
+    before = {name: t.numpy() for name, t in model.state_dict().items()}
+    fb.save_program(model, fb.rand(2, 1, 12, 12), tmp_path / "p", max_batch=4)
+    assert all(m.training for m in model.modules())
+    for name, t in model.state_dict().items():
+        np.testing.assert_array_equal(t.numpy(), before[name])
+    stored = fb.load(tmp_path / "p" / "weights.safetensors")
+    assert "6.weight" in stored and "1.running_var" in stored
+
+
+def test_weights_may_be_replaced_by_those_of_the_same_model(tmp_path):
+    model, other = mlp(), mlp()
+    fb.save_program(model, {"x": "f32[N, 12]"}, tmp_path / "p", max_batch=4)
+    other.save(tmp_path / "p" / "weights.safetensors")
+    x = fb.rand(2, 12)
+    np.testing.assert_array_equal(fb.load_program(tmp_path / "p")(x).numpy(), other(x).numpy())
+
+
+def test_random_numbers_go_on_as_in_the_function(tmp_path):
+    def noisy(x):
+        fb.rand(5)  # drawn and not used: the stream moves on all the same
+        return x + fb.rand(*x.shape), nn.functional.dropout(x, 0.5)
+
+    x = fb.ones(7, 3)
+    at = fb.manual_seed(5).get_state()
+    fb.save_program(noisy, {"x": "f32[N, 3]"}, tmp_path / "p", max_batch=8)
+    program = fb.load_program(tmp_path / "p")
+    from flambeau.ops.random import generator
+
+    assert generator.get_state() == at  # saving draws nothing
+    found = [flat(program(x)) for _ in range(2)]
+    fb.manual_seed(5)
+    wanted = [flat(noisy(x)) for _ in range(2)]
+    for a, b in zip(found[0] + found[1], wanted[0] + wanted[1], strict=True):
+        np.testing.assert_array_equal(a[1], b[1])
+
+
+def test_values_from_before_are_stored_and_those_of_the_function_computed(tmp_path):
+    scale = fb.arange(3).float().exp()  # lazy until now
+    fb.save_program(lambda x: x * scale + fb.tensor([1.0, 2.0, 3.0]), {"x": "f32[N, 3]"}, tmp_path / "p", 3)
+    found = fb.load_program(tmp_path / "p")(fb.ones(2, 3)).numpy()
+    np.testing.assert_array_equal(found, (scale + fb.tensor([1.0, 2.0, 3.0])).expand(2, 3).numpy())
+    assert sorted(fb.load(tmp_path / "p" / "weights.safetensors")) == ["constant.0", "constant.1"]
+
+
+def test_a_shape_without_n_is_fixed(tmp_path):
+    fb.save_program(lambda x: x.sum(), {"x": "f32[2, 3]"}, tmp_path / "p")
+    program = fb.load_program(tmp_path / "p")
+    assert program(fb.ones(2, 3)).item() == 6
+    assert program.batch == (1, 1)
+    with pytest.raises(ValueError) as e:
+        program(fb.ones(3, 3))
+    assert str(e.value) == "program(x=f32[3, 3]): x is f32[3, 3], not f32[2, 3]"
+
+
+def test_both_classes_of_adapters_are_in_the_folder(saved, monkeypatch):
+    _, _, folder, _ = saved("cnn")
+    plans = json.loads((folder / "program.json").read_text())["plans"]
+    assert {"gpu", "software"} == set(plans)
+    names = {s["kernel"] for p in plans["gpu"]["plans"] for s in p["steps"]}
+    assert names != {s["kernel"] for p in plans["software"]["plans"] for s in p["steps"]}
+
+
+# --- expressions ---
+
+
+@pytest.mark.parametrize(
+    ("f", "wanted"),
+    [
+        (lambda n: 7, 7),
+        (lambda n: 12 * n - 4, [12, -4]),
+        (lambda n: -(-(25 * n) // 64), [25, 63, 64, 1]),
+        (lambda n: 64 * -(-n // 16), [1, 15, 16, 64]),
+    ],
+)
+def test_numbers_become_short_expressions(f, wanted):
+    batches = list(range(1, 130))
+    assert fit(batches, [f(n) for n in batches]) == wanted
+    assert [value_of(wanted, n) for n in batches] == [f(n) for n in batches]
+
+
+@pytest.mark.parametrize("f", [lambda n: n * n, lambda n: 1000 // n, lambda n: n % 3, lambda n: -n // 4])
+def test_other_numbers_are_exact_as_well(f):
+    for batches in ([1], [1, 2], [5, 9, 10, 11], list(range(1, 65))):
+        expression = fit(batches, [f(n) for n in batches])
+        assert [value_of(expression, n) for n in batches] == [f(n) for n in batches]
+
+
+# --- what is refused ---
+
+
+def refused(fn, inputs, folder, **kw):
+    with pytest.raises((fb.FlambeauError, ValueError, TypeError)) as e:
+        fb.save_program(fn, inputs, folder, **kw)
+    assert not folder.exists()
+    return str(e.value)
+
+
+def test_what_cannot_be_saved_is_said(tmp_path):
+    p, x = tmp_path / "p", {"x": "f32[N, 3]"}
+    assert refused(lambda x: x * x.sum().item(), x, p) == (
+        "save_program(x=f32[1, 3]): a recorded function can't read values: return the tensor and read it"
+        " outside"
+    )
+    state = fb.zeros(3).realize()
+    assert refused(lambda x: state.assign_(x.sum(0)) + x, x, p) == (
+        "save_program(x=f32[1, 3]): the function assigns to f32[3], and a saved program keeps no state: call"
+        " model.eval() first, or return the new value"
+    )
+    assert state.tolist() == [0, 0, 0]
+    assert refused(lambda x: 3, x, p) == (
+        "save_program(x=f32[1, 3]): the function returns 3: return a tensor, or a list or dict of tensors"
+    )
+    assert refused(lambda x: x + fb.tensor([[1.0]] * len(x)), x, p) == (
+        "save_program(x=f32[2, 3]): the function makes other tensors of host numbers (f32[2, 1]) than for the"
+        " first batch size: make them of the inputs by ops, or before the call"
+    )
+    assert refused(lambda x: x @ fb.zeros(4, 2), x, p) == (
+        "save_program(x=f32[1, 3]): matmul(f32[1, 3], f32[4, 2]): inner sizes differ: 3 and 4"
+    )
+    own = fb.Generator(3)
+    assert refused(lambda x: x + fb.rand(3, generator=own), x, p) == (
+        "save_program(x=f32[1, 3]): the function draws from a generator of its own: only the default one"
+        " is saved"
+    )
+
+
+def test_inputs_that_are_none_are_said(tmp_path):
+    p = tmp_path / "p"
+    assert refused(lambda x: x, "f32(3)", p) == (
+        "save_program: x='f32(3)' is no input: write a dtype and a shape in which N is the batch, as in"
+        " 'f32[N, 784]'"
+    )
+    assert refused(lambda a, b: a + b, [fb.zeros(4, 3), fb.zeros(3)], p) == (
+        "save_program: the first size of an example is the batch, and they differ: a has 4, b has 3:"
+        " give those"
+        " without a batch as a text such as 'f32[3, 4]'"
+    )
+    assert refused(lambda x: x, fb.zeros(500, 3), p) == (
+        "save_program: the example is a batch of 500: give max_batch=500 or more"
+    )
+    assert refused(3, "f32[N]", p) == (
+        "save_program: 3 can't be called: give a model or a function of tensors"
+    )
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "letter.txt").write_text("dear")
+    with pytest.raises(fb.FlambeauError) as e:
+        fb.save_program(lambda x: x, "f32[N]", tmp_path / "mine")
+    assert str(e.value) == (
+        f"save_program: {tmp_path / 'mine'} holds other files: name an empty or a new folder"
+    )
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda p: p(fb.ones(2, 11)), "program(x=f32[2, 11]): x is f32[2, 11], not f32[N, 12] with N = 2"),
+        (lambda p: p(fb.ones(12)), "program(x=f32[12]): x is f32[12], not f32[N, 12]"),
+        (lambda p: p(fb.ones(2, 12).int()), "program(x=i32[2, 12]): x is i32, not f32: cast it"),
+        (
+            lambda p: p(fb.ones(500, 12)),
+            "program(x=f32[500, 12]): a batch of 500, and the program was saved for 1 to 64: split it,"
+            " or save"
+            " again with max_batch=500",
+        ),
+        (
+            lambda p: p(fb.ones(0, 12)),
+            "program(x=f32[0, 12]): a batch of 0, and the program was saved for 1 to 64: it takes at least 1",
+        ),
+        (lambda p: p(y=fb.ones(2, 12)), "program: no input 'y': it takes x=f32[N, 12]"),
+        (lambda p: p(), "program: no 'x': it takes x=f32[N, 12]"),
+        (lambda p: p(1, 2), "program: 2 inputs are more than its 1: it takes x=f32[N, 12]"),
+        (lambda p: p(1, x=2), "program: 'x' is given twice: it takes x=f32[N, 12]"),
+    ],
+)
+def test_wrong_inputs_are_said(call, told, saved):
+    with pytest.raises((ValueError, TypeError)) as e:
+        call(saved("mlp")[3])
+    assert str(e.value) == told
+
+
+def test_a_program_inside_jit_is_refused(saved):
+    program = saved("mlp")[3]
+    with pytest.raises(fb.FlambeauError) as e:
+        fb.jit(lambda x: program(x))(fb.ones(2, 12))
+    assert str(e.value) == (
+        "SavedProgram(x=f32[N, 12]): a saved program can't be recorded: call it outside of jit"
+    )
+
+
+def test_numpys_device_is_refused(saved):
+    folder = saved("mlp")[2]
+    with pytest.raises(fb.DeviceError) as e:
+        fb.load_program(folder, "cpu")
+    assert str(e.value) == (
+        f"load_program({str(folder)!r}): cpu runs no kernels: install a driver (flambeau doctor says which)"
+    )
+
+
+def change(text):
+    """A change of program.json's text."""
+    return lambda folder: (folder / "program.json").write_text(text((folder / "program.json").read_text()))
+
+
+DAMAGE = {
+    "no program": (
+        lambda f: (f / "program.json").unlink(),
+        "there is no program.json: name a folder of save_program, whole",
+    ),
+    "no kernels": (
+        lambda f: (f / "kernels.wgsl").unlink(),
+        "there is no kernels.wgsl: name a folder of save_program, whole",
+    ),
+    "no weights": (
+        lambda f: (f / "weights.safetensors").unlink(),
+        "there is no weights.safetensors: name a folder of save_program, whole",
+    ),
+    "cut": (
+        change(lambda t: t[:40]),
+        "program.json is no JSON (Unterminated string starting at: line 3 column 3 (char 36)): save the"
+        " program again",
+    ),
+    "of something else": (
+        change(lambda t: "[1]"),
+        "program.json is of something else: name a folder of save_program",
+    ),
+    "version": (
+        change(lambda t: t.replace('"version": 1', '"version": 9')),
+        "program.json is of version 9 of the format, and this flambeau reads 1: save the program again"
+        " with this"
+        " flambeau, or load it with that one",
+    ),
+    "key": (
+        change(lambda t: t.replace('"batch"', '"batches"')),
+        "program.json is damaged (KeyError: 'batch'): save the program again",
+    ),
+    "kernels of another": (
+        lambda f: (f / "kernels.wgsl").write_text("//~ kernel 0: copy\n"),
+        "program.json has 10 kernels, kernels.wgsl 1: the files are not of one program: save it again",
+    ),
+    "weights of another": (
+        lambda f: fb.save({"0.weight": fb.zeros(3, 2)}, f / "weights.safetensors"),
+        "weights.safetensors is of another model: '0.weight' is f32[3, 2], not f32[32, 12]; '0.bias' is"
+        " missing,"
+        " not f32[32]; '2.weight' is missing, not f32[5, 32]; '2.bias' is missing, not f32[5]: save the"
+        " program"
+        " again",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_folder_is_told(what, saved, tmp_path):
+    damage, told = DAMAGE[what]
+    shutil.copytree(saved("mlp")[2], tmp_path / "p")
+    damage(tmp_path / "p")
+    with pytest.raises(fb.FlambeauError) as e:
+        fb.load_program(tmp_path / "p")
+    assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
