@@ -31,7 +31,7 @@ class HostScalar:
         return f"HostScalar({self.value})"
 
 
-class Tensor(ops.Table):
+class Tensor(Exchange, ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements

@@ -342,7 +342,7 @@ def test_a_damaged_cache_is_mended_and_a_full_one_is_told(page, site):
 
 
 def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
-    """Its file arrives damaged, and again when it is asked for past all caches; no service worker is there."""
+    """Its file arrives damaged, and again when asked for past all caches; no service worker is there."""
     context = browser.new_context(service_workers="block")
     page = context.new_page()
     page.route("**/mnist.safetensors", lambda route: route.fulfill(body=b"half of it"))
