@@ -269,6 +269,9 @@ def test_inputs_that_are_none_are_said(tmp_path):
     assert refused(lambda x: x, fb.zeros(500, 3), p) == (
         "save_program: the example is a batch of 500: give max_batch=500 or more"
     )
+    assert refused(lambda x: x, "f32[N]", p, target="ios") == (
+        "save_program: target='ios' is unknown: 'web', or None for Python alone"
+    )
     assert refused(3, "f32[N]", p) == (
         "save_program: 3 can't be called: give a model or a function of tensors"
     )

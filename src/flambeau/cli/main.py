@@ -8,6 +8,7 @@ import click
 from .. import __version__
 from ..errors import FlambeauError
 from .doctor import doctor
+from .export import export
 from .mnist import mnist
 from .web import web
 
@@ -38,5 +39,6 @@ def main():
 
 
 main.add_command(doctor)
+main.add_command(export)
 main.add_command(mnist)
 main.add_command(web)

@@ -3,6 +3,7 @@
 import os
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, suggest
@@ -82,6 +83,13 @@ def _open_library(library: str, where: str = "") -> Any:
     where = where or ("cpu" if library == "torch" else "")
     name = f"{library}:{where}" if where else library
     return next((d for d in _devices.values() if d.name == name), None) or CpuDevice(name, library, where)
+
+
+def web_file(name: str) -> Path:
+    """A file of web/, at the top of the repository in a checkout, beside the package's modules in a wheel."""
+    here = Path(__file__).resolve()
+    checkout = here.parents[3] / "web" / name
+    return checkout if checkout.is_file() else here.parents[1] / "web" / name
 
 
 class Buffer:

@@ -3,17 +3,16 @@ pyodide."""
 
 import threading
 from array import array
-from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, FlambeauError, KernelError
 from ..fuse import Limits
+from . import web_file
 from .pool import Pool
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
-HERE = Path(__file__).resolve().parent
 RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # the other names are DeviceErrors
 ADVICE = {
     "DeviceLost": "the GPU was lost ({}), with what was on it: `await fb.open_device()` opens it again",
@@ -22,12 +21,6 @@ ADVICE = {
     "CommandError": "the browser refuses a command: {}",
     "NoAdapter": "{}",
 }
-
-
-def executor_file() -> Path:
-    """web/executor.js at the top of the repository in a checkout, beside the package's modules in a wheel."""
-    checkout = HERE.parents[2] / "web" / "executor.js"
-    return checkout if checkout.is_file() else HERE.parent / "web" / "executor.js"
 
 
 _opened: list["WebDevice"] = []
@@ -59,7 +52,7 @@ async def _module() -> Any:
     from pyodide.code import run_js  # type: ignore[import-not-found]
     from pyodide.ffi import to_js  # type: ignore[import-not-found]
 
-    text = executor_file().read_text(encoding="utf-8")
+    text = web_file("executor.js").read_text(encoding="utf-8")
     options = to_js({"type": "text/javascript"}, dict_converter=run_js("Object.fromEntries"))
     url = URL.createObjectURL(Blob.new(to_js([text]), options))
     try:

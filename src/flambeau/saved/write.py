@@ -13,6 +13,7 @@ from ..io.safetensors import save_file, write_whole
 from ..node import next_serial
 from ..render import render
 from .fit import fit
+from .module import add_module
 from .sketch import KINDS, Sketch, Structure, Weights, sketch
 from .specs import Spec, specs_of
 from .trace import graph_of
@@ -22,14 +23,18 @@ PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors
 MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 
 
-def save_program(fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128) -> Path:
-    """Write what a model or function does to its inputs as a folder that load_program runs.
+def save_program(
+    fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
+) -> Path:
+    """Write what a model or function does to its inputs as a folder that load_program, or a web page, runs.
 
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
     in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
-    planned now and compared. Modules act as after eval(). Returns the folder. FlambeauError when the function reads values, assigns, or makes
-    of other batch sizes what no plan can say.
+    planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
+    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors.
     """
+    if target not in (None, "web"):
+        raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
     if not callable(fn):
         raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")
     specs = specs_of(fn, example_inputs, max_batch)
@@ -41,6 +46,8 @@ def save_program(fn: Callable, example_inputs: Any, folder: Any, max_batch: int 
     out.mkdir(parents=True, exist_ok=True)
     save_file(weights.file(), out / WEIGHTS)
     write_whole(out / KERNELS, kernels.encode())
+    if target == "web":
+        add_module(out, program)
     write_whole(out / PROGRAM, lines_of(program).encode())
     return out
 

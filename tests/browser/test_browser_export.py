@@ -1,0 +1,318 @@
+"""An exported program in a plain page, without Python: the desktop's numbers, and what is said otherwise."""
+
+import base64
+import json
+import shutil
+import threading
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.site import serve
+from flambeau.site.server import address
+
+RUN = """async ([folder, inputs, seed]) => {
+    const { load } = await import(`/${folder}/index.js`);
+    globalThis.models ??= {};
+    const model = globalThis.models[folder] ??= await load();
+    if (seed !== null) model.seed(seed);
+    const given = {};
+    for (const [name, { type, text, shape }] of Object.entries(inputs)) {
+        const data = new globalThis[type](Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+        given[name] = shape ? { data, shape } : data;
+    }
+    const made = await model.run(given);
+    const one = ({ data, shape, dtype }) => {
+        const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+        return { text: btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join("")), shape, dtype,
+                 type: data.constructor.name };
+    };
+    if (made.data) return one(made);
+    return Array.isArray(made) ? made.map(one)
+        : Object.fromEntries(Object.entries(made).map(([name, value]) => [name, one(value)]));
+}"""
+ARRAYS = {"f32": "Float32Array", "i32": "Int32Array", "u8": "Uint8Array", "bool": "Uint8Array"}
+NUMPY = {"f32": "f4", "i32": "i4", "u8": "u1", "bool": "?", "f16": "f2"}
+
+
+class Digits(nn.Module):
+    def __init__(self):
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 4, 5), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Dropout(0.5),
+            nn.Linear(4 * 12 * 12, 10),
+        )  # fmt: skip
+        self.body(fb.rand(4, 1, 28, 28) + 1)
+
+    def forward(self, x):
+        return self.body(x)
+
+
+class Attention(nn.Module):
+    def __init__(self):
+        self.project, self.out = nn.Linear(8, 24), nn.Linear(8, 6)
+
+    def forward(self, tokens):
+        q, k, v = self.project(tokens).chunk(3, -1)
+        scores = self.out(nn.functional.scaled_dot_product_attention(q, k, v)).softmax(-1)
+        return {"scores": scores, "best": scores.argmax(-1), "sure": scores.amax(-1) > 0.2}
+
+
+MODELS = {
+    "digits": (Digits, {"x": "f32[N, 1, 28, 28]"}),
+    "attention": (Attention, {"tokens": "f32[N, 5, 8]"}),
+    "two": (lambda: lambda a, b: [a @ b, (a.sum(1) > 0), b.half()], {"a": "f32[N, 3]", "b": "f32[3, 4]"}),
+    "bytes": (lambda: lambda x, m: fb.where(m, x.float() / 255, -1.0), {"x": "u8[N, 7]", "m": "bool[N, 7]"}),
+    "noise": (lambda: lambda x: x + fb.rand(*x.shape), {"x": "f32[N, 5]"}),
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, gpu):
+    """A site of exported programs, and a page with nothing on it."""
+    made = tmp_path_factory.mktemp("exported")
+    fb.manual_seed(2)
+    for name, (model, inputs) in MODELS.items():
+        fb.save_program(model(), inputs, made / name, max_batch=20, target="web")
+    (made / "page.html").write_text("<!doctype html><title>plain</title>")
+    return made
+
+
+@pytest.fixture(scope="module")
+def home(folder):
+    server = serve(folder, port=0, quiet=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield address(server)
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def plain(browser, home):
+    """One page for the tests that only compute."""
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{home}page.html")
+    yield page
+    context.close()
+
+
+def inputs_of(name, n):
+    rng, made = np.random.default_rng(n), {}
+    for key, text in MODELS[name][1].items():
+        dtype, sizes = text.rstrip("]").split("[")
+        shape = [n if s.strip() == "N" else int(s) for s in sizes.split(",")]
+        values = (
+            rng.normal(0, 1, shape)
+            if dtype == "f32"
+            else rng.integers(0, 2 if dtype == "bool" else 255, shape)
+        )
+        made[key] = values.astype(NUMPY[dtype])
+    return made
+
+
+def sent(array, with_shape=False):
+    kind = {"f4": "Float32Array", "u1": "Uint8Array", "b1": "Uint8Array", "i4": "Int32Array"}[
+        array.dtype.str[1:]
+    ]
+    text = base64.b64encode(array.tobytes()).decode()
+    return {"type": kind, "text": text, "shape": list(array.shape) if with_shape else None}
+
+
+def in_page(page, name, given, with_shape=False, seed=None):
+    made = page.evaluate(RUN, [name, {k: sent(v, with_shape) for k, v in given.items()}, seed])
+
+    def value(m):
+        raw = base64.b64decode(m["text"])
+        return np.frombuffer(raw, NUMPY[m["dtype"]]).reshape(m["shape"])
+
+    if isinstance(made, list):
+        return [value(m) for m in made]
+    return value(made) if "text" in made else {k: value(m) for k, m in made.items()}
+
+
+def flat(result):
+    if isinstance(result, dict):
+        return list(result.values())
+    return result if isinstance(result, list) else [result]
+
+
+@pytest.mark.parametrize("name", ["digits", "attention", "two", "bytes"])
+@pytest.mark.parametrize("n", [1, 3, 17])
+def test_the_page_gives_the_desktops_numbers(name, n, plain, folder):
+    given = inputs_of(name, n)
+    wanted = fb.load_program(folder / name)(**given)
+    found = in_page(plain, name, given, with_shape=n == 3)
+    assert isinstance(found, dict) == isinstance(wanted, dict)
+    for there, here in zip(flat(found), flat(wanted), strict=True):
+        assert there.shape == here.shape
+        np.testing.assert_allclose(there, here.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_random_numbers_are_the_desktops(plain, folder):
+    x = {"x": np.zeros((7, 5), "f4")}
+    found = [in_page(plain, "noise", x, seed=seed) for seed in (2**40 + 9, None)]
+    fb.manual_seed(2**40 + 9)
+    program = fb.load_program(folder / "noise")
+    for there in found:
+        np.testing.assert_array_equal(there, program(**x).numpy())
+
+
+def test_calls_at_the_same_time_do_not_mix(plain):
+    got = plain.evaluate("""async () => {
+        const { load } = await import("/noise/index.js");
+        const first = await load("/bytes");
+        const x = (v, n) => ({ x: new Uint8Array(7 * n).fill(v), m: new Uint8Array(7 * n).fill(1) });
+        const made = await Promise.all([1, 2, 3, 4, 5, 6, 2].map((n) => first.run(x(51 * (n % 3), n))));
+        const other = await load("/noise", { executor: first.executor });
+        await other.prepare(2);
+        const shared = (await other.run({ x: new Float32Array(10) })).shape;
+        other.dispose();
+        const still = (await first.run(x(255, 1))).data[6];
+        first.dispose();
+        const disposed = await first.run(x(0, 1)).catch((error) => `${error.name}: ${error.message}`);
+        return [made.map(({ data, shape }) => [shape[0], data[0], data.at(-1)]), shared, still, disposed];
+    }""")
+    wanted = [[n, pytest.approx(0.2 * (n % 3)), pytest.approx(0.2 * (n % 3))] for n in [1, 2, 3, 4, 5, 6, 2]]
+    assert got == [wanted, [2, 5], 1, "Disposed: this program was disposed: load it again"]
+
+
+WRONG = {
+    "new Float32Array(3)": "run: inputs come by name: it takes {a: f32[N, 3], b: f32[3, 4]}",
+    "{ a }": "run: no 'b': it takes {a: f32[N, 3], b: f32[3, 4]}",
+    "{ a, b, c: a }": "run: no input 'c': it takes {a: f32[N, 3], b: f32[3, 4]}",
+    "{ a: [1, 2, 3], b }": "run: a is Array: f32 comes as Float32Array, or as {data, shape} with one",
+    "{ a: null, b }": "run: a is null: f32 comes as Float32Array, or as {data, shape} with one",
+    "{ a: new Float64Array(3), b }": (
+        "run: a is Float64Array: f32 comes as Float32Array, or as {data, shape} with one"
+    ),
+    "{ a: new Float32Array(4), b }": "run: a has 4 elements, and f32[1, 3] has 3",
+    "{ a: { data: a, shape: [3, 2] }, b }": "run: a is f32[3, 2], not f32[N, 3] with N = 3",
+    "{ a: { data: a, shape: [6] }, b }": "run: a is f32[6], not f32[N, 3]",
+    "{ a, b: a }": "run: b has 6 elements, and f32[3, 4] has 12",
+    "{ a: new Float32Array(300), b }": (
+        "run: a batch of 100, and the program was saved for 1 to 20: split it, or export"
+        " again with max_batch=100"
+    ),
+    "{ a: new Float32Array(0), b }": (
+        "run: a batch of 0, and the program was saved for 1 to 20: it takes at least 1"
+    ),
+}  # fmt: skip
+
+
+def test_wrong_inputs_are_said(plain):
+    found = plain.evaluate("""async (cases) => {
+        const { load, ExecutorError } = await import("/two/index.js"), model = await load();
+        const a = new Float32Array(6), b = new Float32Array(12), said = {};
+        for (const text of cases) {
+            const given = new Function("a", "b", `return ${text}`)(a, b);
+            said[text] = await model.run(given).then(() => "nothing", (error) =>
+                error instanceof ExecutorError && error.name === "InputError" ? error.message : `${error}`);
+        }
+        model.dispose();
+        return said;
+    }""", list(WRONG))  # fmt: skip
+    assert found == WRONG
+
+
+def change(name, text):
+    return lambda f: (f / name).write_text(text((f / name).read_text()))
+
+
+DAMAGE = {
+    "no kernels": (
+        lambda f: (f / "kernels.wgsl").unlink(),
+        "kernels.wgsl can't be had from {url} (404): name a folder of save_program, whole",
+    ),
+    "cut": (
+        change("program.json", lambda t: ""),
+        "program.json is no JSON (Unexpected end of JSON input): save the program again",
+    ),
+    "of something else": (
+        change("program.json", lambda t: "[]"),
+        "program.json is of something else: name a folder of save_program",
+    ),
+    "version": (
+        change("program.json", lambda t: t.replace('"version": 1', '"version": 2')),
+        "program.json is of version 2 of the format, and this module reads 1: export the program again, with"
+        " its module",
+    ),
+    "kernels of another": (
+        lambda f: (f / "kernels.wgsl").write_text(""),
+        "program.json has {kernels} kernels, kernels.wgsl 0: the files are not of one program",
+    ),
+    "half the weights": (
+        lambda f: (f / "weights.safetensors").write_bytes((f / "weights.safetensors").read_bytes()[:-40]),
+        "weights.safetensors is cut short or no .safetensors file: get a whole copy",
+    ),
+    "weights of another": (
+        lambda f: fb.save({"project.weight": fb.zeros(3)}, f / "weights.safetensors"),
+        "weights.safetensors is of another model: 'project.weight' is f32[3], not f32[24, 8]; 'project.bias'"
+        " is missing, not f32[24]; 'out.weight' is missing, not f32[6, 8]; 'out.bias' is missing, not f32[6]",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", DAMAGE)
+def test_a_damaged_folder_is_told(what, plain, folder, home):
+    damage, told = DAMAGE[what]
+    name = f"damaged-{list(DAMAGE).index(what)}"
+    shutil.copytree(folder / "attention", folder / name)
+    damage(folder / name)
+    kernels = len(json.loads((folder / "attention" / "program.json").read_text())["kernels"])
+    found = plain.evaluate(
+        """(name) => import("/attention/index.js").then(({ load }) => load(`/${name}`))
+            .then(() => "nothing", (error) => `${error.name}: ${error.message}`)""",
+        name,
+    )
+    assert found == f"LoadError: {told.format(url=f'{home}{name}/', kernels=kernels)}"
+
+
+def test_without_webgpu_nothing_is_downloaded(browser, home):
+    context = browser.new_context()
+    page, asked = context.new_page(), []
+    page.on("request", lambda r: asked.append(r.url))
+    page.add_init_script("delete Navigator.prototype.gpu")
+    page.goto(f"{home}page.html")
+    found = page.evaluate("""() => import("/two/index.js").then(({ load }) => load())
+        .then(() => "nothing", (error) => `${error.name}: ${error.message}`)""")
+    context.close()
+    assert found == "NoAdapter: this browser has no WebGPU: update it or turn WebGPU on"
+    assert {url.removeprefix(home) for url in asked} <= {
+        "page.html", "two/index.js", "two/executor.js", "favicon.ico",
+    }  # fmt: skip
+
+
+def test_a_lost_gpu_is_told_and_loading_again_helps(browser, home):
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{home}page.html")
+    lost, again = page.evaluate("""async () => {
+        const { load } = await import("/noise/index.js"), x = new Float32Array(5), model = await load();
+        await model.run({ x });
+        model.executor.device.destroy();
+        await model.executor.device.lost;
+        const said = await model.run({ x }).catch((error) => `${error.name}: ${error.message}`);
+        model.dispose();
+        return [said, (await (await load()).run({ x })).shape];
+    }""")
+    context.close()
+    assert lost.startswith("DeviceLost: the GPU was lost (")
+    assert lost.endswith("): load the program again")
+    assert again == [1, 5]
+
+
+def test_the_module_is_small_and_typed(folder):
+    size = sum((folder / "digits" / name).stat().st_size for name in ("index.js", "executor.js"))
+    assert size < 30_000
+    types = (folder / "attention" / "index.d.ts").read_text()
+    for line in (
+        "  /** f32[N, 5, 8] */\n  tokens: Given<Float32Array>;\n",
+        "export interface Outputs {\n  scores: Value<Float32Array>;\n  best: Value<Int32Array>;\n"
+        "  sure: Value<Uint8Array>;\n}\n",
+        "  run(inputs: Inputs): Promise<Outputs>;\n",
+    ):
+        assert line in types
+    two = (folder / "two" / "index.d.ts").read_text()
+    assert "export type Outputs = [Value<Float32Array>, Value<Uint8Array>, Value<Uint16Array>];" in two
