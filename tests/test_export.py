@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +35,16 @@ def double(x):
 net = Net()
 number = 3
 """
+
+
+DOCS = Path(__file__).parents[1] / "docs" / "export.md"
+
+
+def test_the_documentation_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
+    exec(block, {})
+    assert capsys.readouterr().out == "SavedProgram(x=f32[N, 4])\n"
 
 
 def export(*arguments):

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md", "docs/index.md", "docs/architecture.md", "docs/autodiff.md", "docs/devices.md",
-    "bench/README.md",
+    "docs/export.md", "bench/README.md",
 ]  # fmt: skip
 
 

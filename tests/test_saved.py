@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -61,6 +62,8 @@ MODELS = {
     "every pair": (lambda: lambda x: x @ x.T, {"x": "f32[N, 7]"}),
     "sorted": (lambda: lambda x: x.sort(0)[1], {"x": "f32[N, 2]"}),
     "packed": (lambda: lambda x, y: ((x + 1).half() * 2, y + 3), {"x": "f16[N, 5]", "y": "u8[N, 3]"}),
+    "half": (lambda: mlp().half(), {"x": "f16[N, 12]"}),
+    "nothing": (lambda: lambda x: x, {"x": "f32[N, 2]"}),
     "itself": (lambda: lambda x: [x, x, x.reshape(-1), x + 0], {"x": "i32[N, 2]"}),
 }
 
@@ -183,12 +186,29 @@ def test_a_shape_without_n_is_fixed(tmp_path):
     assert str(e.value) == "program(x=f32[3, 3]): x is f32[3, 3], not f32[2, 3]"
 
 
-def test_both_classes_of_adapters_are_in_the_folder(saved, monkeypatch):
-    _, _, folder, _ = saved("cnn")
+def test_a_folder_has_the_kernels_of_both_classes_of_adapters(saved, monkeypatch, gpu):
+    model, inputs, folder, _ = saved("cnn")
     plans = json.loads((folder / "program.json").read_text())["plans"]
-    assert {"gpu", "software"} == set(plans)
-    names = {s["kernel"] for p in plans["gpu"]["plans"] for s in p["steps"]}
-    assert names != {s["kernel"] for p in plans["software"]["plans"] for s in p["steps"]}
+    kernels = {kind: {s["kernel"] for p in plans[kind]["plans"] for s in p["steps"]} for kind in plans}
+    assert kernels["gpu"] != kernels["software"]
+    x = inputs_of(inputs, 9)
+    for software in (True, False):
+        monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=software))
+        found = fb.load_program(folder, gpu)(*x).numpy()
+        np.testing.assert_allclose(found, model.eval()(*x).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_model_on_the_cpu_can_be_saved_for_gpus(tmp_path):
+    model = cnn().eval()
+    x = fb.rand(3, 1, 12, 12)
+    wanted = model(x).numpy()
+    fb.save_program(model.to("cpu"), x.to("cpu"), tmp_path / "p", max_batch=4)
+    np.testing.assert_array_equal(fb.load_program(tmp_path / "p")(x).numpy(), wanted)
+
+
+def test_a_recorded_function_can_be_saved(tmp_path):
+    fb.save_program(fb.jit(lambda x: fb.realize(x + 1) or x * 2), fb.ones(2), tmp_path / "p", max_batch=3)
+    assert fb.load_program(tmp_path / "p")(x=fb.ones(3)).tolist() == [2, 2, 2]
 
 
 # --- expressions ---

@@ -2,8 +2,10 @@
 
 import base64
 import json
+import re
 import shutil
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -316,3 +318,40 @@ def test_the_module_is_small_and_typed(folder):
         assert line in types
     two = (folder / "two" / "index.d.ts").read_text()
     assert "export type Outputs = [Value<Float32Array>, Value<Uint8Array>, Value<Uint16Array>];" in two
+
+
+def test_the_documentation_runs(browser, home, folder, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    python, html = (
+        re.search(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S)[1] for kind in ("python", "html")
+    )
+    monkeypatch.chdir(folder)
+    made: dict = {}
+    exec(python, made)
+    (folder / "iris.html").write_text(html)
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{home}iris.html")
+    page.wait_for_function("document.querySelector('#best').value")
+    x = fb.tensor([[5.1, 3.5, 1.4, 0.2], [6.7, 3.1, 5.6, 2.4]])
+    best = ",".join(map(str, made["classify"](x)["best"].tolist()))
+    assert page.locator("#best").inner_text().startswith(f"{best} of 2,3, on ")
+    context.close()
+
+
+def test_kernels_of_gpus_give_the_same(plain, folder):
+    given = inputs_of("digits", 6)
+    found = plain.evaluate(
+        """async (text) => {
+            const { load, open } = await import("/digits/index.js"), executor = await open();
+            executor.software = false; // takes the kernels for GPUs, whatever this is
+            const model = await load(undefined, { executor });
+            const data = new Float32Array(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)).buffer);
+            const made = [...(await model.run({ x: data })).data];
+            executor.device.destroy();
+            return made;
+        }""",
+        sent(given["x"])["text"],
+    )
+    wanted = fb.load_program(folder / "digits")(**given).numpy()
+    np.testing.assert_allclose(np.reshape(found, (6, 10)), wanted, rtol=1e-4, atol=1e-4)
