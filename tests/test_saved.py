@@ -410,3 +410,12 @@ def test_a_damaged_folder_is_told(what, saved, tmp_path):
     with pytest.raises(fb.FlambeauError) as e:
         fb.load_program(tmp_path / "p")
     assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
+
+
+def test_a_damaged_plan_is_told_when_it_runs(saved, tmp_path):
+    shutil.copytree(saved("mlp")[2], tmp_path / "p")
+    change(lambda t: t.replace('"x0"', '"x7"'))(tmp_path / "p")
+    with pytest.raises(fb.FlambeauError) as e:
+        fb.load_program(tmp_path / "p")(fb.ones(2, 12))
+    rule = "program.json is damaged (KeyError: 'x7'): save the program again"
+    assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {rule}"

@@ -39,7 +39,8 @@ export async function load(url = new URL(".", import.meta.url), { executor, onpr
     return new Program(used, described(program), texts(kernels), tensors(weights), !executor);
   } catch (error) {
     if (!executor) used.device.destroy();
-    throw error;
+    if (error instanceof ExecutorError) throw error;
+    fail("LoadError", `program.json is damaged (${error.message}): save the program again`);
   }
 }
 

@@ -235,6 +235,11 @@ DAMAGE = {
         change("program.json", lambda t: "[]"),
         "program.json is of something else: name a folder of save_program",
     ),
+    "key": (
+        change("program.json", lambda t: t.replace('"kernels"', '"colonels"')),
+        "program.json is damaged (Cannot read properties of undefined (reading 'length')): save the program"
+        " again",
+    ),
     "version": (
         change("program.json", lambda t: t.replace('"version": 1', '"version": 2')),
         "program.json is of version 2 of the format, and this module reads 1: export the program again, with"

@@ -160,13 +160,19 @@ class SavedProgram:
             raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
         run.realize(*tensors)
         with self.device.lock:
-            ready = self._ready[n] = self._ready.pop(n, None) or _Ready(self, n)
+            ready = self._ready[n] = self._ready.pop(n, None) or self._made(n)
             if len(self._ready) > SIZES_KEPT:
                 self._ready.pop(next(iter(self._ready)))
             out = ready.run(tensors)
         if self._program["result"] == "dict":
             return dict(zip((name for name, _ in self.outputs), out, strict=True))
         return out if self._program["result"] == "list" else out[0]
+
+    def _made(self, n: int) -> "_Ready":
+        try:
+            return _Ready(self, n)
+        except (KeyError, IndexError) as e:
+            self._fail(f"{PROGRAM} is damaged ({type(e).__name__}: {e}): save the program again")
 
     @staticmethod
     def _batch_of(spec: Spec, t: Tensor) -> int | None:
