@@ -1,0 +1,45 @@
+"""A device that computes nothing: what would be compiled and dispatched is written down."""
+
+import threading
+from typing import Any
+
+from flambeau.device import Arrived
+from flambeau.device.pool import Pool
+from flambeau.fuse import Limits
+
+
+class PaperDevice:
+    """The device seam with every value zero. `shaders` has each WGSL text with its label and inputs."""
+
+    kind, name, lost, max_binding = "gpu", "gpu:paper", None, 2**31
+
+    def __init__(self, limits: Limits = Limits()):  # noqa: B008  frozen
+        self.limits, self.lock, self.pool = limits, threading.RLock(), Pool(self)
+        self.shaders: dict[str, tuple[str, int]] = {}  # text -> label, inputs
+        self.handles = 0
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def alloc(self, size: int, asked: int) -> int:
+        self.handles += 1
+        return self.handles
+
+    def uniform(self, size: int) -> int:
+        return self.alloc(size, size)
+
+    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
+        self.shaders.setdefault(wgsl, (label, inputs))
+        return len(self.shaders)
+
+    def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
+        return Arrived([bytes(n) for _, n in asked])
+
+    def prepare(self, commands: Any) -> Any:
+        return commands
+
+    def free(self, handle: int) -> None: ...
+    def write(self, handle: int, data: Any) -> None: ...
+    def submit(self, *parts: Any) -> None: ...
+    def wait(self) -> None: ...
+    def check(self) -> None: ...
