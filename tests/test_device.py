@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import flambeau as fb
@@ -101,6 +102,32 @@ def test_an_unknown_backend_is_named():
     assert done.stderr.strip().endswith(
         "FLAMBEAU_BACKEND=opengles9: unknown backend: use one of vulkan, gl, metal, dx12"
     )
+
+
+def test_portable_limits_are_asked_for_by_name(gpu):
+    code = """import flambeau as fb
+d = fb.ones(1, device="gpu").device
+print(*(d._wgpu.limits[k] for k in ("max-buffer-size", "max-storage-buffer-binding-size",
+    "max-storage-buffers-per-shader-stage", "max-compute-workgroup-storage-size")), d.limits.groups)
+print(fb.ones(33 << 20, device=d).add(1).realize())"""
+    done = python(code, FLAMBEAU_LIMITS="portable")
+    assert done.stdout.split() == ["268435456", "134217728", "8", "16384", "65535"], done.stderr
+    told = "binds at most 134,217,728 bytes a tensor: split the tensor"
+    assert done.stderr.strip().endswith(told)
+    done = python("import flambeau as fb; fb.ones(1, device='gpu').item()", FLAMBEAU_LIMITS="small")
+    told = "FLAMBEAU_LIMITS=small: unknown limits: use 'portable', or unset it"
+    assert done.stderr.strip().endswith(told)
+
+
+def test_reads_are_parted_where_one_buffer_cannot_hold_them(gpu, monkeypatch):
+    made = [fb.full((n,), n, device=gpu) for n in (300, 1, 500, 0, 1000, 24)]
+    fb.realize(*made)
+    monkeypatch.setattr(gpu, "max_binding", 4096)
+    asked = [(t.node.buffer.handle, t.node.nbytes) for t in made]
+    assert [len(part) for part in gpu._batches(asked)] == [4, 1, 1]
+    assert [set(data) for data in map(list, gpu.read(asked))] == [
+        set(np.int32(n).tobytes()) if n else set() for n in (300, 1, 500, 0, 1000, 24)
+    ]
 
 
 def test_memory_is_counted_and_comes_back(gpu):

@@ -25,7 +25,11 @@ LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the
     "max-compute-workgroup-storage-size": 16384,
 }
 KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
-OF_ADAPTER = ("max-buffer-size", "max-storage-buffer-binding-size", "max-compute-workgroups-per-dimension")
+OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
+    "max-buffer-size": 256 << 20,
+    "max-storage-buffer-binding-size": 128 << 20,
+    "max-compute-workgroups-per-dimension": 65535,
+}
 
 _announced: set[str] = set()
 
@@ -114,19 +118,33 @@ class NativeDevice:
         self._queue.write_buffer(self._buffers[handle], 0, view)
 
     def read(self, asked: list[tuple[int, int]]) -> list[bytes]:
-        """The bytes of several buffers, after all that was submitted before; one wait for all of them."""
+        """The bytes of several buffers, after all that was submitted before; one wait for all that one
+        buffer holds."""
         with self.lock:
             self.check()
-            total = sum(-(-n // 256) * 256 for _, n in asked) or 256
-            staging = self._staging_of(total)
-            encoder = self._wgpu.create_command_encoder()
-            at = 0
-            for handle, n in asked:
-                if n:
-                    encoder.copy_buffer_to_buffer(self._buffers[handle], 0, staging, at, -(-n // 4) * 4)
-                at += -(-n // 256) * 256
-            self._queue.submit([encoder.finish()])
-            return self._fast.read(staging, asked, total)
+            return [data for part in self._batches(asked) for data in self._read(part)]
+
+    def _batches(self, asked: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+        """What is asked for, in parts that fit into a staging buffer."""
+        parts, room = [[]], self.max_binding
+        for handle, n in asked:
+            if _staged(n) > room and parts[-1]:
+                parts, room = [*parts, []], self.max_binding
+            parts[-1].append((handle, n))
+            room -= _staged(n)
+        return parts
+
+    def _read(self, asked: list[tuple[int, int]]) -> list[bytes]:
+        total = sum(_staged(n) for _, n in asked) or 256
+        staging = self._staging_of(total)
+        encoder = self._wgpu.create_command_encoder()
+        at = 0
+        for handle, n in asked:
+            if n:
+                encoder.copy_buffer_to_buffer(self._buffers[handle], 0, staging, at, -(-n // 4) * 4)
+            at += _staged(n)
+        self._queue.submit([encoder.finish()])
+        return self._fast.read(staging, asked, total)
 
     def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
         """`read`, in the form of devices that cannot wait."""
@@ -215,10 +233,23 @@ class NativeDevice:
             self._fast.submit(*parts)
 
 
+def _staged(n: int) -> int:
+    """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
+    return -(-n // 256) * 256
+
+
+def limits_of(have: dict[str, int]) -> dict[str, int]:
+    """What is asked of an adapter that has these limits; FLAMBEAU_LIMITS=portable asks for the minimum."""
+    wanted = os.environ.get("FLAMBEAU_LIMITS", "")
+    if wanted not in ("", "portable"):
+        raise DeviceError(f"FLAMBEAU_LIMITS={wanted}: unknown limits: use 'portable', or unset it")
+    memory = {k: min(v, have[k]) if wanted else have[k] for k, v in OF_ADAPTER.items()}
+    return {k: min(v, have[k]) for k, v in LIMITS.items()} | memory
+
+
 def _open(adapter: Adapter) -> Any:
     raw = adapter.raw
-    have = raw.limits
-    limits = {k: min(v, have[k]) for k, v in LIMITS.items()} | {k: have[k] for k in OF_ADAPTER}
+    limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]
     logging.getLogger("wgpu").setLevel(logging.CRITICAL)  # errors come back as exceptions, once
     try:
