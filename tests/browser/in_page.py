@@ -18,11 +18,11 @@ class Absent:
     def __call__(self, *args, **kw):
         return Absent()
 
-    def __mul__(self, other):
-        return Absent()
 
-    __add__ = __sub__ = __truediv__ = __pow__ = __neg__ = __getitem__ = __mul__
-    __radd__ = __rsub__ = __rmul__ = __rtruediv__ = __mul__
+BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor"]
+OTHER = ["neg", "abs", "invert", "getitem", "lt", "le", "gt", "ge"]
+for name in [*BINARY, *(f"r{n}" for n in BINARY), *OTHER]:
+    setattr(Absent, f"__{name}__", Absent.__call__)
 
 
 class Numpy(types.ModuleType):

@@ -1,5 +1,7 @@
 """Rows of Fourier transforms, complex pairs, short-time transforms and windows."""
 
+from math import pi
+
 import numpy as np
 from references_fourier import apart, cosines, istft, joined, on_pairs, stft, unscaled
 
@@ -13,7 +15,7 @@ K = np.arange(7)
 
 def rows_by_table(z, inverse):
     """The kernel, given its table of roots."""
-    k = z.arange(z.shape[-2], device=z.device).float() * (2 * np.pi / z.shape[-2])
+    k = z.arange(z.shape[-2], device=z.device).float() * (2 * pi / z.shape[-2])
     table = COMPOSED["stack"]([k.cos(), k.sin() * (1 if inverse else -1)], -1)
     return OPS["_fft_rows"](z, table, inverse)
 
