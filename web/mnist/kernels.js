@@ -19,8 +19,8 @@ export class Kernels {
     try {
       const found = await this.python.call("page.kernels");
       byId("kernels").replaceChildren(...found.map((kernel) => this.row(kernel)));
-      byId("kernel-count").textContent = `${found.length} kernels ran on this GPU, each written for its shapes and fused`
-        + " from the operations that its name lists.";
+      byId("kernel-count").textContent = `${found.length} kernels ran on this GPU since it was opened; each is fused from`
+        + " the operations that its name lists.";
     } catch (error) {
       this.notice(`The kernels cannot be listed: ${error.message}`);
     }

@@ -79,9 +79,7 @@ async def use(name: str, weights) -> None:
     data = bytes(weights)
 
     async def loaded() -> Net:
-        net = Net(data)
-        await net.keep()
-        return net
+        return Net(data)
 
     try:
         found = await again(loaded)

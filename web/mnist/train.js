@@ -1,7 +1,7 @@
 /** Turns the second tab's buttons into training in the worker, and its messages into curves and numbers. */
 import { fetched } from "../fetched.js";
 import { percent } from "./draw.js";
-import { plot } from "./plot.js";
+import { plot, smoothed } from "./plot.js";
 
 const byId = (id) => document.getElementById(id);
 
@@ -150,11 +150,14 @@ export class Train {
       byId("loss").textContent = last ? last.loss.toFixed(3) : "–";
       byId("accuracy").textContent = tests.length ? percent(tests.at(-1)[1]) : last ? percent(last.right) : "–";
       const high = Math.max(0.5, Math.ceil(2 * Math.max(...seen.map((one) => one.loss), 0)) / 2);
-      plot(byId("loss-curve"), [{ points: seen.map((one) => [one.step, one.loss]), colour: "--flame" }],
-        { top: Math.min(high, 4), label: (value) => value.toFixed(1), end });
+      const losses = seen.map((one) => [one.step, one.loss]), right = seen.map((one) => [one.step, one.right]);
+      plot(byId("loss-curve"), [
+        { points: losses, colour: "--bar" },
+        { points: smoothed(losses), colour: "--flame", wide: 2 },
+      ], { top: Math.min(high, 4), label: (value) => value.toFixed(1), end });
       plot(byId("accuracy-curve"), [
-        { points: seen.map((one) => [one.step, one.right]), colour: "--bar" },
-        { points: tests, colour: "--flame", dots: true },
+        { points: right, colour: "--bar" },
+        { points: tests, colour: "--flame", wide: 2, dots: true },
       ], { top: 1, label: (value) => `${Math.round(100 * value)} %`, end });
     });
   }

@@ -2,9 +2,11 @@
 
 import hashlib
 import io
+import re
 import subprocess
 import tempfile
 import zipfile
+from functools import cache
 from importlib.metadata import files
 from pathlib import Path, PurePosixPath
 
@@ -22,6 +24,13 @@ LEFT_OUT = (
 )  # fmt: skip
 KEPT = {"flambeau/web/executor.js"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
+# What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
+UNUSED = {
+    "_pyrepl", "cProfile", "curses", "doctest", "ensurepip", "ftplib", "idlelib", "imaplib", "lib2to3",
+    "mailbox", "multiprocessing", "pdb", "pickletools", "poplib", "profile", "pstats", "pty", "pydoc",
+    "pydoc_data", "smtplib", "socketserver", "test", "tkinter", "trace", "turtle", "turtledemo", "unittest",
+    "venv", "webbrowser", "wsgiref", "xmlrpc",
+}  # fmt: skip
 Files = dict[str, bytes]
 
 
@@ -32,6 +41,16 @@ def flambeau() -> Files:
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
     found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
     return {n: data for n, data in found.items() if n in KEPT or not n.startswith(LEFT_OUT)}
+
+
+@cache
+def stdlib() -> bytes:
+    """Pyodide's standard library without what no page can use, as a zip archive."""
+    with zipfile.ZipFile(pyodide.folder() / pyodide.STDLIB) as archive:
+        names = [
+            n for n in archive.namelist() if re.split("[./]", n)[0] not in UNUSED and not n.endswith("/")
+        ]
+        return zipped({name: archive.read(name) for name in names})
 
 
 def templates() -> Files:

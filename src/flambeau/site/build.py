@@ -29,7 +29,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None) -> dict[s
         "jinja2": archives.zipped(archives.installed("jinja2")),
         "markupsafe": archives.zipped(archives.installed("markupsafe")),
     }
-    stdlib = (home / pyodide.STDLIB).read_bytes()
+    stdlib = archives.stdlib()
     made = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
     packed = {"stdlib": stdlib, **plain} | (made or {})
     core = {name: (home / name).read_bytes() for name in pyodide.CORE}
