@@ -53,6 +53,12 @@ class Distance(nn.Module):
         return (d * d).sum(-1).sqrt(), (a.unsqueeze(1) > b).any(-1).int().sum(1)
 
 
+def setup():
+    """Values that no input changes, one of them a result, one beside an input in a result of parts."""
+    w = fb.rand(4, 4).realize()
+    return lambda x: [w @ w, fb.cat([(w @ w).cumsum(0), x + (w @ w).sum()]), x @ (w @ w)]
+
+
 MODELS = {
     "mlp": (mlp, {"x": "f32[N, 12]"}),
     "cnn": (cnn, {"image": "f32[N, 1, 12, 12]"}),
@@ -64,6 +70,11 @@ MODELS = {
     "packed": (lambda: lambda x, y: ((x + 1).half() * 2, y + 3), {"x": "f16[N, 5]", "y": "u8[N, 3]"}),
     "half": (lambda: mlp().half(), {"x": "f16[N, 12]"}),
     "nothing": (lambda: lambda x: x, {"x": "f32[N, 2]"}),
+    "of weights alone": (
+        lambda: nn.Sequential(nn.Linear(8, 8), nn.LayerNorm(8)).half(),
+        {"x": "f16[N, 8]"},
+    ),
+    "setup": (setup, {"x": "f32[N, 4]"}),
     "itself": (lambda: lambda x: [x, x, x.reshape(-1), x + 0], {"x": "i32[N, 2]"}),
 }
 
@@ -191,6 +202,10 @@ def test_a_folder_has_the_kernels_of_both_classes_of_adapters(saved, monkeypatch
     plans = json.loads((folder / "program.json").read_text())["plans"]
     kernels = {kind: {s["kernel"] for p in plans[kind]["plans"] for s in p["steps"]} for kind in plans}
     assert kernels["gpu"] != kernels["software"]
+    for plan in plans["software"]["plans"]:  # weights are laid out anew once, not in every call
+        assert all(any(v[0] != "w" for v in s["reads"]) for s in plan["steps"])
+        assert all(v[0] == "w" for s in plan["setup"] for v in s["reads"])
+        assert plan["setup"]
     x = inputs_of(inputs, 9)
     for software in (True, False):
         monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=software))

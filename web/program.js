@@ -332,12 +332,14 @@ class Ready {
     return handle;
   }
 
-  /** The kernels as commands; temporaries share buffers where none is needed any more. */
+  /** The kernels as commands, those of the setup run now; temporaries share buffers where they can. */
   commands(program, plan, n, values) {
-    const words = [], params = [], slots = [], free = [], sizes = new Map(), last = new Map();
-    plan.steps.forEach(({ reads }, i) => reads.forEach((value) => last.set(value, i)));
+    const setup = [], words = [], params = [], slots = [], free = [], sizes = new Map(), last = new Map();
+    const steps = [...plan.setup, ...plan.steps];
+    steps.forEach(({ reads }, i) => reads.forEach((value) => last.set(value, i)));
     for (const { value } of plan.outputs) last.delete(value);
-    plan.steps.forEach(({ kernel, reads, writes, grid, params: given }, i) => {
+    for (const { writes } of plan.setup) last.delete(writes);
+    steps.forEach(({ kernel, reads, writes, grid, params: given }, i) => {
       const offset = 4 * params.length;
       for (const e of given) {
         if (e.draw !== undefined) this.draws.push([params.length, e.draw, e.word]);
@@ -351,21 +353,23 @@ class Ready {
         if (at < 0) sizes.set(handle, bytes);
         values.set(writes, handle);
       }
-      slots.push(words.length + 2);
-      words.push(DISPATCH, program.pipeline(kernel, reads.length), 0, offset, ...grid.map((e) => valueOf(e, n)));
-      words.push(reads.length + 1, ...[...reads, writes].map((value) => values.get(value)));
+      const to = i < plan.setup.length ? setup : words;
+      slots.push([to, to.length + 2]);
+      to.push(DISPATCH, program.pipeline(kernel, reads.length), 0, offset, ...grid.map((e) => valueOf(e, n)));
+      to.push(reads.length + 1, ...[...reads, writes].map((value) => values.get(value)));
       for (const value of new Set(reads))
         if (value[0] === "t" && last.get(value) === i) free.push(values.get(value));
     });
-    if (slots.length) this.uniform(Uint32Array.from(params), slots, words);
+    if (slots.length) this.uniform(Uint32Array.from(params), slots);
+    this.executor.submit(Uint32Array.from(setup));
     return Uint32Array.from(words);
   }
 
-  uniform(params, slots, words) {
+  uniform(params, slots) {
     this.params = params;
     this.paramsAt = this.executor.alloc(params.byteLength + PARAMS_WINDOW, UNIFORM);
     this.own.push(this.paramsAt);
-    for (const place of slots) words[place] = this.paramsAt;
+    for (const [to, place] of slots) to[place] = this.paramsAt;
     this.executor.write(this.paramsAt, new Uint8Array(params.buffer));
   }
 

@@ -199,24 +199,26 @@ class _Ready:
             buffers[f"x{i}"] = self.pool.take(node.nbytes)
             self.inputs.append(buffers[f"x{i}"])
         sizes = {f"t{i}": value_of(e, n) for i, e in enumerate(plan["temporaries"])}
-        words, slots = self._words(program, plan, n, buffers, sizes)
+        count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
+        self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
+        setup, words = self._words(program, plan, n, buffers, sizes)
         self.outputs = [
             (buffers[o["value"]], tuple(value_of(e, n) for e in o["shape"]), dtype)
             for o, (_, dtype) in zip(plan["outputs"], program.outputs, strict=True)
         ]
-        self.uniform = device.uniform(4 * len(self.params)) if words else 0
-        for place in slots:
-            words[place] = self.uniform
-        self.sent = b""
         self.prepared = device.prepare(words)
+        if count:
+            device.write(self.uniform, self.params.tobytes())
+            device.submit(setup)
 
     def _words(self, program: SavedProgram, plan: dict, n: int, buffers: dict, sizes: dict):
-        """The commands, and where they name the buffer of Params; temporaries share memory where they can."""
-        last = {v: i for i, step in enumerate(plan["steps"]) for v in step["reads"]}
-        keep = {o["value"] for o in plan["outputs"]}
-        words: list[int] = []
-        slots: list[int] = []
-        for i, step in enumerate(plan["steps"]):
+        """The commands that run once, and those that run in each call; temporaries share memory where they
+        can."""
+        steps = [*plan["setup"], *plan["steps"]]
+        last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
+        keep = {o["value"] for o in plan["outputs"]} | {step["writes"] for step in plan["setup"]}
+        words: tuple[list[int], list[int]] = [], []
+        for i, step in enumerate(steps):
             at = len(self.params)
             for e in step["params"]:
                 if isinstance(e, dict) and "draw" in e:
@@ -230,12 +232,12 @@ class _Ready:
             pipeline = _pipeline(self.device, text, name, len(step["reads"]))
             grid = [value_of(e, n) for e in step["grid"]]
             handles = [buffers[v].handle for v in (*step["reads"], step["writes"])]
-            slots.append(len(words) + 2)
-            words += [DISPATCH, pipeline, 0, 4 * at, *grid, len(handles), *handles]
+            command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
+            words[i >= len(plan["setup"])].extend(command)
             for v in set(step["reads"]):
                 if v[0] == "t" and last[v] == i and v not in keep:
                     del buffers[v]
-        return words, slots
+        return words
 
     def __del__(self):
         if getattr(self, "uniform", 0):
@@ -247,14 +249,12 @@ class _Ready:
         for word, draw, part in self.drawn:
             at = (high << 32 | low) + self.begins[draw]
             self.params[word] = (k0, k1, at & 0xFFFFFFFF, at >> 32 & 0xFFFFFFFF)[part]
+        if self.drawn:
+            self.device.write(self.uniform, self.params.tobytes())
 
     def run(self, tensors: list[Tensor]) -> list[Tensor]:
         if self.length:
             self._draw()
-        now = self.params.tobytes()
-        if now != self.sent and self.uniform:
-            self.device.write(self.uniform, now)
-            self.sent = now
         before = []
         for t, place in zip(tensors, self.inputs, strict=True):
             before += _copy(t.node.buffer, place)

@@ -1,6 +1,7 @@
 """Writing: the plans of a function at every batch size become one folder."""
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -132,19 +133,31 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
 
     made: dict[str, Any] = {"temporaries": take(structure.temporaries)}
     made["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
-    made["steps"] = []
+    made["setup"], made["steps"] = [], []
+    once = fixed(structure)
     for step in structure.steps:
         grid, params = take(3), take(len(step.shader.params))
         for place, draw, word in step.draws:
             params[place] = {"draw": draw, "word": word}
         kernel = shaders.setdefault(step.shader, len(shaders))
         reads, writes = list(step.reads), step.writes
-        made["steps"].append(
+        made["setup" if step.writes in once else "steps"].append(
             {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
         )
     made["draws"] = take(structure.draws)
     made["drawn"] = next(numbers)
     return made
+
+
+def fixed(structure: Structure) -> set[str]:
+    """The temporaries that no input changes: a loaded program computes them once."""
+    writers = Counter(step.writes for step in structure.steps)
+    found: set[str] = set()
+    for step in structure.steps:
+        of_weights = all(v[0] == "w" or v in found for v in step.reads)
+        if of_weights and not step.draws and writers[step.writes] == 1:
+            found.add(step.writes)
+    return found
 
 
 def lines_of(value: Any, depth: int = 0) -> str:
