@@ -307,6 +307,9 @@ def test_inputs_that_are_none_are_said(tmp_path):
     assert refused(lambda x: x, "f32[N]", p, target="ios") == (
         "save_program: target='ios' is unknown: 'web', or None for Python alone"
     )
+    assert refused(lambda x: x, "f32[N]", p, max_batch=0) == (
+        "save_program: max_batch=0: give the largest batch size, 1 or more"
+    )
     assert refused(3, "f32[N]", p) == (
         "save_program: 3 can't be called: give a model or a function of tensors"
     )

@@ -12,6 +12,11 @@ export function images(n) {
   return out;
 }
 
+function nameOf(device) {
+  const { description, vendor, architecture } = device?.adapterInfo ?? {};
+  return description || [vendor, architecture].filter(Boolean).join(" ") || "an adapter that it does not tell";
+}
+
 async function weights() {
   const buffer = await (await fetch("/digits/weights.safetensors")).arrayBuffer();
   const length = Number(new DataView(buffer).getBigUint64(0, true));
@@ -35,7 +40,7 @@ export async function onnxruntime() {
     const x = new ort.Tensor("float32", images(n), [n, 1, SIDE, SIDE]);
     return (await session.run({ x })).y.getData();
   };
-  return { adapter: (await ort.env.webgpu.device)?.adapterInfo?.description, train: null, run };
+  return { adapter: nameOf(await ort.env.webgpu.device), train: null, run };
 }
 
 function script(url) {
@@ -81,7 +86,7 @@ export async function tensorflow() {
     await loss.data();
     tf.dispose([x, y, loss]);
   };
-  return { adapter: (await tf.backend().device)?.adapterInfo?.description, train, run };
+  return { adapter: nameOf(tf.backend().device), train, run };
 }
 
 /** Seconds of each call, made one after the other for at least `seconds`. */

@@ -65,8 +65,13 @@ class Weights:
 
     def file(self) -> dict[str, Tensor]:
         """The weights by name, in order."""
-        names = [self.names.get(id(n), f"constant.{i}") for i, n in enumerate(self.nodes)]
-        return {name: Tensor(n) for name, n in zip(names, self.nodes, strict=True)}
+        taken, found = set(self.names.values()), {}
+        for i, n in enumerate(self.nodes):
+            free = f"constant.{i}"
+            while free in taken:
+                free += "_"
+            found[self.names.get(id(n), free)] = Tensor(n)
+        return found
 
     def compare(self, graph: Graph, start: int, first: bool) -> None:
         """Take the tensors that a call made of host numbers: each call must make the same."""
