@@ -5,10 +5,10 @@ from dataclasses import replace
 
 
 @contextmanager
-def planned_for(device, software: bool):
-    """Plan for a CPU adapter, or for a GPU, with caches of its own."""
+def planned_for(device, software: bool, **other):
+    """Plan for a CPU adapter, or for a GPU, with caches of its own and perhaps other limits."""
     limits, plans = device.limits, device.__dict__.get("plans", {})
-    device.limits, device.plans = replace(limits, software=software), {}
+    device.limits, device.plans = replace(limits, software=software, **other), {}
     try:
         yield
     finally:

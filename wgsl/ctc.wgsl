@@ -13,7 +13,7 @@ fn added(a: f32, b: f32, c: f32) -> f32 {
   if (group >= p.items) {
     return;
   }
-  for (var t = 0u; t < p.steps; t++) {
+  for (var t = p.start; t < p.stop; t++) {
     let row = (group * p.steps + t) * p.states;
     for (var s = lid.x; s < p.states; s += {{ workgroup[0] }}u) {
       let i = row + s;

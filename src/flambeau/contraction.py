@@ -13,6 +13,7 @@ from .lower import (
     NeedStore,
     Quantities,
     check_size,
+    check_turns,
     name_index,
     view_through,
 )
@@ -88,6 +89,8 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     dim, parts = _split_of(planner, full, groups)
     if parts == 1:
         return _kernels(planner, head, tail, a, b, full, groups, None)
+    if rest := -full[dim] % parts:
+        a, b = (Operand(o.node, o.value, _padded(o.view, dim, rest)) for o in (a, b))
     a, b = (Operand(o.node, o.value, _split(o.view, rank, dim, parts)) for o in (a, b))
     full, groups = a.view.shape, (*groups[:rank], BATCH, *groups[rank:])
     part = planner.temporary(prod(head.shape) * parts)
@@ -105,17 +108,36 @@ def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, grou
 
 
 def _split_of(planner, full, groups) -> tuple[int, int]:
-    """Which summed dim to share among threads, in how many parts, where a GPU would have too few results."""
+    """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
+    a thread would take more turns of the loop than it may."""
     size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
     threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
-    if planner.limits.software or not threads or threads >= FILL:
-        return 0, 1
-    most = min(FILL // threads, size[SUMMED] // PART)
-    choices = [
-        (s, d) for d, g in enumerate(groups) if g == SUMMED for s in range(1, most + 1) if full[d] % s == 0
-    ]
-    parts, dim = max(choices, default=(1, 0))
+    least, most = -(-_turns(full, groups) // planner.limits.turns), 1
+    if not planner.limits.software and 0 < threads < FILL:
+        most = min(FILL // threads, size[SUMMED] // PART)
+    summed = [d for d, g in enumerate(groups) if g == SUMMED]
+    choices = [(s, d) for d in summed for s in range(least, max(most, 4 * least) + 1) if full[d] % s == 0]
+    if least > 1:  # the fewest that do; where none divides a dim, the longest is padded
+        longest = max(summed, key=lambda d: full[d])
+        parts, dim = min((c for c in choices if c[0] > 1), default=(least, longest))
+        check_turns(planner.limits, "contraction", -(-_turns(full, groups) // min(parts, full[dim])))
+        return dim, parts
+    parts, dim = max((c for c in choices if c[0] <= most), default=(1, 0))
     return dim, parts
+
+
+def _turns(full, groups) -> int:
+    """Turns of a thread's loops over the summed dims."""
+    turns = 1
+    for n, g in reversed(list(zip(full, groups, strict=True))):
+        turns = turns * n + (n > 1) if g == SUMMED else turns
+    return turns
+
+
+def _padded(view: View, dim: int, rest: int) -> View:
+    """A dim with so many zeros behind it."""
+    none = (0,) * len(view.shape)
+    return view.pad(none, tuple(rest if d == dim else 0 for d in range(len(none))))
 
 
 def _split(view: View, rank: int, dim: int, parts: int) -> View:

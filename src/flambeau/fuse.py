@@ -15,6 +15,7 @@ BUILD = {  # the ops that are kernels of their own
     "contract": contraction.contract_kernel,
     "whole": whole.whole_kernels,
 }
+SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: what llvmpipe allows, and room for epilogues
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 
 
@@ -28,6 +29,9 @@ class Limits:
     software: bool = (
         False  # the adapter is a CPU: reads are dear, registers and barriers are not what they seem
     )
+    # Turns of loops that a thread may take. llvmpipe ends a thread's loops, silently, when they have taken
+    # 65,535 altogether (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS).
+    turns: int = 1 << 31  # no limit
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from .lower import (
     Quantities,
     Raw,
     Trace,
+    check_turns,
     collapse_domain,
     view_through,
 )
@@ -151,6 +152,7 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
     coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
     size = q.add("n", prod(head.shape))
+    check_turns(planner.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
     body = trace.function(runs, coords, b, q, root, 1)
     axes = tuple(
         (q.add("n", head.shape[lead + i]), q.add("n", x.shape[lead + i]), q.add("n", w.kernel),

@@ -6,12 +6,15 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .dtype import DType
+from .errors import KernelError
 from .node import Node
 from .shape import Affine, Bound, Shape, View, collapse, run_size
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
 MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
+# elementwise ops whose WGSL has a loop, and its turns
+LOOPS = {"digamma": 6, "gcd": 47, "lgamma": 6, "pow": 31, "random": 10, "zeta": 8}
 MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
 
 
@@ -20,6 +23,13 @@ def check_size(shape: Shape) -> None:
     if prod(shape) > MAX_ELEMENTS:
         rule = f"{prod(shape):,} elements are more than the {MAX_ELEMENTS:,} that a kernel can index"
         raise ValueError(f"run({list(shape)}): {rule}: split the tensor")
+
+
+def check_turns(limits: Any, name: str, turns: int) -> None:
+    """KernelError where a thread would take more turns of loops than the adapter lets it."""
+    if turns > limits.turns:
+        rule = f"a thread of it would take {turns:,} turns of loops, and this adapter ends them after 65,535"
+        raise KernelError(f"{name}: {rule}: use smaller tensors, or another device")
 
 
 class NeedStore(Exception):
@@ -288,6 +298,11 @@ class Trace:
         extra = (x.shape[dim], whole.index.strides[dim])
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
         return self._add(raw, self.uses[at] | {value})
+
+    @property
+    def turns(self) -> int:
+        """Turns of loops inside the expression, and one for the loop that it may stand in."""
+        return 1 + sum(LOOPS.get(s.name or s.kind, 0) for s in self.steps if s.kind in ("op", "random"))
 
     # --- naming ---
 

@@ -27,6 +27,7 @@ class Launch:
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
     wide: the places in reads that are bound as vec4s.
     width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
+    turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
     """
 
     template: str
@@ -42,6 +43,7 @@ class Launch:
     wide: tuple[int, ...] = ()
     width: int = 1
     fours: bool = False
+    turns: int = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,7 @@ from math import prod
 from typing import Any
 
 from .heads import WORKGROUP, Kernel, ReadTrace, Shader, epilogue, finish_function, label, spread_grid
-from .lower import Bindings, Move, Quantities, Trace, collapse_domain
+from .lower import Bindings, Move, Quantities, Trace, check_turns, collapse_domain
 from .node import Node
 from .shape import View
 
@@ -83,10 +83,29 @@ class _Build:
     def parts_wanted(self) -> int:
         rows, length = self.domain.rows, self.domain.length
         if self.planner.limits.software:
-            return split_of(rows, length)
+            return self.split_more(split_of(rows, length))
         lanes, across, width = self.tree()
         blocks = max(-(-rows // across), 1)
         return max(min(GROUPS // blocks, length // (lanes * width * 8)), 1)
+
+    def split_more(self, parts: int) -> int:
+        """As many parts as a thread's turns of loops need."""
+        longest = max((self.sizes[i] for i in self.inner), default=1)
+        while self.turns(parts) > self.planner.limits.turns and parts < longest:
+            parts *= 2
+        check_turns(self.planner.limits, self.op, self.turns(parts))
+        return parts
+
+    def turns(self, parts: int) -> int:
+        """Turns of loops that a thread takes over its part of a row."""
+        sizes = [self.sizes[i] for i in self.inner]
+        cut = max(range(len(sizes)), key=lambda i: sizes[i], default=0)
+        width = 4 if self.can_widen() else 1
+        turns = self.domain.trace.turns
+        for i, n in reversed(list(enumerate(sizes))):
+            each = (parts if i == cut else 1) * (width if i == len(sizes) - 1 else 1)
+            turns = turns * -(-n // each) + 1
+        return turns
 
     # --- what both templates share ---
 

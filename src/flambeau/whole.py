@@ -4,7 +4,7 @@ from math import prod
 
 from .dtype import DType
 from .heads import Kernel, Shader, copy_kernel, is_whole, spread_grid
-from .lower import Bindings, NeedStore, Quantities, Trace, collapse_domain, view_through
+from .lower import Bindings, NeedStore, Quantities, Trace, check_turns, collapse_domain, view_through
 from .node import Node
 from .op import Launch
 
@@ -40,6 +40,8 @@ def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
 
 
 def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Kernel:
+    label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
+    check_turns(planner.limits, label, launch.turns)
     q, b = Quantities(), Bindings()
     options = dict(launch.options)
     for place, what in enumerate(launch.reads):
@@ -48,7 +50,7 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
         b.kinds.append((dtype.stored, 4 if place in launch.wide else width))
     functions = ()
     if launch.traced is not None:
-        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q, launch.fours)
+        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q, launch)
         options["fours"] = launch.fours
     grid = launch.groups
     if isinstance(grid, int):
@@ -64,19 +66,20 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
         launch.workgroup, functions, tuple(options.items()),
     )  # fmt: skip
     out = planner.temporary(launch.elements) if launch.writes else planner.index[id(tail)]
-    label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
     return Kernel(label, shader, tuple(b.values), out, tuple(q.values), grid)
 
 
-def _traced(planner, node: Node, b: Bindings, q: Quantities, fours: bool):
+def _traced(planner, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
     trace = Trace(planner, node.shape)
     trace.reads |= set(b.values)
     root = trace.value(node)
+    if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:
+        raise NeedStore(node, "its own loops would be inside the kernel's")
     runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
     dims = tuple(q.add("n", s) for s in sizes)
     room = len(b.values) + 2 * len(trace.reads) <= planner.max_inputs  # a buffer may be bound twice
-    width = 4 if fours and room and trace.can_widen(runs, sizes) else 1
+    width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
     body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)
     return (("value", body),), dims

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 from ..errors import DeviceError, KernelError
-from ..fuse import Limits
+from ..fuse import SOFTWARE_TURNS, Limits
 from . import Arrived, told
 from .adapters import Adapter, provider
 from .pool import Pool
@@ -57,7 +57,8 @@ class NativeDevice:
         self._queue = self._wgpu.queue
         groups = self._wgpu.limits["max-compute-workgroups-per-dimension"]
         software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
-        self.limits = Limits(groups=groups, software=software)
+        turns = SOFTWARE_TURNS if adapter.is_software else Limits.turns
+        self.limits = Limits(groups=groups, software=software, turns=turns)
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}

@@ -6,7 +6,7 @@ from array import array
 from typing import Any
 
 from ..errors import DeviceError, FlambeauError, KernelError
-from ..fuse import Limits
+from ..fuse import SOFTWARE_TURNS, Limits
 from . import web_file
 from .pool import Pool
 
@@ -87,7 +87,8 @@ class WebDevice:
         self._executor, self._to_js, self._error = executor, to_js, JsException
         self.name = f"gpu:{executor.name} (WebGPU)"
         self.lock = threading.RLock()
-        self.limits = Limits(groups=executor.groups, software=executor.software)
+        turns = SOFTWARE_TURNS if executor.software else Limits.turns
+        self.limits = Limits(groups=executor.groups, software=executor.software, turns=turns)
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
         self._ends = array("I")  # FREE and FORGET, sent with the next submit

@@ -45,18 +45,22 @@ def _launch(template, rows, of="", unroll=8):
         d, e = q.shape[2] // 4, v.shape[2] // 4
         tile = max(SHARED // (d + e) // unroll * unroll, unroll)
         staged = not limits.software and tile * (d + e) <= SHARED
+        tile = tile if staged else unroll
         lines, length = nodes[rows].shape[:2]
         blocks = -(-length // THREADS)
         bias = given[0].dtype.short if given else ""
+        steps = q.shape[0] // max(k.shape[0], 1) * q.shape[1] if of else k.shape[1]
+        turns = -(-steps // tile) * (1 + tile // unroll + (tile * (d + e) // THREADS if staged else 0))
         o = Options(causal, softcap is not None, bias, f"in{len(nodes) - 1}")
         reads = tuple(range(len(nodes)))
         return [
             Launch(
                 template, reads, lines * blocks,
                 _sizes(q, k, v, given, scale, causal, softcap, heads) | {"blocks": blocks},
-                {"d": d, "e": e, "tile": tile if staged else unroll, "unroll": unroll, "staged": staged,
+                {"d": d, "e": e, "tile": tile, "unroll": unroll, "staged": staged,
                  "of": of, "o": o},
-                workgroup=(THREADS, 1, 1), wide=(0, 1, 2) if template == "attention.wgsl" else (0, 1, 2, 3),
+                workgroup=(THREADS, 1, 1), turns=turns,
+                wide=(0, 1, 2) if template == "attention.wgsl" else (0, 1, 2, 3),
             )
         ]  # fmt: skip
 

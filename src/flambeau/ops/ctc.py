@@ -8,6 +8,7 @@ from ..op import Family, Launch, composed, kernel
 from .reduce import in_float32
 
 NN = ("ctc_loss",)
+GROUP = 64  # threads that share the states of an item
 LOWEST = -1e30  # the logarithm of no probability: finite, so that differences of two are
 
 
@@ -17,7 +18,15 @@ def _walk_launch(semiring: str, weights: int):
         sizes = {"items": n, "steps": steps, "states": states}
         sizes |= {"lowest": LOWEST} if semiring == "log" else {}
         reads = tuple(range(1, 1 + weights))
-        return [Launch("ctc.wgsl", reads, n, sizes, {"semiring": semiring}, traced=0)]
+        turns = 1 + -(-states // GROUP)
+        span = max(limits.turns // turns, 1)  # steps of a launch: the next goes on from what it wrote
+        return [
+            Launch(
+                "ctc.wgsl", reads, n, sizes | {"start": at, "stop": min(at + span, steps)},
+                {"semiring": semiring}, traced=0, turns=turns * min(span, steps),
+            )
+            for at in range(0, max(steps, 1), span)
+        ]  # fmt: skip
 
     return launch
 

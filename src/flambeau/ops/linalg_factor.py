@@ -3,7 +3,7 @@
 from ..op import composite
 from ..shape import broadcast
 from .join import cat
-from .linalg_kernels import Factor
+from .linalg_kernels import Factor, columns_of, lu_turns, qr_turns
 
 BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
 PANEL = 32  # columns of a QR kernel: each is a thread's
@@ -98,10 +98,11 @@ def _eliminate(a):
     """Packed L and U, the order of the rows, and the pivots (from 1)."""
     m, n = a.shape[-2:]
     k = min(m, n)
-    if n <= (BLOCK if m <= 4096 else 8):  # a launch's loops have their limits
+    block = BLOCK if m <= 4096 else columns_of(lu_turns, m, 8)  # a launch's loops have their limits
+    if n <= block:
         packed = Factor._lu_block(a)
         return packed[..., :n], packed[..., n], packed[..., :k, n + 1]
-    h = k if k <= BLOCK and m <= 4096 else _half(min(k, n - 1), BLOCK if m <= 4096 else 8)
+    h = k if k <= BLOCK and m <= 4096 else _half(min(k, n - 1), block)
     left, order, pivots = _eliminate(a[..., :h])
     right = take_rows(a[..., h:], order.int())
     top = _substitute(left[..., :h, :], right[..., :h, :], False, True)
@@ -220,9 +221,10 @@ def product(packed, tau, columns: int):
 def reflect(a):
     """LAPACK's packed form with the factors tau as a last row. [..., m, n] -> [..., m + 1, n]"""
     m, n = a.shape[-2:]
-    if n <= PANEL:
+    panel = columns_of(qr_turns, m, PANEL)
+    if n <= panel:
         return Factor._qr_block(a)
-    w = _half(n, PANEL)
+    w = _half(n, panel)
     k = min(m, w)
     left = reflect(a[..., :w])
     v, t = reflectors(left[..., :m, :k], left[..., m, :k])

@@ -8,9 +8,7 @@ from . import linalg_reference as reference
 
 SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
 LARGEST = 1536  # of eigh and svd
-# Turns of loops that an invocation takes in one launch. llvmpipe ends all loops after 65535 turns altogether,
-# and what takes long on other adapters is ended by their watchdogs.
-TURNS = 50000
+TURNS = 50000  # of loops that a thread takes in one launch: what takes long is ended by watchdogs
 
 
 def threads(limits, work: int) -> int:
@@ -29,6 +27,21 @@ def _float(*dtypes, **_):
     return dt.float32
 
 
+def lu_turns(m: int, n: int) -> int:
+    """Turns of loops that a thread of a large LU takes. [m, n]"""
+    return m * (n + 2) // 256 + n * (m // 32 + 32 + (1 + m // 256) * (1 + n // 2))
+
+
+def qr_turns(m: int, n: int) -> int:
+    """Turns of loops that a thread of a large QR takes; the threads of a column share its rows. [m, n]"""
+    return (m + 1) * n // 256 + n * (2 * m // 256 + 264) + (n - 1) * 2 * m // 8
+
+
+def columns_of(turns, m: int, most: int) -> int:
+    """How many columns of [m, n] one launch may factorise, at most `most`."""
+    return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
+
+
 def _whole(shape, launch, xp):
     return kernel("whole", shape=shape, dtype=_float, launch=launch, xp=xp)
 
@@ -37,8 +50,8 @@ def _lu_launch(limits, x):
     *lead, m, n = x.shape
     w = threads(limits, m)
     sizes = {"count": prod(lead), "rows": m, "cols": n}
-    options = {"searchers": min(w, 32)}
-    return [Launch("lu.wgsl", (), prod(lead), sizes, options, workgroup=(w, 1, 1), traced=0)]
+    options, turns = {"searchers": min(w, 32)}, lu_turns(m, min(n, m))
+    return [Launch("lu.wgsl", (), prod(lead), sizes, options, workgroup=(w, 1, 1), traced=0, turns=turns)]
 
 
 def _cholesky_launch(limits, x):
@@ -59,14 +72,14 @@ def _triangular_launch(limits, a, b, upper, unit):
 def _qr_launch(limits, x):
     *lead, m, n = x.shape
     sizes = {"count": prod(lead), "rows": m, "cols": n}
-    workgroup = (max(threads(limits, m), 32), 1, 1)
-    return [Launch("qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
+    workgroup, turns = (max(threads(limits, m), 32), 1, 1), qr_turns(m, min(m, n)) if m > 1024 else 0
+    return [Launch("qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0, turns=turns)]
 
 
 def _row_order_launch(limits, pivots, rows):
     *lead, swaps = pivots.shape
-    count = prod(lead)
-    return [Launch("row_order.wgsl", (0,), -(-count // 64), {"count": count, "rows": rows, "swaps": swaps})]
+    sizes = {"count": prod(lead), "rows": rows, "swaps": swaps}
+    return [Launch("row_order.wgsl", (0,), -(-prod(lead) // 64), sizes, turns=rows + swaps)]
 
 
 def _sweeps(template, state, sizes, options, workgroup, turns):

@@ -33,7 +33,11 @@ def _scatter_launch(limits, x, keys, order, src, *, join):
     sizes = {"size": size, "width": width, "count": count, "chunk": CHUNK}
     groups = -(-size // GROUP)
     options = {"join": join, "levels": levels}
-    return [*launches, Launch("scatter.wgsl", (1, 2, 3, *names), groups, sizes, options, traced=0)]
+    turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
+    return [
+        *launches,
+        Launch("scatter.wgsl", (1, 2, 3, *names), groups, sizes, options, traced=0, turns=turns),
+    ]
 
 
 def _scatter_xp(xp, x, keys, order, src, join):

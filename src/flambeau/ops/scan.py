@@ -39,7 +39,7 @@ def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> 
     """A thread a row where rows are many, else a thread a piece (of at most `most`): their totals first."""
     outer, n, inner = shape
     rows = max(outer * inner, 1)
-    pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), 1)
+    pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), -(-n // limits.turns), 1)
     piece = -(-n // pieces)
     pieces = -(-n // piece) if n else 1
     threads = outer * inner * pieces
@@ -48,7 +48,8 @@ def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> 
 
     def launch(reads, totals, carried, **rest):
         chosen = _with(given, totals=totals, carried=carried)
-        return Launch("scan.wgsl", reads, groups, sizes, **chosen, **rest)
+        turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
+        return Launch("scan.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
 
     if pieces == 1:
         return [launch(reads, False, "", **end)]

@@ -57,13 +57,13 @@ def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
         same = options | {"first": first, "last": last}
         made.append(Launch(
             kinds[0], reads, groups, now, same | {"counting": True}, "counts", count * 16, dt.uint32,
-            threads, **given,
+            threads, turns=piece, **given,
         ))  # fmt: skip
         made += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
         to = {} if last else {"writes": f"pairs{i}", "elements": 2 * rows * n, "dtype": dt.uint32, "width": 2}
         made.append(Launch(
             kinds[1], (*reads, "starts"), groups, now, same | {"counting": False}, workgroup=threads,
-            **to, **given,
+            turns=piece, **to, **given,
         ))  # fmt: skip
     return made
 
@@ -72,7 +72,7 @@ def _pieces(limits, rows: int, n: int) -> tuple[int, int]:
     """(elements of a piece, pieces of a row): enough to fill the device, and few enough to be counted."""
     want = (THREADS[True] if limits.software else GROUPS) // max(rows, 1)
     size = PIECE[limits.software]
-    pieces = max(min(want, n // size), 1)
+    pieces = max(min(want, n // size), -(-n // limits.turns), 1)
     if limits.software:
         piece = max(-(-n // pieces), 1)
     else:
