@@ -22,10 +22,10 @@ from test_ops import KINDS, SIZED, arrays, declared, has_whole, main_kind, mixed
 import flambeau as fb
 from flambeau import nn
 from flambeau.device import told
-from flambeau.fuse import Limits
+from flambeau.fuse import SOFTWARE_TURNS, Limits
 
 F = nn.functional
-CLASSES = {"software": Limits(software=True), "gpu": Limits(software=False)}
+CLASSES = {"software": Limits(software=True, turns=SOFTWARE_TURNS), "gpu": Limits(software=False)}
 
 
 def on_paper(device, *shape, kind="f"):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from .. import run
 from ..errors import FlambeauError
-from ..fuse import Limits, plan
+from ..fuse import SOFTWARE_TURNS, Limits, plan
 from ..heads import Kernel, Shader
 from ..node import Node, describe
 from ..ops.random import generator
@@ -13,7 +13,8 @@ from ..pipeline import word_of
 from ..tensor import Tensor
 from .trace import Graph, Placeholder
 
-KINDS = {"gpu": Limits(), "software": Limits(software=True)}  # the classes of adapters, each with its kernels
+# the classes of adapters, each with its kernels
+KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
 
 
 class Step(NamedTuple):
