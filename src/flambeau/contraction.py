@@ -112,7 +112,7 @@ def _split_of(planner, full, groups) -> tuple[int, int]:
     a thread would take more turns of the loop than it may."""
     size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
     threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
-    least, most = -(-_turns(full, groups) // planner.limits.turns), 1
+    least, most = max(-(-_turns(full, groups) // planner.limits.turns), 1), 1
     if not planner.limits.software and 0 < threads < FILL:
         most = min(FILL // threads, size[SUMMED] // PART)
     summed = [d for d, g in enumerate(groups) if g == SUMMED]
