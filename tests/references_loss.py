@@ -70,6 +70,16 @@ def multi_margin(x, target, p, margin=1.0):
     return np.float64(total / len(x))
 
 
+def multilabel_margin(x, targets):
+    """Targets of a row are its classes up to the first -1."""
+    total = 0.0
+    for row, listed in zip(x, targets):
+        classes = listed[: listed.index(-1)] if -1 in listed else listed
+        others = [v for i, v in enumerate(row) if i not in classes]
+        total += sum(max(0, 1 - row[c] + v) for c in classes for v in others) / len(row)
+    return np.float64(total / len(x))
+
+
 def standard(x, axes, eps=1e-5):
     return (x - x.mean(axes, keepdims=True)) / np.sqrt(x.var(axes, keepdims=True) + eps)
 

@@ -6,7 +6,7 @@ from typing import Any
 from . import ops, run
 from .device import get_device
 from .dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
-from .host import to_list
+from .host import set_printoptions, to_list
 from .interchange import shared
 from .op import COMPOSED, Op, result_of
 from .ops.creation import (
@@ -57,18 +57,18 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype, device)
 
 
-def from_numpy(array: Any, device=None) -> Tensor:
+def from_numpy(ndarray: Any, device=None) -> Tensor:
     """A tensor of a NumPy array, copied."""
-    return tensor(array, device=device)
+    return tensor(ndarray, device=device)
 
 
-def from_dlpack(data: Any, device=None) -> Tensor:
+def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
     a GPU copies what the host can read."""
-    if isinstance(data, Tensor):
-        return data if device is None else data.to(device)
+    if isinstance(ext_tensor, Tensor):
+        return ext_tensor if device is None else ext_tensor.to(device)
     to = get_device(device)
-    array = (to.xp if to.kind == "cpu" else get_device("cpu").xp).from_dlpack(data)
+    array = (to.xp if to.kind == "cpu" else get_device("cpu").xp).from_dlpack(ext_tensor)
     if to.kind != "cpu" or to.xp.name_of(array) not in DTYPES:
         return tensor(array if to.kind != "cpu" else to.xp.to_host(array), device=to)
     return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))
@@ -93,6 +93,36 @@ def result_type(*tensors: Any) -> DType:
 def is_floating_point(input: Tensor) -> bool:
     """Whether a tensor's elements are floats."""
     return input.is_floating_point()
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether something is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input.numel()
+
+
+def is_complex(input: Tensor) -> bool:
+    """False: complex numbers are pairs of floats in a last dim of 2."""
+    return input.is_complex()
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype has numbers below 0."""
+    return input.is_signed()
+
+
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Whether the shapes are equal."""
+    return input.is_same_size(other)
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether the one element is not 0; runs the graph and waits."""
+    return input.is_nonzero()
 
 
 def realize(*tensors: Tensor) -> None:
@@ -163,15 +193,24 @@ def _table() -> dict[str, Any]:
         for name, entry in vars(family).items():
             if not name.startswith("_") and (isinstance(entry, Op) or callable(entry)):
                 found[name] = entry
-    return found | {name: COMPOSED[name] for name in ops.names("FUNCTIONS")}
+    return found | {name: COMPOSED[name] for name in (*ops.names("FUNCTIONS"), *FROM_NN)}
 
 
 concat = concatenate = COMPOSED["cat"]
+row_stack, trapz = COMPOSED["vstack"], COMPOSED["trapezoid"]
+# functions of nn.functional that PyTorch has in the package as well, with the same arguments
+FROM_NN = (
+    "adaptive_avg_pool1d", "adaptive_max_pool1d", "alpha_dropout", "avg_pool1d", "celu", "channel_shuffle",
+    "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+    "cosine_similarity", "dropout", "feature_alpha_dropout", "group_norm", "hardshrink", "layer_norm",
+    "max_pool1d", "max_pool2d", "max_pool3d", "pairwise_distance", "pixel_shuffle", "pixel_unshuffle",
+    "prelu", "rms_norm", "rrelu", "selu", "threshold",
+)  # fmt: skip
 globals().update({k: v for k, v in _table().items() if k not in globals()})
 __all__ = sorted(
     {
-        "as_tensor", "concat", "concatenate", "from_dlpack", "from_numpy", "is_floating_point", "memory",
-        "read",
-        "realize", "result_type", "synchronize", "where", *_table(),
+        "as_tensor", "concat", "concatenate", "from_dlpack", "from_numpy", "is_complex", "is_floating_point",
+        "is_nonzero", "is_same_size", "is_signed", "is_tensor", "memory", "numel", "read", "realize",
+        "result_type", "row_stack", "set_printoptions", "synchronize", "trapz", "where", *_table(),
     }
 )  # fmt: skip

@@ -223,6 +223,29 @@ class Data:
         return f"Data({self.dtype.short}{list(self.shape)})"
 
 
+# PyTorch's names of what printing goes by, and where they are given to NumPy
+PRINTING = {"precision": 8, "threshold": 200, "edgeitems": 3, "linewidth": 75, "sci_mode": None}
+PROFILES = {
+    "default": {"precision": 8, "threshold": 200, "edgeitems": 3, "linewidth": 75},
+    "short": {"precision": 2, "threshold": 200, "edgeitems": 2, "linewidth": 75},
+    "full": {"precision": 8, "threshold": sys.maxsize, "edgeitems": 3, "linewidth": 75},
+}
+
+
+def set_printoptions(
+    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
+    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
+) -> None:  # fmt: skip
+    """How tensors print: digits after the point, the number of elements from which most are left out, how
+    many then stay at each end, characters a line; a profile (default, short, full) first; sci_mode=False
+    writes small numbers without an exponent."""
+    if profile is not None and profile not in PROFILES:
+        raise ValueError(f"set_printoptions(profile={profile!r}): unknown: use one of {', '.join(PROFILES)}")
+    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    PRINTING.update(PROFILES.get(profile or "", {}))
+    PRINTING.update({k: v for k, v in given.items() if v is not None}, sci_mode=sci_mode)
+
+
 def shown(data: Data) -> str:
     """Values as text: NumPy's where there is NumPy, else nested lists, cut short."""
     try:
@@ -231,7 +254,11 @@ def shown(data: Data) -> str:
         digits = [f"{v:.5g}" if data.dtype.is_float else str(v) for v in data.flat[:SHOWN]]
         rest = ", ..." if prod(data.shape) > SHOWN else ""
         return f"{data.dtype.short}{list(data.shape)}: {', '.join(digits)}{rest}"
-    return np.array2string(data.numpy(), separator=", ", prefix="tensor(", threshold=200)
+    with np.printoptions(edgeitems=PRINTING["edgeitems"]):
+        return np.array2string(
+            data.numpy(), PRINTING["linewidth"], PRINTING["precision"], PRINTING["sci_mode"] is False,
+            ", ", "tensor(", threshold=PRINTING["threshold"],
+        )  # fmt: skip
 
 
 assert sys.byteorder == "little", "WebGPU's buffers are little-endian"

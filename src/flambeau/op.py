@@ -3,7 +3,8 @@ graph."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cache, wraps
+from inspect import unwrap
 from typing import TYPE_CHECKING, Any
 
 from . import dtype as dt
@@ -72,6 +73,7 @@ class Op:
     launch: Callable | None = None
     dtypes: str = ""
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
+    operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
     name: str = field(default="", init=False)
 
     def __set_name__(self, owner, name: str):
@@ -90,6 +92,8 @@ class Op:
 
     def __call__(self, *args, **kw):
         try:
+            if kw:
+                args, kw = spelled(self.prepare, self.operand_names, args, kw)
             found = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
             if isinstance(found, Tensor):
                 return found
@@ -101,6 +105,31 @@ class Op:
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, self.name, args, kw) from None
+
+
+# arguments that PyTorch takes by a second name
+SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
+
+
+@cache
+def _arguments(f: Callable) -> tuple[str, frozenset[str]]:
+    """The name of a function's first argument ("" if it is `*several`), and those of all."""
+    code = unwrap(f).__code__
+    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    return names[0] if code.co_argcount else "", frozenset(names)
+
+
+def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict) -> tuple[tuple, dict]:
+    """A call by any of PyTorch's names: tensors given by name (`input=` for a method's self) go to their
+    places, and axis= is dim=."""
+    first, names = (operands[0], frozenset(operands)) if f is None else _arguments(f)
+    kw = {SPELLINGS[k] if k not in names and SPELLINGS.get(k) in names else k: v for k, v in kw.items()}
+    if not args and "input" in kw and "input" not in names:
+        args = (kw.pop("input"),)
+    for name in operands if f is None else (first,):
+        if name in kw and (not args or (f is None and operands.index(name) == len(args))):
+            args = (*args, kw.pop(name))
+    return args, kw
 
 
 class Family:
@@ -251,6 +280,8 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
     @wraps(f)
     def call(*args, **kw):
         try:
+            if kw:
+                args, kw = spelled(f, (), args, kw)
             if dtypes and any(isinstance(a, Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
             return f(*args, **kw)
@@ -289,6 +320,8 @@ def composite(grad: Callable) -> Callable:
         @wraps(f)
         def call(*inputs, **attrs):
             try:
+                if attrs:
+                    inputs, attrs = spelled(f, (), inputs, attrs)
                 with no_grad():
                     lowered = f(*inputs, **attrs).node
             except (ValueError, TypeError, IndexError) as e:

@@ -2,11 +2,13 @@
 
 from typing import TYPE_CHECKING, Any
 
-from . import functions
+from . import functions, ops
+from .op import COMPOSED
 
 # the name here: the name in the package
 NAMES = {
     "expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma",
+    "modified_bessel_i0": "i0", "modified_bessel_i1": "i1",
     **{name: name for name in (
         "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2", "expm1", "i0", "i0e", "i1", "i1e",
         "log1p", "log_ndtr", "log_softmax", "logit", "logsumexp", "ndtr", "ndtri", "polygamma", "round",
@@ -19,5 +21,7 @@ if TYPE_CHECKING:  # the names below are in the table, which type checkers do no
     def __getattr__(name: str) -> Any: ...
 
 
+OWN = ops.names("SPECIAL")  # in no other namespace
 globals().update({name: getattr(functions, entry) for name, entry in NAMES.items()})
-__all__ = sorted(NAMES)
+globals().update({name: COMPOSED[name] for name in OWN})
+__all__ = sorted([*NAMES, *OWN])

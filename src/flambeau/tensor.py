@@ -66,6 +66,21 @@ class Tensor(Exchange, ops.Table):
     def T(self) -> "Tensor":
         return self.permute(*reversed(range(self.ndim)))
 
+    @property
+    def mT(self) -> "Tensor":
+        """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
+        return self.transpose(-2, -1)
+
+    @property
+    def itemsize(self) -> "int":  # type: ignore[valid-type]
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> "int":  # type: ignore[valid-type]
+        """Bytes of all elements."""
+        return self.numel() * self.itemsize
+
     def size(self, dim: int | None = None):
         """The shape, or one of its sizes."""
         return self.shape if dim is None else self.shape[normal_dim(dim, self.ndim)]
@@ -77,6 +92,32 @@ class Tensor(Exchange, ops.Table):
     def numel(self) -> int:
         """The number of elements."""
         return prod(self.shape)
+
+    nelement, ndimension = numel, dim
+
+    def element_size(self) -> "int":  # type: ignore[valid-type]
+        """Bytes of an element."""
+        return self.itemsize
+
+    def is_contiguous(self) -> "bool":  # type: ignore[valid-type]
+        """True: what a kernel reads through a view is no other kind of tensor."""
+        return True
+
+    def is_complex(self) -> "bool":  # type: ignore[valid-type]
+        """False: complex numbers are pairs of floats in a last dim of 2."""
+        return False
+
+    def is_signed(self) -> "bool":  # type: ignore[valid-type]
+        """Whether the dtype has numbers below 0."""
+        return self.dtype.kind in "fi"
+
+    def is_same_size(self, other: "Tensor") -> "bool":  # type: ignore[valid-type]
+        """Whether the shapes are equal."""
+        return self.shape == other.shape
+
+    def is_nonzero(self) -> "bool":  # type: ignore[valid-type]
+        """Whether the one element is not 0; runs the graph and waits."""
+        return bool(self.item())
 
     def __len__(self) -> int:
         if not self.ndim:
@@ -236,6 +277,18 @@ class Tensor(Exchange, ops.Table):
     def int(self) -> "Tensor":
         """As int32, towards 0."""
         return self.to(dt.int32)
+
+    def long(self) -> "Tensor":
+        """As int32, towards 0: the widest integer that WGSL has."""
+        return self.to(dt.int32)
+
+    def short(self) -> "Tensor":
+        """As int32, towards 0: there is no 16-bit integer."""
+        return self.to(dt.int32)
+
+    def type_as(self, other: "Tensor") -> "Tensor":
+        """In the dtype of another tensor."""
+        return self.to(other.dtype)
 
     def bool(self) -> "Tensor":
         """True where not 0."""

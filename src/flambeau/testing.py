@@ -76,3 +76,49 @@ def _check_slope(op: Any, given: list, device: Any, attrs: dict) -> None:
 
 def _wide(a: Any) -> Any:
     return a.astype("f8") if a.dtype.kind == "f" else a
+
+
+def assert_close(
+    actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False,
+) -> None:  # fmt: skip
+    """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, of one shape.
+
+    Without tolerances they are torch.testing's: 1.3e-6 and 1e-5 for float32, 1e-3 and 1e-5 for float16,
+    0.016 and 1e-5 for bfloat16, 0 for integers. The error counts the elements that differ and says where
+    they do so most, absolutely and relatively.
+    """
+    import numpy as np
+
+    if (rtol is None) != (atol is None):
+        raise ValueError("assert_close(): rtol and atol come together: give both or neither")
+    names = [x.dtype.name for x in (actual, expected) if isinstance(x, Tensor)]
+    loose = [TOLERANCES.get(name, (0.0, 0.0)) for name in names] or [TOLERANCES["float32"]]
+    relative, absolute = map(max, zip(*loose))
+    relative, absolute = relative if rtol is None else rtol, absolute if atol is None else atol
+    got, want = (np.asarray(x.numpy() if isinstance(x, Tensor) else x) for x in (actual, expected))
+    if got.shape != want.shape:
+        raise AssertionError(f"shapes differ: {list(got.shape)} and {list(want.shape)}")
+    got, want = got.astype("f8"), want.astype("f8")
+    bad = ~np.isclose(got, want, relative, absolute, equal_nan)
+    if bad.any():
+        raise AssertionError(_difference(got, want, bad, relative, absolute))
+
+
+TOLERANCES = {"float32": (1.3e-6, 1e-5), "float16": (1e-3, 1e-5), "bfloat16": (1.6e-2, 1e-5)}
+
+
+def _difference(got, want, bad, rtol: float, atol: float) -> str:
+    import numpy as np
+
+    lines = [f"{bad.sum()} of {bad.size} elements differ ({100 * bad.sum() / bad.size:.1f} %)"]
+    with np.errstate(all="ignore"):
+        away = np.where(bad, np.abs(got - want), 0)
+        for word, by, most in (("absolute", away, atol), ("relative", away / np.abs(want), rtol)):
+            at = np.unravel_index(np.argmax(np.nan_to_num(by, nan=np.inf, posinf=np.inf)), by.shape)
+            place = list(map(int, at))
+            lines.append(
+                f"greatest {word} difference: {by[at]:.3g} at {place}: {got[at]:.9g}, not {want[at]:.9g}"
+                f" (allowed: {most:g})"
+            )
+    return "\n".join(lines)

@@ -150,6 +150,7 @@ FACTORS = {
     "linalg_cholesky_ex": linalg(lambda x: together(np.linalg.cholesky(x), [0, 0]), "definite", then=flat),
     "cholesky": linalg(np.linalg.cholesky, "definite"),
     "linalg_qr": linalg(lambda x: together(*np.linalg.qr(x)), "apart", (TALL,), then=flat),
+    "qr": linalg(lambda x: together(*np.linalg.qr(x)), "apart", (TALL,), then=flat),
     "geqrf": linalg(
         lambda x: together(packed_qr(x)[:, :5], packed_qr(x)[:, 5]), "plain", (TALL,), then=flat, grads=0
     ),

@@ -13,6 +13,7 @@ LISTED = [[1.0, -1.0, 1.0, 1.0, -1.0]] * 3
 SIGNS = np.float32(LISTED)
 IMAGE = In((2, 4, 3, 3))
 C = In((4,), 0.5, 1.5)
+LISTS = [[3, 0, -1, 1, 2], [-1, 2, 2, 2, 2], [4, 1, 2, 0, 3]]
 
 
 def signed(name, **kw):
@@ -80,6 +81,13 @@ LOSS: dict[str, Row] = {
     "soft_margin_loss": Row(lambda x: softplus(-SIGNS * x).mean(), (X,), call=signed("soft_margin_loss")),
     "multilabel_soft_margin_loss": Row(lambda x, t: ref.bce_logits(x, t, 1, 1), (X, In((3, 5), 0, 1))),
     "multi_margin_loss": Row(lambda x, t, p: ref.multi_margin(x, t, p), (X, T), {"p": 2}, grads=1),
+    "multilabel_margin_loss": Row(
+        lambda x: ref.multilabel_margin(x, LISTS), (In((3, 5)),),
+        call=lambda x: COMPOSED["multilabel_margin_loss"](x, x.new_tensor(LISTS, "i32"))),
+    "triplet_margin_with_distance_loss": Row(
+        lambda a, p, n: np.maximum(0, 1 + np.abs(a - p).sum(1) - np.abs(a - n).sum(1)).mean(), (X, X, X),
+        call=lambda *xs: COMPOSED["triplet_margin_with_distance_loss"](
+            *xs, distance_function=lambda a, b: (a - b).abs().sum(1))),
     "triplet_margin_loss": Row(ref.triplet, (X, X, X), tol=4e-6,
                                call=lambda *xs: COMPOSED["triplet_margin_loss"](*xs, swap=True)),
     "cosine_embedding_loss": Row(lambda a, b, margin: ref.cosine_loss(a, b, np.float32([1, -1, -1]), margin),

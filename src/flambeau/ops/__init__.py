@@ -1,6 +1,7 @@
 """The op table: one entry an op, grouped in families, each family a mixin of Tensor.
 
-A module's FUNCTIONS are the composed ops that are functions of the package, its NN those of nn.functional.
+A module's FUNCTIONS are the composed ops that are functions of the package, its NN those of nn.functional,
+its SPECIAL those of special alone.
 """
 
 from . import (
@@ -27,6 +28,7 @@ from . import (
     norm,
     numeric,
     order,
+    polynomials,
     pool,
     random,
     rearrange,
@@ -40,6 +42,7 @@ from . import (
     signal,
     sort,
     special,
+    statistics,
 )
 from .attention import Attention
 from .composed import Composed
@@ -66,6 +69,7 @@ from .scatter import Scatter
 from .select import Select
 from .sort import Sort
 from .special import Special
+from .statistics import Statistics
 
 # fmt: off
 MODULES = (
@@ -92,6 +96,7 @@ MODULES = (
     norm,
     numeric,
     order,
+    polynomials,
     pool,
     random,
     rearrange,
@@ -105,6 +110,7 @@ MODULES = (
     signal,
     sort,
     special,
+    statistics,
 )
 # fmt: on
 
@@ -135,6 +141,7 @@ class Table(
     Select,
     Sort,
     Special,
+    Statistics,
 ):
     """All families in one."""
 

@@ -185,9 +185,9 @@ def thresholded_relu(input, alpha: float = 1.0):
 
 
 @composed
-def softmin(input, dim: int = -1):
+def softmin(input, dim: int = -1, dtype=None):
     """softmax of -x. [..., n, ...] -> [..., n, ...]"""
-    return (-input).softmax(dim)
+    return (-input).softmax(dim, dtype)
 
 
 @composed

@@ -24,15 +24,15 @@ class Composed(Family):
         return _triangle(self, lambda i, j: j >= i + diagonal)
 
     @composed
-    def softmax(self, dim: int = -1):
+    def softmax(self, dim: int = -1, dtype=None):
         """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
-        x, dtype = in_float32(self)
+        x, dtype = in_float32(self, dtype)
         return _softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
 
     @composed
-    def log_softmax(self, dim: int = -1):
+    def log_softmax(self, dim: int = -1, dtype=None):
         """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
-        x, dtype = in_float32(self)
+        x, dtype = in_float32(self, dtype)
         return _log_softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
 
 

@@ -89,16 +89,18 @@ class Contract(Family):
         return Contract.matmul(other, self)
 
     @composed
-    def dot(self, other):
+    def dot(self, tensor):
         """Sum of products of two vectors. [n], [n] -> []"""
-        if self.ndim != 1 or other.ndim != 1:
+        if self.ndim != 1 or tensor.ndim != 1:
             raise ValueError("both operands need 1 dim: use matmul")
-        return self.matmul(other)
+        return self.matmul(tensor)
 
     @composed
-    def outer(self, other):
+    def outer(self, vec2):
         """Every product of two vectors' elements. [n], [m] -> [n, m]"""
-        return self.reshape(-1, 1) * other.reshape(1, -1)
+        return self.reshape(-1, 1) * vec2.reshape(1, -1)
+
+    ger = outer
 
     @composed
     def vdot(self, other):
@@ -131,6 +133,11 @@ class Contract(Family):
     def addmv(self, mat, vec, *, beta=1, alpha=1):
         """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
         return _plus(self, _exact(mat, vec, (2, 1)), beta, alpha)
+
+    @composed
+    def addr(self, vec1, vec2, *, beta=1, alpha=1):
+        """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+        return _plus(self, vec1.outer(vec2), beta, alpha)
 
     @composed
     def addbmm(self, batch1, batch2, *, beta=1, alpha=1):

@@ -98,10 +98,19 @@ def linspace(start: float, end: float, steps: int, *, dtype=None, device=None, r
 
 
 @composed
-def logspace(start: float, end: float, steps: int, base: float = 10.0, *, dtype=None, device=None):
+def logspace(
+    start: float,
+    end: float,
+    steps: int,
+    base: float = 10.0,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
     """base to the powers of linspace(start, end, steps). -> [steps]"""
     powers = linspace(start, end, steps, device=device)
-    return finished(full((), float(base), device=device).pow(powers), dtype)
+    return finished(full((), float(base), device=device).pow(powers), dtype, requires_grad)
 
 
 @composed

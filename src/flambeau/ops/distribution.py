@@ -42,7 +42,16 @@ def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = 
 
 
 @composed
-def randint(low: int, high: int | None = None, size=(), *, generator=None, dtype=None, device=None):
+def randint(
+    low: int,
+    high: int | None = None,
+    size=(),
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
     """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
     if isinstance(high, tuple | list):
         high, size = None, high
@@ -50,27 +59,37 @@ def randint(low: int, high: int | None = None, size=(), *, generator=None, dtype
     if not 0 < high - low <= 1 << 31:
         raise ValueError("high must be above low, by at most 2**31")
     size = (size,) if isinstance(size, int) else tuple(size)
-    return finished((_bits(size, device_of(device), generator) % (high - low)).int() + low, dtype)
+    drawn = (_bits(size, device_of(device), generator) % (high - low)).int() + low
+    return finished(drawn, dtype, requires_grad)
 
 
 @composed
-def rand_like(input, *, generator=None, dtype=None):
+def rand_like(input, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
     """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
-    return rand(input.shape, generator=generator, dtype=dtype or _float_of(input), device=input.device)
+    kw = _like(input, dtype or _float_of(input), device)
+    return rand(input.shape, generator=generator, requires_grad=requires_grad, **kw)
 
 
 @composed
-def randn_like(input, *, generator=None, dtype=None):
+def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
     """Standard normal in the shape and on the device of x. [...] -> [...]"""
-    return randn(input.shape, generator=generator, dtype=dtype or _float_of(input), device=input.device)
+    kw = _like(input, dtype or _float_of(input), device)
+    return randn(input.shape, generator=generator, requires_grad=requires_grad, **kw)
 
 
 @composed
-def randint_like(input, low: int, high: int | None = None, *, generator=None, dtype=None):
+def randint_like(
+    input, low: int, high: int | None = None, *, generator=None, dtype=None, device=None,
+    requires_grad: bool = False,
+):  # fmt: skip
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]"""
     low, high = (0, low) if high is None else (low, high)
-    dtype = dtype or input.dtype
-    return randint(low, high, input.shape, generator=generator, dtype=dtype, device=input.device)
+    kw = _like(input, dtype or input.dtype, device)
+    return randint(low, high, input.shape, generator=generator, requires_grad=requires_grad, **kw)
+
+
+def _like(x, dtype, device):
+    return {"dtype": dtype, "device": x.device if device is None else device}
 
 
 def _float_of(x):
@@ -161,11 +180,11 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
 
 
 @composed
-def randperm(n: int, *, generator=None, dtype=None, device=None):
+def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
     """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
-    return finished(_bits((n,), device_of(device), generator).argsort().int(), dtype)
+    return finished(_bits((n,), device_of(device), generator).argsort().int(), dtype, requires_grad)
 
 
 class Distribution(Family):

@@ -31,19 +31,26 @@ def _reference(xp_rule):
     return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
 
 
-def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, operands=None, dtypes="fiub", refusal="") -> Op:
-    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands, and
-    the kinds that it takes."""
+ONE, TWO = ("input",), ("input", "other")
+
+
+def elementwise(
+    grad, xp, doc, dtype=dt.promote, cost=1, operands=None, dtypes="fiub", refusal="", names=()
+) -> Op:
+    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands, the
+    kinds that it takes, and the operands' names."""
+    names = names or (ONE if grad and grad.__code__.co_argcount == 3 else TWO)  # grad: (g, y, *operands)
     rules = {"dtype": dtype, "operands": operands or dtype, "dtypes": dtypes, "refusal": refusal}
+    rules["operand_names"] = names
     return Op("elementwise", xp=_reference(xp), grad=grad, doc=doc, cost=cost, **rules)
 
 
-def bitwise(xp, doc, dtypes="iub") -> Op:
-    return elementwise(None, xp, doc, dtypes=dtypes)
+def bitwise(xp, doc, dtypes="iub", names=TWO) -> Op:
+    return elementwise(None, xp, doc, dtypes=dtypes, names=names)
 
 
-def compare(xp, doc, operands=dt.promote) -> Op:
-    return elementwise(None, xp, doc, _bool, operands=operands)
+def compare(xp, doc, operands=dt.promote, names=TWO) -> Op:
+    return elementwise(None, xp, doc, _bool, operands=operands, names=names)
 
 
 def _power(xp, x, y):
@@ -129,10 +136,10 @@ class Elementwise(Family):
     )  # fmt: skip
     square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
 
-    isnan = compare("isnan", "whether x is not a number", _float)
-    isinf = compare("isinf", "whether x is infinite", _float)
-    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float)
-    logical_not = compare("logical_not", "whether x is 0", _bool)
+    isnan = compare("isnan", "whether x is not a number", _float, ONE)
+    isinf = compare("isinf", "whether x is infinite", _float, ONE)
+    isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float, ONE)
+    logical_not = compare("logical_not", "whether x is 0", _bool, ONE)
 
     mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
     pow = elementwise(
@@ -140,7 +147,7 @@ class Elementwise(Family):
             g * (y == 0).where(0, y * x ** (y - 1)),
             g * (z * (x + (x <= 0)).log()),  # at x = 0 the slope in y is 0; below it there is none
         ],
-        _power, "x to the power y", _number, 8,
+        _power, "x to the power y", _number, 8, names=("input", "exponent"),
     )  # fmt: skip
     maximum = elementwise(
         lambda g, z, x, y: [g * ((x > y) + (x == y) * 0.5), g * ((x < y) + (x == y) * 0.5)],
@@ -176,7 +183,7 @@ class Elementwise(Family):
     bitwise_and = bitwise("bitwise_and", "bits set in both")
     bitwise_or = bitwise("bitwise_or", "bits set in either")
     bitwise_xor = bitwise("bitwise_xor", "bits set in just one")
-    bitwise_not = bitwise("bitwise_not", "bits flipped")
+    bitwise_not = bitwise("bitwise_not", "bits flipped", names=ONE)
     bitwise_left_shift = bitwise(
         _shift("bitwise_left_shift", lambda xp, x: 0), "x * 2^y, bits shifted up", "iu"
     )
@@ -186,10 +193,10 @@ class Elementwise(Family):
     )  # fmt: skip
 
     copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
-    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float)
+    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float, ONE)
     exponent = elementwise(
         None, lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
-        "e of x = m * 2**e with m in [0.5, 1)", lambda d: dt.int32, operands=_float,
+        "e of x = m * 2**e with m in [0.5, 1)", lambda d: dt.int32, operands=_float, names=ONE,
     )  # fmt: skip
     nextafter = elementwise(
         None, _next_float, "the next float32 from x towards y", lambda *_: dt.float32, dtypes="fiub"

@@ -9,6 +9,7 @@ from math import sqrt
 from ..op import composed
 from ..shape import normal_dim
 from . import fourier as fo
+from .distribution import finished
 from .join import cat
 
 FUNCTIONS = (
@@ -245,16 +246,17 @@ def _tensor():
 
 
 @composed
-def fft_fftfreq(n: int, d: float = 1.0, device=None):
+def fft_fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
     """The frequencies of a transform of n samples, d apart. -> [n]"""
     k = _tensor().arange(n, device=device)
-    return (k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d))
+    return finished((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
 
 
 @composed
-def fft_rfftfreq(n: int, d: float = 1.0, device=None):
+def fft_rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
     """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
-    return _tensor().arange(n // 2 + 1, device=device).float() * (1 / (n * d))
+    k = _tensor().arange(n // 2 + 1, device=device).float()
+    return finished(k * (1 / (n * d)), dtype, requires_grad)
 
 
 def _turned(x, dim, by):

@@ -173,7 +173,17 @@ def linalg_svdvals(A, driver: str | None = None):
 
 
 @composed
-def svd(input, some: bool = True):
-    """U, S, V (not transposed) with A = U diag(S) V^T. [..., m, n] -> [..., m, k], [..., k], [..., n, k]"""
+def svd(input, some: bool = True, compute_uv: bool = True):
+    """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+
+    [..., m, n] -> [..., m, k], [..., k], [..., n, k]
+    """
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        return SVDTopLevel(
+            lf.zeros(input, *input.shape[:-1], m),
+            linalg_svdvals(input),
+            lf.zeros(input, *input.shape[:-2], n, n),
+        )
     u, s, vh = linalg_svd(input, full_matrices=not some)
     return SVDTopLevel(u, s, mT(vh))

@@ -1,6 +1,7 @@
 """Products of matrices and vectors, powers and the exponential, and the methods of tensors."""
 
 from math import prod
+from typing import Any
 
 from ..op import Family, composed, composite
 from ..shape import normal_dim
@@ -8,7 +9,8 @@ from . import linalg_factor as lf
 from . import linalg_lu as lu
 from .linalg import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, svd
 from .linalg_factor import mT
-from .linalg_more import matrix_dims, pinverse
+from .linalg_more import linalg_matrix_norm, linalg_vector_norm, matrix_dims, pinverse
+from .reduce import in_float32
 
 HALVINGS = 16
 
@@ -69,6 +71,19 @@ def matrix_exp(input):
 
 
 @composed
+def linalg_matmul(input, other):
+    """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
+    return input.matmul(other)
+
+
+@composed
+def linalg_vander(x, *, N: int | None = None):
+    """Rising powers of x in columns. [..., n] -> [..., n, N]"""
+    columns = x.shape[-1] if N is None else N
+    return x.unsqueeze(-1).pow(type(x).arange(columns, device=x.device))
+
+
+@composed
 def linalg_vecdot(x, y, *, dim: int = -1):
     """Sums of products along a dim. [..., n], [..., n] -> [...]"""
     return (x * y).sum(dim)
@@ -115,10 +130,38 @@ def linalg_tensorinv(A, ind: int = 2):
     return lu.linalg_inv(A.reshape(prod(rows), prod(columns))).reshape(*columns, *rows)
 
 
+@composed
+def qr(input, some: bool = True):
+    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+    return linalg_qr(input, "reduced" if some else "complete")
+
+
 class Linalg(Family):
     """Methods of tensors, and so functions of the package, as torch has them."""
 
-    det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, linalg_qr
+    @composed
+    def norm(self, p: Any = "fro", dim=None, keepdim: bool = False, dtype=None):
+        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+        x, dtype = in_float32(self, dtype)
+        dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
+        if p == "nuc":
+            return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(dtype)
+        return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(dtype)
+
+    @composed
+    def dist(self, other, p: float = 2):
+        """The p-norm of the difference. [...], [...] -> []"""
+        return (self - other).norm(p)
+
+    @composed
+    def renorm(self, p: float, dim: int, maxnorm: float):
+        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+        d = normal_dim(dim, self.ndim)
+        x, dtype = in_float32(self)
+        size = linalg_vector_norm(x, p, tuple(e for e in range(self.ndim) if e != d), True)
+        return (x * (size > maxnorm).where(maxnorm / (size + 1e-7), 1.0)).to(dtype)
+
+    det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, qr
     logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
     cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
     matrix_power, matrix_exp, pinverse = matrix_power, matrix_exp, pinverse

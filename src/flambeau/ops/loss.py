@@ -19,12 +19,14 @@ NN = (
     "margin_ranking_loss",
     "mse_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "nll_loss",
     "poisson_nll_loss",
     "smooth_l1_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
 )
 
 
@@ -32,6 +34,10 @@ def _reduce(x, reduction: str):
     if reduction not in ("mean", "sum", "none"):
         raise ValueError(f"reduction={reduction!r} is unknown: use 'mean', 'sum' or 'none'")
     return x if reduction == "none" else getattr(x, reduction)()
+
+
+def _weighed(loss, weight, reduction: str):
+    return _reduce(loss, reduction) if weight is None else _averaged(loss * weight, weight, reduction)
 
 
 def _along(x, d: int, ndim: int):
@@ -98,23 +104,23 @@ def cross_entropy(
 
 
 @composed
-def mse_loss(input, target, reduction: str = "mean"):
-    """Squared difference. [...], [...] -> []"""
-    return _reduce((input - target).square(), reduction)
+def mse_loss(input, target, reduction: str = "mean", weight=None):
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    return _weighed((input - target).square(), weight, reduction)
 
 
 @composed
-def l1_loss(input, target, reduction: str = "mean"):
-    """Absolute difference. [...], [...] -> []"""
-    return _reduce((input - target).abs(), reduction)
+def l1_loss(input, target, reduction: str = "mean", weight=None):
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    return _weighed((input - target).abs(), weight, reduction)
 
 
 @composed
-def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0):
+def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weight=None):
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
     away = (input - target).abs()
     near = away.minimum(delta)
-    return _reduce(near * (away - near * 0.5), reduction)
+    return _weighed(near * (away - near * 0.5), weight, reduction)
 
 
 @composed
@@ -217,6 +223,36 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     loss = short.sum(d) * (1 / input.shape[d])
     loss = loss if weight is None else loss * hit.where(weight, 0.0).sum(d)
     return _reduce(loss, reduction)
+
+
+@composed
+def multilabel_margin_loss(input, target, reduction: str = "mean"):
+    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+
+    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
+    """
+    if input.shape != target.shape or input.ndim not in (1, 2) or not target.dtype.is_int:
+        raise ValueError("input and integer target need one shape of 1 or 2 dims")
+    n = input.shape[-1]
+    listed = (target < 0).cumsum(-1) == 0
+    place = target.clamp(min=0)
+    classes = type(input).arange(n, device=input.device)
+    is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
+    short = (1 - input.gather(-1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
+    counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
+    return _reduce(counted.where(short, 0.0).sum((-2, -1)) * (1 / max(n, 1)), reduction)
+
+
+@composed
+def triplet_margin_with_distance_loss(
+    anchor, positive, negative, *, distance_function=None, margin: float = 1.0, swap: bool = False,
+    reduction: str = "mean",
+):  # fmt: skip
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    far = far.minimum(distance(positive, negative)) if swap else far
+    return _reduce((near - far + margin).relu(), reduction)
 
 
 @composed

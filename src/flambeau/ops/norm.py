@@ -9,6 +9,7 @@ from .reduce import in_float32
 
 NN = (
     "batch_norm",
+    "channel_shuffle",
     "cosine_similarity",
     "group_norm",
     "instance_norm",
@@ -162,6 +163,16 @@ def local_response_norm(input, size: int, alpha: float = 1e-4, beta: float = 0.7
     windows = (Window(size, 1, 1, size // 2, (size - 1) // 2),)
     around = input.square().movedim(1, -1)._windows(windows).mean(-1).movedim(-1, 1)
     return input / (around * alpha + k).pow(beta)
+
+
+@composed
+def channel_shuffle(input, groups: int):
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+    n, c = input.shape[:2]
+    if c % groups:
+        raise ValueError(f"{c} channels do not divide into {groups} groups: give a divisor")
+    x = input.reshape(n, groups, c // groups, *input.shape[2:])
+    return x.transpose(1, 2).reshape(*input.shape)
 
 
 @composed

@@ -11,14 +11,14 @@ FUNCTIONS = ("frexp", "rsub")
 
 class Numeric(Family):
     @composed
-    def addcmul(self, a, b, *, value: float = 1.0):
-        """self + value * a * b. [...], [...], [...] -> [...]"""
-        return self + a * b * value
+    def addcmul(self, tensor1, tensor2, *, value: float = 1):
+        """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+        return self + tensor1 * tensor2 * value
 
     @composed
-    def addcdiv(self, a, b, *, value: float = 1.0):
-        """self + value * a / b. [...], [...], [...] -> [...]"""
-        return self + a / b * value
+    def addcdiv(self, tensor1, tensor2, *, value: float = 1):
+        """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
+        return self + tensor1 / tensor2 * value
 
     @composed
     def clamp(self, min=None, max=None):

@@ -8,7 +8,9 @@ from .. import dtype as dt
 from .. import op as _op
 from ..op import OPS, Family, Op, apply, composed
 
-NN = ("dropout",)
+NN = (
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+)  # fmt: skip
 
 
 class Generator:
@@ -162,12 +164,72 @@ def device_of(device):
     return get_device(device)
 
 
-@composed
-def dropout(input, p: float = 0.5, training: bool = True):
-    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+def _kept(input, p: float, shape):
+    """Where elements stay, each with probability 1 - p; one draw for all along dims of size 1 in shape."""
+    if not 0 <= p <= 1:
+        raise ValueError(f"p={p} is not in 0 to 1")
+    return uniform_bits(shape, input.device) >= p
+
+
+def _dropped(input, p: float, training: bool, shape):
     if not 0 <= p <= 1:
         raise ValueError(f"p={p} is not in 0 to 1")
     if not training or p == 0:
         return input
-    keep = uniform_bits(input.shape, input.device) >= p
-    return keep.where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)
+    return _kept(input, p, shape).where(input * (1 / (1 - p) if p < 1 else 0.0), 0.0)
+
+
+def _by_channel(input, nd: int):
+    """The shape of one draw a channel; without nd + 2 dims there is no batch."""
+    if input.ndim not in (nd + 1, nd + 2):
+        raise ValueError(f"takes {nd + 1} or {nd + 2} dims: reshape it")
+    lead = input.ndim - nd
+    return (*input.shape[:lead], *(1,) * nd)
+
+
+@composed
+def dropout(input, p: float = 0.5, training: bool = True):
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+    return _dropped(input, p, training, input.shape)
+
+
+@composed
+def dropout1d(input, p: float = 0.5, training: bool = True):
+    """dropout of whole channels. [n, c, l] -> [n, c, l]"""
+    return _dropped(input, p, training, _by_channel(input, 1))
+
+
+@composed
+def dropout2d(input, p: float = 0.5, training: bool = True):
+    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]"""
+    return _dropped(input, p, training, _by_channel(input, 2))
+
+
+@composed
+def dropout3d(input, p: float = 0.5, training: bool = True):
+    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]"""
+    return _dropped(input, p, training, _by_channel(input, 3))
+
+
+FLOOR = -1.7580993408473766  # what selu tends to far below 0
+
+
+def _alpha_dropped(input, p: float, training: bool, shape):
+    """Dropped elements become selu's floor; all is then scaled and moved to keep mean 0 and variance 1."""
+    keep = _kept(input, p, shape)
+    if not training or p == 0:
+        return input
+    scale = ((1 - p) * (1 + p * FLOOR**2)) ** -0.5 if p < 1 else 0.0
+    return keep.where(input, FLOOR) * scale - FLOOR * scale * p
+
+
+@composed
+def alpha_dropout(input, p: float = 0.5, training: bool = False):
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+    return _alpha_dropped(input, p, training, input.shape)
+
+
+@composed
+def feature_alpha_dropout(input, p: float = 0.5, training: bool = False):
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+    return _alpha_dropped(input, p, training, (*input.shape[:2], *(1,) * (input.ndim - 2)))

@@ -113,6 +113,21 @@ class Rearrange(Family):
         return x.reshape(*joined)
 
     @composed
+    def clone(self):
+        """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
+        return self.reshape(-1, 1).reshape(self.shape)
+
+    @composed
+    def sum_to_size(self, *size):
+        """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+        wanted = sizes_of(size)
+        lead = self.ndim - len(wanted)
+        if lead < 0 or any(w not in (1, n) for w, n in zip(wanted, self.shape[lead:], strict=True)):
+            raise ValueError(f"{list(wanted)} does not broadcast to {list(self.shape)}")
+        dims = [d for d in range(self.ndim) if d < lead or wanted[d - lead] != self.shape[d]]
+        return self.sum(dims, keepdim=True).reshape(wanted) if dims else self
+
+    @composed
     def tile(self, *dims):
         """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
         times = sizes_of(dims)

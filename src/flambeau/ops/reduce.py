@@ -1,6 +1,7 @@
 """Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
 
 from math import prod
+from typing import Any, NamedTuple
 
 from .. import dtype as dt
 from ..op import Family, composed, kernel
@@ -29,8 +30,10 @@ def counted(x):
     return x.int() if x.dtype in (dt.bool_, dt.int8, dt.uint8) else x
 
 
-def in_float32(x):
-    """x in float32, and the float dtype that a result made of it has: sums of 16-bit floats lose too much."""
+def in_float32(x, wanted=None):
+    """x in float32, and the float dtype that a result made of it has (what is wanted, or x's own): sums of
+    16-bit floats lose too much."""
+    x = x if wanted is None else x.to(dt.as_dtype(wanted))
     return x.float(), x.dtype if x.dtype.is_float else dt.float32
 
 
@@ -55,6 +58,18 @@ def _result(y, dims, keepdim):
 def _not_empty(x, dims, what):
     if prod(x.shape[d] for d in dims) == 0:
         raise ValueError(f"{what} of no elements is not defined: check shape {list(x.shape)}")
+
+
+def _corrected(dim, unbiased, correction):
+    """(dim, correction) of PyTorch's older forms var(unbiased) and var(dim, unbiased) too."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return dim, correction if unbiased is None else int(unbiased)
+
+
+class Extremes(NamedTuple):
+    min: Any
+    max: Any
 
 
 class Reduce(Family):
@@ -86,17 +101,18 @@ class Reduce(Family):
         return _result(x._sum(dims), dims, keepdim)
 
     @composed
-    def prod(self, dim=None, keepdim: bool = False):
+    def prod(self, dim=None, keepdim: bool = False, dtype=None):
         """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        dims = normal_dims(dim, self.ndim)
-        return _result(self._prod(dims), dims, keepdim)
+        x = self if dtype is None else self.to(dtype)
+        dims = normal_dims(dim, x.ndim)
+        return _result(x._prod(dims), dims, keepdim)
 
     @composed
-    def mean(self, dim=None, keepdim: bool = False):
+    def mean(self, dim=None, keepdim: bool = False, dtype=None):
         """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         dims = normal_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
-        x, dtype = in_float32(self)
+        x, dtype = in_float32(self, dtype)
         return _result(x._sum(dims) * (1 / n if n else float("nan")), dims, keepdim).to(dtype)
 
     @composed
@@ -134,8 +150,9 @@ class Reduce(Family):
         return self.amin() if dim is None else _with_index(self, dim, keepdim, "argmin")
 
     @composed
-    def var(self, dim=None, correction: int = 1, keepdim: bool = False):
-        """Variance, dividing by n - correction. [..., n, ...] -> [...]"""
+    def var(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+        """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
+        dim, correction = _corrected(dim, unbiased, correction)
         dims = normal_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
         x, dtype = in_float32(self)
@@ -144,10 +161,39 @@ class Reduce(Family):
         return ((away * away).sum(dims, keepdim) * share).to(dtype)
 
     @composed
-    def std(self, dim=None, correction: int = 1, keepdim: bool = False):
-        """Standard deviation, dividing by n - correction. [..., n, ...] -> [...]"""
+    def std(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+        """Standard deviation, the root of var. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self)
-        return x.var(dim, correction, keepdim).sqrt().to(dtype)
+        return x.var(dim, unbiased, keepdim, correction=correction).sqrt().to(dtype)
+
+    @composed
+    def var_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+        """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+        where = dim if not isinstance(dim, bool) else None
+        return self.var(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)
+
+    @composed
+    def std_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
+        """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+        where = dim if not isinstance(dim, bool) else None
+        return self.std(dim, unbiased, keepdim, correction=correction), self.mean(where, keepdim)
+
+    @composed
+    def nansum(self, dim=None, keepdim: bool = False, dtype=None):
+        """sum, NaN counting as 0. [..., n, ...] -> [...]"""
+        return (self.isnan().where(0, self) if self.dtype.is_float else self).sum(dim, keepdim, dtype)
+
+    @composed
+    def nanmean(self, dim=None, keepdim: bool = False, dtype=None):
+        """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
+        x, dtype = in_float32(self, dtype)
+        lost = x.detach().isnan()
+        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim)).to(dtype)
+
+    @composed
+    def aminmax(self, dim: int | None = None, keepdim: bool = False):
+        """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
+        return Extremes(self.amin(dim, keepdim), self.amax(dim, keepdim))
 
     @composed
     def all(self, dim=None, keepdim: bool = False):
@@ -167,12 +213,6 @@ class Reduce(Family):
         x, dtype = in_float32(self)
         top = x.detach()._max(dims)
         return _result((x - top).exp()._sum(dims).log() + top, dims, keepdim).to(dtype)
-
-    @composed
-    def norm(self, dim=None, keepdim: bool = False):
-        """Euclidean length. [..., n, ...] -> [...]"""
-        x, dtype = in_float32(self)
-        return (x * x).sum(dim, keepdim).sqrt().to(dtype)
 
 
 def _first(x, dim, keepdim, extreme):

@@ -105,6 +105,19 @@ class Scatter(Family):
         return put_at(self, (*[slice(None)] * normal_dim(dim, self.ndim), index), src)
 
     @composed
+    def diagonal_scatter(self, src, offset: int = 0, dim1: int = 0, dim2: int = 1):
+        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+        x = self.movedim((dim1, dim2), (-2, -1))
+        (n, m), k = x.shape[-2:], src.shape[-1]
+        wanted = self.diagonal(offset, dim1, dim2).shape
+        if src.shape != wanted:
+            raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
+        arange, above = type(self).arange, max(-offset, 0)
+        on = arange(m, device=self.device) - arange(n, device=self.device).unsqueeze(1) == offset
+        column = src.pad((above, n - k - above)).unsqueeze(-1)
+        return on.where(column, x).movedim((-2, -1), (dim1, dim2))
+
+    @composed
     def scatter_nd(self, indices, updates, reduce: str = "none"):
         """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
 

@@ -57,6 +57,11 @@ class Select(Family):
         return stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0)
 
     @composed
+    def nonzero_static(self, *, size: int, fill_value: int = -1):
+        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+        return self.nonzero(size=size, fill_value=fill_value)
+
+    @composed
     def argwhere(self):
         """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
         return self.nonzero()

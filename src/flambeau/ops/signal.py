@@ -6,6 +6,7 @@ from .. import op
 from ..op import composed
 from ..shape import Window
 from . import fourier as fo
+from .distribution import finished
 from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
 from .join import cat
 from .movement import fold
@@ -35,39 +36,64 @@ def _cosines(n: int, terms, periodic: bool, device):
 
 
 @composed
-def hann_window(window_length: int, periodic: bool = True, *, device=None):
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
     """Hann's raised cosine. -> [window_length]"""
-    return _cosines(window_length, (0.5, 0.5), periodic, device)
+    return finished(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
 
 
 @composed
-def hamming_window(window_length: int, periodic: bool = True, alpha=0.54, beta=0.46, *, device=None):
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha=0.54,
+    beta=0.46,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
     """alpha - beta * cos. -> [window_length]"""
-    return _cosines(window_length, (alpha, beta), periodic, device)
+    return finished(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
 
 
 @composed
-def blackman_window(window_length: int, periodic: bool = True, *, device=None):
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
     """Blackman's sum of three cosines. -> [window_length]"""
-    return _cosines(window_length, (0.42, 0.5, 0.08), periodic, device)
+    return finished(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
 
 
 @composed
-def bartlett_window(window_length: int, periodic: bool = True, *, device=None):
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
     """A triangle. -> [window_length]"""
     k, steps = _places(window_length, periodic, device)
-    return 1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0
+    return finished(
+        1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad
+    )
 
 
 @composed
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, *, device=None):
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
     """Kaiser's window, of Bessel functions. -> [window_length]"""
     k, steps = _places(window_length, periodic, device)
     if window_length == 1:
-        return k + 1.0
+        return finished(k + 1.0, dtype, requires_grad)
     inside = (1.0 - (k * (2 / steps) - 1.0) ** 2).clamp(min=0.0).sqrt() * beta
     top = (k[:1] * 0.0 + beta) if window_length else k
-    return inside.i0e() / top.i0e() * (inside - beta).exp()
+    return finished(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
 
 
 @composed

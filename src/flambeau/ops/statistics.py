@@ -1,0 +1,118 @@
+"""Statistics and grids made of ops: covariances, distances of pairs, slopes between points, choices."""
+
+from itertools import combinations as choices
+from itertools import combinations_with_replacement
+from math import prod
+from typing import Any
+
+from .. import dtype as dt
+from ..op import Family, composed
+from ..shape import normal_dim
+from .creation import triu_indices
+from .join import cat
+from .linalg_more import linalg_vector_norm
+from .reduce import in_float32
+
+FUNCTIONS = ("combinations", "gradient", "pdist", "unravel_index")
+NN = ("pdist",)
+
+
+class Statistics(Family):
+    @composed
+    def cov(self, *, correction: int = 1, fweights=None, aweights=None):
+        """Covariances of rows: fweights count, aweights weigh the columns. [n, m] -> [n, n], [m] -> []"""
+        if self.ndim > 2:
+            raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
+        x, dtype = in_float32(self)
+        x = x.reshape(1, -1) if self.ndim < 2 else x
+        given = [w.float() for w in (fweights, aweights) if w is not None]
+        if not given:
+            away = x - x.mean(1, keepdim=True)
+            c = away @ away.mT / max(x.shape[1] - correction, 0)
+        else:
+            w = given[0] * given[-1] if len(given) == 2 else given[0]
+            total = w.sum()
+            away = x - (x * w).sum(1, keepdim=True) / total
+            lost = correction if aweights is None else (w * aweights).sum() / total * correction
+            c = (away * w) @ away.mT / (total - lost).clamp(min=0.0)
+        return (c if self.ndim == 2 else c.reshape(())).to(dtype)
+
+    @composed
+    def corrcoef(self):
+        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n], [m] -> []"""
+        c = self.cov()
+        if not c.ndim:
+            return c / c
+        spread = c.diagonal().sqrt()
+        return (c / spread.unsqueeze(1) / spread).clamp(-1.0, 1.0)
+
+
+@composed
+def pdist(input, p: float = 2.0):
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+    if input.ndim != 2:
+        raise ValueError("takes 2 dims, points in rows: reshape it")
+    if input.shape[0] < 2:
+        return input[:0, :0].sum(1)
+    x, dtype = in_float32(input)
+    i, j = triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return linalg_vector_norm(x.index_select(0, i) - x.index_select(0, j), p, -1).to(dtype)
+
+
+@composed
+def combinations(input, r: int = 2, with_replacement: bool = False):
+    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]"""
+    if input.ndim != 1 or r < 0:
+        raise ValueError("takes 1 dim, and r from 0")
+    chosen = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
+    if not chosen or not r:
+        return input[:0]
+    places = input.new_tensor([i for row in chosen for i in row], dt.int32)
+    return input.index_select(0, places).reshape(len(chosen), r)
+
+
+@composed
+def unravel_index(indices, shape):
+    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    return tuple(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1) for d, n in enumerate(sizes))
+
+
+@composed
+def gradient(input, *, spacing: Any = 1, dim=None, edge_order: int = 1):
+    """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
+
+    spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
+    """
+    dims = range(input.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    dims = [normal_dim(d, input.ndim) for d in dims]
+    steps = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
+    if len(steps) != len(dims) or edge_order not in (1, 2):
+        raise ValueError(f"needs a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
+    x = input if input.dtype.is_float else input.float()
+    return tuple(_slopes(x, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
+
+
+def _slopes(x, d: int, step: Any, order: int):
+    n = x.shape[d]
+    if n < order + 1:
+        raise ValueError(f"dim {d} of size {n} is too short: edge_order {order} needs {order + 1}")
+    f = x.movedim(d, -1)
+    if hasattr(step, "node"):
+        gaps = step.diff()
+        a, b = gaps[:-1], gaps[1:]
+        inner = (f[..., 2:] - f[..., 1:-1]) * (a / (b * (a + b)))
+        inner = inner + (f[..., 1:-1] - f[..., :-2]) * (b / (a * (a + b)))
+    else:
+        gaps, inner = [step] * (n - 1), (f[..., 2:] - f[..., :-2]) * (0.5 / step)
+    first = _end(f, gaps[0], gaps[1 % (n - 1)], order)
+    last = -_end(f.flip(-1), gaps[n - 2], gaps[(n - 3) % (n - 1)], order)
+    return cat([first, inner, last], -1).movedim(-1, d)
+
+
+def _end(f, a, b, order: int):
+    """The slope at the first point, of the line or the parabola through the first points. -> [..., 1]"""
+    rise = (f[..., 1:2] - f[..., :1]) / a
+    if order == 1:
+        return rise
+    return rise + (rise - (f[..., 2:3] - f[..., 1:2]) / b) * (a / (a + b))
