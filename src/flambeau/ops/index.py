@@ -153,12 +153,12 @@ def _broadcast(x, mask):
 
 
 @composed
-def one_hot(input, num_classes: int = -1):
+def one_hot(tensor, num_classes: int = -1):
     """1 at each index, else 0, as int32. [...] -> [..., num_classes]
 
     Without num_classes it takes one read, of the largest index.
     """
     if num_classes < 0:
-        num_classes = int(input.max().item()) + 1
-    classes = type(input).arange(num_classes, device=input.device)
-    return (input.unsqueeze(-1) == classes).int()
+        num_classes = int(tensor.max().item()) + 1
+    classes = type(tensor).arange(num_classes, device=tensor.device)
+    return (tensor.unsqueeze(-1) == classes).int()

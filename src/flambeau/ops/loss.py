@@ -120,7 +120,8 @@ def huber_loss(input, target, reduction: str = "mean", delta: float = 1.0, weigh
     """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
     away = (input - target).abs()
     near = away.minimum(delta)
-    return _weighed(near * (away - near * 0.5), weight, reduction)
+    loss = near * (away - near * 0.5)
+    return _reduce(loss if weight is None else loss * weight, reduction)
 
 
 @composed
