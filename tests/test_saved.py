@@ -407,7 +407,7 @@ DAMAGE = {
     ),
     "kernels of another": (
         lambda f: (f / "kernels.wgsl").write_text("//~ kernel 0: copy\n"),
-        "program.json has 10 kernels, kernels.wgsl 1: the files are not of one program: save it again",
+        "program.json has 8 kernels, kernels.wgsl 1: the files are not of one program: save it again",
     ),
     "weights of another": (
         lambda f: fb.save({"0.weight": fb.zeros(3, 2)}, f / "weights.safetensors"),

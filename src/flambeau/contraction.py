@@ -23,6 +23,7 @@ from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_si
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
+SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
@@ -252,9 +253,10 @@ class _Build:
         """Rows and columns of a thread's tile: 8 x 8, less where the result has less.
 
         A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
-        columns where columns are read one by one (measured: docs/performance.md).
+        columns where columns are read one by one (measured: docs/performance.md), but not for so little work
+        that compiling the larger kernel takes longer than running it a hundred times.
         """
-        wide = self.planner.limits.software
+        wide = self.planner.limits.software and prod(map(self.total, range(4))) >= SMALL
         tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
         return tu, 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
 
