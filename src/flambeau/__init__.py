@@ -11,6 +11,7 @@ from . import (
     optim,
     signal,
     special,
+    testing,
 )
 from .custom import custom_op
 from .device import open_device
@@ -109,6 +110,7 @@ __all__ = sorted(
         "signal",
         "special",
         "tensor",
+        "testing",
         "uint32",
         "uint8",
         "value_and_grad",

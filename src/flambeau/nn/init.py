@@ -5,6 +5,7 @@ from math import ceil, erfc, prod, sqrt
 from ..op import no_grad
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
+from ..ops.linalg import linalg_qr
 from ..tensor import Tensor
 
 GAINS = {
@@ -70,6 +71,21 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     for k in kernel:
         hit = hit.unsqueeze(-1) & (Tensor.arange(k, device=tensor.device) == k // 2)
     return tensor.assign_(hit.float())
+
+
+@no_grad()
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Orthonormal rows, or columns where those are fewer, times gain (Saxe et al., 2013). [n, ...]"""
+    if tensor.ndim < 2:
+        raise ValueError(f"orthogonal_({list(tensor.shape)}): takes at least 2 dims: use normal_")
+    if not tensor.numel():
+        return tensor
+    rows = tensor.shape[0]
+    drawn = randn(rows, tensor.numel() // rows, device=tensor.device)
+    wide = drawn.shape[0] < drawn.shape[1]
+    q, r = linalg_qr(drawn.mT if wide else drawn)
+    q = q * r.diagonal().sign()  # else the distribution is not uniform (Mezzadri, 2007)
+    return tensor.assign_((q.mT if wide else q).reshape(tensor.shape) * gain)
 
 
 @no_grad()

@@ -1,0 +1,347 @@
+"""Turns the op table, its test rows and names.toml into docs/coverage.md and docs/reference.md.
+
+python scripts/write_docs.py            # writes both
+python scripts/write_docs.py --check    # exit code 1 where one is not as it would be written
+"""
+
+import inspect
+import re
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+import numpy as np  # noqa: E402
+from rows import ROWS  # noqa: E402
+
+import flambeau as fb  # noqa: E402
+from flambeau import debug, functions, io, ops, saved  # noqa: E402
+from flambeau.node import toposort  # noqa: E402
+from flambeau.op import COMPOSED, OPS, Op  # noqa: E402
+
+COMMAND = "python scripts/write_docs.py"
+NAMES = tomllib.loads((ROOT / "scripts/names.toml").read_text(encoding="utf-8"))
+PREFIXES = ("linalg_", "fft_", "signal_windows_")
+KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool"}
+GRADIENTS = {0: "none", 1: "first", 2: "second"}
+# how the planner treats a kind of op (docs/architecture.md)
+RUNS = {
+    "elementwise": "fused", "movement": "view", "source": "computed where used", "gather": "fused load",
+    "reduce": "kernel with epilogue", "contract": "kernel with epilogue", "fold": "kernel with epilogue",
+    "whole": "whole kernels", "leaf": "buffer", "composite": "composed",
+}  # fmt: skip
+QUIET = {"elementwise", "movement", "source", "leaf", "composite", "gather"}  # need no kernel of their own
+
+
+def spaces() -> dict[str, dict[str, Any]]:
+    """Each namespace's operations by name."""
+    tensor = {
+        name: getattr(fb.Tensor, name)
+        for family in ops.FAMILIES
+        for name in vars(family)
+        if not name.startswith("_")
+    }
+    return {
+        "fb": {name: getattr(functions, name) for name in functions.__all__},
+        "Tensor": tensor,
+        "nn.functional": {name: getattr(fb.nn.functional, name) for name in fb.nn.functional.__all__},
+        "linalg": {name: getattr(fb.linalg, name) for name in fb.linalg.__all__},
+        "fft": {name: getattr(fb.fft, name) for name in fb.fft.__all__},
+        "special": {name: getattr(fb.special, name) for name in fb.special.__all__},
+        "signal.windows": {name: f for name, f in vars(fb.signal.windows).items()},
+    }
+
+
+def name_of(entry: Any) -> str:
+    """The op table's name of an entry, "" of a function that is none."""
+    name = entry.name if isinstance(entry, Op) else getattr(entry, "__name__", "")
+    return name if (OPS.get(name) or COMPOSED.get(name)) is entry else ""
+
+
+def public() -> dict[str, tuple[Any, dict[str, list[str]]]]:
+    """Table name: (entry, its names in each namespace) of every public operation."""
+    found: dict[str, tuple[Any, dict[str, list[str]]]] = {}
+    for space, members in spaces().items():
+        for name, entry in members.items():
+            own = name_of(entry)
+            if own:
+                found.setdefault(own, (entry, {}))[1].setdefault(space, []).append(name)
+    return dict(sorted(found.items(), key=lambda item: title(item[0])))
+
+
+def title(name: str) -> str:
+    """`linalg_inv` as `linalg.inv`."""
+    for prefix in PREFIXES:
+        if name.startswith(prefix):
+            return prefix[:-1].replace("_", ".") + "." + name.removeprefix(prefix)
+    return name
+
+
+# --- docs/coverage.md ---
+
+
+def where(names: dict[str, list[str]], own: str) -> str:
+    """Namespaces, and other names in brackets."""
+    told = []
+    for space, found in names.items():
+        others = sorted(n for n in found if n not in (own, title(own).rpartition(".")[2]))
+        same = len(others) < len(found)
+        told.append(space + (f" ({', '.join(others)})" if others else "") if same else f"{space}.{others[0]}")
+    return ", ".join(told)
+
+
+def dtypes(name: str, entry: Any) -> str:
+    kinds = entry.dtypes or {i.kind for i in ROWS[name].inputs[:1]} | set(ROWS[name].kinds)
+    return " ".join(word for kind, word in KINDS.items() if kind in kinds)
+
+
+def runs(name: str, entry: Any) -> str:
+    """How an operation runs; of a composed one, which kernels its row's graph needs."""
+    if isinstance(entry, Op):
+        return RUNS[entry.kind]
+    row, rng = ROWS[name], np.random.default_rng(1)
+    given = [fb.tensor(i.make(rng), device="cpu") for i in row.inputs]
+    result = row.compute(name, *given)
+    wanted = {n.op.name.strip("_") for n in toposort([result.node]) if n.op.kind not in QUIET}
+    return "composed: " + (", ".join(sorted(wanted)) if wanted else "fuses")
+
+
+def numpy_names() -> dict[str, str]:
+    table = dict(NAMES["numpy"])
+    return {name: name for name in table.pop("same").split()} | table
+
+
+def burn_names() -> dict[str, list[str]]:
+    """Ours: Burn's names of it, where the expression for one is a call of ours alone."""
+    found: dict[str, list[str]] = {}
+    for table in NAMES["burn"].values():
+        for burn, text in table.items():
+            call = re.fullmatch(
+                r"(?:m|F|x|v|b|i|c|s|p|m\.linalg|m\.fft)\.(\w+)\([^()]*(\([^()]*\))?[^()]*\)", text
+            )
+            if call and " " not in burn:
+                prefix = {"m.linalg": "linalg_", "m.fft": "fft_"}.get(text.rpartition(f".{call[1]}(")[0], "")
+                found.setdefault(prefix + call[1], []).append(burn)
+    return found
+
+
+def coverage() -> str:
+    table, numpy, burn = public(), numpy_names(), burn_names()
+    lines = []
+    for name, (entry, names) in table.items():
+        row = ROWS[name]
+        torch = NAMES["torch"].get(name, title(name))
+        lines.append(
+            f"| `{title(name)}` | {where(names, name)} | {GRADIENTS[row.grads]} | {dtypes(name, entry)}"
+            f" | {runs(name, entry)} | {torch or '-'} | {numpy.get(name, '-')}"
+            f" | {', '.join(sorted(set(burn.get(name, [])))) or '-'} |"
+        )
+    graded = sum(ROWS[name].grads == 2 for name in table)
+    head = COVERAGE.format(
+        command=COMMAND, count=len(table), graded=graded, internal=len(ROWS) - len(table),
+        beyond=sum(name not in burn for name in table),
+    )  # fmt: skip
+    return "\n".join([head, *lines, "", BURN, *burn_lines(), ""])
+
+
+def burn_lines() -> list[str]:
+    found = []
+    for table, rows in NAMES["burn"].items():
+        found += [f"\n### {table.capitalize()}\n", "| Burn | Flambeau |", "|---|---|"]
+        found += [
+            f"| {burn} | `{text.replace('m.', 'fb.').replace('|', chr(92) + '|')}` |"
+            for burn, text in rows.items()
+        ]
+    return found
+
+
+COVERAGE = """\
+# Operations
+
+Made from the op table and its test rows by `{command}`; a test compares. {count} operations are public
+({internal} more are parts of them), {graded} are differentiable twice, checked against finite
+differences.
+
+- **gradient**: how often it is differentiable, and tested to be: "first" and not "second" where the
+  first gradient is piecewise constant or a second makes no sense, "none" where the result is no smooth
+  function (comparisons, indices, draws).
+- **dtypes**: the kinds it takes, each in all its sizes: float is float32, float16 and bfloat16; int is
+  int32 and int8; uint is uint32 and uint8. What composed operations take is what is tested.
+- **runs**: *fused*: a line in whichever kernel needs it. *view*: an address computation. *kernel with
+  epilogue*: a kernel that elementwise operations after it join. *whole kernels*: one or several written
+  by hand. *composed*: of other operations; behind the colon those that need kernels of their own,
+  "fuses" where none does.
+- **torch**: the same name unless it says otherwise; "-" where torch has no such function. **Burn**: Burn
+  0.22's name where it is one call; all of Burn's are in the table at the end.
+
+| operation | in | gradient | dtypes | runs | torch | NumPy | Burn |
+|---|---|---|---|---|---|---|---|"""
+BURN = """\
+## For Burn's users
+
+What to write for each operation of Burn 0.22; a test runs every line.
+
+Beyond Burn's WebGPU backend: sorts, top-k, medians, `unique`, `bincount`, `nonzero` and scans run on the
+GPU, scans in linear time; scatters join by sum, product, minimum and maximum in a fixed order;
+transforms of any length; every interpolation and `grid_sample` mode has a gradient; gradients of
+products with zeros; second gradients; attention without materialised scores under autodiff; max and
+average pools in 3 dims; deterministic results; zero-size tensors; `einsum`; and the factorisations,
+solvers and norms of [linalg.md](linalg.md).
+"""
+
+
+# --- docs/reference.md ---
+
+MODULES = {
+    "flambeau": fb, "flambeau.nn": fb.nn, "flambeau.nn.init": fb.nn.init,
+    "flambeau.nn.functional": fb.nn.functional, "flambeau.optim": fb.optim, "flambeau.data": fb.data,
+    "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
+    "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
+    "flambeau.testing": fb.testing,
+    "flambeau.debug": debug, "flambeau.io": io, "flambeau.saved": saved,
+}  # fmt: skip
+
+
+def members(module: Any) -> dict[str, Any]:
+    """What a module offers: its __all__, or else the functions and classes that it defines."""
+    names = getattr(module, "__all__", None)
+    if names is None:
+        names = [n for n, v in vars(module).items() if n[0] != "_" and is_own(v, module)]
+    return {name: getattr(module, name) for name in sorted(names)}
+
+
+def is_own(value: Any, module: Any) -> bool:
+    if not isinstance(module, ModuleType):
+        return True
+    return callable(value) and getattr(value, "__module__", "") == module.__name__
+
+
+def signature(entry: Any, first: str = "input") -> str:
+    """The arguments of a function or class, without annotations; a method's self as `first`, "" for none."""
+    if isinstance(entry, Op) and entry.prepare is None:
+        return f"({', '.join(entry.operand_names)})"
+    try:
+        found = inspect.signature(entry.prepare if isinstance(entry, Op) else entry)
+    except ValueError:  # exceptions take what theirs do
+        return "(*args)"
+    plain = [
+        p.replace(annotation=p.empty, default=p.default if p.default is p.empty else Shown(p.default))
+        for p in found.parameters.values()
+        if p.name != "self" or first
+    ]
+    plain = [p.replace(name=first) if p.name == "self" else p for p in plain]
+    return str(found.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+
+
+class Shown:
+    """A default value as the reference writes it."""
+
+    def __init__(self, value: Any):
+        self.text = value.__name__ if callable(value) and hasattr(value, "__name__") else repr(value)
+
+    def __repr__(self) -> str:
+        return re.sub(r"^flambeau\.|<(\w+).*>", r"\1", self.text)
+
+
+def first_sentence(entry: Any) -> str:
+    text = entry.doc if isinstance(entry, Op) else inspect.getdoc(entry) or ""
+    return " ".join(text.partition("\n\n")[0].split()).replace("|", "\\|")
+
+
+def line(name: str, entry: Any, first: str = "input") -> str:
+    if isinstance(entry, ModuleType) or entry in (fb.signal.windows,):
+        return f"- `{name}`: a namespace."
+    if not callable(entry):
+        return f"- `{name}`: {entry!r}."
+    told = first_sentence(entry)
+    return f"- `{name}{signature(entry, first)}`" + (f": {told}" if told else "")
+
+
+def reference() -> str:
+    out = [REFERENCE.format(command=COMMAND)]
+    for title_, module in MODULES.items():
+        out += [f"\n## {title_}\n", *(line(name, entry) for name, entry in members(module).items())]
+    methods = {
+        name: value
+        for klass in (fb.Tensor, *fb.Tensor.__mro__[1:-1])
+        for name, value in vars(klass).items()
+        if name[0] != "_" and name not in functions.__all__
+    }
+    out.append(TENSOR)
+    for name, value in sorted(methods.items()):
+        f = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+        if callable(f):
+            out.append(
+                f"- `{name}`: {first_sentence(f)}" if isinstance(value, property) else line(name, f, "")
+            )
+    variables = [f"| `{name}` | {meaning} |" for name, meaning in VARIABLES.items()]
+    return "\n".join([*out, ENVIRONMENT, *variables, "\n## Commands\n", *commands(), ""])
+
+
+def commands() -> list[str]:
+    """The help of every command, as it prints."""
+    import click
+
+    from flambeau.cli import main
+
+    out = []
+
+    def tell(command: click.Command, path: str) -> None:
+        context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+        out.extend([f"### {path}\n", "```", command.get_help(context), "```\n"])
+        for name, below in sorted(getattr(command, "commands", {}).items()):
+            tell(below, f"{path} {name}")
+
+    tell(main, "flambeau")
+    return out
+
+
+REFERENCE = """\
+# Reference
+
+Every public function, class, option and command, with the first sentence of what its docstring says;
+made from the code by `{command}`, and a test compares. Names and arguments are PyTorch's.
+[coverage.md](coverage.md) has the gradients and dtypes of each operation."""
+
+TENSOR = """
+## flambeau.Tensor
+
+Functions of the package that take a tensor first are methods too. Beside them:
+"""
+ENVIRONMENT = """
+## Environment
+
+| variable | what it does |
+|---|---|"""
+VARIABLES = {
+    "FLAMBEAU_BACKEND": "keeps the adapters of one API: `vulkan`, `metal`, `dx12` or `gl`",
+    "FLAMBEAU_CACHE": "the folder for what is downloaded, in place of the platform's cache folder",
+    "FLAMBEAU_DATA": "a folder to look for data sets in first",
+    "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` prints shaders too",
+    "FLAMBEAU_DEVICE": "the default device, as `gpu:1`, `cpu` or `torch:cuda`",
+    "FLAMBEAU_KERNELS": "`software` or `gpu`: the kernels of that class of adapters on any, to test them",
+    "FLAMBEAU_PYODIDE": "Pyodide's npm archive (.tgz) for `flambeau web`, in place of a download",
+    "FLAMBEAU_WEBGPU": "`dawn` takes Dawn in place of wgpu-native",
+}
+
+PAGES = {"docs/coverage.md": coverage, "docs/reference.md": reference}
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for page, make in PAGES.items():
+        text, path = make(), ROOT / page
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale.append(page)
+            if "--check" not in arguments:
+                path.write_text(text, encoding="utf-8")
+    print(f"{'stale' if '--check' in arguments else 'written'}: {', '.join(stale) or 'nothing'}")
+    return int(bool(stale) and "--check" in arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

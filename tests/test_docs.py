@@ -1,0 +1,97 @@
+"""Turns docs/coverage.md and docs/reference.md into what they claim: they are current, and complete."""
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_torch_names import arrays
+
+import flambeau as fb
+
+ROOT = Path(__file__).parents[1]
+
+
+def script(name: str):
+    """A file of scripts/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec and spec.loader
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+docs = script("write_docs")
+BURN = [(name, text) for table in docs.NAMES["burn"].values() for name, text in table.items()]
+
+
+@pytest.mark.parametrize("page", docs.PAGES)
+def test_page_is_current(page):
+    written = (ROOT / page).read_text(encoding="utf-8")
+    assert written == docs.PAGES[page](), f"{page} is not current: run `{docs.COMMAND}`"
+
+
+def test_there_are_enough_operations():
+    found = docs.public()
+    assert len(found) >= 500
+    assert sum(docs.ROWS[name].grads == 2 for name in found) >= 300
+
+
+@pytest.mark.parametrize("name, text", BURN, ids=[name for name, _ in BURN])
+def test_burn_has_an_expression(name, text):
+    made = {key: fb.tensor(a) for key, a in arrays().items()}
+    found = eval(text, {"m": fb, "F": fb.nn.functional, **made})
+    for y in found if isinstance(found, tuple | list) else [found]:
+        if isinstance(y, fb.Tensor):
+            y.numpy()
+
+
+def test_numpy_has_the_names():
+    """Each in the NumPy that is installed, but for what came with NumPy 2.0 to 2.2."""
+    young = {"acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "bitwise_left_shift",
+             "bitwise_right_shift", "concat", "pow", "matvec", "trapezoid", "unstack",
+             "linalg.matmul", "linalg.matrix_norm", "linalg.svdvals", "linalg.vecdot",
+             "linalg.vector_norm"}  # fmt: skip
+    for name in docs.numpy_names().values():
+        for path in name.split(", "):
+            found = np
+            for part in path.split("."):
+                found = getattr(found, part, None)
+            assert found is not None or path in young, path
+
+
+def test_tables_are_of_operations():
+    """A row of names.toml for an operation that is gone fails."""
+    known = {*docs.public(), *docs.functions.__all__}
+    assert not set(docs.NAMES["torch"]) - known
+    aliases = {n for _, spaces in docs.public().values() for names in spaces.values() for n in names}
+    assert not set(docs.numpy_names()) - known - aliases
+
+
+def test_torch_has_the_names():
+    torch = pytest.importorskip("torch", reason="torch is not installed: its names were not looked up")
+    spaces = (torch, torch.Tensor, torch.nn.functional, torch.special)
+    for name in docs.public():
+        if name in docs.NAMES["torch"] or name.startswith("signal_"):
+            continue
+        *path, last = docs.title(name).split(".")
+        owners = spaces if not path else [getattr(torch, path[0])]
+        assert any(hasattr(owner, last) for owner in owners), name
+
+
+def test_every_operation_says_what_it_does():
+    mute = [name for name, (entry, _) in docs.public().items() if not docs.first_sentence(entry)]
+    assert not mute
+
+
+def test_every_variable_is_listed():
+    sources = (p.read_text(encoding="utf-8") for p in (ROOT / "src").rglob("*.py"))
+    assert {v for text in sources for v in re.findall(r"FLAMBEAU_[A-Z]+", text)} == set(docs.VARIABLES)
+
+
+def test_the_index_links_all_pages():
+    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    pages = sorted(p.name for p in (ROOT / "docs").glob("*.md") if p.name != "index.md")
+    assert not [page for page in pages if f"]({page})" not in index]
