@@ -291,7 +291,10 @@ def commands() -> list[str]:
     out = []
 
     def tell(command: click.Command, path: str) -> None:
-        context = click.Context(command, info_name=path, terminal_width=100, max_content_width=100)
+        names = main.context_settings["help_option_names"]  # commands below inherit them
+        context = click.Context(
+            command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=names
+        )
         out.extend([f"### {path}\n", "```", command.get_help(context), "```\n"])
         for name, below in sorted(getattr(command, "commands", {}).items()):
             tell(below, f"{path} {name}")
