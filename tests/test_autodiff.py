@@ -420,7 +420,8 @@ def test_a_checkpoint_with_parameters_and_dropout(device):
 
     once, again = run(plain), run(fb.checkpoint)
     assert len(once) == len(again) > 20
-    assert all(near(a, b) for a, b in zip(once, again))
+    # the other plan may add in another order, and four batch norms in a row enlarge the difference
+    assert all(near(a, b, 1e-4) for a, b in zip(once, again))
 
 
 def test_a_checkpoint_in_a_recorded_step(gpu):

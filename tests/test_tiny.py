@@ -82,7 +82,7 @@ def test_a_step_of_training():
 
 def test_the_shader_can_be_read():
     text = (fb.ones(3).realize() + 1).wgsl()
-    assert "@compute @workgroup_size(64, 1, 1)" in text
+    assert "@compute @workgroup_size(" in text and "out[i]" in text
 
 
 def test_errors_say_rule_and_place():

@@ -105,7 +105,10 @@ class Namespace:
         return "u" if name.startswith("uint") else name[0]
 
     def errstate(self, **kw: Any) -> Any:
-        """NumPy's warnings about infinities and NaN silenced; others do not warn."""
+        """How an op is evaluated: NumPy's warnings about infinities and NaN silenced, JAX's products in float32
+        (its default on a GPU is tf32)."""
+        if self.library == "jax":
+            return import_module("jax").default_matmul_precision("highest")
         return self.module.errstate(**kw) if self.is_numpy else nullcontext()
 
     def contiguous(self, x: Any) -> Any:
