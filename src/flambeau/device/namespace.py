@@ -105,8 +105,8 @@ class Namespace:
         return "u" if name.startswith("uint") else name[0]
 
     def errstate(self, **kw: Any) -> Any:
-        """How an op is evaluated: NumPy's warnings about infinities and NaN silenced, JAX's products in float32
-        (its default on a GPU is tf32)."""
+        """How an op is evaluated: NumPy's warnings about infinities and NaN silenced, products of JAX in f32
+        (a GPU's default there is tf32)."""
         if self.library == "jax":
             return import_module("jax").default_matmul_precision("highest")
         return self.module.errstate(**kw) if self.is_numpy else nullcontext()
