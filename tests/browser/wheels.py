@@ -1,0 +1,65 @@
+"""The wheels that micropip in a page needs, from the package registry or the cache, as a package index."""
+
+import base64
+import hashlib
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+
+from flambeau.data.download import cache_folder
+from flambeau.site.archives import installed, zipped
+
+# What pip would otherwise choose for the Python that runs the tests is too old for Pyodide's.
+PURE = ["--no-deps", "--python-version=3.14", "--only-binary=:all:", "--platform=any", "--implementation=py"]
+QUIET = ["--quiet", "--disable-pip-version-check", "--retries=1", "--timeout=20"]
+WANTED = ("micropip==0.11.1", "packaging==26.3", "jinja2==3.1.6")
+
+
+class Unavailable(Exception):
+    """A wheel is neither in the cache nor to be had; the text says why."""
+
+
+def downloaded() -> list[Path]:
+    """The wheels of WANTED, of which those that are missing in the cache are downloaded."""
+    home = cache_folder("wheels")
+    home.mkdir(parents=True, exist_ok=True)
+    missing = [w for w in WANTED if not found(home, w)]
+    if missing:
+        call = [sys.executable, "-m", "pip", "download", *QUIET, *PURE, f"--dest={home}", *missing]
+        done = subprocess.run(call, capture_output=True, text=True)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
+        if done.returncode:
+            raise Unavailable((errors or ["pip said nothing"])[-1])
+    return [wheel for w in WANTED for wheel in found(home, w)]
+
+
+def found(home: Path, wanted: str) -> list[Path]:
+    return list(home.glob(f"{wanted.replace('==', '-')}-*.whl"))
+
+
+def pure(name: str, folder: Path) -> Path:
+    """A wheel of an installed distribution without its compiled modules, as the site takes it."""
+    version, files = distribution(name).version, installed(name)
+    info = f"{name}-{version}.dist-info"
+    files[f"{info}/METADATA"] = (distribution(name).read_text("METADATA") or "").encode()
+    files[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    lines = [f"{n},sha256={urlsafe(data)},{len(data)}\n" for n, data in files.items()]
+    files[f"{info}/RECORD"] = "".join([*lines, f"{info}/RECORD,,\n"]).encode()
+    wheel = folder / f"{name}-{version}-py3-none-any.whl"
+    wheel.write_bytes(zipped(files))
+    return wheel
+
+
+def urlsafe(data: bytes) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(data).digest()).rstrip(b"=").decode()
+
+
+def write_index(folder: Path, wheels: list[Path]) -> None:
+    """A simple index of wheels that lie in ../wheels, as static files (PEP 503)."""
+    for wheel in wheels:
+        project = folder / wheel.name.split("-")[0]
+        project.mkdir(parents=True)
+        sha256 = hashlib.sha256(wheel.read_bytes()).hexdigest()
+        link = f'<a href="../../wheels/{wheel.name}#sha256={sha256}">{wheel.name}</a>'
+        (project / "index.html").write_text(f"<!doctype html><title>{project.name}</title>\n{link}\n")
