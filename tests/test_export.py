@@ -42,7 +42,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "export.md"
 
 def test_the_documentation_runs(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (block,) = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
+    block, _in_a_page = re.findall(r"^```python\n(.*?)^```$", DOCS.read_text("utf-8"), flags=re.M | re.S)
     exec(block, {})
     assert capsys.readouterr().out == "SavedProgram(x=f32[N, 4])\n"
 

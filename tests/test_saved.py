@@ -430,6 +430,52 @@ def test_a_damaged_folder_is_told(what, saved, tmp_path):
     assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
 
 
+def bytes_of(folder):
+    return {n: (folder / n).read_bytes() for n in ("program.json", "kernels.wgsl", "weights.safetensors")}
+
+
+def test_a_program_loads_from_bytes(saved):
+    """What a page has fetched: bytes and memoryviews by name; other files beside them do no harm."""
+    program, files = saved("mlp")[3], bytes_of(saved("mlp")[2])
+    x = fb.rand(3, 12)
+    for given in (files, {n: memoryview(bytearray(data)) for n, data in files.items()} | {"index.js": b""}):
+        np.testing.assert_array_equal(fb.load_program(given)(x).numpy(), program(x).numpy())
+
+
+WRONG_BYTES = {
+    "no kernels": (
+        {"kernels.wgsl": None},
+        fb.FlambeauError,
+        "there is no 'kernels.wgsl': give the bytes of program.json, kernels.wgsl and weights.safetensors",
+    ),
+    "text": (
+        {"kernels.wgsl": "//~ kernel 0: copy"},
+        TypeError,
+        "'kernels.wgsl' is of type str: give the file's bytes",
+    ),
+    "not text": (
+        {"program.json": b"\xff"},
+        fb.FlambeauError,
+        "program.json can't be read: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+    ),
+    "cut": (
+        {"weights.safetensors": b"\x10"},
+        fb.FlambeauError,
+        "weights.safetensors: is cut short or no .safetensors file (it ends before its header): get a whole"
+        " copy",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", WRONG_BYTES)
+def test_wrong_bytes_are_told(what, saved):
+    changed, kind, told = WRONG_BYTES[what]
+    files = {n: data for n, data in (bytes_of(saved("mlp")[2]) | changed).items() if data is not None}
+    with pytest.raises(kind) as e:
+        fb.load_program(files)
+    assert str(e.value) == f"load_program({{...}}): {told}"
+
+
 def test_a_damaged_plan_is_told_when_it_runs(saved, tmp_path):
     shutil.copytree(saved("mlp")[2], tmp_path / "p")
     change(lambda t: t.replace('"x0"', '"x7"'))(tmp_path / "p")

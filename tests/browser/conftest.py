@@ -19,14 +19,20 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The address of the site, served from this process."""
+def site_folder(tmp_path_factory):
+    """The site's files."""
     folder = tmp_path_factory.mktemp("site") / "site"
     try:
         build(folder, sources=True)
     except FlambeauError as e:
         pytest.skip(f"no Pyodide: {e}")
-    server = serve(folder, port=0, quiet=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(site_folder):
+    """The address of the site, served from this process."""
+    server = serve(site_folder, port=0, quiet=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield address(server)
     server.shutdown()

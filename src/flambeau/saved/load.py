@@ -1,7 +1,8 @@
-"""Loading: a folder of save_program becomes a function of tensors on this machine's GPU."""
+"""Loading: what save_program wrote becomes a function of tensors on this machine's GPU."""
 
 import json
 from array import array
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -11,7 +12,7 @@ from ..device import get_device
 from ..device.pool import Pool
 from ..dtype import SHORT
 from ..errors import DeviceError, FlambeauError, suggest
-from ..io.safetensors import load_file
+from ..io.safetensors import loaded
 from ..node import Node, describe
 from ..op import OPS
 from ..ops.random import generator
@@ -27,9 +28,11 @@ SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
 def load_program(folder: Any, device: Any = None) -> "SavedProgram":
     """The program in a folder of save_program, to be called with tensors or arrays.
 
-    FlambeauError names what is missing, damaged or of another version; DeviceError: there is no adapter.
+    In place of the folder: the bytes of program.json, kernels.wgsl and weights.safetensors by these names, as
+    a page has fetched them. FlambeauError names what is missing, damaged or of another version; DeviceError:
+    there is no adapter.
     """
-    return SavedProgram(Path(folder), get_device(device))
+    return SavedProgram(folder if isinstance(folder, Mapping) else Path(folder), get_device(device))
 
 
 class SavedProgram:
@@ -38,8 +41,9 @@ class SavedProgram:
     The result is what the function gave: a tensor, or a list or dict of tensors. It has no gradients.
     """
 
-    def __init__(self, folder: Path, device: Any):
-        self.folder, self.device = folder, device
+    def __init__(self, source: Path | Mapping[str, Any], device: Any):
+        given = "{...}" if isinstance(source, Mapping) else repr(str(source))
+        self._source, self._call, self.device = source, f"load_program({given})", device
         if device.kind != "gpu":
             self._fail(
                 f"{device} runs no kernels: install a driver (flambeau doctor says which)", DeviceError
@@ -69,15 +73,31 @@ class SavedProgram:
 
     # --- files ---
 
-    def _fail(self, rule: str, kind: type[FlambeauError] = FlambeauError) -> NoReturn:
-        raise kind(f"load_program({str(self.folder)!r}): {rule}")
+    def _fail(self, rule: str, kind: type[Exception] = FlambeauError) -> NoReturn:
+        raise kind(f"{self._call}: {rule}")
+
+    def _bytes(self, name: str) -> Any:
+        if isinstance(self._source, Mapping):
+            return self._given_bytes(self._source, name)
+        try:
+            return (self._source / name).read_bytes()
+        except FileNotFoundError:
+            self._fail(f"there is no {name}: name a folder of save_program, whole")
+        except OSError as e:
+            self._fail(f"{name} can't be read: {e}")
+
+    def _given_bytes(self, files: Mapping[str, Any], name: str) -> Any:
+        if name not in files:
+            self._fail(f"there is no {name!r}: give the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
+        try:
+            return memoryview(files[name]).cast("B")
+        except TypeError:
+            self._fail(f"{name!r} is of type {type(files[name]).__name__}: give the file's bytes", TypeError)
 
     def _text(self, name: str) -> str:
         try:
-            return (self.folder / name).read_text("utf-8")
-        except FileNotFoundError:
-            self._fail(f"there is no {name}: name a folder of save_program, whole")
-        except (OSError, UnicodeDecodeError) as e:
+            return str(self._bytes(name), "utf-8")
+        except UnicodeDecodeError as e:
             self._fail(f"{name} can't be read: {e}")
 
     def _read(self) -> dict:
@@ -99,9 +119,7 @@ class SavedProgram:
         return [part.partition("\n")[2] for part in parts]
 
     def _loaded(self, wanted: list) -> list[Any]:
-        if not (self.folder / WEIGHTS).is_file():
-            self._fail(f"there is no {WEIGHTS}: name a folder of save_program, whole")
-        found, wrong = load_file(self.folder / WEIGHTS, self.device), []
+        found, wrong = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}"), []
         for name, dtype, shape in wanted:
             t = found.get(name)
             if t is None or (t.dtype, t.shape) != (dtype, shape):
