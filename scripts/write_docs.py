@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 import tomllib
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -220,12 +221,23 @@ def is_own(value: Any, module: Any) -> bool:
     return callable(value) and getattr(value, "__module__", "") == module.__name__
 
 
+def called(entry: Any) -> Any:
+    """What has a class's arguments: Python 3.11's older releases would take those of __new__."""
+    if (
+        isinstance(entry, type)
+        and "__signature__" not in vars(entry)
+        and entry.__init__ is not object.__init__
+    ):
+        return partial(entry.__init__, None)
+    return entry
+
+
 def signature(entry: Any, first: str = "input") -> str:
     """The arguments of a function or class, without annotations; a method's self as `first`, "" for none."""
     if isinstance(entry, Op) and entry.prepare is None:
         return f"({', '.join(entry.operand_names)})"
     try:
-        found = inspect.signature(entry.prepare if isinstance(entry, Op) else entry)
+        found = inspect.signature(entry.prepare if isinstance(entry, Op) else called(entry))
     except ValueError:  # exceptions take what theirs do
         return "(*args)"
     plain = [

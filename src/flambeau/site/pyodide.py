@@ -28,7 +28,8 @@ def folder() -> Path:
         if hashlib.sha256(package.read_bytes()).hexdigest() != SHA256:
             raise FlambeauError(f"web: {package}: not pyodide {VERSION}: the checksum differs: get it again")
         with tarfile.open(package) as archive:
-            archive.extractall(scratch, filter="data")
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)  # older Pythons have none
+            archive.extractall(scratch)
         found.parent.mkdir(parents=True, exist_ok=True)
         beside = found.with_name(f".{found.name}.{os.getpid()}")
         shutil.copytree(Path(scratch) / "package", beside)
