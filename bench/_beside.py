@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from _measure import interleave, queued, show_table
+
 
 class Peer(NamedTuple):
     """A framework: its name here, its tensor of a NumPy array, how a result is computed, how to wait."""
@@ -50,3 +52,13 @@ def installed(names: list[str]) -> list[Peer]:
         except ImportError as e:
             print(f"{name}: left out: {e}")
     return found
+
+
+def show_speeds(title: str, table: dict[str, tuple], seconds: float) -> None:
+    """Time contestants, name: (call, wait, bytes that must move), and show each beside the one named copy."""
+    found = interleave(
+        {name: (lambda s, c=c, w=w: queued(c, w, s)) for name, (c, w, _) in table.items()}, 3, seconds
+    )
+    speed = {name: max(t.rate for t in timings) * table[name][2] / 1e9 for name, timings in found.items()}
+    rows = [(name, f"{s:.1f}", f"{s / speed['copy']:.2f}") for name, s in speed.items()]
+    show_table(title, ("what", "GB/s", "/ copy"), rows)

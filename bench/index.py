@@ -4,10 +4,10 @@ python bench/index.py [--rows 1048576] [--beside torch tinygrad]
 """
 
 import argparse
+from types import SimpleNamespace
 
 import numpy as np
-from _beside import PEERS, installed
-from _measure import interleave, queued, show_table
+from _beside import PEERS, installed, show_speeds
 
 import flambeau as fb
 from flambeau.device import get_device
@@ -53,31 +53,38 @@ def of_flambeau(rows: int) -> dict[str, tuple]:
 
 
 def of(peer, rows: int) -> dict[str, tuple]:
-    """The same by torch."""
-    import torch
-
+    """The same by another framework, but for what it lacks."""
     given = {name: peer.tensor(a) for name, a in data(rows).items()}
-    given = {n: t.long() if n in ("index", "few") else t for n, t in given.items()}
-    table = calls(torch, **given, rows=rows)
-    return {f"{peer.name}: {n}": (c, peer.wait, b) for n, (c, b) in table.items()}
+    if peer.name.startswith("torch"):
+        import torch as module
+
+        given = {n: t.long() if n in ("index", "few") else t for n, t in given.items()}
+    else:
+        module = SimpleNamespace(
+            cat=lambda parts, d: parts[0].cat(*parts[1:], dim=d), where=lambda c, a, b: c.where(a, b)
+        )
+    table = {}
+    for name, (call, moved) in calls(module, **given, rows=rows).items():
+        try:
+            peer.run(call())
+        except (AttributeError, RuntimeError, TypeError, IndexError) as e:
+            print(f"{peer.name}: {name}: left out: {type(e).__name__}: {e}"[:120])
+            continue
+        table[f"{peer.name}: {name}"] = (lambda c=call: peer.run(c()), peer.wait, moved)
+    return table
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     software = get_device().limits.software
     parser.add_argument("--rows", type=int, default=1 << (14 if software else 20))
-    parser.add_argument("--beside", nargs="*", default=[], choices=[p for p in PEERS if p == "torch"])
+    parser.add_argument("--beside", nargs="*", default=[], choices=list(PEERS), help="peers, where installed")
     parser.add_argument("--seconds", type=float, default=0.15)
     args = parser.parse_args()
     table = of_flambeau(args.rows)
     for peer in installed(args.beside):
         table |= of(peer, args.rows)
-    found = interleave(
-        {name: (lambda s, c=c, w=w: queued(c, w, s)) for name, (c, w, _) in table.items()}, 3, args.seconds
-    )
-    speed = {name: max(t.rate for t in timings) * table[name][2] / 1e9 for name, timings in found.items()}
-    rows = [(name, f"{s:.1f}", f"{s / speed['copy']:.2f}") for name, s in speed.items()]
-    show_table(f"{args.rows:,} rows of {WIDTH} floats, {get_device()}", ("what", "GB/s", "/ copy"), rows)
+    show_speeds(f"{args.rows:,} rows of {WIDTH} floats, {get_device()}", table, args.seconds)
 
 
 if __name__ == "__main__":

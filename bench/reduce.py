@@ -1,11 +1,12 @@
 """Sums of every shape (one row, tall, wide, a middle dim) beside a copy: the part of its speed they reach.
 
-python bench/reduce.py [--floats 268435456] [--torch]
+python bench/reduce.py [--floats 268435456] [--beside torch tinygrad]
 """
 
 import argparse
 
-from _measure import interleave, queued, show_table
+import numpy as np
+from _beside import PEERS, installed, show_speeds
 
 import flambeau as fb
 from flambeau.device import get_device
@@ -38,17 +39,14 @@ def contestants(n: int) -> dict[str, tuple]:
     return table
 
 
-def of_torch(n: int) -> dict[str, tuple]:
-    """The same in torch: on the same card where it sees one, else on the CPU."""
-    import torch
-
-    cuda = torch.cuda.is_available()
-    wait = torch.cuda.synchronize if cuda else lambda: None
-    x = torch.rand(n, device="cuda" if cuda else "cpu")
-    table = {"torch copy": (lambda: x + 1.0, wait, 8 * n)}
+def of(peer, n: int) -> dict[str, tuple]:
+    """The same by another framework."""
+    host = np.random.default_rng(0).random(n, "f4")
+    x = peer.tensor(host)
+    table = {f"{peer.name}: copy": (lambda: peer.run(x + 1.0), peer.wait, 8 * n)}
     for name, (shape, dim) in shapes(n).items():
-        y = x.reshape(shape)
-        table[f"torch {name}"] = (lambda y=y, dim=dim: y.sum() if dim is None else y.sum(dim), wait, 4 * n)
+        y = peer.tensor(host.reshape(shape))
+        table[f"{peer.name}: {name}"] = (lambda y=y, dim=dim: peer.run(y.sum(dim)), peer.wait, 4 * n)
     return table
 
 
@@ -56,19 +54,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     software = get_device().limits.software
     parser.add_argument("--floats", type=int, default=1 << (22 if software else 28))
-    parser.add_argument("--torch", action="store_true", help="beside torch, where it is installed")
+    parser.add_argument("--beside", nargs="*", default=[], choices=list(PEERS), help="peers, where installed")
+    parser.add_argument("--seconds", type=float, default=0.15)
     args = parser.parse_args()
-    table = contestants(args.floats) | (of_torch(args.floats) if args.torch else {})
-    found = interleave(
-        {name: (lambda s, c=c, w=w: queued(c, w, s)) for name, (c, w, _) in table.items()}, 3, 0.15
-    )
-    speed = {name: max(t.rate for t in timings) * table[name][2] / 1e9 for name, timings in found.items()}
-    rows = [(name, f"{s:.0f}", f"{s / speed['copy']:.2f}") for name, s in speed.items()]
-    show_table(
-        f"{args.floats:,} floats, {get_device()} (goal on a GPU: 0.8 of the copy)",
-        ("what", "GB/s", "/ copy"),
-        rows,
-    )
+    table = contestants(args.floats)
+    for peer in installed(args.beside):
+        table |= of(peer, args.floats)
+    title = f"{args.floats:,} floats, {get_device()} (goal on a GPU: 0.8 of the copy)"
+    show_speeds(title, table, args.seconds)
 
 
 if __name__ == "__main__":

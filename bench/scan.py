@@ -6,8 +6,7 @@ python bench/scan.py [--floats 67108864] [--beside torch tinygrad]
 import argparse
 
 import numpy as np
-from _beside import PEERS, installed
-from _measure import interleave, queued, show_table
+from _beside import PEERS, installed, show_speeds
 
 import flambeau as fb
 from flambeau.device import get_device
@@ -65,15 +64,8 @@ def main() -> None:
     table = contestants(args.floats, host)
     for peer in installed(args.beside):
         table |= of(peer, args.floats, host)
-    found = interleave(
-        {name: (lambda s, c=c, w=w: queued(c, w, s)) for name, (c, w, _) in table.items()}, 3, args.seconds
-    )
-    speed = {name: max(t.rate for t in timings) * table[name][2] / 1e9 for name, timings in found.items()}
-    rows = [(name, f"{s:.1f}", f"{s / speed['copy']:.2f}") for name, s in speed.items()]
-    show_table(
-        f"{args.floats:,} floats, {get_device()} (goal on a GPU: 0.8 of the copy)",
-        ("what", "GB/s", "/ copy"),
-        rows,
+    show_speeds(
+        f"{args.floats:,} floats, {get_device()} (goal on a GPU: 0.8 of the copy)", table, args.seconds
     )
 
 

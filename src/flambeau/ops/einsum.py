@@ -260,10 +260,7 @@ def linalg_multi_dot(tensors):
 def _euclid_by_matmul(a, b):
     """|a|^2 + |b|^2 - 2 a.b, which reads each operand once a tile; at 0 the slope is 0."""
     squares = a.square().sum(-1).unsqueeze(-1) + b.square().sum(-1).unsqueeze(-2)
-    return _root(squares - a.matmul(b.transpose(-1, -2)) * 2)
-
-
-def _root(squares):
+    squares = squares - a.matmul(b.transpose(-1, -2)) * 2
     some = squares > 0
     return some.where(some.where(squares, 1.0).sqrt(), 0.0)
 
@@ -284,22 +281,8 @@ def cdist(x1, x2, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if
     large = max(x1.shape[-2], x2.shape[-2]) > 25
     if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
         return _euclid_by_matmul(x1, x2).to(dtype)
-    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p).to(dtype)
-
-
-def _lengths(away, p: float):
-    """p-norms over the last dim, with slope 0 at 0."""
-    if p == 2:
-        return _root(away.square().sum(-1))
-    if p == 0:
-        return (away != 0).float().sum(-1)
-    if p == inf:
-        return away.abs().amax(-1) if away.shape[-1] else away.sum(-1)
-    if p == 1:
-        return away.abs().sum(-1)
-    some = away != 0
-    total = some.where(some.where(away, 1.0).abs().pow(p), 0.0).sum(-1)
-    return (total > 0).where((total > 0).where(total, 1.0).pow(1 / p), 0.0)
+    away = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    return (away.norm(p, -1) if away.shape[-1] else away.sum(-1)).to(dtype)
 
 
 class Products(Family):

@@ -22,35 +22,23 @@ NN = (
 )
 
 
-def length(x, p: float, dim, keepdim: bool = False):
-    """The p-norm along a dim; its slope at 0 is 0."""
-    if p == float("inf"):
-        return x.abs().amax(dim, keepdim)
-    if p == 1:
-        return x.abs().sum(dim, keepdim)
-    s = (x.square() if p == 2 else x.abs().pow(p)).sum(dim, keepdim)
-    zero = s == 0
-    s = zero.where(1.0, s)
-    return zero.where(0.0, s.sqrt() if p == 2 else s.pow(1 / p))
-
-
 @composed
 def normalize(input, p: float = 2.0, dim: int = 1, eps: float = 1e-12):
     """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
-    return input / length(input, p, dim, keepdim=True).maximum(eps)
+    return input / input.norm(p, dim, keepdim=True).maximum(eps)
 
 
 @composed
 def cosine_similarity(x1, x2, dim: int = 1, eps: float = 1e-8):
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
-    lengths = length(x1, 2, dim).maximum(eps) * length(x2, 2, dim).maximum(eps)
+    lengths = x1.norm(2, dim).maximum(eps) * x2.norm(2, dim).maximum(eps)
     return (x1 * x2).sum(dim) / lengths
 
 
 @composed
 def pairwise_distance(x1, x2, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False):
     """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
-    return length(x1 - x2 + eps, p, -1, keepdim)
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
 
 
 def by_channel(x, ndim: int):
