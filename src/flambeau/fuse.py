@@ -1,7 +1,7 @@
 """Fusion: a graph of nodes becomes a plan, the list of kernels that compute its roots. Pure: no GPU, no
 I/O."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from math import prod
 
@@ -26,12 +26,15 @@ class Limits:
     storage_buffers: int = 8
     invocations: int = 256
     groups: int = 65535
+    workgroup_memory: int = 16384  # bytes
     software: bool = (
         False  # the adapter is a CPU: reads are dear, registers and barriers are not what they seem
     )
     # Turns of loops that a thread may take. llvmpipe ends a thread's loops, silently, when they have taken
     # 65,535 altogether (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS).
     turns: int = 1 << 31  # no limit
+    # (family, bucket) -> the variant that was measured to be fastest here; see `choice`.
+    tuned: dict = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)

@@ -22,13 +22,13 @@ LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
-    "max-compute-workgroup-storage-size": 16384,
 }
 KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
 OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
     "max-buffer-size": 256 << 20,
     "max-storage-buffer-binding-size": 128 << 20,
     "max-compute-workgroups-per-dimension": 65535,
+    "max-compute-workgroup-storage-size": 16384,
 }
 
 _announced: set[str] = set()
@@ -55,10 +55,15 @@ class NativeDevice:
         self.lost: str | None = None
         self._wgpu = _open(adapter)
         self._queue = self._wgpu.queue
-        groups = self._wgpu.limits["max-compute-workgroups-per-dimension"]
+        have = self._wgpu.limits
         software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
         turns = SOFTWARE_TURNS if adapter.is_software else Limits.turns
-        self.limits = Limits(groups=groups, software=software, turns=turns)
+        self.limits = Limits(
+            groups=have["max-compute-workgroups-per-dimension"],
+            workgroup_memory=have["max-compute-workgroup-storage-size"],
+            software=software,
+            turns=turns,
+        )
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
