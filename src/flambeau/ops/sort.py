@@ -1,5 +1,6 @@
 """Sorting: places of elements in order, by radix passes or in workgroup memory; what is taken from there."""
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -11,7 +12,8 @@ from .scan import THREADS, scan_launches
 
 FUNCTIONS = ("bucketize", "isin", "searchsorted")
 
-SHORT = {True: 512, False: 2048}  # rows up to here are sorted in workgroup memory; True: on a CPU adapter
+SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
+FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
 PIECE = {True: 256, False: 2048}  # elements of a row that are worth a thread, or a workgroup
 GROUPS = 1024  # workgroups that fill a large GPU
 BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
@@ -21,10 +23,33 @@ MOST = 32768  # elements of a workgroup's piece: its counts are 16 bits wide
 def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     options = {"of": x.dtype.short, "descending": descending}
-    if n <= SHORT[limits.software] and prod(x.shape):
-        return [_in_memory(rows, n, options)]
+    if prod(x.shape) and n <= (FEWEST if limits.software else SHORT):
+        return [(_in_registers if limits.software else _in_memory)(rows, n, options)]
     bits = 1 if x.dtype is dt.bool_ else bits
     return _by_digits(limits, rows, n, options, -(-bits // 4))
+
+
+def _in_registers(rows: int, n: int, options) -> Launch:
+    """A thread a row, padded to a power of two."""
+    wide = max(1 << (n - 1).bit_length(), 2)
+    options = options | {"wide": wide, "network": _network(wide)}
+    sizes: dict[str, Any] = {"n": n, "rows": rows}
+    return Launch("sort_few.wgsl", (), -(-rows // 64), sizes, options, workgroup=(64, 1, 1), traced=0)
+
+
+@cache
+def _network(n: int) -> tuple[tuple[int, int], ...]:
+    """The comparisons that sort n places, n a power of two (Batcher's odd-even mergesort, 1968)."""
+    pairs, width = [], 1
+    while width < n:
+        step = width
+        while step:
+            for start in range(step % width, n - step, 2 * step):
+                same = (i for i in range(start, min(start + step, n - step)))
+                pairs += [(i, i + step) for i in same if i // (2 * width) == (i + step) // (2 * width)]
+            step //= 2
+        width *= 2
+    return tuple(pairs)
 
 
 def _in_memory(rows: int, n: int, options) -> Launch:
