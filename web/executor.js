@@ -3,8 +3,8 @@
  * Pyodide (src/flambeau/device/web.py) and from exported models without it. No dependency.
  *
  * Buffers, pipelines and prepared commands are numbers outside. A submit is one Uint32Array of commands:
- *   DISPATCH, pipeline, params, offset, x, y, z, n, n buffers   a kernel; the last buffer is what it writes, and
- *                                                               its Params lie at byte `offset` of `params`
+ *   DISPATCH, pipeline, params, offset, x, y, z, n, n buffers   a kernel; the last buffers are those it writes,
+ *                                                               and its Params lie at byte `offset` of `params`
  *   COPY, from, to, bytes                                       from the start of one buffer to that of another
  *   REPLAY, prepared                                            what prepare() was given, resolved once
  *   FREE, buffer    FORGET, prepared                            after all the other commands of this submit
@@ -76,8 +76,8 @@ export class Executor {
     this.device = device;
     this.queue = device.queue;
     this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
-    this.pipelines = []; // number -> {made, layout} or an ExecutorError
-    this.layouts = new Map(); // count of inputs -> [bind group layout, pipeline layout]
+    this.pipelines = []; // number -> {made (or an ExecutorError), layout, outputs}
+    this.layouts = new Map(); // counts of inputs and outputs -> [bind group layout, pipeline layout]
     this.bindings = new Map(); // "params,buffers" -> bind group
     this.users = new Map(); // buffer -> the keys of the bind groups that it is in
     this.prepared = new Map(); // number -> {words, steps}
@@ -208,48 +208,49 @@ export class Executor {
 
   // --- kernels ---
 
-  /** Begin to compile WGSL that reads `inputs` buffers; returns its number at once. */
-  pipeline(wgsl, label, inputs) {
-    const { device } = this, [layout, whole] = this.layoutOf(inputs), number = this.pipelines.length;
+  /** Begin to compile WGSL that reads `inputs` buffers and writes `outputs`; returns its number at once. */
+  pipeline(wgsl, label, inputs, outputs = 1) {
+    const { device } = this, [layout, whole] = this.layoutOf(inputs, outputs), number = this.pipelines.length;
     device.pushErrorScope("validation");
     const module = device.createShaderModule({ label, code: wgsl });
     const parsed = device.popErrorScope();
     const compute = { module, entryPoint: "main" };
     const linked = device.createComputePipelineAsync({ label, layout: whole, compute }).catch((error) => error);
-    this.pipelines.push(null);
+    this.pipelines.push({ made: null, layout, outputs });
     this.compiling++;
     this.until(Promise.all([parsed, linked]).then(([error, made]) => {
       const wrong = error ?? (made instanceof Error ? made : null);
-      this.pipelines[number] = wrong
-        ? new ExecutorError("CompileError", `${label}: ${told(wrong.message, wgsl)}`) : { made, layout };
+      this.pipelines[number].made = wrong
+        ? new ExecutorError("CompileError", `${label}: ${told(wrong.message, wgsl)}`) : made;
       this.compiling--;
       this.onprogress?.(++this.compiled, this.compiled + this.compiling);
     }));
     return number;
   }
 
-  layoutOf(inputs) {
-    let found = this.layouts.get(inputs);
+  layoutOf(inputs, outputs) {
+    const key = inputs + "," + outputs;
+    let found = this.layouts.get(key);
     if (!found) {
-      const types = ["uniform", ...Array(inputs).fill("read-only-storage"), "storage"];
+      const types = ["uniform", ...Array(inputs).fill("read-only-storage"), ...Array(outputs).fill("storage")];
       const entries = types.map((type, binding) => (
         { binding, visibility: COMPUTE, buffer: { type, hasDynamicOffset: binding === 0 } }));
       const layout = this.device.createBindGroupLayout({ entries });
       found = [layout, this.device.createPipelineLayout({ bindGroupLayouts: [layout] })];
-      this.layouts.set(inputs, found);
+      this.layouts.set(key, found);
     }
     return found;
   }
 
-  bind(layout, handles) {
-    const key = handles.join();
+  bind({ layout, outputs }, handles) {
+    const key = [outputs, ...handles].join();
     let group = this.bindings.get(key);
     if (group) return group;
-    const output = handles.length - 1;
-    if (handles.indexOf(handles[output], 1) < output)
-      throw new ExecutorError("CommandError", `a kernel reads and writes buffer ${handles[output]} at once`);
+    for (let i = handles.length - outputs; i < handles.length; i++)
+      if (handles.indexOf(handles[i], 1) < i)
+        throw new ExecutorError("CommandError", `a kernel reads and writes buffer ${handles[i]} at once`);
     const entries = [];
-    for (let binding = 0; binding <= output; binding++) {
+    for (let binding = 0; binding < handles.length; binding++) {
       const buffer = this.buffers.get(handles[binding]);
       if (buffer instanceof Error) throw buffer;
       entries.push({ binding, resource: binding ? { buffer } : { buffer, size: PARAMS_WINDOW } });
@@ -300,11 +301,11 @@ export class Executor {
       const which = words[i];
       if (which === DISPATCH) {
         const pipeline = this.pipelines[words[i + 1]], end = i + 8 + words[i + 7];
-        if (pipeline instanceof Error) throw pipeline;
+        if (pipeline.made instanceof Error) throw pipeline.made;
         const handles = [words[i + 2], ...words.subarray(i + 8, end)];
         offsets[at] = words[i + 3];
         const [x, y, z] = words.subarray(i + 4, i + 7);
-        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline.layout, handles), offsets, at, x, y, z });
+        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline, handles), offsets, at, x, y, z });
         at++;
       } else if (which === COPY) {
         const from = this.buffers.get(words[i + 1]), to = this.buffers.get(words[i + 2]);
@@ -324,11 +325,13 @@ export class Executor {
     for (let i = 0; i < words.length; i += sizeOf(words, i)) {
       if (words[i] === REPLAY) this.spread(this.prepared.get(words[i + 1]).words, error);
       if (words[i] !== DISPATCH && words[i] !== COPY) continue;
-      const end = words[i] === COPY ? i + 2 : i + 7 + words[i + 7];
+      const after = words[i] === COPY ? i + 3 : i + 8 + words[i + 7];
+      const end = words[i] === COPY ? i + 2 : after - this.pipelines[words[i + 1]].outputs;
       let why = error;
       for (let j = words[i] === COPY ? i + 1 : i + 8; !why && j < end; j++) why = this.bad.get(words[j]);
-      if (why) this.bad.set(words[end], why);
-      else this.bad.delete(words[end]);
+      for (let j = end; j < after; j++)
+        if (why) this.bad.set(words[j], why);
+        else this.bad.delete(words[j]);
     }
   }
 }

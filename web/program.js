@@ -12,7 +12,7 @@ import { DISPATCH, ExecutorError, FORGET, FREE, REPLAY, STORAGE, UNIFORM, open }
 
 export { ExecutorError, open };
 
-const FORMAT = "flambeau-program", VERSION = 1;
+const FORMAT = "flambeau-program", VERSION = 2;
 const MARK = /^\/\/~ kernel .*\n/m; // begins each kernel of kernels.wgsl
 const PARAMS_ALIGN = 64, PARAMS_WINDOW = 1024; // words between two dispatches' Params; bytes that a kernel sees
 const SIZES_KEPT = 4, BLOCK = 256; // batch sizes whose buffers are kept; bytes that a buffer's size is a multiple of
@@ -162,11 +162,11 @@ class Program {
     return this.executor.alloc(Math.min(Math.max(Math.ceil(bytes / BLOCK), 1) * BLOCK, most), STORAGE);
   }
 
-  pipeline(kernel, inputs) {
+  pipeline(kernel, inputs, outputs) {
     let found = this.pipelines.get(kernel);
     if (found === undefined) {
       const { name } = this.program.kernels[kernel];
-      this.pipelines.set(kernel, (found = this.executor.pipeline(this.kernels[kernel], name, inputs)));
+      this.pipelines.set(kernel, (found = this.executor.pipeline(this.kernels[kernel], name, inputs, outputs)));
     }
     return found;
   }
@@ -338,7 +338,7 @@ class Ready {
     const steps = [...plan.setup, ...plan.steps];
     steps.forEach(({ reads }, i) => reads.forEach((value) => last.set(value, i)));
     for (const { value } of plan.outputs) last.delete(value);
-    for (const { writes } of plan.setup) last.delete(writes);
+    for (const { writes } of plan.setup) for (const value of writes) last.delete(value);
     steps.forEach(({ kernel, reads, writes, grid, params: given }, i) => {
       const offset = 4 * params.length;
       for (const e of given) {
@@ -346,17 +346,18 @@ class Ready {
         params.push(e.draw === undefined ? valueOf(e, n) >>> 0 : 0);
       }
       while (params.length % PARAMS_ALIGN) params.push(0);
-      if (!values.has(writes)) {
-        const bytes = valueOf(plan.temporaries[Number(writes.slice(1))], n);
+      for (const value of writes) {
+        if (values.has(value)) continue;
+        const bytes = valueOf(plan.temporaries[Number(value.slice(1))], n);
         const at = free.findIndex((handle) => sizes.get(handle) >= bytes && sizes.get(handle) <= 2 * bytes);
         const handle = at < 0 ? this.alloc(program, bytes) : free.splice(at, 1)[0];
         if (at < 0) sizes.set(handle, bytes);
-        values.set(writes, handle);
+        values.set(value, handle);
       }
       const to = i < plan.setup.length ? setup : words;
       slots.push([to, to.length + 2]);
-      to.push(DISPATCH, program.pipeline(kernel, reads.length), 0, offset, ...grid.map((e) => valueOf(e, n)));
-      to.push(reads.length + 1, ...[...reads, writes].map((value) => values.get(value)));
+      to.push(DISPATCH, program.pipeline(kernel, reads.length, writes.length), 0, offset);
+      to.push(...grid.map((e) => valueOf(e, n)), reads.length + writes.length, ...[...reads, ...writes].map((value) => values.get(value)));
       for (const value of new Set(reads))
         if (value[0] === "t" && last.get(value) === i) free.push(values.get(value));
     });

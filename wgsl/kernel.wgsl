@@ -10,7 +10,9 @@ struct Params {
 //% for stored, words in bindings
 @group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, words) }}>;
 //% endfor
-@group(0) @binding({{ bindings | length + 1 }}) var<storage, read_write> out: array<{{ vec(out_stored, out_words) }}>;
+//% for name, stored, words in outs
+@group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ vec(stored, words) }}>;
+//% endfor
 
 //% for name, f in functions
 {{ chain.function(name, f, wgsl, acc) }}

@@ -205,12 +205,12 @@ class _Build:
             again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups, self.part)
             return again.kernel(narrow=True)
         shader = Shader(
-            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), (self.tail.dtype.stored, 1),
-            self.tail.dtype.short, (*wg, 1), functions, tuple(options.items()),
+            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), ((self.tail.dtype.short, 1),),
+            (*wg, 1), functions, tuple(options.items()),
         )  # fmt: skip
         name = label(head.attrs["label"], after[0] if after else None)
         out_value = self.planner.index[id(self.tail)] if self.part is None else self.part
-        return Kernel(name, shader, tuple(self.b.values), out_value, tuple(q.values), grid)
+        return Kernel(name, shader, tuple(self.b.values), (out_value,), tuple(q.values), grid)
 
     def is_worth_packing(self) -> bool:
         """Every packed element is read by many columns, and rows come in fours."""

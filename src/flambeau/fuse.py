@@ -68,7 +68,7 @@ class Planner:
         self.users: dict[int, list[Node]] = {id(n): [] for n in order}
         for n in order:
             if n.buffer is None:
-                for i in n.inputs:
+                for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
                     self.users[id(i)].append(n)
         self.same: dict[int, int] = {}  # id of a node -> the value it shares, for roots that need no kernel
         self.stored: set[int] = set()
@@ -115,6 +115,8 @@ class Planner:
         for n in self.order:
             if n.buffer is not None:
                 continue
+            if n.op.kind == "part":
+                self.stored.add(id(n))
             if n.op.kind in BUILD:
                 self._claim(n)
         for n in self.order:
@@ -209,9 +211,16 @@ class Planner:
                 below = self._shorter(node) if alias(need.node) is node else need.node
                 assert below is not node and not self.has(below), f"{node} can't be lowered: {need.why}"
                 self.store(below)
+        for part in self._parts(node):
+            self.emitted.add(id(part))
         self.kernels += kernels
         self.made += [self.head_of.get(id(node), node).serial] * len(kernels)
         self.emitted.add(id(node))
+
+    def _parts(self, node: Node) -> list[Node]:
+        """The further results that the kernels of a node make too."""
+        whole = node.inputs[0] if node.op.kind == "part" else node
+        return [u for u in self.users[id(whole)] if u.op.kind == "part"] if whole.op.kind == "whole" else []
 
     def _shorter(self, tail: Node) -> Node:
         """Where to end an epilogue that does not fit: before its last computed node (the head's own inputs
@@ -221,6 +230,11 @@ class Planner:
         return next((n for n in reversed(path) if n.op.kind != "movement"), tail)
 
     def _build(self, node: Node) -> list["heads.Kernel"]:
+        if node.op.kind == "part":
+            if node.inputs[0].buffer is None:
+                self.emit(node.inputs[0])  # with this part
+                return []
+            return whole.part_kernels(self, node)
         head = self.head_of.get(id(node))
         if head is not None:
             return BUILD[head.op.kind](self, head, node)
@@ -242,7 +256,7 @@ class Planner:
         for i, k in enumerate(kernels):
             for v in k.inputs:
                 last[v] = i
-        written = {k.output for k in kernels}
+        written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)
         stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
         return Plan(
@@ -263,7 +277,8 @@ def scheduled(kernels: list["heads.Kernel"], made: list[int]) -> tuple["heads.Ke
     """
     writers: dict[int, list[int]] = {}  # several where each writes a part
     for i, k in enumerate(kernels):
-        writers.setdefault(k.output, []).append(i)
+        for v in k.outputs:
+            writers.setdefault(v, []).append(i)
     users: list[list[int]] = [[] for _ in kernels]
     missing = [0] * len(kernels)
     for i, k in enumerate(kernels):

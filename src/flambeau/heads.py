@@ -30,8 +30,7 @@ class Shader:
     template: str
     params: tuple[tuple[str, str], ...]
     bindings: tuple[tuple[str, int], ...]
-    out: tuple[str, int]  # stored type and width of what is written
-    out_dtype: str
+    outs: tuple[tuple[str, int], ...]  # dtype and width of what is written: out, out1, ...
     workgroup: tuple[int, int, int]
     functions: tuple[tuple[str, Function], ...]
     options: tuple[tuple[str, Any], ...] = ()
@@ -44,7 +43,7 @@ class Kernel:
     name: str
     shader: Shader
     inputs: tuple[int, ...]
-    output: int
+    outputs: tuple[int, ...]
     quantities: tuple
     grid: tuple[int, int, int]
 
@@ -111,10 +110,10 @@ def _map(planner, trace: Trace, root: int, dtype, out: int, narrow: bool = False
     grid = spread_grid(-(-n // (threads * written)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
     shader = Shader(
-        "map.wgsl", tuple(q.names), tuple(b.kinds), (dtype.stored, written), dtype.short,
+        "map.wgsl", tuple(q.names), tuple(b.kinds), ((dtype.short, written),),
         (threads, 1, 1), (("value", body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
     )  # fmt: skip
-    return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
+    return Kernel(label("", trace), shader, tuple(b.values), (out,), tuple(q.values), grid)
 
 
 def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:
@@ -166,10 +165,10 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     span = q.add("g", grid[0] * WORKGROUP)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
     shader = Shader(
-        "fold.wgsl", tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,
+        "fold.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, 1),),
         (WORKGROUP, 1, 1), functions,
         (("acc", head.dtype.short), ("size", size), ("lead", tuple(coords[: len(runs) - 2 * n])),
          ("dims", tuple(dims)), ("axes", axes), ("e_dims", tuple(e_dims)), ("span", span)),
     )  # fmt: skip
     name = label("fold", trace, after[0] if after else None)
-    return [Kernel(name, shader, tuple(b.values), planner.index[id(tail)], tuple(q.values), grid)]
+    return [Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)]

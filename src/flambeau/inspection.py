@@ -13,7 +13,8 @@ def table(plan: Plan) -> str:
     rows = [("kernel", "template", "reads", "writes", "groups")]
     for k in plan.kernels:
         reads = ", ".join(f"%{v}" for v in k.inputs) or "-"
-        rows.append((k.name, k.shader.template, reads, f"%{k.output}", str(prod(k.grid))))
+        writes = ", ".join(f"%{v}" for v in k.outputs)
+        rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid))))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     return "\n".join([f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}", *lines])

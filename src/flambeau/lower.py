@@ -173,11 +173,15 @@ class Raw:
 
 
 class Trace:
-    """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value."""
+    """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value.
 
-    def __init__(self, planner, domain: Shape, head: Node | None = None):
+    `outputs`: how many buffers the kernel writes, of all that it may bind.
+    """
+
+    def __init__(self, planner, domain: Shape, head: Node | None = None, outputs: int = 1):
         check_size(domain)
         self.planner, self.domain, self.head = planner, domain, head
+        self.most = planner.limits.storage_buffers - outputs
         self.steps: list[Raw] = []
         self.words = 0  # how many Params the steps ask for at most
         self.memo: dict = {}
@@ -227,7 +231,7 @@ class Trace:
     def _bind(self, value: int) -> None:
         if value in self.reads:
             return
-        if len(self.reads) >= self.planner.max_inputs:
+        if len(self.reads) >= self.most:
             raise NeedStore(self._heaviest(), "the kernel reads as many buffers as the device allows")
         self.reads.add(value)
 

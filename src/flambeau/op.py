@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from inspect import unwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
 from .gradmode import is_grad_enabled, no_grad
@@ -14,6 +14,16 @@ from .shape import Shape, broadcast
 
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
+
+
+class Written(NamedTuple):
+    """A further result of a launch: its name, how many elements of what it has, and as what they are
+    written (1, or 2 or 4 at a time)."""
+
+    name: str
+    elements: int
+    dtype: dt.DType
+    width: int = 1
 
 
 @dataclass(frozen=True)
@@ -28,6 +38,8 @@ class Launch:
     (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
     wide: the places in reads that are bound as vec4s.
     width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
+    also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
+    so does the graph, by an op of kind part.
     turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
     """
 
@@ -44,6 +56,7 @@ class Launch:
     wide: tuple[int, ...] = ()
     width: int = 1
     fours: bool = False
+    also: tuple[Written, ...] = ()
     turns: int = 0
 
 
@@ -52,11 +65,12 @@ class Op:
     """One operation, declared once.
 
     kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
-    whole, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule raises
-    ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None for
-    each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, which the CPU backend runs.
+    whole, part, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule
+    raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None
+    for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU backend.
     cost: relative price of one element, which decides what is computed twice rather than stored.
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
+    part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
     dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
     what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
     """
@@ -71,6 +85,7 @@ class Op:
     prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None
+    part: str = ""
     dtypes: str = ""
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
@@ -257,13 +272,25 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
 
 # The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their
 # inputs are widened first and their results narrowed, both in the kernels around them.
-TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract"}
+TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "part"}
 
 
 def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, device) -> Node:
     """The node of an op that computes in 4 bytes, its result in the dtype that its rule names."""
     wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
     return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
+
+
+def part_of(op: Op, whole: Any) -> Any:
+    """A further result of a whole op: `whole` is the tensor that it gave, `op` of kind part.
+
+    The part's rules and reference get the whole op's result first, and then its inputs and attributes.
+    """
+    node = whole.node
+    while node.op.kind == "composite" or node.op.name == "cast":
+        node = node.inputs[0]
+    assert node.op.kind == "whole" and node.inputs, f"{node} has no part {op.part}"
+    return Tensor(apply(op, (node, *node.inputs), node.attrs))
 
 
 def kernel(kind: str, **rules):

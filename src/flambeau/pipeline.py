@@ -55,7 +55,7 @@ def pipeline_of(device: Any, shader: Shader, label: str) -> int:
     if found is None:
         counters.renders += 1
         counters.compiles += 1
-        found = cache[shader] = device.pipeline(render(shader), label, len(shader.bindings))
+        found = cache[shader] = device.pipeline(render(shader), label, len(shader.bindings), len(shader.outs))
     return found
 
 
@@ -92,8 +92,8 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
         params.extend([0] * (-len(params) % PARAMS_ALIGN))
         pipeline = pipeline_of(device, k.shader, k.name)
         uniform_slots.append(len(words) + 2)
-        words += [DISPATCH, pipeline, 0, base * 4, *k.grid, len(k.inputs) + 1]
-        for value in (*k.inputs, k.output):
+        words += [DISPATCH, pipeline, 0, base * 4, *k.grid, len(k.inputs) + len(k.outputs)]
+        for value in (*k.inputs, *k.outputs):
             slots.append((len(words), value))
             words.append(0)
     counters.plans += 1

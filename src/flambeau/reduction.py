@@ -129,12 +129,12 @@ class _Build:
         options |= {"op": self.op, "acc": head.dtype.short, "row_dims": row_dims, "loops": loops}
         options |= {"coords": tuple(coords[: len(self.outer)]), "e_dims": e_dims}
         shader = Shader(
-            template, tuple(q.names), tuple(b.kinds), (tail.dtype.stored, 1), tail.dtype.short,
+            template, tuple(q.names), tuple(b.kinds), ((tail.dtype.short, 1),),
             (workgroup, 1, 1), functions, tuple(sorted(options.items())),
         )  # fmt: skip
         out = planner.index[id(tail)] if self.part is None else self.part
         name = label(self.op, trace, after[0] if after else None)
-        return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
+        return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
 
     # --- a thread a row, or a part of one ---
 

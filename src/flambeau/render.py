@@ -187,6 +187,11 @@ def vec(scalar: str, width: int) -> str:
     return scalar if width == 1 else f"vec{width}<{scalar}>"
 
 
+def out_name(i: int) -> str:
+    """What a template calls the i-th buffer that it writes."""
+    return f"out{i}" if i else "out"
+
+
 def render(shader) -> str:
     """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
     called: dict = {}
@@ -194,17 +199,16 @@ def render(shader) -> str:
     def wgsl(short: str, width: int) -> Wgsl:
         return Wgsl(short, width, called)
 
-    out_stored, out_width = shader.out
+    out_dtype, out_width = shader.outs[0]
     try:
         env = environment()
         text = env.get_template(shader.template).render(
             dict(shader.options),
             params=shader.params,
             bindings=shader.bindings,
-            out_stored=out_stored,
+            outs=[(out_name(i), SHORT[d].stored, SHORT[d].words(w)) for i, (d, w) in enumerate(shader.outs)],
             out_width=out_width,
-            out_words=SHORT[shader.out_dtype].words(out_width),
-            out_dtype=shader.out_dtype,
+            out_dtype=out_dtype,
             workgroup=shader.workgroup,
             functions=shader.functions,
             acc=dict(shader.options).get("acc", "f32"),

@@ -121,8 +121,9 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
     sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
     for i, k in enumerate(plan.kernels):
-        made = buffers[k.output] = buffers.get(k.output) or pool.take(sizes[k.output])  # parts of one result
-        handles[k.output] = made.handle
+        for v in k.outputs:
+            made = buffers[v] = buffers.get(v) or pool.take(sizes[v])  # it may be there: parts of one result
+            handles[v] = made.handle
         made = None
         for v in k.inputs:
             if last[v] == i and v not in keep:

@@ -13,16 +13,26 @@ def whole_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
     """The op's launches in order, after the copies of inputs that do not lie in order."""
     assert head.op.launch is not None
     launches = head.op.launch(planner.limits, *head.inputs, **head.attrs)
+    parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "part"}
     kernels: list[Kernel] = []
     given: dict[int | str, tuple[int, DType, int]] = {}
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = head.inputs[at]
         given[at] = _stored(planner, node, kernels), node.dtype, 1
     for launch in launches:
-        kernels.append(_kernel(planner, head, tail, launch, given))
-        if launch.writes:
-            given[launch.writes] = kernels[-1].output, launch.dtype or head.dtype, launch.width
+        kernel = _kernel(planner, head, tail, launch, given, parts)
+        kernels.append(kernel)
+        names = [(launch.writes, launch.dtype or head.dtype, launch.width)]
+        names += [(w.name, w.dtype, w.width) for w in launch.also]
+        for value, (name, dtype, width) in zip(kernel.outputs, names, strict=True):
+            if name:
+                given[name] = value, dtype, width
     return kernels
+
+
+def part_kernels(planner, node: Node) -> list[Kernel]:
+    """The whole op again, for a part of it that is asked for when the op's own value is already there."""
+    return whole_kernels(planner, node.inputs[0], node.inputs[0])
 
 
 def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
@@ -39,7 +49,12 @@ def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
     return copied
 
 
-def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Kernel:
+def _place(planner, parts: dict, name: str, elements: int, dtype: DType) -> int:
+    """The value of a result by its name: the graph's where the graph asks for it."""
+    return planner.index[id(parts[name])] if name in parts else planner.temporary(elements, dtype.itemsize)
+
+
+def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts: dict) -> Kernel:
     label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
     check_turns(planner.limits, label, launch.turns)
     q, b = Quantities(), Bindings()
@@ -61,25 +76,31 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict) -> Ker
         q.names.append((name, "f32" if isinstance(value, float) else "u32"))
         q.values.append(value)
     dtype = (launch.dtype or head.dtype) if launch.writes else tail.dtype
+    written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
     shader = Shader(
-        launch.template, tuple(q.names), tuple(b.kinds), (dtype.stored, launch.width), dtype.short,
-        launch.workgroup, functions, tuple(options.items()),
+        launch.template, tuple(q.names), tuple(b.kinds), written, launch.workgroup, functions,
+        tuple(options.items()),
     )  # fmt: skip
-    out = planner.temporary(launch.elements) if launch.writes else planner.index[id(tail)]
-    return Kernel(label, shader, tuple(b.values), out, tuple(q.values), grid)
+    if launch.writes:
+        out = _place(planner, parts, launch.writes, launch.elements, dtype)
+    else:  # of a value that is there already only parts are asked for
+        again = tail.buffer is not None
+        out = planner.temporary(prod(tail.shape), dtype.itemsize) if again else planner.index[id(tail)]
+    outs = (out, *(_place(planner, parts, w.name, w.elements, w.dtype) for w in launch.also))
+    return Kernel(label, shader, tuple(b.values), outs, tuple(q.values), grid)
 
 
 def _traced(planner, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
-    trace = Trace(planner, node.shape)
+    trace = Trace(planner, node.shape, outputs=1 + len(launch.also))
     trace.reads |= set(b.values)
     root = trace.value(node)
     if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")
     runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
     dims = tuple(q.add("n", s) for s in sizes)
-    room = len(b.values) + 2 * len(trace.reads) <= planner.max_inputs  # a buffer may be bound twice
+    room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
     width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
     body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)
     return (("value", body),), dims

@@ -68,7 +68,7 @@ class NativeDevice:
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
         self._pipelines: list[tuple[Any, Any, int]] = []
-        self._layouts: dict[int, tuple[Any, Any]] = {}
+        self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, list[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
         self._next = 1
@@ -179,9 +179,10 @@ class NativeDevice:
 
     # --- kernels ---
 
-    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
-        """Compile WGSL that reads `inputs` buffers; KernelError with the compiler's message and the text."""
-        layout, pipeline_layout = self._layout(inputs)
+    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1) -> int:
+        """Compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the compiler's
+        message and the text."""
+        layout, pipeline_layout = self._layout(inputs, outputs)
         try:
             module = self._wgpu.create_shader_module(label=label, code=wgsl)
             made = self._wgpu.create_compute_pipeline(
@@ -192,38 +193,41 @@ class NativeDevice:
             raise KernelError(
                 f"{label}: the kernel does not compile on {self.name}: {told(str(e), wgsl)}"
             ) from e
-        self._pipelines.append((made, layout, inputs))
+        self._pipelines.append((made, layout, outputs))
         return len(self._pipelines) - 1
 
-    def _layout(self, inputs: int) -> tuple[Any, Any]:
-        """Params, `inputs` buffers to read and one to write: one layout for every pipeline of that shape."""
-        if inputs not in self._layouts:
-            kinds = ["uniform", *["read-only-storage"] * inputs, "storage"]
+    def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
+        """Params, buffers to read and buffers to write: one layout for every pipeline of that shape."""
+        if (inputs, outputs) not in self._layouts:
+            kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
             entries = [
                 {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
                 for i, k in enumerate(kinds)
             ]
             layout = self._wgpu.create_bind_group_layout(entries=entries)
-            self._layouts[inputs] = layout, self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
-        return self._layouts[inputs]
+            self._layouts[inputs, outputs] = (
+                layout,
+                self._wgpu.create_pipeline_layout(bind_group_layouts=[layout]),
+            )
+        return self._layouts[inputs, outputs]
 
-    def bind(self, key: tuple[int, ...]) -> Any:
-        """The bind group of a layout with these buffers (the first is Params), made once."""
-        inputs = len(key) - 2
+    def bind(self, pipeline: int, handles: tuple[int, ...]) -> Any:
+        """The bind group of a pipeline's layout with these buffers (the first is Params), made once."""
+        _, layout, outputs = self._pipelines[pipeline]
+        key = (outputs, *handles)
         group = self._groups.get(key)
         if group is None:
-            if key[-1] in key[1:-1]:
-                raise KernelError(f"{self.name}: a kernel reads and writes buffer {key[-1]} at once")
-            params, *buffers = (self._buffers[h] for h in key)
+            for i, h in enumerate(handles[-outputs:], len(handles) - outputs):
+                if h in handles[1:i]:
+                    raise KernelError(f"{self.name}: a kernel reads and writes buffer {h} at once")
+            params, *buffers = (self._buffers[h] for h in handles)
             entries = [{"binding": 0, "resource": {"buffer": params, "offset": 0, "size": PARAMS_WINDOW}}]
             entries += [
                 {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
                 for i, b in enumerate(buffers, 1)
             ]
-            group = self._groups[key] = self._wgpu.create_bind_group(
-                layout=self._layouts[inputs][0], entries=entries
-            )
-            for h in set(key):
+            group = self._groups[key] = self._wgpu.create_bind_group(layout=layout, entries=entries)
+            for h in set(handles):
                 self._users.setdefault(h, []).append(key)
         return group
 

@@ -52,7 +52,7 @@ class PublicPath:
                 compute = compute or encoder.begin_compute_pass()
                 pipeline, key, offset, x, y, z = c
                 compute.set_pipeline(d._pipelines[pipeline][0])
-                compute.set_bind_group(0, d.bind(key), [offset])
+                compute.set_bind_group(0, d.bind(pipeline, key), [offset])
                 compute.dispatch_workgroups(x, y, z)
             else:
                 if compute:
@@ -137,7 +137,7 @@ class WgpuPath:
         for c in commands_of(words):
             if len(c) == 6:
                 pipeline, key, offset, x, y, z = c
-                group = self.device.bind(key)
+                group = self.device.bind(pipeline, key)
                 raw = self.device._pipelines[pipeline][0]._internal
                 steps.append((None if raw is last else raw, group._internal, offset, x, y, z, group))
                 last = raw

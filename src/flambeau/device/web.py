@@ -158,9 +158,9 @@ class WebDevice:
 
     # --- kernels ---
 
-    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
+    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1) -> int:
         """Begin to compile; reading what a bad kernel was to make raises KernelError."""
-        return self._executor.pipeline(wgsl, label, inputs)
+        return self._executor.pipeline(wgsl, label, inputs, outputs)
 
     def prepare(self, commands: list[int]) -> "Prepared":
         """What `submit` takes in place of a list of commands that comes again and again."""

@@ -234,7 +234,7 @@ class _Ready:
         can."""
         steps = [*plan["setup"], *plan["steps"]]
         last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
-        keep = {o["value"] for o in plan["outputs"]} | {step["writes"] for step in plan["setup"]}
+        keep = {o["value"] for o in plan["outputs"]} | {v for step in plan["setup"] for v in step["writes"]}
         words: tuple[list[int], list[int]] = [], []
         for i, step in enumerate(steps):
             at = len(self.params)
@@ -244,12 +244,13 @@ class _Ready:
                     e = 0
                 self.params.append(value_of(e, n) & 0xFFFFFFFF)
             self.params.extend([0] * (-len(self.params) % PARAMS_ALIGN))
-            if step["writes"] not in buffers:
-                buffers[step["writes"]] = self.pool.take(sizes[step["writes"]])
+            for v in step["writes"]:
+                if v not in buffers:
+                    buffers[v] = self.pool.take(sizes[v])
             name, text = program._kernels[step["kernel"]]
-            pipeline = _pipeline(self.device, text, name, len(step["reads"]))
+            pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
             grid = [value_of(e, n) for e in step["grid"]]
-            handles = [buffers[v].handle for v in (*step["reads"], step["writes"])]
+            handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
             words[i >= len(plan["setup"])].extend(command)
             for v in set(step["reads"]):
@@ -290,9 +291,9 @@ def _copy(source: Any, target: Any) -> list[int]:
     return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
 
 
-def _pipeline(device: Any, text: str, name: str, inputs: int) -> int:
+def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:
     """The device's pipeline of this text, compiled at first sight."""
     cache = device.__dict__.setdefault("pipelines", {})
     if text not in cache:
-        cache[text] = device.pipeline(text, name, inputs)
+        cache[text] = device.pipeline(text, name, inputs, outputs)
     return cache[text]

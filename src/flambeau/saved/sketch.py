@@ -26,7 +26,7 @@ class Step(NamedTuple):
     shader: Shader
     name: str
     reads: tuple[str, ...]
-    writes: str
+    writes: tuple[str, ...]
     draws: tuple[tuple[int, int, int], ...]
 
 
@@ -99,9 +99,10 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
     names = {i: _leaf(graph, graph.order[i], weights) for i in found.leaves}
     sizes, numbers = dict(found.stored), []
     for k in found.kernels:
-        if k.output not in names:
-            names[k.output] = f"t{len(numbers)}"
-            numbers.append(sizes[k.output])
+        for v in k.outputs:
+            if v not in names:
+                names[v] = f"t{len(numbers)}"
+                numbers.append(sizes[v])
     temporaries = len(numbers)
     for root in graph.roots:
         numbers += root.shape
@@ -133,7 +134,8 @@ def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict,
             else:
                 value = getattr(source, "value", source)
         numbers.append(word_of(value, wgsl) if wgsl == "f32" else int(value))
-    return Step(k.shader, k.name, tuple(names[v] for v in k.inputs), names[k.output], tuple(drawn))
+    reads, writes = (tuple(names[v] for v in values) for values in (k.inputs, k.outputs))
+    return Step(k.shader, k.name, reads, writes, tuple(drawn))
 
 
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:

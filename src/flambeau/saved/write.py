@@ -19,7 +19,7 @@ from .sketch import KINDS, Sketch, Structure, Weights, sketch
 from .specs import Spec, specs_of
 from .trace import graph_of
 
-FORMAT, VERSION = "flambeau-program", 1
+FORMAT, VERSION = "flambeau-program", 2
 PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
 MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 
@@ -142,8 +142,8 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
         for place, draw, word in step.draws:
             params[place] = {"draw": draw, "word": word}
         kernel = shaders.setdefault(step.shader, len(shaders))
-        reads, writes = list(step.reads), step.writes
-        made["setup" if step.writes in once else "steps"].append(
+        reads, writes = list(step.reads), list(step.writes)
+        made["setup" if once.issuperset(writes) else "steps"].append(
             {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
         )
     made["draws"] = take(structure.draws)
@@ -153,12 +153,12 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
 
 def fixed(structure: Structure) -> set[str]:
     """The temporaries that no input changes: a loaded program computes them once."""
-    writers = Counter(step.writes for step in structure.steps)
+    writers = Counter(v for step in structure.steps for v in step.writes)
     found: set[str] = set()
     for step in structure.steps:
         of_weights = all(v[0] == "w" or v in found for v in step.reads)
-        if of_weights and not step.draws and writers[step.writes] == 1:
-            found.add(step.writes)
+        if of_weights and not step.draws and all(writers[v] == 1 for v in step.writes):
+            found.update(step.writes)
     return found
 
 
