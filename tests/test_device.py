@@ -143,3 +143,25 @@ def test_size_classes_are_few_and_near():
     assert sizes == sorted(sizes)
     assert all(n <= size_class(n) <= max(256, n * 1.125 + 256) for n in range(1, 100_000, 37))
     assert len(set(sizes)) < 90
+
+
+def test_synchronize_waits_on_dawn_too():
+    pytest.importorskip("wgpudawn")
+    import tint
+
+    if not tint.driver_file():
+        pytest.skip("no SwiftShader beside a Chromium")
+    code = """import time, flambeau as fb
+x = fb.rand(256, 256).realize()
+for _ in range(2):
+    y = x
+    for _ in range(8):
+        y = (y @ x).realize()
+    begin = time.perf_counter()
+    fb.synchronize()
+    waited = time.perf_counter()
+    y[0, 0].item()
+print(waited - begin, time.perf_counter() - waited)"""
+    done = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
+    waiting, reading = map(float, done.stdout.split())
+    assert waiting > reading, done.stdout  # after it only one element's copy is left
