@@ -1,6 +1,7 @@
 /**
  * Turns worker.js into promises for a page: `const python = await start()`, then
  *   python.adapter, python.software              the GPU's name, and whether it is a software one
+ *   python.loaded                                the addresses of what was loaded for it
  *   await python.call("module.function", ...args)
  *   await python.run("source")                   the value of its last expression
  *   await python.install("name.py", source)      a module of the page's own
@@ -11,6 +12,7 @@
  */
 
 import { check } from "./check.js";
+import { control, keep } from "./offline.js";
 
 const here = new URL("./", import.meta.url).href;
 
@@ -22,12 +24,14 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   const { obstacle, warning } = await check();
   if (obstacle) throw new Error(obstacle);
   if (warning) onwarning?.(warning);
-  navigator.serviceWorker?.register(new URL("sw.js", base), { scope: base }).catch(() => {}); // only a cache
+  const alone = await control(base);
+  if (alone) onwarning?.(`The browser keeps no copy of this site (${alone}): it works, but not offline.`);
   const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }));
   python.on("progress", (value) => onprogress?.(value));
   python.on("status", (value) => onstatus?.(value));
   python.on("pipelines", (value) => oncompile?.(value));
   Object.assign(python, await python.ask({ type: "start", base }));
+  keep(base, python.loaded);
   return python;
 }
 

@@ -1,12 +1,18 @@
 /**
  * The site's cache: files named by their hash are kept once their content was checked against it; the others come
  * from the network while there is one. So the page works offline, and a broken download is never kept. What was
- * kept is checked again when it is asked for: a damaged copy is thrown away and fetched anew.
+ * kept is checked again when it is asked for: a damaged copy is thrown away and fetched anew. offline.js sends
+ *   {claim: true}    serve the pages that are open, too
+ *   {keep: [urls]}   keep what they loaded before that, which the browser still has
  */
 const CACHE = "flambeau-1", NAMED = /-([0-9a-f]{12})(\.zip$|\/)/, CHECKED = "x-flambeau-sha256";
 
 self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("message", (event) => {
+  if (event.data.claim) event.waitUntil(self.clients.claim());
+  if (event.data.keep) event.waitUntil(Promise.all(event.data.keep.map(loaded)));
+});
 
 self.addEventListener("fetch", (event) => {
   const { request } = event, url = new URL(request.url);
@@ -15,7 +21,7 @@ self.addEventListener("fetch", (event) => {
 });
 
 async function kept(event) {
-  const cache = await caches.open(CACHE), found = await cache.match(event.request);
+  const cache = await caches.open(CACHE), found = await cache.match(event.request, { ignoreVary: true });
   if (found && event.request.cache !== "reload") {
     const data = await found.arrayBuffer();
     if (await sha256(data) === found.headers.get(CHECKED)) return new Response(data, { headers: found.headers });
@@ -33,24 +39,49 @@ async function newest(event) {
     if (response.ok) event.waitUntil(store(cache, event.request, response.clone()));
     return response;
   } catch (error) {
-    const found = await cache.match(event.request, { ignoreSearch: true });
+    const found = await cache.match(event.request, { ignoreSearch: true, ignoreVary: true });
     if (found) return found;
     throw error;
   }
 }
 
+/** Keep what a page loaded while no service worker looked on. */
+async function loaded(url) {
+  const cache = await caches.open(CACHE);
+  if (!url.startsWith(self.registration.scope) || await cache.match(url, { ignoreVary: true })) return;
+  const request = new Request(url, { cache: "force-cache" }), response = await fetch(request).catch(() => null);
+  if (response?.ok) await (NAMED.test(new URL(url).pathname) ? keep : store)(cache, request, response); // else: offline again
+}
+
 /** Keep a response whose content is what the manifest says; drop what the manifest no longer names. */
 async function keep(cache, request, response) {
   const data = await response.arrayBuffer();
-  const manifest = await (await fetch(new URL("manifest.json", self.registration.scope))).json();
   const name = request.url.slice(self.registration.scope.length), sha = await sha256(data);
-  if (manifest.files[name]?.sha256 !== sha) return;
+  const files = await filesWith(name);
+  if (files[name]?.sha256 !== sha) return;
   const headers = new Headers(response.headers);
   headers.set(CHECKED, sha);
   await store(cache, request, new Response(data, { headers }));
   for (const old of await cache.keys()) {
     const file = old.url.slice(self.registration.scope.length);
-    if (NAMED.test(old.url) && !(file in manifest.files)) await cache.delete(old);
+    if (NAMED.test(old.url) && !(file in files)) await cache.delete(old);
+  }
+}
+
+let listed = null; // a promise of the manifest's files
+
+/** The files of the manifest; it is read anew when it does not know a name. */
+async function filesWith(name) {
+  listed ??= read();
+  return name in await listed ? listed : (listed = read());
+}
+
+async function read() {
+  try {
+    return (await (await fetch(new URL("manifest.json", self.registration.scope))).json()).files;
+  } catch (error) {
+    listed = null;
+    throw error;
   }
 }
 

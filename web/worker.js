@@ -2,7 +2,7 @@
  * A module worker that loads Python, Flambeau and the GPU, and answers a page's messages; client.js speaks to it.
  *
  * page -> worker, each with an `id` of the page's choice:
- *   {id, type: "start", base}            load everything from the site at `base`; value: {adapter, software}
+ *   {id, type: "start", base}            load everything from the site at `base`; value: {adapter, software, loaded: [urls]}
  *   {id, type: "install", path, source}  put a Python file where modules are found
  *   {id, type: "run", source}            run source; value: that of its last expression
  *   {id, type: "call", name, args}       call "module.function" with JavaScript values
@@ -29,6 +29,7 @@ const answers = {
     const device = await python.runPythonAsync("import flambeau\nawait flambeau.open_device()");
     device._executor.onprogress = (compiled, all) => emit("pipelines", { compiled, all });
     const value = { adapter: device.name.replace(/^gpu:/, ""), software: device.limits.software };
+    value.loaded = performance.getEntriesByType("resource").map(({ name }) => name);
     device.destroy();
     return value;
   },

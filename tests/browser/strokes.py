@@ -1,4 +1,4 @@
-"""Turns the names of digits into strokes as a hand draws them: lists of points in a square of 0 to 1."""
+"""Turns digits into strokes as a hand draws them, lists of points in a square of 0 to 1, and draws them."""
 
 from math import cos, pi, sin
 
@@ -24,3 +24,24 @@ DIGITS: dict[int, list[Stroke]] = {
          *arc(0.5, 0.33, 0.16, 0.16, 0.25, -0.1, 8)]],
     9: [[*arc(0.48, 0.36, 0.19, 0.18, -0.1, -1.0, 22), (0.67, 0.3), (0.64, 0.55), (0.55, 0.86)]],
 }  # fmt: skip
+
+
+def expect(page, selector):
+    from playwright.sync_api import expect
+
+    return expect(page.locator(selector))
+
+
+def draw(page, digit: int) -> None:
+    """Draw with the mouse, on a clean pad."""
+    page.click("#tab-draw")
+    page.click("#clear")
+    page.locator("#digit").scroll_into_view_if_needed()
+    box = page.locator("#digit").bounding_box()
+    for stroke in DIGITS[digit]:
+        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in stroke]
+        page.mouse.move(*points[0])
+        page.mouse.down()
+        for x, y in points[1:]:
+            page.mouse.move(x, y)
+        page.mouse.up()

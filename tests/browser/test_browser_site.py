@@ -13,7 +13,9 @@ from click.testing import CliRunner
 
 from flambeau.cli import main
 from flambeau.site import archives, build, serve
-from flambeau.site.server import address
+from flambeau.site.server import QuietHandler, address
+
+from .strokes import draw, expect
 
 READY = re.compile("^ready on .*swiftshader")
 WAIT = 60_000  # milliseconds for a page to start on a busy machine
@@ -77,31 +79,52 @@ def test_types_and_caching(site):
     assert fetched(f"{site}worker.js")[0]["Cache-Control"] == "no-cache"
 
 
-def test_it_works_offline_and_from_compiled_files(browser, tmp_path):
+KEPT = """async (names) => {
+    const kept = (await (await caches.open("flambeau-1")).keys()).map((request) => request.url);
+    return names.every((name) => kept.some((url) => url.endsWith(name)));
+}"""
+
+
+@pytest.mark.parametrize("controlled", [True, False], ids=["", "by a service worker that starts late"])
+def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, controlled):
     manifest = build(tmp_path / "site")
     if not manifest["compiled"]:
         pytest.skip("no Node.js: nothing is compiled")
+    asked = []
+    monkeypatch.setattr(QuietHandler, "log_request", lambda self, *_: asked.append(self.path))
     server = serve(tmp_path / "site", port=0, quiet=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    context = browser.new_context()
+    context = browser.new_context(viewport={"width": 1100, "height": 830})
     page = context.new_page()
-    page.goto(address(server))
+    if not controlled:
+        page.add_init_script("navigator.serviceWorker.addEventListener = () => {}")
+    page.goto(f"{address(server)}mnist/")
     status(page).to_have_text(READY, timeout=WAIT)
-    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-    page.reload()  # now through the service worker, which keeps what it sees
-    status(page).to_have_text(READY, timeout=WAIT)
-    page.wait_for_function(
-        """async (names) => {
-            const kept = (await (await caches.open("flambeau-1")).keys()).map((request) => request.url);
-            return names.every((name) => kept.some((url) => url.endsWith(name)));
-        }""",
-        arg=list(manifest["files"]),
-    )
+    page.wait_for_function(KEPT, arg=[*manifest["files"], "mnist/", "mnist/page.js", "worker.js"])
+    twice = [name for name in manifest["files"] if asked.count(f"/{name}") != 1]
+    assert not twice or not controlled, f"not downloaded once: {twice}"
+    context.set_offline(True)
     server.shutdown()
     server.server_close()
     page.reload()
     status(page).to_have_text(READY, timeout=WAIT)
+    draw(page, 3)
+    expect(page, "#prediction").to_have_text("3", timeout=WAIT)
+    if controlled:
+        page.click("#tab-train")
+        page.fill("#steps", "1")
+        page.click("#train")
+        expect(page, "#train-status").to_contain_text("done at step 1", timeout=WAIT)
     context.close()
+
+
+def test_a_site_that_cannot_be_kept_is_told(page, site):
+    page.add_init_script("navigator.serviceWorker.register = () => Promise.reject(new Error('no room here'))")
+    page.goto(f"{site}mnist/")
+    expect(page, "#notices").to_contain_text(
+        "The browser keeps no copy of this site (no room here): it works, but not offline.", timeout=WAIT
+    )
+    status(page).to_have_text(READY, timeout=WAIT)
 
 
 def test_building_by_the_command_line(tmp_path):

@@ -12,32 +12,11 @@ from flambeau.digits import network
 from flambeau.io import load_file, save_file
 from flambeau.site import build
 
-from .strokes import DIGITS
+from .strokes import DIGITS, draw, expect
 
 SHOTS = Path(__file__).parents[2] / "build" / "screenshots"  # what the page looked like; git ignores it
 READY = re.compile("^ready on .*swiftshader")
 WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
-
-
-def expect(page, selector):
-    from playwright.sync_api import expect
-
-    return expect(page.locator(selector))
-
-
-def draw(page, digit: int) -> None:
-    """Draw with the mouse, on a clean pad."""
-    page.click("#tab-draw")
-    page.click("#clear")
-    page.locator("#digit").scroll_into_view_if_needed()
-    box = page.locator("#digit").bounding_box()
-    for stroke in DIGITS[digit]:
-        points = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in stroke]
-        page.mouse.move(*points[0])
-        page.mouse.down()
-        for x, y in points[1:]:
-            page.mouse.move(x, y)
-        page.mouse.up()
 
 
 def probabilities(page) -> list[float]:

@@ -2,6 +2,7 @@
 import { check } from "../check.js";
 import { start } from "../client.js";
 import { fetched } from "../fetched.js";
+import { control, keep } from "../offline.js";
 import { Draw } from "./draw.js";
 import { Kernels } from "./kernels.js";
 import { Train } from "./train.js";
@@ -74,6 +75,7 @@ async function assets() {
 }
 
 async function begin() {
+  const controlled = control(BASE); // at once: it starts while the browser is checked
   const draw = new Draw(notice), train = new Train(notice), kernels = new Kernels(notice);
   tabs((name) => {
     if (name === "kernels") kernels.refresh();
@@ -85,6 +87,7 @@ async function begin() {
   navigator.serviceWorker?.addEventListener("message", ({ data }) => {
     if (data.full) notice("The browser gives this site no more room: everything works, but is downloaded again next time.");
   });
+  await controlled;
   const loading = assets();
   const python = await start({
     base: BASE,
@@ -117,6 +120,7 @@ async function begin() {
     draw.ready(predict);
   });
   kernels.ready(python);
+  if (!navigator.connection?.saveData) keep(BASE, [new URL(manifest.mnist.digits, BASE).href]); // to train offline
   progress.hidden = true;
   status.textContent = `ready on ${python.adapter}`;
 }
