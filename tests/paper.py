@@ -28,7 +28,7 @@ class PaperDevice:
     def uniform(self, size: int) -> int:
         return self.alloc(size, size)
 
-    def pipeline(self, wgsl: str, label: str, inputs: int) -> int:
+    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         self.shaders.setdefault(wgsl, (label, inputs))
         return len(self.shaders)
 

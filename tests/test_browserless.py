@@ -33,7 +33,7 @@ class Page:
     def uniform(self, size):
         return self.alloc(size, size)
 
-    def pipeline(self, wgsl, label, inputs):
+    def pipeline(self, wgsl, label, inputs, outputs=1, proven=False):
         self.texts.append(wgsl)
         return len(self.texts)
 

@@ -30,6 +30,7 @@ LAYERS = [
     ["contraction", "whole"],
     ["fuse"],
     ["render"],
+    ["trust"],
     ["pipeline", "inspection"],
     ["device", "run", "recompute"],
     ["reverse", "interchange"],

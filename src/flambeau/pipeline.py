@@ -11,6 +11,7 @@ from .errors import KernelError
 from .fuse import Plan
 from .heads import Shader
 from .render import render
+from .trust import is_proven
 
 PARAMS_ALIGN, PARAMS_LIMIT = 64, 256  # words: where a dispatch's Params start, and how many it may have
 
@@ -55,7 +56,8 @@ def pipeline_of(device: Any, shader: Shader, label: str) -> int:
     if found is None:
         counters.renders += 1
         counters.compiles += 1
-        found = cache[shader] = device.pipeline(render(shader), label, len(shader.bindings), len(shader.outs))
+        buffers = len(shader.bindings), len(shader.outs)
+        found = cache[shader] = device.pipeline(render(shader), label, *buffers, is_proven(shader))
     return found
 
 

@@ -64,6 +64,7 @@ class NativeDevice:
             software=software,
             turns=turns,
         )
+        self.checks = checks_wanted()
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
@@ -179,12 +180,16 @@ class NativeDevice:
 
     # --- kernels ---
 
-    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1) -> int:
+    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         """Compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the compiler's
-        message and the text."""
+        message and the text.
+
+        What is proven to stay in its buffers gets no checks of indices, where the provider can leave them
+        out and FLAMBEAU_CHECKS=full does not ask for them.
+        """
         layout, pipeline_layout = self._layout(inputs, outputs)
         try:
-            module = self._wgpu.create_shader_module(label=label, code=wgsl)
+            module = self._fast.module(wgsl, label, proven and not self.checks)
             made = self._wgpu.create_compute_pipeline(
                 label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
@@ -246,6 +251,14 @@ class NativeDevice:
 def _staged(n: int) -> int:
     """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
     return -(-n // 256) * 256
+
+
+def checks_wanted() -> bool:
+    """FLAMBEAU_CHECKS=full: whether kernels that need no check of their indices get it all the same."""
+    wanted = os.environ.get("FLAMBEAU_CHECKS", "")
+    if wanted not in ("", "full"):
+        raise DeviceError(f"FLAMBEAU_CHECKS={wanted}: unknown checks: use 'full', or unset it")
+    return bool(wanted)
 
 
 def limits_of(have: dict[str, int]) -> dict[str, int]:

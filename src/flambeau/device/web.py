@@ -158,8 +158,9 @@ class WebDevice:
 
     # --- kernels ---
 
-    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1) -> int:
-        """Begin to compile; reading what a bad kernel was to make raises KernelError."""
+    def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
+        """Begin to compile; reading what a bad kernel was to make raises KernelError. Browsers always check
+        indices."""
         return self._executor.pipeline(wgsl, label, inputs, outputs)
 
     def prepare(self, commands: list[int]) -> "Prepared":

@@ -1,0 +1,18 @@
+"""A kernel's structure into whether its accesses are known to stay in bounds: then it runs unchecked."""
+
+from typing import Any
+
+from .render import ADDED
+
+# Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
+# (what a gather reads), and whose loops end for every size. tests/test_trust.py watches each access.
+PROVEN = frozenset({"contract.wgsl", "fold.wgsl", "map.wgsl", "reduce.wgsl", "tree.wgsl"})
+
+
+def is_proven(shader: Any) -> bool:
+    """Whether a kernel needs no check: a template of ours that was proven, with no WGSL of a user's in it."""
+    if shader.template not in PROVEN:
+        return False
+    return not ADDED or not any(
+        f"{s.name}.wgsl" in ADDED for _, f in shader.functions for s in f.steps if s.kind == "op"
+    )

@@ -1,0 +1,215 @@
+"""Kernels that run without checks of their indices never need one.
+
+Three ways to say so: views of large tensors by arithmetic; every access of kernels that run, watched; and
+random programs, which give the same bits with all checks and without.
+"""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from kernels import planned_for
+from paper import PaperDevice
+from programs import programs
+from rows import ROWS
+from test_ops import arrays, tensors, values
+from test_portable import LARGE, backward, of_views
+from watched import WatchedDevice, watched
+
+import flambeau as fb
+from flambeau import trust
+from flambeau.commands import DISPATCH
+from flambeau.contraction import _operand
+from flambeau.device import native
+from flambeau.errors import DeviceError
+from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
+from flambeau.lower import Trace
+
+F = fb.nn.functional
+CLASSES = {"software": Limits(software=True, turns=SOFTWARE_TURNS), "gpu": Limits()}
+BEYOND = """@group(0) @binding(0) var<uniform> p: vec4<u32>;
+@group(0) @binding(1) var<storage, read> in0: array<u32>;
+@group(0) @binding(2) var<storage, read_write> out: array<u32>;
+var<workgroup> box: array<u32, 8>;
+@compute @workgroup_size(8) fn main(@builtin(local_invocation_id) lid: vec3<u32>) {
+  box[lid.x] = in0[in0[lid.x] + lid.x];
+  out[0] = box[lid.x + 1u];
+}"""
+
+
+@pytest.fixture(scope="module")
+def watching(gpu):
+    return WatchedDevice(gpu.adapter)
+
+
+# --- what is trusted ---
+
+
+def shaders(t):
+    return [k.shader for k in plan([t.node], Limits())]
+
+
+def test_only_proven_templates_are_trusted():
+    x = fb.zeros(64, 64, device=PaperDevice())
+    assert all(map(trust.is_proven, shaders((x @ x).relu().sum(1))))
+    assert [trust.is_proven(s) for s in shaders(x.cumsum(0))] == [False]
+
+
+def test_custom_wgsl_is_checked():
+    twice = fb.custom_op("trust_twice", ["x"], expression="{{ x }} + {{ x }}", reference=lambda xp, x: x + x)
+    x = fb.zeros(64, device=PaperDevice())
+    assert [trust.is_proven(s) for s in shaders(twice(x) + 1)] == [False]
+    assert [trust.is_proven(s) for s in shaders(x + 1)] == [True]
+
+
+def test_full_checks_are_a_setting(monkeypatch):
+    assert native.checks_wanted() is False
+    monkeypatch.setenv("FLAMBEAU_CHECKS", "full")
+    assert native.checks_wanted() is True
+    monkeypatch.setenv("FLAMBEAU_CHECKS", "none")
+    with pytest.raises(DeviceError) as e:
+        native.checks_wanted()
+    assert str(e.value) == "FLAMBEAU_CHECKS=none: unknown checks: use 'full', or unset it"
+
+
+# --- by arithmetic ---
+
+
+def reach(view) -> tuple[int, int]:
+    """The lowest and the highest index of a view; tests of padding are left out."""
+    ends = [s * (n - 1) for s, n in zip(view.index.strides, view.shape)]
+    low, high = (view.index.offset + sum(e for e in ends if e * sign > 0) for sign in (-1, 1))
+    return low, high
+
+
+@pytest.fixture
+def views(monkeypatch):
+    """Every view that kernels read through, with the elements of the buffer behind it."""
+    seen = []
+
+    def reading(trace, node, chain, inner=Trace._read):
+        step = inner(trace, node, chain)
+        seen.append((trace.steps[step].view, np.prod(node.shape, dtype=int)))
+        return step
+
+    def operand(planner, node, full, inner=_operand):
+        found = inner(planner, node, full)
+        seen.append((found.view, np.prod(found.node.shape, dtype=int)))
+        return found
+
+    monkeypatch.setattr(Trace, "_read", reading)
+    monkeypatch.setattr("flambeau.contraction._operand", operand)
+    return seen
+
+
+HUGE = {  # too large to run here
+    "products": lambda t: [t(30000, 20000) @ t(20000, 30001), (t(7, 5000, 300).mT @ t(5000, 31)).relu()],
+    "convolutions": lambda t: [F.conv2d(t(64, 64, 224, 224), t(128, 64, 3, 3), stride=2)],
+    "sums": lambda t: [t(40000, 40000).flip(0).sum(1), t(40000, 40001).mT[1:, ::3].amax(0)],
+    "maps": lambda t: [t(30000, 30000)[::2, 1:-1].exp().T.contiguous(), t(1, 9).expand(99999, 9) + 1],
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+@pytest.mark.parametrize("software", CLASSES)
+def test_views_stay_in_their_buffers(name, software, views):
+    device = PaperDevice(CLASSES[software])
+    for t in HUGE[name](lambda *shape: fb.empty(*shape, device=device).realize()):
+        plan([t.node], CLASSES[software])
+    assert views
+    for view, elements in views:
+        low, high = reach(view)
+        assert view.bounds or (low >= 0 and high < elements), (view, elements)
+
+
+# --- by watching ---
+
+
+def run_row(name, device):
+    fb.realize(ROWS[name].compute(name, *tensors(arrays(ROWS[name], np.random.default_rng(1)), device)))
+    backward(ROWS[name], name, device)
+    of_views(ROWS[name], name, device)
+
+
+# of each template that is trusted the rows that make the most of it
+WATCHED = (
+    "matmul", "conv2d", "conv_transpose2d", "softmax", "layer_norm", "max_pool2d", "avg_pool2d",
+    "take_along_dim", "embedding", "index_select", "sum", "amax", "prod", "pad", "roll", "einsum",
+    "cross_entropy",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("software", CLASSES)
+def test_no_access_strays(software, watching):
+    for name in WATCHED:
+        watching.kernels.clear()
+        with planned_for(watching, software == "software"):
+            run_row(name, watching)
+        strays, farthest = watching.found()
+        assert not strays, f"{name}: {strays} out of bounds, up to {farthest}, in {list(watching.kernels)}"
+
+
+def test_no_access_of_sums_strays(watching):
+    with planned_for(watching, software=False):
+        fb.realize(*LARGE["sums"](lambda *shape: fb.ones(*shape, device=watching)))
+    assert watching.found() == (0, 0)
+
+
+def test_no_access_of_random_programs_strays(watching):
+    @seed(7)
+    @settings(
+        max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),
+    )  # fmt: skip
+    @given(programs())
+    def run(program):
+        scope = program.run(watching)
+        fb.realize(*(scope[v.name] for v in program.results()))
+        assert watching.found() == (0, 0), program
+
+    run()
+
+
+def test_a_stray_is_seen(watching):
+    """Index 5 + 2 of eight elements is the last; of the next box and of in0[8] they are told."""
+    params, given, out = watching.uniform(16), watching.alloc(32, 32), watching.alloc(16, 16)
+    pipeline = watching.pipeline(BEYOND, "beyond", 1)
+    for first, strays in ((0, (1, 8)), (1, (2, 8)), (3, (4, 10))):
+        watching.write(given, np.full(8, first, "u4"))
+        watching.submit([DISPATCH, pipeline, params, 0, 1, 1, 1, 2, given, out])
+        assert watching.found() == strays
+
+
+def test_watching_leaves_the_rest_alone():
+    assert watched("let x = in0;", 0).startswith("let x = in0;")
+    text = "var<storage, read> in0: array<f32>;\n y = in0[at[2] + 1u].x + p.in0[3];"
+    found = "y = in0[within(u32(at[2] + 1u), arrayLength(&in0))].x + p.in0[3];"
+    assert found in watched(text, 1)
+
+
+# --- by comparing ---
+
+
+@pytest.fixture(scope="module")
+def checking(gpu):
+    """The adapter, opened again with every check on."""
+    device = native.NativeDevice(gpu.adapter)
+    device.checks = True
+    return device
+
+
+def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
+    assert not gpu.checks
+
+    @seed(11)
+    @settings(
+        max_examples=150, deadline=None, database=None, suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate,),
+    )  # fmt: skip
+    @given(programs())
+    def run(program):
+        names = [v.name for v in program.results()]
+        free, checked = (values(*(program.run(d)[n] for n in names)) for d in (gpu, checking))
+        for name, a, b in zip(names, free, checked):
+            assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"{name} of\n{program}"
+
+    run()
