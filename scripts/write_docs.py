@@ -334,7 +334,7 @@ ENVIRONMENT = """
 |---|---|"""
 VARIABLES = {
     "FLAMBEAU_BACKEND": "keeps the adapters of one API: `vulkan`, `metal`, `dx12` or `gl`",
-    "FLAMBEAU_CACHE": "the folder for what is downloaded, in place of the platform's cache folder",
+    "FLAMBEAU_CACHE": "the folder for what can be made again (downloads, templates), not the platform's",
     "FLAMBEAU_CHECKS": "`full`: every kernel's indices are checked, of those too that were proven in bounds",
     "FLAMBEAU_DATA": "a folder to look for data sets in first",
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` prints shaders too",

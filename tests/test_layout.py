@@ -18,7 +18,7 @@ SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 
 # A module imports from its own row and the rows above it. "flambeau" is the package's own __init__.
 LAYERS = [
-    ["errors", "gradmode", "tree"],
+    ["cache", "errors", "gradmode", "tree"],
     ["choice"],
     ["dtype", "shape", "commands"],
     ["host"],

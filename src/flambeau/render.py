@@ -1,6 +1,9 @@
 """Rendering: a Shader becomes WGSL text, by the templates in wgsl/. The only module that imports jinja2."""
 
+import pickle
 import re
+import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,12 +12,14 @@ from jinja2 import (
     ChoiceLoader,
     DictLoader,
     Environment,
+    FileSystemBytecodeCache,
     FileSystemLoader,
     ModuleLoader,
     StrictUndefined,
     TemplateError,
 )
 
+from .cache import cache_folder
 from .dtype import SHORT
 from .errors import KernelError
 
@@ -62,6 +67,34 @@ def _elementwise(name: str) -> Any:
     return own or environment().get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
 
 
+class Kept(FileSystemBytecodeCache):
+    """Templates as bytecode in the user's cache, since compiling them takes longer than all else at a start.
+
+    A file that is damaged, of another text or of another version is made anew; a folder that can't be written
+    keeps none.
+    """
+
+    def load_bytecode(self, bucket) -> None:
+        try:
+            super().load_bytecode(bucket)
+        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            bucket.reset()
+
+    def dump_bytecode(self, bucket) -> None:
+        with suppress(OSError):
+            super().dump_bytecode(bucket)
+
+
+def kept() -> Kept | None:
+    """The cache of templates, where there is a place for one (a page has them compiled already)."""
+    with suppress(OSError, RuntimeError):  # RuntimeError: nobody's home
+        folder = cache_folder("templates")
+        if sys.platform != "emscripten":
+            folder.mkdir(parents=True, exist_ok=True)
+            return Kept(str(folder))
+    return None
+
+
 @cache
 def environment() -> Environment:
     ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() else []
@@ -74,6 +107,7 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         cache_size=-1,
         auto_reload=False,
+        bytecode_cache=kept(),
     )
     made.globals["elementwise"] = _elementwise
     made.filters["suffix"] = lambda text, end: f"{text}{end}"

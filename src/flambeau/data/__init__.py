@@ -1,7 +1,8 @@
 """Turns files and arrays into batches of NumPy arrays: datasets, a loader, MNIST."""
 
+from flambeau.cache import cache_folder
 from flambeau.data.dataset import Dataset, Mapped, Subset, TensorDataset, collate, random_split
-from flambeau.data.download import DownloadError, cache_folder
+from flambeau.data.download import DownloadError
 from flambeau.data.loader import DataLoader
 from flambeau.data.mnist import MNIST, download_mnist, mnist
 

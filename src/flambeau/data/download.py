@@ -4,7 +4,6 @@ import errno
 import gzip
 import hashlib
 import os
-import sys
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -34,19 +33,6 @@ class DownloadError(FlambeauError):
     def __init__(self, path: Path, reason: str):
         super().__init__(f"download('{path}'): {reason}: check the network, or put the file there yourself")
         self.reason = reason
-
-
-def cache_folder(name: str) -> Path:
-    """The folder for what is downloaded: `FLAMBEAU_CACHE`, else the platform's cache folder, then `name`."""
-    if own := os.environ.get("FLAMBEAU_CACHE"):
-        return Path(own).expanduser() / name
-    if sys.platform == "win32":
-        root = os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local"
-    elif sys.platform == "darwin":
-        root = Path.home() / "Library" / "Caches"
-    else:
-        root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "flambeau" / name
 
 
 def download(urls: Sequence[str], path: Path, content: Content, progress: Progress | None = None) -> None:

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flambeau.cache import cache_folder
 from flambeau.data.dataset import TensorDataset
-from flambeau.data.download import Content, DownloadError, Progress, cache_folder, download
+from flambeau.data.download import Content, DownloadError, Progress, download
 from flambeau.data.idx import read_idx
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import traps
+from . import raw, traps
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
@@ -45,7 +45,9 @@ def provider() -> Any:
 
             return wgpudawn
         import wgpu
+        from wgpu.backends import wgpu_native
 
+        raw.name_types_quickly(wgpu_native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
         hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"

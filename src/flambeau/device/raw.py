@@ -1,5 +1,6 @@
 """The hot calls: commands become encoded passes, straight on wgpu's C API, or on the public API elsewhere."""
 
+import re
 import time
 from typing import Any
 
@@ -15,6 +16,29 @@ def path_of(device: Any, provider: Any) -> Any:
 
         return WgpuPath(device, wgpu_native.ffi, wgpu_native.lib)
     return PublicPath(device)
+
+
+def name_types_quickly(ffi: Any) -> None:
+    """Let cffi find types by name without the rest of wgpu's header.
+
+    It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
+    device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
+    """
+    parser, kinds = getattr(ffi, "_parser", None), ("typedef", "struct", "enum", "union")
+    if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
+        return
+    parse = parser.parse_type
+
+    def parse_type(text: str) -> Any:
+        every = parser._declarations
+        named = [f"{kind} {word}" for word in re.findall(r"\w+", text) for kind in kinds]
+        parser._declarations = {key: every[key] for key in named if key in every}
+        try:
+            return parse(text)
+        finally:
+            parser._declarations = every
+
+    parser.parse_type = parse_type
 
 
 def commands_of(words) -> list[tuple]:

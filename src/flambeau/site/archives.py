@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path, PurePosixPath
 
-from ..data.download import cache_folder
+from ..cache import cache_folder
 from ..data.mnist import SUBSET
 from ..errors import FlambeauError
 from ..render import compile_templates

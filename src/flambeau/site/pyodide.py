@@ -8,7 +8,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ..data.download import cache_folder
+from ..cache import cache_folder
 from ..errors import FlambeauError
 
 VERSION = "314.0.7"

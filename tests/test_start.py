@@ -1,0 +1,98 @@
+"""What keeps a process's start short: C types found by name, and templates kept as bytecode."""
+
+from pathlib import Path
+
+import pytest
+
+from flambeau import render
+from flambeau.device import raw
+
+TYPES = (
+    "WGPUStringView *", "WGPUAdapter[]", "char []", "uint32_t[1]", "WGPUChainedStruct * ",
+    "WGPUBindGroupEntry[]", "WGPUDeviceLostCallbackInfo *",
+    "void(WGPUDevice const *, WGPUErrorType, WGPUStringView, void *, void *)",
+)  # fmt: skip
+
+
+def test_types_are_found_by_name(gpu):
+    """The same types that cffi finds, which looks at the whole header for each."""
+    wgpu_native = pytest.importorskip("wgpu.backends.wgpu_native")
+    ffi = wgpu_native.ffi
+    quick, parser = ffi._parser.parse_type, ffi._parser
+    assert quick.__module__ == raw.__name__
+    seen = []
+
+    def parse(text, names=parser._parse):
+        seen.append(len(parser._declarations))
+        return names(text)
+
+    for text in TYPES:
+        parser._parse = parse
+        try:
+            found = _pointed(quick(text))
+        finally:
+            del parser._parse
+        whole = _pointed(type(parser).parse_type(parser, text))
+        with ffi._lock:
+            assert ffi._get_cached_btype(found) is ffi._get_cached_btype(whole), text
+    assert len(seen) == len(TYPES) and max(seen) <= 8 < 400 < len(parser._declarations)
+
+
+def _pointed(found):
+    return found.as_function_pointer() if found.is_raw_function else found
+
+
+def test_another_cffi_is_left_alone():
+    class Other: ...
+
+    raw.name_types_quickly(Other())
+
+
+@pytest.fixture
+def templates(monkeypatch, tmp_path):
+    """A fresh environment whose cache is in a folder of the test's, and how many templates it compiled."""
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path))
+    compiled, fresh = [], render.environment.__wrapped__
+
+    def start():
+        compiled.clear()
+        made = fresh()
+        monkeypatch.setattr(made, "_compile", lambda *a, f=made._compile: compiled.append(a) or f(*a))
+        monkeypatch.setattr(render, "environment", lambda: made)
+        return made.get_template("index.wgsl").module, len(compiled)
+
+    return start
+
+
+def test_templates_are_compiled_once(templates, tmp_path):
+    assert templates()[1] == 1
+    assert templates()[1] == 0
+    assert len(list((tmp_path / "templates").iterdir())) == 1
+
+
+@pytest.mark.parametrize("cut", [0, 10, 60])
+def test_a_damaged_template_is_made_anew(templates, tmp_path, cut):
+    templates()
+    (file,) = (tmp_path / "templates").iterdir()
+    whole = file.read_bytes()
+    file.write_bytes(whole[:cut] + b"\x01" * 5)
+    assert templates()[1] == 1
+    assert file.read_bytes() == whole
+    assert templates()[1] == 0
+
+
+def test_no_folder_keeps_nothing(templates, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
+    assert render.kept() is None
+    assert [templates()[1] for _ in range(2)] == [1, 1]
+
+
+def test_a_full_folder_keeps_nothing(templates, tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.NamedTemporaryFile", full)
+    monkeypatch.setattr("jinja2.bccache.tempfile.NamedTemporaryFile", full)
+    assert [templates()[1] for _ in range(2)] == [1, 1]
+    assert not list(Path(tmp_path / "templates").iterdir())
