@@ -24,7 +24,8 @@ def name_types_quickly(ffi: Any) -> None:
     It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
     device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
     """
-    parser, kinds = getattr(ffi, "_parser", None), ("typedef", "struct", "enum", "union")
+    parser: Any = getattr(ffi, "_parser", None)
+    kinds = ("typedef", "struct", "enum", "union")
     if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
         return
     parse = parser.parse_type
@@ -177,10 +178,10 @@ class WgpuPath:
         for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
             view.data, view.length = data, len(text)
         wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
+        checked: Any = _api.libf  # raises what goes wrong
         none = self.lib.WGPUShaderRuntimeChecks_None
-        return _api.GPUShaderModule(
-            label, _api.libf.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none), wgpu
-        )
+        made = checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
+        return _api.GPUShaderModule(label, made, wgpu)
 
     def prepare(self, words) -> "Prepared":
         """Look up once what replaying these commands needs."""
