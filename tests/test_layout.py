@@ -18,7 +18,7 @@ SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 
 # A module imports from its own row and the rows above it. "flambeau" is the package's own __init__.
 LAYERS = [
-    ["cache", "errors", "gradmode", "tree"],
+    ["cache", "errors", "gradmode", "tree", "stages"],
     ["choice"],
     ["dtype", "shape", "commands"],
     ["host"],
@@ -29,7 +29,7 @@ LAYERS = [
     ["reduction"],
     ["contraction", "whole"],
     ["fuse"],
-    ["render"],
+    ["render", "work"],
     ["trust"],
     ["pipeline", "inspection"],
     ["device", "run", "recompute"],
@@ -38,7 +38,7 @@ LAYERS = [
     ["functions", "program", "autograd", "func", "array_api", "custom", "testing"],
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
-    ["saved"],
+    ["saved", "profiling"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["digits"],
     ["debug", "site", "cli"],

@@ -16,7 +16,7 @@
 
 export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
-const STAGING = 0x01 | 0x08, READ = 1, COMPUTE = 4;
+const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
 const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
 const STAGING_KEPT = 4;
@@ -151,6 +151,11 @@ export class Executor {
       last.set(bytes.subarray(bytes.length - rest));
       this.queue.writeBuffer(buffer, bytes.length - rest, last);
     });
+  }
+
+  /** The bytes of a buffer. */
+  sizeOf(handle) {
+    return this.buffers.get(handle)?.size ?? 0;
   }
 
   free(handle) {
@@ -293,6 +298,46 @@ export class Executor {
     for (const [handle, which] of ends) if (which === FREE) this.free(handle); else this.prepared.delete(handle);
   }
 
+  /** How many buffers a pipeline writes: the last that it binds. */
+  outputsOf(pipeline) {
+    return this.pipelines[pipeline].outputs;
+  }
+
+  /** Run commands with each kernel, and each run of copies, in passes of their own; [begin, end, ...] of each in
+      ns of the GPU's clock, as the bytes of 64-bit integers. */
+  async timestamps(words) {
+    this.check();
+    if (!this.device.features.has("timestamp-query")) throw new ExecutorError("CommandError", "it has no timestamps");
+    const parts = await this.inLine(() => this.stamped(words));
+    const out = new Uint8Array(parts.reduce((n, part) => n + part.size, 0));
+    let at = 0;
+    for (const part of parts) {
+      await part.mapAsync(READ);
+      out.set(new Uint8Array(part.getMappedRange()), at);
+      at += part.size;
+      part.destroy();
+    }
+    return out;
+  }
+
+  stamped(words) {
+    const { device } = this, spans = spansOf(this.resolve(words, [])), parts = [];
+    const encoder = device.createCommandEncoder();
+    for (let first = 0; first < spans.length; first += QUERIES / 2) {
+      const some = spans.slice(first, first + QUERIES / 2), count = 2 * some.length;
+      const querySet = device.createQuerySet({ type: "timestamp", count });
+      some.forEach((span, i) => playStamped(encoder, span, querySet, 2 * i));
+      const made = device.createBuffer({ size: 8 * count, usage: RESOLVE });
+      const staging = device.createBuffer({ size: 8 * count, usage: STAGING });
+      encoder.resolveQuerySet(querySet, 0, count, made, 0);
+      encoder.copyBufferToBuffer(made, 0, staging, 0, 8 * count);
+      parts.push(staging);
+    }
+    this.queue.submit([encoder.finish()]);
+    if (this.bad.size) this.spread(words, null);
+    return parts;
+  }
+
   /** Commands as objects ready to be played; throws what a kernel or a buffer failed with. */
   resolve(words, ends) {
     const steps = [], offsets = new Uint32Array(words.length >> 3);
@@ -355,6 +400,31 @@ function play(encoder, steps) {
     }
   }
   pass?.end();
+}
+
+/** Steps in groups that are timed together: a kernel alone, copies with those beside them. */
+function spansOf(steps) {
+  const spans = [];
+  for (const step of steps) {
+    const last = spans.at(-1);
+    if (last && !step.pipeline && !last[0].pipeline) last.push(step);
+    else spans.push([step]);
+  }
+  return spans;
+}
+
+function playStamped(encoder, span, querySet, at) {
+  const begin = { querySet, beginningOfPassWriteIndex: at }, end = { querySet, endOfPassWriteIndex: at + 1 };
+  if (span[0].pipeline) {
+    const [step] = span, pass = encoder.beginComputePass({ timestampWrites: { ...begin, ...end } });
+    pass.setPipeline(step.pipeline);
+    pass.setBindGroup(0, step.group, step.offsets, step.at, 1);
+    pass.dispatchWorkgroups(step.x, step.y, step.z);
+    return pass.end();
+  }
+  encoder.beginComputePass({ timestampWrites: begin }).end(); // copies are outside of passes: between two
+  for (const { from, to, bytes } of span) encoder.copyBufferToBuffer(from, 0, to, 0, bytes);
+  encoder.beginComputePass({ timestampWrites: end }).end();
 }
 
 /** A compiler's message with the lines of the shader about the place that it names. */

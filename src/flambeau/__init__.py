@@ -43,6 +43,7 @@ from .io.safetensors import load_file as load
 from .io.safetensors import save_file as save
 from .op import Launch
 from .ops.random import Generator, manual_seed
+from .profiling import Profile, profile
 from .program import jit
 from .recompute import checkpoint
 from .reverse import Gradients
@@ -61,6 +62,7 @@ __all__ = sorted(
         "HostScalar",
         "KernelError",
         "Launch",
+        "Profile",
         "SavedProgram",
         "Tensor",
         "autograd",
@@ -103,6 +105,7 @@ __all__ = sorted(
         "no_grad",
         "open_device",
         "optim",
+        "profile",
         "promote_types",
         "save",
         "save_program",

@@ -46,6 +46,7 @@ class Kernel:
     outputs: tuple[int, ...]
     quantities: tuple
     grid: tuple[int, int, int]
+    flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
 
 
 def is_whole(shape, chain: tuple[Move, ...]) -> bool:

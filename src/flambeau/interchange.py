@@ -10,6 +10,7 @@ from .gradmode import no_grad
 from .node import Node, describe
 from .op import OPS, Op, stand_for
 from .shape import Shape
+from .stages import stage
 
 CPU = (1, 0)  # DLPack's number of memory that the host reads
 
@@ -105,7 +106,8 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
         node.buffer = device.store(raw, shape, dtype)
     else:
         node.buffer = device.pool.take(node.nbytes)
-        device.write(node.buffer.handle, raw)
+        with stage("write"):
+            device.write(node.buffer.handle, raw)
     return node
 
 

@@ -8,6 +8,7 @@ from inspect import unwrap
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
+from . import stages
 from .gradmode import is_grad_enabled, no_grad
 from .node import Node, describe
 from .shape import Shape, broadcast
@@ -41,6 +42,7 @@ class Launch:
     also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
     so does the graph, by an op of kind part.
     turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
+    flops: the operations of all threads, for profiles; without, one for each element of the op's inputs.
     """
 
     template: str
@@ -58,6 +60,7 @@ class Launch:
     fours: bool = False
     also: tuple[Written, ...] = ()
     turns: int = 0
+    flops: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +109,12 @@ class Op:
         return lambda *args, **kw: self(tensor, *args, **kw)
 
     def __call__(self, *args, **kw):
+        if stages.listener is None:
+            return self._made(args, kw)
+        with stages.stage("graph"):
+            return self._made(args, kw)
+
+    def _made(self, args: tuple, kw: dict) -> Any:
         try:
             if kw:
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)

@@ -11,7 +11,9 @@ from .errors import KernelError
 from .fuse import Plan
 from .heads import Shader
 from .render import render
+from .stages import stage
 from .trust import is_proven
+from .work import Work
 
 PARAMS_ALIGN, PARAMS_LIMIT = 64, 256  # words: where a dispatch's Params start, and how many it may have
 
@@ -47,6 +49,7 @@ class Compiled:
     uniform: int  # the buffer that holds params
     uniform_slots: list[int]
     sent: bytes = b""  # what that buffer holds
+    works: tuple[Work, ...] = ()  # of each kernel, for profiles
 
 
 def pipeline_of(device: Any, shader: Shader, label: str) -> int:
@@ -57,7 +60,10 @@ def pipeline_of(device: Any, shader: Shader, label: str) -> int:
         counters.renders += 1
         counters.compiles += 1
         buffers = len(shader.bindings), len(shader.outs)
-        found = cache[shader] = device.pipeline(render(shader), label, *buffers, is_proven(shader))
+        with stage("render"):
+            text = render(shader)
+        with stage("compile"):
+            found = cache[shader] = device.pipeline(text, label, *buffers, is_proven(shader))
     return found
 
 

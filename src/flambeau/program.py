@@ -12,7 +12,9 @@ from .device.pool import Pool
 from .node import Node, next_serial, toposort
 from .op import OPS
 from .pipeline import Compiled, word_of
+from .stages import stage, submit
 from .tensor import Tensor, tensor
+from .work import Work
 
 PROGRAMS_KEPT = 16
 HELD_BY_US = (
@@ -29,6 +31,7 @@ class Recorder:
         self.device, self.pool, self.paused = device, Pool(device, device.pool), False
         self.start = next_serial()
         self.words: list[int] = []
+        self.works: tuple[Work, ...] = ()
         self.params = array("I")
         self.params_at: list[int] = []  # where in words the buffer of Params is named
         self.patches: list[tuple[int, Any, int, str]] = []
@@ -59,6 +62,7 @@ class Recorder:
             source = order[p.node].scalars[0]
             if hasattr(source, "value") or hasattr(source, "renew"):
                 self.patches.append((base + p.word, source, p.part, p.format))
+        self.works += compiled.works
         self.reads |= {id(order[i]): order[i] for i in compiled.plan.leaves}
 
     def note(self, t: Tensor, old: Node) -> None:
@@ -91,7 +95,7 @@ class Program:
 
     def __init__(self, recorder: Recorder, inputs: list[Any], outputs: list[Tensor], rebuild):
         self.device, self.pool, self.inputs, self.rebuild = recorder.device, recorder.pool, inputs, rebuild
-        self.params, self.patches = recorder.params, recorder.patches
+        self.params, self.patches, self.works = recorder.params, recorder.patches, recorder.works
         self.outputs = [(t.node.buffer, t.shape, t.dtype) for t in outputs]
         self.reads, self.words = dict(recorder.reads), recorder.words
         self.states: list[tuple[Tensor, Any]] = []
@@ -111,9 +115,8 @@ class Program:
     def _carry(self, recorder: Recorder) -> list[int]:
         """Give assigned tensors places of the program's own; copies there end every replay."""
         moves, places = [], {}
-        self.state_pool = Pool(
-            self.device
-        )  # not the recording's: what is free there is written by the commands
+        # not the recording's: what is free there is written by the commands
+        self.state_pool = Pool(self.device, self.device.pool)
         for t, old in recorder.assigned.values():
             if old.serial >= recorder.start or old.buffer is None:
                 continue  # made inside the call: nothing to carry on
@@ -170,7 +173,7 @@ class Program:
             if source.nbytes:
                 words += (COPY, source.handle, node.buffer.handle, _whole(source.nbytes))
             out.append(Tensor(node))
-        self.device.submit(*parts, words)
+        submit(self.device, self.works, *parts, words)
         return self.rebuild(out)
 
     def replay(self, given: list[Tensor]) -> Any:
@@ -187,7 +190,8 @@ class Program:
         now = params.tobytes()
         with self.device.lock:
             if now != self.sent and self.params:
-                self.device.write(self.uniform, now)
+                with stage("write"):
+                    self.device.write(self.uniform, now)
                 self.sent = now
             if self.prepared is None:
                 self.prepared = self.device.prepare(self.words)
@@ -231,7 +235,8 @@ def jit(fn):
         program = programs.pop(key, None)
         if program is not None and program.is_current():
             programs[key] = program
-            return program.replay(given)
+            with stage("replay"):
+                return program.replay(given)
         programs[key], out = _record(fn, device, given, args, kw)
         if len(programs) > PROGRAMS_KEPT:
             programs.pop(next(iter(programs)))
@@ -264,7 +269,7 @@ def _record(fn, device: Any, given: list[Tensor], args, kw) -> tuple[Program, An
         places.append(node.buffer)
         stand_ins.append(Tensor(node))
     if words:
-        device.submit(words)
+        submit(device, (), words)
     rest = iter(stand_ins)
     swap = [next(rest) if isinstance(a, Tensor) or hasattr(a, "__array__") else a for a in args]
     swap_kw = {

@@ -9,6 +9,7 @@ from .gradmode import enable_grad, kept, no_grad
 from .node import Node, describe
 from .recompute import Visits, recompute
 from .shape import Shape
+from .stages import stage
 
 
 class Gradients:
@@ -96,7 +97,8 @@ def backward(loss, gradient=None, retain_graph: bool | None = None, create_graph
             " give that one retain_graph=True"
         )
     start = first_gradient("backward", loss, gradient)
-    found = walk([(root, start)], None, create_graph)
+    with stage("backward"):
+        found = walk([(root, start)], None, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
         root.released = True  # the graph may go once the loss has its value
     return Gradients({n.param: g for n, g in found.items()}, loss)

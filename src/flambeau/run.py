@@ -10,6 +10,8 @@ from .device import Arrived, get_device
 from .errors import FlambeauError
 from .node import Node, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params
+from .stages import stage, submit
+from .work import works_of
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
@@ -80,10 +82,15 @@ def _run(device: Any, roots: list[Node]) -> None:
 
 def _run_now(device: Any, roots: list[Node]) -> None:
     if device.kind == "cpu":
-        device.compute(roots)
+        with stage("compute"):
+            device.compute(roots)
     else:
-        order = toposort(roots)
-        execute(device, plan_for(device, roots, order), roots, order)
+        with stage("key"):
+            order = toposort(roots)
+            key = graph_key(roots, order)
+        compiled = plan_for(device, roots, order, key)
+        with stage("encode"):
+            execute(device, compiled, roots, order)
     for n in roots:
         release(n)
 
@@ -94,15 +101,19 @@ def release(node: Node) -> None:
         node.inputs = node.parents = ()
 
 
-def plan_for(device: Any, roots: list[Node], order: list[Node]) -> Compiled:
+def plan_for(device: Any, roots: list[Node], order: list[Node], key: tuple) -> Compiled:
     """The compiled plan of a graph of this structure, from the device's cache when it was seen before."""
     from .fuse import plan
 
-    key = graph_key(roots, order)
     cache = device.__dict__.setdefault("plans", {})
     found = cache.get(key)
     if found is None:
-        found = cache[key] = compile_plan(device, plan(roots, device.limits, order))
+        with stage("plan"):
+            made = plan(roots, device.limits, order)
+            works = works_of(made, order)
+        with stage("encode"):
+            found = cache[key] = compile_plan(device, made)
+        found.works = works
         if len(cache) > PLANS_KEPT:
             old = cache.pop(next(iter(cache)))
             if old.uniform:
@@ -140,10 +151,11 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     if plan.kernels:
         now = compiled.params.tobytes()
         if now != compiled.sent:
-            device.write(compiled.uniform, now)
+            with stage("write"):
+                device.write(compiled.uniform, now)
             compiled.sent = now
         counters.submits += 1
-        device.submit(words)
+        submit(device, compiled.works, words)
 
 
 def show(compiled: Compiled) -> None:
@@ -181,6 +193,10 @@ class Fetch:
         if getattr(_local, "watch", None) is not None:
             _local.watch()
         realize(*tensors)
+        with stage("read"):
+            self._begin(tensors)
+
+    def _begin(self, tensors: list[Any]) -> None:
         self.count, self.parts = len(tensors), []
         by_device: dict[Any, list[int]] = {}
         for i, t in enumerate(tensors):
@@ -193,7 +209,8 @@ class Fetch:
             self.parts.append((places, part))
 
     def wait(self) -> list[Any]:
-        return self._in_order([part.wait() for _, part in self.parts])
+        with stage("read"):
+            return self._in_order([part.wait() for _, part in self.parts])
 
     async def arrive(self) -> list[Any]:
         return self._in_order([await part.arrive() for _, part in self.parts])

@@ -87,7 +87,7 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts:
         again = tail.buffer is not None
         out = planner.temporary(prod(tail.shape), dtype.itemsize) if again else planner.index[id(tail)]
     outs = (out, *(_place(planner, parts, w.name, w.elements, w.dtype) for w in launch.also))
-    return Kernel(label, shader, tuple(b.values), outs, tuple(q.values), grid)
+    return Kernel(label, shader, tuple(b.values), outs, tuple(q.values), grid, launch.flops)
 
 
 def _traced(planner, node: Node, b: Bindings, q: Quantities, launch: Launch):

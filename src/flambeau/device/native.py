@@ -11,6 +11,7 @@ from ..fuse import SOFTWARE_TURNS, Limits
 from . import Arrived, told
 from .adapters import Adapter, provider
 from .pool import Pool
+from .stamps import Stamps
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
@@ -111,6 +112,10 @@ class NativeDevice:
             self._groups.pop(key, None)
         self._buffers.pop(handle).destroy()
 
+    def size_of(self, handle: int) -> int:
+        """The bytes of a buffer."""
+        return self._buffers[handle].size
+
     def uniform(self, size: int) -> int:
         """A buffer for the Params of a plan."""
         return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
@@ -201,6 +206,10 @@ class NativeDevice:
         self._pipelines.append((made, layout, outputs))
         return len(self._pipelines) - 1
 
+    def outputs_of(self, pipeline: int) -> int:
+        """How many buffers a pipeline writes: the last that it binds."""
+        return self._pipelines[pipeline][2]
+
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         """Params, buffers to read and buffers to write: one layout for every pipeline of that shape."""
         if (inputs, outputs) not in self._layouts:
@@ -246,6 +255,13 @@ class NativeDevice:
         with self.lock:
             self.check()
             self._fast.submit(*parts)
+
+    def timestamps(self, *parts) -> Stamps:
+        """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
+        and ended them; DeviceError where it has no timestamps."""
+        with self.lock:
+            self.check()
+            return Stamps(self, parts)
 
 
 def _staged(n: int) -> int:

@@ -2,6 +2,8 @@
 
 import re
 import time
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any
 
 from ..commands import DISPATCH
@@ -58,8 +60,24 @@ def commands_of(words) -> list[tuple]:
     return out
 
 
+def flat(parts: Any) -> list[int]:
+    """Lists of commands, or what `prepare` made of them, as one list."""
+    return [word for part in parts for word in getattr(part, "words", part)]
+
+
+def spans_of(words: list[int]) -> Iterator[list[tuple]]:
+    """The commands in groups that are timed together: a dispatch alone, copies with those beside them."""
+    for is_dispatch, group in groupby(commands_of(words), lambda c: len(c) == 6):
+        if is_dispatch:
+            yield from ([c] for c in group)
+        else:
+            yield list(group)
+
+
 class PublicPath:
     """The seam's hot calls on the API that every provider has."""
+
+    tick = 1.0  # ns of one tick of the GPU's clock
 
     def __init__(self, device: Any):
         self.device = device
@@ -116,8 +134,8 @@ def _cut(view: memoryview, asked) -> list[bytes]:
 class Prepared:
     """Commands with their objects looked up, ready to be encoded again and again."""
 
-    def __init__(self, steps: list[tuple]):
-        self.steps = steps
+    def __init__(self, steps: list[tuple], words: list[int]):
+        self.steps, self.words = steps, words
 
 
 class WgpuPath:
@@ -127,6 +145,7 @@ class WgpuPath:
         self.device, self.ffi, self.lib = device, ffi, lib
         self._dev = device._wgpu._internal
         self._queue = device._queue._internal
+        self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
         self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
@@ -196,7 +215,7 @@ class WgpuPath:
             else:
                 steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
                 last = None
-        return Prepared(steps)
+        return Prepared(steps, words)
 
     def submit(self, *parts) -> None:
         """Encode lists of commands, or what `prepare` made of them, and submit once."""

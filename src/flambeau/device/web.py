@@ -9,6 +9,7 @@ from ..errors import DeviceError, FlambeauError, KernelError
 from ..fuse import SOFTWARE_TURNS, Limits
 from . import web_file
 from .pool import Pool
+from .raw import flat
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
@@ -131,6 +132,10 @@ class WebDevice:
         """Give the memory back after the next submit."""
         self._ends.extend((FREE, handle))
 
+    def size_of(self, handle: int) -> int:
+        """The bytes of a buffer."""
+        return self._executor.sizeOf(handle)
+
     def uniform(self, size: int) -> int:
         """A buffer for the Params of a plan."""
         return self.alloc(size + PARAMS_WINDOW, size, UNIFORM)
@@ -163,9 +168,13 @@ class WebDevice:
         indices."""
         return self._executor.pipeline(wgsl, label, inputs, outputs)
 
+    def outputs_of(self, pipeline: int) -> int:
+        """How many buffers a pipeline writes: the last that it binds."""
+        return self._executor.outputsOf(pipeline)
+
     def prepare(self, commands: list[int]) -> "Prepared":
         """What `submit` takes in place of a list of commands that comes again and again."""
-        return Prepared(self, self._executor.prepare(self._to_js(array("I", commands))))
+        return Prepared(self, self._executor.prepare(self._to_js(array("I", commands))), commands)
 
     def submit(self, *parts) -> None:
         """Run flat lists of commands (or prepared ones): one list to JavaScript, one encoder, one submit."""
@@ -176,15 +185,42 @@ class WebDevice:
         del self._ends[:]
         self._told(self._submit, self._to_js(words))
 
+    def timestamps(self, *parts) -> "Stamps":
+        """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
+        and ended them; reading them raises where it has no timestamps."""
+        return Stamps(self._told(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
+
 
 class Prepared:
     """Commands that executor.js keeps for as long as this lives."""
 
-    def __init__(self, device: WebDevice, number: int):
-        self.device, self.number = device, number
+    def __init__(self, device: WebDevice, number: int, words: list[int]):
+        self.device, self.number, self.words = device, number, words
 
     def __del__(self):
         self.device._ends.extend((FORGET, self.number))
+
+
+class Stamps:
+    """The times of one submit, on their way."""
+
+    def __init__(self, promise: Any):
+        self.promise = promise
+
+    async def arrive(self) -> list[tuple[int, int]]:
+        """(begin, end) of each span in ns of the GPU's own clock."""
+        from pyodide.ffi import JsException  # type: ignore[import-not-found]
+
+        try:
+            times = (await self.promise).to_memoryview().cast("B").cast("Q").tolist()
+        except JsException as e:
+            raise error_of(e) from None
+        return list(zip(times[::2], times[1::2], strict=True))
+
+    def wait(self) -> list[tuple[int, int]]:
+        from pyodide.ffi import run_sync  # type: ignore[import-not-found]
+
+        return run_sync(_waiting("profile", self.arrive()))
 
 
 class Fetch:

@@ -17,6 +17,7 @@ from ..node import Node, describe
 from ..op import OPS
 from ..ops.random import generator
 from ..pipeline import PARAMS_ALIGN
+from ..stages import submit
 from ..tensor import Tensor, tensor
 from .fit import value_of
 from .specs import Spec
@@ -283,7 +284,7 @@ class _Ready:
             node.buffer = self.device.pool.take(node.nbytes)
             after += _copy(source, node.buffer)
             out.append(Tensor(node))
-        self.device.submit(before, self.prepared, after)
+        submit(self.device, (), before, self.prepared, after)
         return out
 
 

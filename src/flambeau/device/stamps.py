@@ -1,0 +1,68 @@
+"""Timestamps: commands in passes of their own, and when the GPU began and ended each of them."""
+
+from typing import Any
+
+from ..errors import DeviceError
+from .raw import flat, spans_of
+
+QUERIES = 4096  # of a query set, at most
+RESOLVE, STAGING = 0x200 | 0x04, 0x01 | 0x08  # QUERY_RESOLVE | COPY_SRC, MAP_READ | COPY_DST
+
+
+class Stamps:
+    """One submit with its times, which arrive when it is done."""
+
+    def __init__(self, device: Any, parts: Any):
+        if "timestamp-query" not in device._wgpu.features:
+            raise DeviceError(f"timestamps: {device.name} has none")
+        self.device, self.count, self.staging = device, 0, []
+        encoder = device._wgpu.create_command_encoder()
+        queries = None
+        for span in spans_of(flat(parts)):
+            at = 2 * self.count % QUERIES
+            if not at:
+                self._resolve(encoder, queries, QUERIES)
+                queries = device._wgpu.create_query_set(type="timestamp", count=QUERIES)
+            self._encode(encoder, queries, at, span)
+            self.count += 1
+        self._resolve(encoder, queries, 2 * self.count % QUERIES or QUERIES)
+        device._queue.submit([encoder.finish()])
+
+    def _encode(self, encoder: Any, queries: Any, at: int, span: list[tuple]) -> None:
+        begin = {"query_set": queries, "beginning_of_pass_write_index": at}
+        end = {"query_set": queries, "end_of_pass_write_index": at + 1}
+        if len(span[0]) == 6:
+            pipeline, key, offset, x, y, z = span[0]
+            compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
+            compute.set_pipeline(self.device._pipelines[pipeline][0])
+            compute.set_bind_group(0, self.device.bind(pipeline, key), [offset])
+            compute.dispatch_workgroups(x, y, z)
+            return compute.end()
+        encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies are outside of passes: between two
+        buffers = self.device._buffers
+        for source, target, n in span:
+            encoder.copy_buffer_to_buffer(buffers[source], 0, buffers[target], 0, n)
+        encoder.begin_compute_pass(timestamp_writes=end).end()
+
+    def _resolve(self, encoder: Any, queries: Any, count: int) -> None:
+        if queries is None:
+            return
+        made = self.device._wgpu.create_buffer(size=8 * count, usage=RESOLVE)
+        staging = self.device._wgpu.create_buffer(size=8 * count, usage=STAGING)
+        encoder.resolve_query_set(queries, 0, count, made, 0)
+        encoder.copy_buffer_to_buffer(made, 0, staging, 0, 8 * count)
+        self.staging.append(staging)
+
+    def wait(self) -> list[tuple[int, int]]:
+        """(begin, end) of each span in ns of the GPU's own clock."""
+        period, ticks = self.device._fast.tick, []
+        for staging in self.staging:
+            staging.map_sync("READ")
+            ticks += memoryview(staging.read_mapped(copy=True)).cast("B").cast("Q").tolist()
+            staging.unmap()
+            staging.destroy()
+        times = [round(t * period) for t in ticks]
+        return list(zip(times[::2], times[1::2], strict=True))
+
+    async def arrive(self) -> list[tuple[int, int]]:
+        return self.wait()

@@ -1,0 +1,176 @@
+"""A block of a program into a Profile: its kernels, the host's stages and the memory, beside the ceilings."""
+
+import threading
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter_ns
+from typing import Any, NamedTuple
+
+from .. import stages
+from ..device import get_device
+from ..errors import FlambeauError
+from ..work import Work
+from . import report, trace
+from .ceilings import Ceilings, ceilings_of
+from .meter import Meter, Span, meter_of
+
+__all__ = ["Ceilings", "Profile", "Span", "Work", "profile"]
+
+
+class Stage(NamedTuple):
+    """A stage of the host's work, in ns of the host's clock; `own` is without the stages inside it."""
+
+    name: str
+    thread: int
+    begin: int
+    end: int
+    own: int
+
+
+class Sample(NamedTuple):
+    """Bytes in use after a submit, the most since the one before, and bytes taken from the driver."""
+
+    time: int
+    live: int
+    peak: int
+    reserved: int
+
+
+class Profile:
+    """What ran inside a `with fb.profile() as p:` block; print it, or read its lists.
+
+    kernels: every kernel as a Span; stages: every stage of the host's work; memory: a Sample a submit;
+    ceilings: of the device; how: "timestamps" or "repeats"; overhead: seconds that profiling itself took.
+    """
+
+    def __init__(self, device: Any = None):
+        self.device = get_device(device)
+        self.kernels: list[Span] = []
+        self.stages: list[Stage] = []
+        self.memory: list[Sample] = []
+        self.begin = self.end = 0
+        self.ceilings: Ceilings | None = None
+        self.how, self.why = "", ""
+        self._own = self._marks = 0
+        self._meters: dict[Any, Meter] = {}
+        self._local = threading.local()
+        self._mark = 0.0  # ns that a stage costs by being listened to
+
+    # --- the block ---
+
+    def __enter__(self) -> "Profile":
+        if stages.listener is not None:
+            raise FlambeauError("profile: another profile is running: end it first")
+        if self.device.kind == "gpu":
+            self.ceilings = ceilings_of(self.device)
+            self._meter(self.device)
+            self.device.wait()
+        self._mark = self._price()
+        stages.listener = self
+        self.begin = perf_counter_ns()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.end = perf_counter_ns()
+        stages.listener = None
+        for device, meter in self._meters.items():
+            device.wait()
+            self.kernels += meter.finish()
+            pool = device.pool
+            pool.peak = max(pool.peak, self._peaks.pop(device))
+        self.kernels.sort(key=lambda s: s.begin)
+
+    def _meter(self, device: Any) -> Meter:
+        found = self._meters.get(device)
+        if found is None:
+            found = self._meters[device] = meter_of(device)
+            if device is self.device:
+                self.how, self.why = found.how, found.why
+            self._peaks[device], device.pool.peak = device.pool.peak, device.pool.live
+        return found
+
+    @property
+    def _peaks(self) -> dict[Any, int]:
+        return self.__dict__.setdefault("_pool_peaks", {})
+
+    def _price(self, marks: int = 200) -> float:
+        begin = perf_counter_ns()
+        for _ in range(marks):
+            with self.stage("price"):
+                pass
+        took = perf_counter_ns() - begin
+        self.stages.clear()
+        self._marks = 0
+        return took / marks
+
+    # --- what `stages` tells ---
+
+    @contextmanager
+    def stage(self, name: str):
+        """Enclose a stage of this thread's work."""
+        stack = self._local.__dict__.setdefault("stack", [])
+        stack.append(0)
+        begin = perf_counter_ns()
+        try:
+            yield
+        finally:
+            end = perf_counter_ns()
+            inside = stack.pop()
+            if stack:
+                stack[-1] += end - begin
+            self.stages.append(Stage(name, threading.get_ident(), begin, end, end - begin - inside))
+
+    def submit(self, device: Any, works: tuple, parts: tuple) -> None:
+        """Run commands, timed."""
+        meter = self._meter(device)
+        if meter.how == "repeats":
+            with self.stage("profiling"):
+                self.kernels += meter.submit(works, parts)
+        else:
+            with self.stage("submit"):
+                meter.submit(works, parts)
+        pool = device.pool
+        self.memory.append(Sample(perf_counter_ns(), pool.live, pool.peak, pool.reserved))
+        pool.peak = pool.live
+
+    # --- what it found ---
+
+    @property
+    def wall(self) -> float:
+        """Seconds that the block took."""
+        return (self.end - self.begin) / 1e9
+
+    @property
+    def gpu(self) -> float:
+        """Seconds in which the GPU ran kernels and copies."""
+        return sum(s.seconds for s in self.kernels)
+
+    @property
+    def overhead(self) -> float:
+        """Seconds of the block that profiling itself took: its marks, its passes, its repeats."""
+        marks = len(self.stages) * self._mark / 1e9
+        if self.how == "repeats":
+            return marks + sum(s.own for s in self.stages if s.name == "profiling") / 1e9 - self.gpu
+        return marks + sum(m.each for m in self._meters.values()) * len(self.kernels)
+
+    def host(self) -> dict[str, tuple[int, float]]:
+        """(how often, seconds) of each stage of the host's work; "python" is all that is in no stage."""
+        out: dict[str, tuple[int, float]] = {}
+        for s in self.stages:
+            n, t = out.get(s.name, (0, 0.0))
+            out[s.name] = n + 1, t + s.own / 1e9
+        named = sum(t for _, t in out.values())
+        return {"python": (1, max(self.wall - named, 0.0))} | out
+
+    def __str__(self) -> str:
+        return report.text(self)
+
+    def chrome_trace(self, path: str | Path) -> None:
+        """Write the block as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing load."""
+        trace.write(self, Path(path))
+
+
+def profile(device: Any = None) -> Profile:
+    """Time what runs inside `with fb.profile() as p:`: each kernel's GPU time, bytes, operations and part of
+    this adapter's measured ceilings, the host's stages, memory. `print(p)`, `p.chrome_trace(path)`."""
+    return Profile(device)

@@ -1,0 +1,149 @@
+"""A device into its measured ceilings, the rates of a copy and of multiply-adds, kept in the cache folder."""
+
+import hashlib
+import json
+import os
+import sys
+from array import array
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from ..data.download import cache_folder
+from ..device.adapters import provider
+from ..functions import empty
+from ..fuse import Plan
+from ..heads import Kernel, Shader
+from ..pipeline import compile_plan
+from ..run import realize
+from .meter import capture
+
+SUMS = 8  # vec4s of sums that a thread keeps: 32 multiply-adds follow each other without waiting
+WARM = 0.12  # seconds of work before a GPU is measured: an idle one runs at a fraction of its clock
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What this adapter was measured to reach."""
+
+    copy: float  # bytes a second, read and written together, of x + 1
+    fma: float  # float32 operations a second, two of a multiply-add, in registers
+
+
+def steady(device: Any, words: list[int], budget: float = 0.1) -> list[float]:
+    """Seconds of one run of commands that come again and again without a pause: of several batches, the
+    fastest first."""
+    prepared = device.prepare(words)
+
+    def batch(n: int) -> float:
+        begin = perf_counter()
+        for at in range(0, n, 32):
+            device.submit(*[prepared] * min(32, n - at))
+        device.wait()
+        return perf_counter() - begin
+
+    batch(1)
+    n, took = 1, batch(1)
+    while took < budget / 8 and n < 1 << 16:
+        n = min(max(2 * n, int(n * budget / 6 / max(took, 1e-6))), 16 * n)
+        took = batch(n)
+    warm = 0.0 if device.limits.software else WARM
+    while warm > 0:
+        warm -= batch(n)
+    times, left = [], budget
+    while left > 0 or len(times) < 3:
+        times.append(batch(n))
+        left -= times[-1]
+    return sorted(t / n for t in times)
+
+
+def measured(device: Any) -> Ceilings:
+    """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
+    software = device.limits.software
+    x = empty((1 << 22) if software else (1 << 27), device=device)
+    realize(x)
+    _, found = capture(lambda: _plus_one(x))
+    copy = 2 * x.nbytes / steady(device, found.words)[0]
+    words, flops, out = _multiply_adds(device, software)
+    fma = flops / steady(device, words)[0]
+    del out
+    return Ceilings(copy, fma)
+
+
+def _plus_one(x: Any) -> Any:
+    y = x + 1.0
+    realize(y)
+    return y
+
+
+def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
+    """The commands of a kernel that only multiplies and adds, its operations, and the buffer it writes."""
+    groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
+    shader = Shader(
+        "fma.wgsl", (("rounds", "u32"), ("a", "f32"), ("b", "f32")), (), (("f32", 4),),
+        (threads, 1, 1), (), (("sums", SUMS),),
+    )  # fmt: skip
+    kernel = Kernel("multiply-adds", shader, (), (0,), (rounds, 0.999, 0.001), (groups, 1, 1))
+    compiled = compile_plan(device, Plan((kernel,), (), (), (0,), ((0, 16 * groups * threads),), {}))
+    out = device.pool.take(16 * groups * threads)
+    words = list(compiled.words)
+    for place, _ in compiled.slots:
+        words[place] = out.handle
+    device.write(compiled.uniform, array("I", compiled.params).tobytes())
+    return words, 2 * groups * threads * rounds * 4 * SUMS * 4, out
+
+
+def ceilings_of(device: Any) -> Ceilings:
+    """The device's ceilings: from the cache folder where this adapter, driver and version were measured
+    before."""
+    found = device.__dict__.get("ceilings")
+    if found is None:
+        found = device.ceilings = kept(device) or keep(device, measured(device))
+    return found
+
+
+def identity(device: Any) -> dict[str, Any]:
+    """What the ceilings hold for."""
+    found = {"device": device.name, "software": device.limits.software, "format": FORMAT}
+    if adapter := getattr(device, "adapter", None):  # a page is not told of drivers
+        made = provider()
+        found |= {"driver": adapter.driver, "provider": f"{made.__name__} {made.__version__}"}
+    return found
+
+
+def place_of(device: Any) -> Path:
+    """The file of a device's ceilings."""
+    name = hashlib.sha256(json.dumps(identity(device)).encode()).hexdigest()[:16]
+    return cache_folder("ceilings") / f"{name}.json"
+
+
+def kept(device: Any) -> Ceilings | None:
+    """The ceilings in the cache folder, if they are there, whole and of this device."""
+    place = place_of(device)
+    try:
+        said = json.loads(place.read_text(encoding="utf-8"))
+        if said["of"] == identity(device):
+            found = Ceilings(float(said["copy"]), float(said["fma"]))
+            if found.copy > 0 and found.fma > 0:
+                return found
+        print(f"flambeau: {place} is of another device: measured anew", file=sys.stderr)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError) as e:
+        print(f"flambeau: {place} is damaged ({type(e).__name__}): measured anew", file=sys.stderr)
+    return None
+
+
+def keep(device: Any, found: Ceilings) -> Ceilings:
+    """Write ceilings to the cache folder; where that is not possible a line says so."""
+    place = place_of(device)
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps({"of": identity(device), **asdict(found)}, indent=2), encoding="utf-8")
+        part.replace(place)
+    except OSError as e:
+        print(f"flambeau: ceilings are not kept ({e.strerror}: {place})", file=sys.stderr)
+    return found

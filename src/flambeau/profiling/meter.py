@@ -1,0 +1,199 @@
+"""A device's submits into the time that each of their kernels took: by timestamps, or by repeating them."""
+
+from contextlib import nullcontext
+from math import gcd
+from time import perf_counter, perf_counter_ns
+from typing import Any, NamedTuple
+
+from .. import stages
+from ..commands import COPY, DISPATCH
+from ..device.raw import flat, spans_of
+from ..errors import DeviceError
+from ..functions import empty
+from ..run import realize
+from ..work import Work
+
+TESTED = 16  # kernels of the self-test
+COARSE = 1000  # ns: a clock that moves in longer steps says nothing about a kernel
+WALL = 0.5  # the least part of the host's time that the kernels of the self-test are to add up to
+REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the most of them
+
+
+class Span(NamedTuple):
+    """One kernel that ran, or copies side by side, from when to when in ns of the host's clock."""
+
+    work: Work
+    begin: int
+    end: int
+
+    @property
+    def seconds(self) -> float:
+        return (self.end - self.begin) / 1e9
+
+
+class Captured:
+    """Listens to a call and keeps its submits; the buffers are kept by whoever keeps the results."""
+
+    def __init__(self):
+        self.words: list[int] = []
+        self.works: list[Work] = []
+        self.device: Any = None
+
+    def stage(self, name: str):
+        return nullcontext()
+
+    def submit(self, device: Any, works: tuple, parts: tuple) -> None:
+        self.device = device
+        words = flat(parts)
+        self.works += [work for work, _ in spans(device, works, words)]
+        self.words += words
+        device.submit(*parts)
+
+
+def capture(call: Any) -> tuple[Any, Captured]:
+    """What a call returns, and the commands that it ran."""
+    before, stages.listener = stages.listener, Captured()
+    found = stages.listener
+    try:
+        return call(), found
+    finally:
+        stages.listener = before
+
+
+def words_of(span: list[tuple]) -> list[int]:
+    """A span of `spans_of` as commands again."""
+    if len(span[0]) == 6:
+        pipeline, key, offset, x, y, z = span[0]
+        return [DISPATCH, pipeline, key[0], offset, x, y, z, len(key) - 1, *key[1:]]
+    return [w for copy in span for w in (COPY, *copy)]
+
+
+def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Work, list[tuple]]]:
+    """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
+    found = list(spans_of(words))
+    kernels = sum(len(s[0]) == 6 for s in found)
+    given = iter(works if len(works) == kernels else ())
+    out = []
+    for span in found:
+        if len(span[0]) == 6:
+            work = next(given, None) or Work(f"pipeline {span[0][0]}", "", 0, 0, 0, span[0][3:])
+        else:
+            moved = sum(c[2] for c in span)
+            work = Work("copy buffers", "", moved, moved, 0)
+        out.append((work, span))
+    return out
+
+
+class Meter:
+    """Times the submits of one device. `how` is "timestamps" or "repeats", `why` says why not timestamps."""
+
+    def __init__(self, device: Any):
+        self.device, self.how, self.why = device, "repeats", ""
+        self.shift = 0  # from the GPU's clock to the host's, ns
+        self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
+        self._pending: list[tuple[list[Work], Any]] = []
+        try:
+            self._tested()  # the first pays for what the driver and its binding do once
+            self.why = self._tested()
+        except DeviceError as e:
+            self.why = str(e)
+        self.how = "repeats" if self.why else "timestamps"
+
+    # --- the test of the clock ---
+
+    def _tested(self) -> str:
+        """Why the device's timestamps are not to be believed; "" if they are."""
+        n = 1 << (18 if self.device.limits.software else 24)
+        x = empty(n, device=self.device)
+        realize(x)
+        y, found = capture(lambda: self._plus_one(x))
+        words = found.words * TESTED
+        begin = perf_counter()
+        self.device.submit(words)
+        plain = perf_counter() - begin
+        self.device.wait()
+        begin = perf_counter_ns()
+        ticket = self.device.timestamps(words)
+        self.each = max((perf_counter_ns() - begin) / 1e9 - plain, 0.0) / TESTED
+        self.device.wait()
+        wall = perf_counter_ns() - begin
+        times = ticket.wait()
+        self.shift = begin + wall - times[-1][1]
+        del y
+        return doubt(times, wall)
+
+    def _plus_one(self, x: Any) -> Any:
+        y = x + 1.0
+        realize(y)
+        return y
+
+    # --- submits ---
+
+    def submit(self, works: tuple, parts: tuple) -> list[Span]:
+        """Run commands; the spans are known now, or after `finish`."""
+        if self.how == "repeats":
+            return self._repeated(works, flat(parts))
+        names = [work for work, _ in spans(self.device, works, flat(parts))]
+        if names:
+            self._pending.append((names, self.device.timestamps(*parts)))
+        return []
+
+    def finish(self) -> list[Span]:
+        """The spans of all submits whose times had not arrived."""
+        pending, self._pending, out = self._pending, [], []
+        for works, ticket in pending:
+            for work, (begin, end) in zip(works, ticket.wait(), strict=True):
+                out.append(Span(work, begin + self.shift, max(end, begin) + self.shift))
+        return out
+
+    def _repeated(self, works: tuple, words: list[int]) -> list[Span]:
+        out = []
+        for work, span in spans(self.device, works, words):
+            begin = perf_counter_ns()
+            self.device.submit(words_of(span))
+            self.device.wait()
+            out.append(Span(work, begin, begin + round(1e9 * self._difference(span))))
+        return out
+
+    def _difference(self, span: list[tuple]) -> float:
+        """Seconds of a kernel: how much longer many runs take than one, with results put aside."""
+        words = words_of(span)
+        aside = []
+        for i in range(-self.device.outputs_of(span[0][0]), 0) if len(span[0]) == 6 else ():
+            aside.append(self.device.pool.take(self.device.size_of(words[i])))
+            words[i] = aside[-1].handle
+        once = min(self._wall(words), self._wall(words))
+        seconds, most = REPEATED
+        more = min(max(round(seconds / max(once, 1e-6)), 1), most)
+        found = (min(self._wall(words * (1 + more)) for _ in range(2)) - once) / more
+        del aside
+        return max(found, 0.0)
+
+    def _wall(self, words: list[int]) -> float:
+        begin = perf_counter()
+        self.device.submit(words)
+        self.device.wait()
+        return perf_counter() - begin
+
+
+def doubt(times: list[tuple[int, int]], wall: int) -> str:
+    """What is wrong with the timestamps of kernels that ran one after the other within `wall` ns."""
+    flat_times = [t for pair in times for t in pair]
+    if not all(flat_times):
+        return "timestamps are zero"
+    if any(end <= begin for begin, end in times) or flat_times != sorted(flat_times):
+        return "timestamps go backwards"
+    if (step := gcd(*flat_times)) > COARSE:
+        return f"timestamps move in steps of {step / 1000:.1f} us"
+    total = sum(end - begin for begin, end in times)
+    if not WALL * wall <= total <= wall:
+        return f"timestamps add up to {total / wall:.2f} of the time that passed"
+    return ""
+
+
+def meter_of(device: Any) -> Meter:
+    """The device's meter, tested once."""
+    found = device.__dict__.get("meter")
+    if found is None:
+        found = device.meter = Meter(device)
+    return found

@@ -1,0 +1,104 @@
+"""A Profile into text: kernels by name, the host's stages, memory, and what profiling cost."""
+
+from typing import Any
+
+ROWS = 25
+UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+STAGES = {
+    "python": "the program's own, and ops made of ops",
+    "graph": "ops into nodes",
+    "backward": "gradients into nodes",
+    "key": "looking the graph up",
+    "plan": "the graph into kernels",
+    "render": "kernels into WGSL",
+    "compile": "WGSL into pipelines",
+    "encode": "buffers, Params, commands",
+    "replay": "a recorded call, without its submit",
+    "write": "bytes to the device",
+    "submit": "commands to the driver",
+    "read": "waiting, and bytes from the device",
+    "compute": "arrays on the host",
+    "profiling": "the kernels themselves, and their repeats",
+}
+
+
+def si(value: float, unit: str) -> str:
+    """A number in three digits with the prefix that suits it: 4.12 T, 97.3 G."""
+    for size, prefix in UNITS:
+        if value >= size:
+            return f"{value / size:.3g} {prefix}{unit}"
+    return f"{value:.3g} {unit}"
+
+
+def aligned(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as columns, the first to the left and the others to the right."""
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:], strict=True))])
+        for r in rows
+    ]
+
+
+def by_name(p: Any) -> list[tuple[str, int, float, int, int]]:
+    """(name, runs, seconds, bytes, operations) of the kernels of each name, dearest first."""
+    found: dict[str, list] = {}
+    for s in p.kernels:
+        row = found.setdefault(s.work.name, [0, 0.0, 0, 0])
+        row[:] = row[0] + 1, row[1] + s.seconds, row[2] + s.work.nbytes, row[3] + s.work.flops
+    return sorted(((name, *row) for name, row in found.items()), key=lambda r: -r[2])
+
+
+def kernels(p: Any) -> list[str]:
+    """The table of kernels, with the parts of the ceilings that they reach."""
+    total = p.gpu or 1e-12
+    rows = [("kernel", "runs", "ms", "of GPU", "GB/s", "of copy", "GFLOP/s", "of FMA")]
+    named = by_name(p)
+    for name, runs, seconds, nbytes, flops in named[:ROWS]:
+        speed, rate = nbytes / max(seconds, 1e-12), flops / max(seconds, 1e-12)
+        c = p.ceilings
+        rows.append((
+            name if len(name) <= 48 else name[:45] + "...", str(runs), f"{seconds * 1e3:.3f}",
+            f"{seconds / total:.1%}", f"{speed / 1e9:.3g}", f"{speed / c.copy:.0%}" if c else "",
+            f"{rate / 1e9:.3g}", f"{rate / c.fma:.0%}" if c else "",
+        ))  # fmt: skip
+    if len(named) > ROWS:
+        rest = sum(r[2] for r in named[ROWS:])
+        name, runs = f"{len(named) - ROWS} more names", str(sum(r[1] for r in named[ROWS:]))
+        rows.append((name, runs, f"{rest * 1e3:.3f}", f"{rest / total:.1%}", "", "", "", ""))
+    return aligned(rows) if named else []
+
+
+def host(p: Any) -> list[str]:
+    """The table of the host's stages."""
+    found = sorted(p.host().items(), key=lambda item: -item[1][1])
+    rows = [(name, str(n), f"{t * 1e3:.3f}", f"{t / max(p.wall, 1e-12):.1%}") for name, (n, t) in found]
+    lines = aligned([("host", "times", "ms", "of all"), *rows])
+    notes = ["", *(STAGES.get(name, "") for name, _ in found)]
+    return [f"{line}  {note}".rstrip() for line, note in zip(lines, notes, strict=True)]
+
+
+def memory(p: Any) -> str:
+    if not p.memory:
+        return "memory: nothing was submitted"
+    peak, last = max(m.peak for m in p.memory), p.memory[-1]
+    return (
+        f"memory: peak {si(peak, 'B')}, {si(last.live, 'B')} in use at the end,"
+        f" {si(last.reserved, 'B')} taken from the driver"
+    )
+
+
+def text(p: Any) -> str:
+    """The whole report."""
+    lines = [f"{p.device}: {p.wall * 1e3:.3f} ms, GPU busy {p.gpu * 1e3:.3f} ms, {len(p.kernels)} kernels"]
+    if p.how == "timestamps":
+        lines.append("times by the GPU's timestamps, each kernel in a pass of its own")
+    elif p.how:
+        lines.append(f"times by repeating each kernel ({p.why})")
+    if p.ceilings:
+        copy, fma = si(p.ceilings.copy, "B/s"), si(p.ceilings.fma, "FLOP/s")
+        lines.append(f"ceilings measured on this adapter: copy {copy}, multiply-add {fma}")
+    for block in (kernels(p), host(p)):
+        lines += ["", *block] if block else []
+    return "\n".join(
+        [*lines, "", memory(p), f"profiling itself: {p.overhead * 1e3:.3f} ms of the time above"]
+    )
