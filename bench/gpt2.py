@@ -83,15 +83,16 @@ def theirs(torch, size: Size, args) -> tuple[str, ...]:
     first, median, best = seconds(step, wait, args.steps)
     print(f"torch: loss {step().item():.5f}", flush=True)
     memory = (torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()) if cuda else (0, 0)
-    return row(
-        f"torch {torch.__version__} on {'cuda' if cuda else 'cpu'}", args, first, median, best, *memory
-    )
+    name = f"torch {torch.__version__} on {'cuda' if cuda else 'cpu'}"
+    return row(name, args, first, median, best, *memory)
 
 
 def row(name: str, args, first: float, median: float, best: float, *memory: int) -> tuple[str, ...]:
     tokens = args.batch * args.length / median
     sizes = (f"{n / 1e9:.2f}" if n else "-" for n in memory)
-    return name, f"{first:.2f}", f"{median * 1e3:.1f}", f"{best * 1e3:.1f}", f"{tokens:,.0f}", *sizes
+    cells = (name, f"{first:.2f}", f"{median * 1e3:.1f}", f"{best * 1e3:.1f}", f"{tokens:,.0f}", *sizes)
+    print(*cells, sep=", ", flush=True)
+    return cells
 
 
 def profiled(size: Size, args) -> None:

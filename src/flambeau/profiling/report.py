@@ -99,6 +99,5 @@ def text(p: Any) -> str:
         lines.append(f"ceilings measured on this adapter: copy {copy}, multiply-add {fma}")
     for block in (kernels(p), host(p)):
         lines += ["", *block] if block else []
-    return "\n".join(
-        [*lines, "", memory(p), f"profiling itself: {p.overhead * 1e3:.3f} ms of the time above"]
-    )
+    cost = f"profiling itself: {p.overhead * 1e3:.3f} ms of the time above"
+    return "\n".join([*lines, "", memory(p), cost])

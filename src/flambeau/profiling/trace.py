@@ -8,7 +8,7 @@ HOST, GPU = 1, 2
 
 
 def events(p: Any) -> list[dict[str, Any]]:
-    """The stages of each thread, the kernels, and counters of memory; times in us from the profile's begin."""
+    """The stages of each thread, the kernels, and counters of memory; times in us from the begin."""
     threads = {t: i for i, t in enumerate(dict.fromkeys(s.thread for s in p.stages), 1)}
 
     def us(time: int) -> float:
