@@ -307,7 +307,7 @@ export class Executor {
       ns of the GPU's clock, as the bytes of 64-bit integers. */
   async timestamps(words) {
     this.check();
-    if (!this.device.features.has("timestamp-query")) throw new ExecutorError("CommandError", "it has no timestamps");
+    if (!this.device.features.has("timestamp-query")) throw new ExecutorError("NoTimestamps", "it has no timestamps");
     const parts = await this.inLine(() => this.stamped(words));
     const out = new Uint8Array(parts.reduce((n, part) => n + part.size, 0));
     let at = 0;

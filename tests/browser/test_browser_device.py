@@ -182,3 +182,27 @@ again = await fb.open_device()
     assert got[0][0].startswith("gpu: the GPU was lost (")
     assert got[0][0].endswith("), with what was on it: `await fb.open_device()` opens it again")
     assert got[1:] == [False, [3.0]]
+
+
+@pytest.mark.parametrize("how", ["timestamps", "repeats"])
+def test_profiles_time_kernels_in_a_page(python, how):
+    got = python.run(f"""{START}
+from flambeau.profiling import meter
+device = await fb.open_device()
+tested = meter.meter_of(device).how
+device.meter.how = "{how}"
+x, w = fb.randn(32, 16), fb.randn(16, 8)
+fb.realize(x, w)
+plain = (x @ w).relu().tolist()
+with fb.profile() as p:
+    found = (x @ w).relu().tolist()
+    fb.cat([x, x, x, x]).sum().item()
+(span,) = [s for s in p.kernels if s.work.name.startswith("matmul")]
+p.chrome_trace("trace.json")
+del device.meter
+[tested, found == plain, span.work.nbytes, span.seconds, len(str(p).splitlines()), p.ceilings.copy, p.ceilings.fma]
+""")
+    assert got[0] in ("timestamps", "repeats")
+    assert got[1:3] == [True, 4 * (32 * 16 + 16 * 8 + 32 * 8)]
+    assert 0 <= got[3] < 1 and got[4] > 10
+    assert got[5] > 1e6 and got[6] > 1e6
