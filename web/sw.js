@@ -61,6 +61,7 @@ async function keep(cache, request, response) {
   if (files[name]?.sha256 !== sha) return;
   const headers = new Headers(response.headers);
   headers.set(CHECKED, sha);
+  for (const name of ["content-encoding", "content-length"]) headers.delete(name); // of what crossed
   await store(cache, request, new Response(data, { headers }));
   for (const old of await cache.keys()) {
     const file = old.url.slice(self.registration.scope.length);

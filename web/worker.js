@@ -101,9 +101,13 @@ async function load(base) {
   return made;
 }
 
-/** Tell the page the bytes of what Python takes as they arrive, whoever fetches them. */
+/**
+ * Tell the page the bytes of what Python takes as they arrive, whoever fetches them; of modules, which are imported,
+ * they are not to be had. Bytes are those of the files: what crosses may be compressed.
+ */
 function count({ files, packages, stdlib, pyodide }, base) {
-  const own = ([name]) => name === stdlib || name.startsWith(pyodide) || packages.includes(name);
+  const core = (name) => name.startsWith(pyodide) && !name.endsWith(".mjs");
+  const own = ([name]) => name === stdlib || core(name) || packages.includes(name);
   const taken = Object.entries(files).filter(own).map(([name, { bytes }]) => [new URL(name, base).href, bytes]);
   const sizes = new Map(taken);
   const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;

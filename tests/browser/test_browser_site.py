@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import threading
+import urllib.error
 import urllib.request
 import zipfile
 from io import BytesIO
@@ -27,7 +28,7 @@ def status(page):
     return expect(page.locator("#status"))
 
 
-def fetched(url: str):
+def fetched(url):
     with urllib.request.urlopen(url) as response:
         return response.headers, response.read()
 
@@ -79,6 +80,24 @@ def test_types_and_caching(site):
     assert fetched(f"{site}worker.js")[0]["Cache-Control"] == "no-cache"
 
 
+def test_brotli_goes_to_those_who_take_it(site, site_folder):
+    if not (site_folder / "manifest.json.br").is_file():
+        pytest.skip("no Node.js: nothing is compressed")
+    for name, kind in (("", "text/html; charset=utf-8"), ("client.js", "text/javascript; charset=utf-8")):
+        plain, whole = fetched(site + name)
+        assert whole == (site_folder / (name or "index.html")).read_bytes()
+        assert (plain["Content-Encoding"], plain["Vary"]) == (None, "Accept-Encoding")
+        for offer, taken in (("gzip, br", True), ("br;q=0.5", True), ("br; q=0", False), ("brr", False)):
+            asked = urllib.request.Request(site + name, headers={"Accept-Encoding": offer})
+            headers, data = fetched(asked)
+            assert (headers["Content-Encoding"] == "br") == taken
+            assert headers["Content-Type"] == kind
+            assert (len(data) < len(whole)) == taken
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        fetched(urllib.request.Request(f"{site}nothing", headers={"Accept-Encoding": "br"}))
+    assert refused.value.headers["Content-Encoding"] is None
+
+
 KEPT = """async (names) => {
     const kept = (await (await caches.open("flambeau-1")).keys()).map((request) => request.url);
     return names.every((name) => kept.some((url) => url.endsWith(name)));
@@ -90,8 +109,15 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
     manifest = build(tmp_path / "site")
     if not manifest["compiled"]:
         pytest.skip("no Node.js: nothing is compiled")
-    asked = []
+    asked, sent, send_header = [], {}, QuietHandler.send_header
+
+    def look(self, name, value):
+        if name == "Content-Length":
+            sent[self.path] = sent.get(self.path, 0) + int(value)
+        send_header(self, name, value)
+
     monkeypatch.setattr(QuietHandler, "log_request", lambda self, *_: asked.append(self.path))
+    monkeypatch.setattr(QuietHandler, "send_header", look)
     server = serve(tmp_path / "site", port=0, quiet=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     context = browser.new_context(viewport={"width": 1100, "height": 830})
@@ -103,6 +129,8 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
     page.wait_for_function(KEPT, arg=[*manifest["files"], "mnist/", "mnist/page.js", "worker.js"])
     twice = [name for name in manifest["files"] if asked.count(f"/{name}") != 1]
     assert not twice or not controlled, f"not downloaded once: {twice}"
+    apart = sum(sent[f"/{name}"] for name in manifest["mnist"].values())
+    assert sum(sent.values()) - apart < 8e6 or not controlled, sent
     context.set_offline(True)
     server.shutdown()
     server.server_close()
@@ -130,9 +158,15 @@ def test_a_site_that_cannot_be_kept_is_told(page, site):
 def test_building_by_the_command_line(tmp_path):
     made = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
     assert made.exit_code == 0, made.output
-    assert re.match(r"built .*site: \d+\.\d MB before the server compresses them\n", made.output)
-    again = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "site"), "--sources"])
-    assert again.exit_code == 0  # a site may be built over
+    sizes = r"\d+\.\d MB(, \d\.\d MB where the server sends the \.br files)?"
+    assert re.match(rf"built .*site: {sizes}(, not compiled .*)?\n", made.output)
+    again = ["web", "build", "--out", str(tmp_path / "site"), "--sources", "--no-brotli"]
+    made = CliRunner().invoke(main, again)  # a site may be built over
+    assert made.exit_code == 0 and re.match(r"built .*site: \d+\.\d MB(, not|\n)", made.output)
+    assert not list((tmp_path / "site").rglob("*.br"))
+    (archive,) = (tmp_path / "site").glob("flambeau-*.zip")
+    with zipfile.ZipFile(archive) as files:
+        assert {entry.compress_type for entry in files.infolist()} == {zipfile.ZIP_DEFLATED}
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     refused = CliRunner().invoke(main, ["web", "build", "--out", str(tmp_path / "mine")])

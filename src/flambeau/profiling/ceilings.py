@@ -10,7 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ..data.download import cache_folder
+from ..cache import cache_folder
 from ..device.adapters import provider
 from ..functions import empty
 from ..fuse import Plan

@@ -1,20 +1,17 @@
 """Turns installed packages into the zip archives that a page unpacks: source, or compiled for its Python."""
 
-import hashlib
 import io
 import re
-import subprocess
 import tempfile
 import zipfile
 from functools import cache
 from importlib.metadata import files
 from pathlib import Path, PurePosixPath
 
-from ..cache import cache_folder
 from ..data.mnist import SUBSET
 from ..errors import FlambeauError
 from ..render import compile_templates
-from . import pyodide
+from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
@@ -31,7 +28,10 @@ UNUSED = {
     "pydoc_data", "smtplib", "socketserver", "test", "tkinter", "trace", "turtle", "turtledemo", "unittest",
     "venv", "webbrowser", "wsgiref", "xmlrpc",
 }  # fmt: skip
+BROTLI = "9"  # the quality: 11 makes a tenth less of it, in 15 times the time
+WORTH = 0.95  # of a file's bytes: what brotli must get below for its form to be kept
 Files = dict[str, bytes]
+Archives = dict[str, bytes]
 
 
 def flambeau() -> Files:
@@ -87,55 +87,33 @@ def installed(name: str) -> Files:
     return {n: p.read_bytes() for n, p in sorted(inside.items())}
 
 
-def zipped(contents: Files) -> bytes:
+def zipped(contents: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """The files as one zip archive, the same bytes for the same files."""
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+    with zipfile.ZipFile(out, "w", method, compresslevel=9) as archive:
         for name in sorted(contents):
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), contents[name], zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), contents[name], method)
     return out.getvalue()
 
 
-def compiled(archives: dict[str, bytes]) -> dict[str, bytes] | None:
-    """The archives with .pyc in place of .py, made by Pyodide's own Python; None where there is no Node.js.
+def stored(archive: bytes) -> bytes:
+    """The archive with its files as they are: brotli makes less of them than of deflated ones."""
+    with zipfile.ZipFile(io.BytesIO(archive)) as old:
+        return zipped({name: old.read(name) for name in old.namelist()}, zipfile.ZIP_STORED)
 
-    What was compiled once is in the cache.
-    """
-    home = cache_folder("pyc")
-    keys = {
-        name: home / f"{hashlib.sha256(KEY + data).hexdigest()[:32]}.zip" for name, data in archives.items()
-    }
-    missing = {name: keys[name] for name in archives if not keys[name].is_file()}
-    node = pyodide.program("node")
-    if missing and not node:
-        return None
-    if missing:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home) as scratch:
-            pairs = []
-            for name, target in missing.items():
-                source = Path(scratch) / f"{name}.in"
-                source.write_bytes(archives[name])
-                pairs += [str(source), str(Path(scratch) / target.name)]
-            run_node(str(node), pairs)
-            for target in missing.values():
-                (Path(scratch) / target.name).replace(target)
-    return {name: path.read_bytes() for name, path in keys.items()}
+
+def compiled(archives: Archives) -> Archives | None:
+    """The archives with .pyc in place of .py, by Pyodide's own Python; None where there is no Node.js."""
+    script = web_folder() / "compile.mjs"
+    return node.made(script, str(pyodide.folder()), pyodide.SHA256, archives)
+
+
+def brotli(files: Files) -> Files | None:
+    """Those of the files that brotli makes smaller, in its form; None where there is no Node.js."""
+    made = node.made(web_folder() / "compress.mjs", BROTLI, BROTLI, files)
+    return made and {name: data for name, data in made.items() if len(data) < WORTH * len(files[name])}
 
 
 def web_folder() -> Path:
     """web/ at the top of the repository in a checkout, beside the package's modules in a wheel."""
     return ROOT / "web" if (ROOT / "web" / "executor.js").is_file() else HERE / "web"
-
-
-COMPILER = web_folder() / "compile.mjs"
-KEY = pyodide.SHA256.encode() + COMPILER.read_bytes()
-
-
-def run_node(node: str, pairs: list[str]) -> None:
-    call = [node, str(COMPILER), str(pyodide.folder()), *pairs]
-    done = subprocess.run(call, capture_output=True, text=True)
-    if done.returncode:
-        raise FlambeauError(
-            f"web: compiling for the browser failed: {(done.stderr or done.stdout).strip()[-500:]}"
-        )

@@ -10,30 +10,25 @@ from typing import Any
 from ..errors import FlambeauError
 from . import archives, pyodide
 
-NOT_PAGES = {"compile.mjs", "README.md", "mnist.safetensors"}  # the last one goes in by its hash
-MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST
+MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
+NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors"}
 MANIFEST = "manifest.json"
 
 
-def build(out: Path, sources: bool = False, model: Path | None = None) -> dict[str, Any]:
+def build(out: Path, sources: bool = False, model: Path | None = None, brotli: bool = True) -> dict[str, Any]:
     """Write the site to `out` and return its manifest; `sources` keeps .py files, for tracebacks with lines.
 
     The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
     `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made.
+    With `brotli`, NAME.br lies beside each NAME that gets smaller by it, and archives are not compressed
+    inside; without it, or without Node.js, they are.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
+    brotli = brotli and pyodide.program("node") is not None
     home = pyodide.folder()
-    plain = {
-        "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
-        "jinja2": archives.zipped(archives.installed("jinja2")),
-        "markupsafe": archives.zipped(archives.installed("markupsafe")),
-    }
-    stdlib = archives.stdlib()
-    made = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
-    packed = {"stdlib": stdlib, **plain} | (made or {})
+    packed, compiled = packages(sources, brotli)
     core = {name: (home / name).read_bytes() for name in pyodide.CORE}
-    shutil.rmtree(out, ignore_errors=True)
     folder = f"pyodide-{pyodide.VERSION}-{digest(b''.join(core.values()))}"
     written = {f"{folder}/{name}": data for name, data in core.items()}
     names = {name: f"{name}-{digest(data)}.zip" for name, data in packed.items()}
@@ -44,16 +39,41 @@ def build(out: Path, sources: bool = False, model: Path | None = None) -> dict[s
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
         "packages": sorted(names.values()),
-        "compiled": made is not None,
+        "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
     written |= pages()
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
+    if brotli:
+        written |= {f"{name}.br": data for name, data in (archives.brotli(written) or {}).items()}
+    shutil.rmtree(out, ignore_errors=True)
     for name, data in written.items():
         (out / name).parent.mkdir(parents=True, exist_ok=True)
         (out / name).write_bytes(data)
     return manifest
+
+
+def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
+    """The archives of Python by name, and whether they are compiled."""
+    plain = {
+        "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
+        "jinja2": archives.zipped(archives.installed("jinja2")),
+        "markupsafe": archives.zipped(archives.installed("markupsafe")),
+    }
+    stdlib = archives.stdlib()
+    made = archives.compiled({"stdlib": stdlib} if sources else {"stdlib": stdlib, **plain})
+    packed = {"stdlib": stdlib, **plain} | (made or {})
+    if stored:
+        packed = {name: archives.stored(data) for name, data in packed.items()}
+    return packed, made is not None
+
+
+def size(out: Path) -> tuple[int, int]:
+    """The bytes of a site's files, and those of them that cross where the server sends the .br files."""
+    files = [path for path in out.rglob("*") if path.is_file() and path.suffix != ".br"]
+    small = [beside if (beside := Path(f"{path}.br")).is_file() else path for path in files]
+    return sum(path.stat().st_size for path in files), sum(path.stat().st_size for path in small)
 
 
 def pages() -> dict[str, bytes]:

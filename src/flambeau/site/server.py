@@ -1,5 +1,6 @@
 """Turns a folder into a site on this machine, with the types and headers that browsers want."""
 
+import os
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,15 +16,40 @@ TYPES = {  # Python takes these from the system, which may have none or wrong on
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Files with right types; those named by their hash may be kept for ever, others are asked for anew."""
+    """Files with right types, in brotli's form where there is one and the browser takes it.
+
+    Those named by their hash may be kept for ever, others are asked for anew.
+    """
 
     extensions_map = TYPES | {"": "application/octet-stream"}
     protocol_version = "HTTP/1.1"
-    quiet = False
+    quiet = encoded = False
+
+    def translate_path(self, path: str) -> str:
+        """The file that answers: NAME.br for NAME."""
+        found = super().translate_path(path)
+        if found.endswith("/") and os.path.isfile(f"{found}index.html"):
+            found += "index.html"
+        self.encoded = self.takes_brotli() and os.path.isfile(f"{found}.br")
+        return f"{found}.br" if self.encoded else found
+
+    def takes_brotli(self) -> bool:
+        offers = [o.replace(" ", "").split(";") for o in self.headers.get("Accept-Encoding", "").split(",")]
+        return any(name == "br" and rest not in (["q=0"], ["q=0.0"]) for name, *rest in offers)
+
+    def guess_type(self, path) -> str:
+        return super().guess_type(str(path).removesuffix(".br") if self.encoded else path)
+
+    def send_error(self, *args, **kw) -> None:
+        self.encoded = False
+        super().send_error(*args, **kw)
 
     def end_headers(self) -> None:
         kept = "public, max-age=31536000, immutable" if IMMUTABLE.search(self.path) else "no-cache"
         self.send_header("Cache-Control", kept)
+        self.send_header("Vary", "Accept-Encoding")
+        if self.encoded:
+            self.send_header("Content-Encoding", "br")
         super().end_headers()
 
     def log_message(self, format: str, *args) -> None:
