@@ -24,7 +24,7 @@ import flambeau as fb
 from flambeau.cli.mnist import network
 from flambeau.data.download import cache_folder
 from flambeau.errors import FlambeauError
-from flambeau.site import build, pyodide, serve
+from flambeau.site import build, node, serve
 from flambeau.site.server import address
 
 PEERS = {  # contestant: the npm packages that it needs
@@ -109,7 +109,7 @@ def installed(name: str) -> bool:
     folder = cache_folder("bench-web") / name
     if (folder / "node_modules").is_dir():
         return True
-    npm = pyodide.program("npm")
+    npm = node.program("npm")
     if npm is None:
         print(f"{name} is left out: npm is not installed")
         return False

