@@ -16,7 +16,7 @@ def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[st
     `names` is passed over: what does not fit is never picked.
     """
     for name in (forced().get(family), limits.tuned.get((family, bucket))):
-        if name in names:
+        if name is not None and name in names:
             return name
     return default
 
