@@ -47,7 +47,7 @@ async def measure():
     x = (fb.eye(4) * 0.5).realize()
     step, device = fb.jit(graph), x.device
     step(x), graph(x).realize(), step(x)
-    program = next(iter(step.programs.values()))
+    program = next(iter(step.programs.values()))[0]
     words = device._to_js(__import__("array").array("I", (REPLAY, program.prepared.number)))
     ten = lambda: [device._submit(words) for _ in range(10)]
     one = fb.tensor([1.0])

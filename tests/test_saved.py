@@ -264,8 +264,8 @@ def refused(fn, inputs, folder, **kw):
 def test_what_cannot_be_saved_is_said(tmp_path):
     p, x = tmp_path / "p", {"x": "f32[N, 3]"}
     assert refused(lambda x: x * x.sum().item(), x, p) == (
-        "save_program(x=f32[1, 3]): a recorded function can't read values: return the tensor and read it"
-        " outside"
+        "save_program(x=f32[1, 3]): the function can't be saved: it reads values: return the tensor and read"
+        " it outside"
     )
     state = fb.zeros(3).realize()
     assert refused(lambda x: state.assign_(x.sum(0)) + x, x, p) == (

@@ -41,10 +41,10 @@ from .functions import __all__ as _functions
 from .gradmode import checkpointing, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .io.safetensors import load_file as load
 from .io.safetensors import save_file as save
+from .jit import jit
 from .op import Launch
 from .ops.random import Generator, manual_seed
 from .profiling import Profile, profile
-from .program import jit
 from .recompute import checkpoint
 from .reverse import Gradients
 from .saved import SavedProgram, load_program, save_program

@@ -8,6 +8,7 @@ from math import prod
 from . import contraction, heads, reduction, whole
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
+from .reuse import in_place
 
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduction.reduce_kernels,
@@ -246,7 +247,7 @@ class Planner:
             return []
         return heads.map_kernel(self, node)
 
-    def plan(self) -> Plan:
+    def plan(self, dying: frozenset[int] | None = None) -> Plan:
         self.decide()
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
@@ -259,11 +260,15 @@ class Planner:
         written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)
         stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
+        roots = tuple(self.value_of(alias(n)) for n in self.roots)
+        if dying is not None:
+            known = dict(stored) | {v: self.order[v].nbytes for v in dying}
+            kernels = in_place(kernels, last, known, written - set(roots) | dying)
         return Plan(
             kernels,
             tuple(i for i, n in enumerate(self.order) if n.buffer is not None),
             tuple(i for i, n in enumerate(self.order) if n.scalars and n.buffer is None),
-            tuple(self.value_of(alias(n)) for n in self.roots),
+            roots,
             stored,
             last,
         )
@@ -299,6 +304,15 @@ def scheduled(kernels: list["heads.Kernel"], made: list[int]) -> tuple["heads.Ke
     return tuple(order)
 
 
-def plan(roots: list[Node], limits: Limits | None = None, order: list[Node] | None = None) -> Plan:
-    """Turn the graph under `roots` into kernels."""
-    return Planner(roots, order or toposort(roots), limits or Limits()).plan()
+def plan(
+    roots: list[Node],
+    limits: Limits | None = None,
+    order: list[Node] | None = None,
+    dying: frozenset[int] | None = None,
+) -> Plan:
+    """Turn the graph under `roots` into kernels.
+
+    dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
+    Without it, no kernel writes over what it reads.
+    """
+    return Planner(roots, order or toposort(roots), limits or Limits()).plan(dying)

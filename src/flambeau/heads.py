@@ -36,9 +36,17 @@ class Shader:
     options: tuple[tuple[str, Any], ...] = ()
 
 
+def out_name(i: int) -> str:
+    """What a template calls the i-th buffer that it writes."""
+    return f"out{i}" if i else "out"
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """One dispatch: the shader, the values it reads and writes, its quantities and its grid."""
+    """One dispatch: the shader, the values it reads and writes, its quantities and its grid.
+
+    over: (an output, the value that it is written over, and that is read from there); see `reuse`.
+    """
 
     name: str
     shader: Shader
@@ -47,6 +55,12 @@ class Kernel:
     quantities: tuple
     grid: tuple[int, int, int]
     flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
+    over: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The values that it reads: its inputs, and what it writes over."""
+        return (*self.inputs, *(x for _, x in self.over))
 
 
 def is_whole(shape, chain: tuple[Move, ...]) -> bool:

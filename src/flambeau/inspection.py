@@ -12,7 +12,7 @@ def table(plan: Plan) -> str:
     it."""
     rows = [("kernel", "template", "reads", "writes", "groups")]
     for k in plan.kernels:
-        reads = ", ".join(f"%{v}" for v in k.inputs) or "-"
+        reads = ", ".join(f"%{v}" for v in k.reads) or "-"
         writes = ", ".join(f"%{v}" for v in k.outputs)
         rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid))))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]

@@ -22,6 +22,7 @@ from jinja2 import (
 from .cache import cache_folder
 from .dtype import SHORT
 from .errors import KernelError
+from .heads import out_name
 
 HERE = Path(__file__).resolve().parent
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
@@ -219,11 +220,6 @@ class Wgsl(str):
 
 def vec(scalar: str, width: int) -> str:
     return scalar if width == 1 else f"vec{width}<{scalar}>"
-
-
-def out_name(i: int) -> str:
-    """What a template calls the i-th buffer that it writes."""
-    return f"out{i}" if i else "out"
 
 
 def render(shader) -> str:

@@ -7,7 +7,6 @@ from itertools import count
 from typing import Any
 
 from .device import Arrived, get_device
-from .errors import FlambeauError
 from .node import Node, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params
 from .stages import stage, submit
@@ -18,10 +17,11 @@ PLANS_KEPT = 512
 _signatures: dict[tuple, int] = {}
 _numbers = count(1)
 _local = threading.local()
+marks = [0]  # how often a tensor was told whether gradients are taken by it
 _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
 
 
-def graph_key(roots: list[Node], order: list[Node]) -> tuple:
+def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
     """What two graphs share when one plan serves both: ops, shapes, dtypes and wiring; no buffers, no
     numbers."""
     index: dict[Node, int] = {}
@@ -38,6 +38,8 @@ def graph_key(roots: list[Node], order: list[Node]) -> tuple:
             key.append(~index[x])
     key.append(-1)
     key += [index[r] for r in roots]
+    if dying:
+        key += [-1, *sorted(dying)]
     return tuple(key)
 
 
@@ -56,6 +58,9 @@ def assigned(tensor: Any, old: Node) -> None:
 
 def realize(*tensors: Any) -> None:
     """Compute tensors, and all that were assigned to, in one submit a device."""
+    recorder = getattr(_local, "recorder", None)
+    if recorder is not None:
+        return recorder.defer(tensors)
     nodes = [t.node for t in tensors]
     waiting, before = [], list(_pending.items())
     for key, ref in before:
@@ -69,18 +74,11 @@ def realize(*tensors: Any) -> None:
             by_device.setdefault(n.device or get_device(), []).append(n)
     for device, roots in by_device.items():
         with device.lock:
-            _run(device, roots)
+            compute(device, roots)
 
 
-def _run(device: Any, roots: list[Node]) -> None:
-    recorder = getattr(_local, "recorder", None)
-    if recorder is not None and (device.kind == "gpu" or recorder.dry):
-        recorder.settle(device, roots, _run_now)
-    if roots:
-        _run_now(device, roots)
-
-
-def _run_now(device: Any, roots: list[Node]) -> None:
+def compute(device: Any, roots: list[Node]) -> None:
+    """Give nodes of one device their values."""
     if device.kind == "cpu":
         with stage("compute"):
             device.compute(roots)
@@ -101,15 +99,20 @@ def release(node: Node) -> None:
         node.inputs = node.parents = ()
 
 
-def plan_for(device: Any, roots: list[Node], order: list[Node], key: tuple) -> Compiled:
-    """The compiled plan of a graph of this structure, from the device's cache when it was seen before."""
+def plan_for(
+    device: Any, roots: list[Node], order: list[Node], key: tuple, dying: frozenset[int] = frozenset()
+) -> Compiled:
+    """The compiled plan of a graph of this structure, from the device's cache when it was seen before.
+
+    dying: the places in `order` of leaves that may be written over.
+    """
     from .fuse import plan
 
     cache = device.__dict__.setdefault("plans", {})
     found = cache.get(key)
     if found is None:
         with stage("plan"):
-            made = plan(roots, device.limits, order)
+            made = plan(roots, device.limits, order, dying)
             works = works_of(made, order)
         with stage("encode"):
             found = cache[key] = compile_plan(device, made)
@@ -125,37 +128,44 @@ def plan_for(device: Any, roots: list[Node], order: list[Node], key: tuple) -> C
 
 def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
     """Give values their buffers, fill the commands in and submit them."""
-    plan = compiled.plan
-    recorder = getattr(_local, "recorder", None)
-    pool = recorder.pool if recorder is not None and not recorder.paused else device.pool
-    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
-    handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
-    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
-    for i, k in enumerate(plan.kernels):
-        for v in k.outputs:
-            made = buffers[v] = buffers.get(v) or pool.take(sizes[v])  # it may be there: parts of one result
-            handles[v] = made.handle
-        made = None
-        for v in k.inputs:
-            if last[v] == i and v not in keep:
-                buffers.pop(v, None)
-    for root, value in zip(roots, plan.roots, strict=True):
-        root.buffer = buffers[value]
-    buffers.clear()
-    words = compiled.words
-    for place, value in compiled.slots:
-        words[place] = handles[value]
+    place(compiled, roots, order, device.pool)
     patch_params(compiled.params, compiled.patches, order)
-    if recorder is not None and not recorder.paused:
-        recorder.add(compiled, order)
-    if plan.kernels:
+    if compiled.plan.kernels:
         now = compiled.params.tobytes()
         if now != compiled.sent:
             with stage("write"):
                 device.write(compiled.uniform, now)
             compiled.sent = now
         counters.submits += 1
-        submit(device, compiled.works, words)
+        submit(device, compiled.works, compiled.words)
+
+
+def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:
+    """Take buffers from the pool kernel by kernel, each back after its last reader; name them in the
+    commands."""
+    plan = compiled.plan
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
+    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
+    for i, k in enumerate(plan.kernels):
+        over = dict(k.over)
+        for v in k.outputs:
+            made = buffers.get(v)  # it may be there: parts of one result
+            if made is None:
+                made = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
+            buffers[v], handles[v] = made, made.handle
+        made = None
+        for v in k.inputs:
+            if last[v] == i and v not in keep:
+                buffers.pop(v, None)
+    for root, value in zip(roots, plan.roots, strict=True):
+        root.buffer = buffers[value]
+    if len(set(plan.roots)) < len(plan.roots):
+        for value in plan.roots:
+            buffers[value].shared = plan.roots.count(value) > 1
+    words = compiled.words
+    for at, value in compiled.slots:
+        words[at] = handles[value]
 
 
 def show(compiled: Compiled) -> None:
@@ -188,8 +198,7 @@ class Fetch:
     def __init__(self, tensors: list[Any]):
         recorder = getattr(_local, "recorder", None)
         if recorder is not None:
-            rule = "a recorded function can't read values: return the tensor and read it outside"
-            raise FlambeauError(f"{recorder.name}: {rule}")
+            recorder.spoil("it reads values: return the tensor and read it outside")
         if getattr(_local, "watch", None) is not None:
             _local.watch()
         realize(*tensors)

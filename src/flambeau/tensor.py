@@ -25,7 +25,18 @@ class HostScalar:
     """A number on the host that kernels read at every run: a recorded step sees its new `value`."""
 
     def __init__(self, value: float):
-        self.value = value
+        self._value = value
+
+    @property
+    def value(self) -> Any:
+        return self._value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        recorder = getattr(run._local, "recorder", None)
+        if recorder is not None:
+            recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
+        self._value = value
 
     def __repr__(self) -> str:
         return f"HostScalar({self.value})"
@@ -218,6 +229,7 @@ class Tensor(Exchange, ops.Table):
                 f"requires_grad_({_op.describe(self)}): only floats have gradients: cast with .float()"
             )
         self.node = own(self.node)
+        run.marks[0] += 1
         if requires_grad:
             self.node.requires_grad, self.node.param = True, next(_param_keys)
         return self

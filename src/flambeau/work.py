@@ -42,7 +42,7 @@ def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
     out = []
     for i, k in enumerate(plan.kernels):
         flops, touched = walk.of(serves[i])
-        reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.inputs))
+        reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
         own = k.flops or (flops if heads[serves[i]] == i else sizes[k.outputs[0]] // 4)
         shape = order[serves[i]].shape if serves[i] < len(order) else ()
         writes = sum(sizes[v] // shares[v] for v in k.outputs)
@@ -58,7 +58,7 @@ def _served(plan: Plan, count: int) -> list[int]:
         k = plan.kernels[i]
         own = next((v for v in k.outputs if v < count), k.outputs[0])
         out[i] = own if own < count else reader.get(own, own)
-        for v in k.inputs:
+        for v in k.reads:
             if v >= count:
                 reader[v] = out[i]
     return out

@@ -28,6 +28,7 @@ class Pool:
         self.device, self.root = device, root or self
         self.free: dict[int, list[int]] = {}
         self.allocations = self.live = self.peak = self.reserved = 0
+        self.closed = False
 
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
@@ -48,6 +49,8 @@ class Pool:
         """Called as a buffer dies. A list's append is atomic, so this may come from any thread."""
         self.root.live -= buffer.size
         self.free.setdefault(buffer.size, []).append(buffer.handle)
+        if self.closed:  # of a recording's, the garbage collector may end the pool before its buffers
+            self.trim()
 
     def trim(self) -> int:
         """Free every buffer that waits to be used again; returns the bytes freed."""
@@ -61,4 +64,5 @@ class Pool:
 
     def __del__(self):
         if self.root is not self:
+            self.closed = True
             self.trim()

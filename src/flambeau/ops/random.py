@@ -16,6 +16,8 @@ NN = (
 class Generator:
     """Counts the random numbers handed out since a seed; element i of a draw is word i of its stream."""
 
+    seedings = 0  # how often any of them was sent somewhere else in its stream
+
     def __init__(self, seed: int = 0):
         self._lock = threading.Lock()
         self.manual_seed(seed)
@@ -24,6 +26,7 @@ class Generator:
         """Start the stream of this seed (its low 64 bits)."""
         with self._lock:
             self._seed, self.offset = seed & (1 << 64) - 1, 0
+        Generator.seedings += 1
         return self
 
     def seed(self) -> int:
@@ -44,6 +47,7 @@ class Generator:
         seed, offset = state
         with self._lock:
             self._seed, self.offset = seed, offset
+        Generator.seedings += 1
         return self
 
     def clone_state(self) -> "Generator":
@@ -67,10 +71,6 @@ class Draw:
     def __init__(self, n: int, source: Generator | None = None):
         self.n, self.source = n, generator if source is None else source
         self.words = self.source.take(n)
-
-    def renew(self) -> tuple[int, int, int, int]:
-        self.words = self.source.take(self.n)
-        return self.words
 
 
 def manual_seed(seed: int) -> Generator:

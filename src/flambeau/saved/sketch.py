@@ -128,7 +128,7 @@ def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict,
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
         if isinstance(value, tuple):
             source: Any = graph.order[value[1]].scalars[0]
-            if hasattr(source, "renew"):
+            if hasattr(source, "words"):
                 drawn.append((i, _draw(source, graph, draws, places), value[2]))
                 value = 0
             else:

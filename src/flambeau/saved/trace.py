@@ -11,7 +11,7 @@ from ..gradmode import no_grad
 from ..node import Node, describe, toposort
 from ..op import OPS
 from ..ops.random import generator
-from ..program import made_before
+from ..recorder import made_before
 from ..tensor import Tensor
 from .specs import Spec
 
@@ -26,14 +26,15 @@ class Placeholder:
 class Tracer:
     """Takes a recorder's place while a function is traced: nothing runs, is read or stays assigned."""
 
-    name, dry, paused = "save_program", True, False
-
     def __init__(self, start: int):
         self.start = start
         self.assigned: list[tuple[Tensor, Node]] = []
 
-    def settle(self, device: Any, roots: list[Node], run_now) -> None:
-        roots.clear()
+    def defer(self, tensors: Any) -> None:
+        pass
+
+    def spoil(self, why: str) -> None:
+        raise FlambeauError(f"save_program: the function can't be saved: {why}")
 
     def note(self, t: Tensor, old: Node) -> None:
         if old.serial < self.start:

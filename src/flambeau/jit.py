@@ -1,0 +1,222 @@
+"""jit: a function becomes one that is recorded at its first calls and replayed at later ones."""
+
+import gc
+import random
+import sys
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any
+
+from . import run
+from .device import get_device
+from .device.pool import Pool
+from .gradmode import is_grad_enabled, kept
+from .node import Node
+from .op import OPS
+from .ops.random import Generator
+from .program import Program, copied, parts_of
+from .recorder import Recorder, held
+from .stages import stage, submit
+from .tensor import Tensor, tensor
+from .watch import Watch
+
+PROGRAMS_KEPT = 16  # of one function, by arguments
+VARIANTS_KEPT = 4  # of each, by what else the function depends on
+TRIES = 3  # recordings in a row that were of no use, before a function is left alone
+
+
+def jit(fn: Callable) -> Callable:
+    """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
+
+    Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
+    a new shape or dtype records anew. Parameters among them, and all that the function finds elsewhere, are
+    read and assigned to where they are: parameters, optimiser state and random numbers move on at every
+    replay as they do in the function. What else it depends on is compared before every replay: other
+    arguments, closures, globals, attributes, whether gradients flow. A number that changes belongs in a
+    tensor or a HostScalar. A function that reads a value, or changes what it depends on, runs unrecorded, and
+    a line says so. Results have no graph: take gradients inside. On the CPU device the function simply runs.
+    """
+    recordings = Recordings(fn)
+
+    @wraps(fn)
+    def call(*args, **kw):
+        if getattr(run._local, "recorder", None) is not None:
+            return fn(*args, **kw)
+        return recordings.call(args, kw)
+
+    call.programs = recordings.programs  # type: ignore[attr-defined]
+    return call
+
+
+class Recordings:
+    """What is kept of one function."""
+
+    def __init__(self, fn: Callable):
+        self.fn = fn
+        self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
+        self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
+
+    def call(self, args: tuple, kw: dict[str, Any]) -> Any:
+        """Replay what was recorded for arguments like these, or record it, or just call the function."""
+        arguments = Arguments(args, kw)
+        key, given = arguments.key, arguments.tensors
+        device = next((t.device for t in given), None) or get_device()
+        if device.kind == "cpu" or self.tries.get(key, 0) >= TRIES:
+            return self.fn(*args, **kw)
+        run.realize(*given)
+        variants, why = self.programs.pop(key, []), None
+        for i, program in enumerate(variants):
+            why = program.changed()
+            if why is None:
+                self.programs[key] = variants
+                variants.insert(0, variants.pop(i))
+                self.tries.pop(key, None)
+                with stage("replay"):
+                    return program.replay(given)
+        if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
+            return self.fn(*args, **kw)
+        program, out, trouble, certain = record(self.fn, device, arguments)
+        if program is None:
+            self._gave_up(key, TRIES if certain else 1, trouble)
+            return out
+        self.programs[key] = [program, *variants[: VARIANTS_KEPT - 1]]
+        if len(self.programs) > PROGRAMS_KEPT:
+            self.programs.pop(next(iter(self.programs)))
+        return out
+
+    def _gave_up(self, key: Any, more: int, why: str) -> bool:
+        """Count a recording that was of no use; say so where there will be no other."""
+        tried = self.tries[key] = self.tries.get(key, 0) + more
+        if tried >= TRIES:
+            name = getattr(self.fn, "__name__", self.fn)
+            print(f"flambeau: jit({name}): runs unrecorded: {why}", file=sys.stderr)
+        return tried >= TRIES
+
+
+class Arguments:
+    """The tensors among the arguments, what has to be equal for a recording to serve, and the other objects.
+
+    Parameters count as objects: a recorded call reads and assigns to them where they are.
+    """
+
+    def __init__(self, args: tuple, kw: dict[str, Any]):
+        self.tensors: list[Tensor] = []
+        self.objects: list[Any] = []
+        self.args, self.kw = args, kw
+        key: list[Any] = [is_grad_enabled(), kept()]
+        self._walk(args, key)
+        if kw:
+            self._walk(kw, key)
+        self.key = tuple(key)
+
+    def _walk(self, value: Any, key: list) -> None:
+        kind = type(value)
+        if _is_input(value):
+            value = value if isinstance(value, Tensor) else tensor(value)
+            self.tensors.append(value)
+            key += (value.shape, value.dtype.short, value.device.name)
+        elif kind is list or kind is tuple:
+            key += (kind, len(value))
+            for v in value:
+                self._walk(v, key)
+        elif kind is dict:
+            key += (kind, tuple(value))
+            for v in value.values():
+                self._walk(v, key)
+        elif isinstance(value, int | float | str | None):
+            key += (kind, value)
+        else:
+            self.objects.append(value)
+            key.append(id(value))
+
+    def swapped(self, tensors: Iterator[Tensor]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments with other tensors in the places of these."""
+
+        def swap(value: Any) -> Any:
+            kind = type(value)
+            if _is_input(value):
+                return next(tensors)
+            if kind is list or kind is tuple:
+                return kind(map(swap, value))
+            return {k: swap(v) for k, v in value.items()} if kind is dict else value
+
+        return swap(self.args), swap(self.kw)
+
+
+def _is_input(value: Any) -> bool:
+    return value.node.param is None if isinstance(value, Tensor) else hasattr(value, "__array__")
+
+
+def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | None, Any, str, bool]:
+    """Call a function and keep what it does: (program, result, "", False).
+
+    (None, result, why, whether that will be so next time too) where it can't be replayed.
+    """
+    watch, before = Watch(fn, arguments.objects), _random_states()
+    pool = Pool(device, device.pool)
+    inputs = _places(arguments.tensors, device, pool)
+    recorder = Recorder(device)
+    result = _called(fn, recorder, *arguments.swapped(map(Tensor, inputs)))
+    trouble, certain = watch.trouble or recorder.spoiled, True
+    name = watch.changed()
+    if name is not None and not trouble:
+        trouble, certain = f"it changes {name}: keep that in a tensor, or outside of it", False
+    if before != _random_states() and not trouble:
+        trouble = "it seeds a generator, or draws from Python's or NumPy's: draw from flambeau's"
+    outputs, _ = parts_of(result)
+    trouble = trouble or _mixed(device, recorder, outputs)
+    if not trouble:
+        roots = recorder.settle(outputs)
+        asked = held(roots, _known(recorder, inputs, outputs))
+        if not asked.isdisjoint(inputs):
+            gc.collect()  # frames of errors that the function caught hold what it held
+            asked = held(roots, _known(recorder, inputs, outputs))
+        if asked.isdisjoint(inputs):
+            program = Program(recorder, watch, pool, inputs, roots, asked, result)
+            return program, program.play([]), "", False
+        trouble = "it keeps an argument, or what is made of one: return it"
+    run.realize(*outputs)
+    return None, result, trouble, certain
+
+
+def _places(tensors: list[Tensor], device: Any, pool: Pool) -> list[Node]:
+    """Nodes that stand for the arguments, with buffers that are the recording's own."""
+    nodes, words = [], []
+    for t in tensors:
+        node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, device)
+        node.buffer = pool.take(node.nbytes)
+        words += copied(t.node.buffer, node.buffer)
+        nodes.append(node)
+    if words:
+        submit(device, (), words)
+    return nodes
+
+
+def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
+    """The references that we hold ourselves, by id of the node."""
+    known = {id(n): 1 for n in (*inputs, *(old for _, old in recorder.before))}
+    for t in {id(t): t for t in outputs}.values():
+        known[id(t.node)] = known.get(id(t.node), 0) + 1
+    return known
+
+
+def _called(fn: Callable, recorder: Recorder, args: tuple, kw: dict[str, Any]) -> Any:
+    run._local.recorder = recorder
+    try:
+        return fn(*args, **kw)
+    finally:
+        run._local.recorder = None
+
+
+def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:
+    """Why a recording of one device's commands is not all that the call does."""
+    moved = [old for _, old in recorder.before]
+    if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
+        return "it computes on several devices: record the parts on each"
+    return "it assigns to two tensors of one value: copy one" if len(set(moved)) < len(moved) else ""
+
+
+def _random_states() -> tuple:
+    numpy = sys.modules.get("numpy")
+    theirs = repr(numpy.random.get_state()) if numpy is not None else ""
+    return random.getstate(), theirs, Generator.seedings

@@ -1,0 +1,160 @@
+"""Kernels that write over what they read last: which ones, and that nobody misses what was there."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.fuse import Limits, plan
+from flambeau.node import toposort
+
+
+def planned(*roots, dying=()):
+    nodes = [t.node for t in roots]
+    order = toposort(nodes)
+    return plan(nodes, Limits(), order, frozenset(order.index(t.node) for t in dying)).kernels
+
+
+def overwritten(*roots, dying=()):
+    return sum(len(k.over) for k in planned(*roots, dying=dying))
+
+
+def made(*shape):
+    return fb.rand(*shape).realize()
+
+
+def test_the_last_reader_writes_over_what_dies():
+    x, y = made(8, 12), made(8, 12)
+    assert overwritten(x * 2 + y, dying=[x]) == 1
+    assert overwritten(x * 2 + y) == 0
+    (k,) = planned(x * 2 + y, dying=[x])
+    assert (len(k.inputs), len(k.shader.bindings), k.shader.outs) == (1, 1, (("f32", 4),))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda x: x.T.exp(),  # another order
+        lambda x: x.flip(0).exp(),
+        lambda x: x[:4].exp(),  # fewer elements
+        lambda x: x.roll(1, 0) + x,  # read twice
+        lambda x: x.sum(1, keepdim=True) + x.half().float()[:, :1],
+        lambda x: (x > 0.5).int().to(fb.uint8),  # another size
+        lambda x: x @ x.T,  # no map
+    ],
+)
+def test_what_must_not_be_written_over(make):
+    x = made(8, 8)
+    assert overwritten(make(x), dying=[x]) == 0
+
+
+def test_only_the_last_of_several_readers():
+    x = made(6, 6)
+    kernels = planned(x.exp(), x.sum(), x.sin(), dying=[x])
+    assert [len(k.over) for k in kernels][:-1] == [0] * (len(kernels) - 1)
+
+
+def test_results_are_never_written_over():
+    x = made(4, 4)
+    y = x.cumsum(0)
+    assert overwritten(y, y.exp()) == 0
+    assert overwritten(y.exp()) == 1  # nobody asks for y itself
+
+
+@pytest.mark.parametrize("n", [1, 3, 4, 5, 63, 64, 1001])
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float16, fb.int8, fb.bool])
+def test_values_are_those_of_kernels_apart(gpu, n, dtype):
+    rng = np.random.default_rng(n)
+    x = rng.integers(0, 2, n) if dtype is fb.bool else rng.integers(-9, 9, n)
+    state = fb.tensor(x, dtype=dtype, device=gpu)
+
+    @fb.jit
+    def step(y):
+        state.assign_(state.logical_xor(y > 0) if dtype is fb.bool else (state + y.to(dtype)))
+
+    total = x.astype(bool) if dtype is fb.bool else x
+    for _ in range(3):
+        y = rng.integers(-3, 4, n)
+        step(fb.tensor(y, device=gpu))
+        total = total ^ (y > 0) if dtype is fb.bool else total + y
+        assert np.array_equal(state.numpy().astype(int), total.astype(int))
+    (program,) = next(iter(step.programs.values()))
+    alone = n == 1 and dtype in (fb.float16, fb.int8)  # a word holds several: read one by one, written whole
+    assert len(program.carry) == 4 * alone
+
+
+def trained(record, steps=4, **kw):
+    fb.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 3))
+    opt = optim.AdamW(model.parameters(), lr=0.01, **kw)
+
+    def step(x, y):
+        loss = nn.functional.cross_entropy(model(x), y)
+        opt.step(loss.backward())
+        return loss
+
+    call = fb.jit(step) if record else step
+    x, y = fb.rand(16, 6), fb.arange(16) % 3
+    losses = [call(x, y).item() for _ in range(steps)]
+    return model, opt, losses, call
+
+
+def test_a_recorded_step_moves_parameters_and_state_in_place():
+    model, opt, losses, call = trained(True, amsgrad=True)
+    plain, other, expected, _ = trained(False, amsgrad=True)
+    assert losses == expected
+    for a, b in zip(opt._tensors(), other._tensors(), strict=True):
+        assert np.array_equal(a.numpy(), b.numpy())
+    for a, b in zip(model.parameters(), plain.parameters(), strict=True):
+        assert np.array_equal(a.numpy(), b.numpy())
+    (program,) = next(iter(call.programs.values()))
+    assert len(program.states) >= 6 * 4 + 1 and len(program.carry) == 0
+
+
+def test_no_step_holds_old_and_new_values_at_once(gpu):
+    fb.manual_seed(0)
+    model = nn.Sequential(*(nn.Linear(256, 256) for _ in range(4)))
+    opt = optim.AdamW(model.parameters())
+    size = sum(p.nbytes for p in model.parameters())
+
+    @fb.jit
+    def step(x):
+        opt.step(model(x).square().mean().backward())
+
+    x = fb.rand(4, 256).realize()
+    before = fb.memory(gpu)["live"]
+    gpu.pool.peak = gpu.pool.live
+    step(x)
+    assert gpu.pool.peak - before < 1.2 * size  # the gradients; parameters and state were there before
+    assert fb.memory(gpu)["live"] - before < 0.2 * size
+
+
+def test_whoever_holds_an_old_value_keeps_it():
+    w = fb.tensor([1.0, 2.0], requires_grad=True)
+
+    @fb.jit
+    def step(x):
+        old = w.detach()
+        w.assign_(w.detach() + x)
+        return old, w - old
+
+    lazy = w * 10  # made of the value before the first step
+    old, moved = step(fb.tensor([1.0, 1.0]))
+    assert (old.tolist(), moved.tolist(), lazy.tolist()) == ([1, 2], [1, 1], [10, 20])
+    lazy = w * 10
+    old, moved = step(fb.tensor([2.0, 2.0]))
+    assert (old.tolist(), moved.tolist(), lazy.tolist(), w.tolist()) == ([2, 3], [2, 2], [20, 30], [4, 5])
+
+
+def test_two_tensors_of_one_value_part():
+    a = fb.tensor([1.0]) * 1
+    b = a.reshape(1, 1)
+    fb.realize(a, b)
+
+    @fb.jit
+    def step(x):
+        a.assign_(a + x)
+
+    for _ in range(2):
+        step(fb.tensor([1.0]))
+    assert (a.tolist(), b.tolist()) == ([3.0], [[1.0]])
