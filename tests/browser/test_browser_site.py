@@ -16,10 +16,7 @@ from flambeau.cli import main
 from flambeau.site import archives, build, serve
 from flambeau.site.server import QuietHandler, address
 
-from .strokes import draw, expect
-
-READY = re.compile("^ready on .*swiftshader")
-WAIT = 60_000  # milliseconds for a page to start on a busy machine
+from .paper import READY, WAIT, draw, expect
 
 
 def status(page):

@@ -12,23 +12,13 @@ from flambeau.digits import network
 from flambeau.io import load_file, save_file
 from flambeau.site import build
 
-from .strokes import DIGITS, draw, expect
-
-SHOTS = Path(__file__).parents[2] / "build" / "screenshots"  # what the page looked like; git ignores it
-READY = re.compile("^ready on .*swiftshader")
-WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
+from .paper import DIGITS, READY, WAIT, draw, expect, shot
 
 
 def probabilities(page) -> list[float]:
     return [
         float(v) for v in page.eval_on_selector_all("#bars li", "all => all.map((one) => one.dataset.value)")
     ]
-
-
-def shot(page, name: str) -> None:
-    SHOTS.mkdir(parents=True, exist_ok=True)
-    page.wait_for_timeout(200)  # bars grow in 80 ms
-    page.screenshot(path=SHOTS / f"{name}.png")
 
 
 @pytest.fixture(scope="module")

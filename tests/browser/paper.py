@@ -1,7 +1,12 @@
 """Turns digits into strokes as a hand draws them, lists of points in a square of 0 to 1, and draws them."""
 
+import re
 from math import cos, pi, sin
+from pathlib import Path
 
+SHOTS = Path(__file__).parents[2] / "build" / "screenshots"  # what the page looked like; git ignores it
+READY = re.compile("^ready on .*swiftshader")
+WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
 Stroke = list[tuple[float, float]]
 
 
@@ -45,3 +50,9 @@ def draw(page, digit: int) -> None:
         for x, y in points[1:]:
             page.mouse.move(x, y)
         page.mouse.up()
+
+
+def shot(page, name: str) -> None:
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    page.wait_for_timeout(200)  # bars grow in 80 ms
+    page.screenshot(path=SHOTS / f"{name}.png")
