@@ -9,7 +9,8 @@ import { PORTABLE } from "./executor.js";
 const BROWSERS = [
   [/Firefox\//, "In Firefox, update to 141 or newer on Windows, to 145 on macOS; elsewhere set dom.webgpu.enabled and"
     + " gfx.webgpu.ignore-blocklist to true in about:config.",
-    "In Firefox, turn on hardware acceleration under Settings, General, Performance."],
+    "In Firefox, turn on hardware acceleration under Settings, General, Performance, or set gfx.webgpu.ignore-blocklist"
+    + " to true in about:config."],
   [/Edg\/|Chrom(e|ium)\//, "In Chrome and Edge, update to 121 or newer, and on Linux start with --enable-unsafe-webgpu"
     + " --enable-features=Vulkan.",
     "In Chrome and Edge, turn on graphics acceleration under Settings, System; on Linux start with"

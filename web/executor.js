@@ -59,7 +59,8 @@ export async function open(options = { powerPreference: "high-performance" }) {
 }
 
 function nameOf(info) {
-  return info.description || info.device || [info.vendor, info.architecture].filter(Boolean).join(" ") || "unknown";
+  const told = info.description || info.device || [info.vendor, info.architecture].filter(Boolean).join(" ");
+  return told || (info.isFallbackAdapter ? "software adapter without a name" : "GPU without a name"); // Firefox's have none
 }
 
 export class Executor {
