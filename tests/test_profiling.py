@@ -42,7 +42,7 @@ def test_kernels_have_times_bytes_and_operations(how, monkeypatch):
     assert (span.work.reads, span.work.writes) == (4 * (M * K + K * N), 4 * M * N)
     assert 2 * M * K * N <= span.work.flops <= 2 * M * K * N + 2 * M * N
     assert span.work.shape == (M, N)
-    assert 0 < span.seconds < 10
+    assert 0 <= span.seconds < 10  # as short as this, a difference of repeats may be 0
     assert p.how == how
 
 

@@ -7,6 +7,7 @@ import click
 
 from .. import __version__
 from ..errors import FlambeauError
+from .bench import bench
 from .doctor import doctor
 from .export import export
 from .mnist import mnist
@@ -38,6 +39,7 @@ def main():
     """
 
 
+main.add_command(bench)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(mnist)

@@ -1,0 +1,249 @@
+"""`flambeau bench`: runs the goals' workloads on an adapter, beside PyTorch where it has a GPU too."""
+
+import gc
+import json
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import click
+
+from ..errors import FlambeauError
+from ..profiling.ceilings import Ceilings, keep, measured, steady
+from ..profiling.meter import capture
+from ..profiling.report import si
+from .workloads import Made, NotHere, Task, Tools, duration, tasks
+
+Row = dict[str, Any]
+
+COLUMNS = (("work", 44), ("time", 9), ("rate", 14), ("of peak", 8), ("torch", 9), ("times", 6), ("goal", 0))
+BUDGET = {"kernels": 0.1, "host": 0.1, "read": 0.1, "step": 0.6, "process": 1.5}  # seconds a measurement
+WARM = 0.12  # seconds of work before PyTorch on a GPU is measured
+MISSED = (FlambeauError, ValueError, TypeError, RuntimeError, AttributeError, MemoryError)
+
+
+@click.command()
+@click.option("--only", multiple=True, metavar="NAME", help="Part of a workload's name; may be repeated.")
+@click.option("--beside", type=click.Choice(["torch", "none"]), help="The peer; torch where it has a GPU.")
+@click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
+@click.option("--seconds", default=60.0, show_default=True, help="Begin no workload after so many seconds.")
+@click.option("--json", "path", type=click.Path(dir_okay=False, path_type=Path), help="Write rows to FILE.")
+def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds: float, path: Path | None):
+    """Measure this adapter: its ceilings, and the workloads that the project's goals name.
+
+    Sizes are a GPU's, and small ones on a software adapter, where only goals of host time hold.
+
+    Example: flambeau bench --only matmul --json bench.json
+    """
+    from .. import device as devices
+
+    wanted, place = chosen(only), devices.get_device(device)
+    if place.kind != "gpu":
+        raise FlambeauError(f"bench: {place} is no adapter: see 'flambeau doctor'")
+    begin = perf_counter()
+    ceilings = keep(place, measured(place))
+    software = place.limits.software
+    peer = peer_tools(beside, software)
+    click.echo(heading(place, ceilings, peer, software))
+    rows = []
+    for row in measure_all(wanted, place, ceilings, peer, begin + seconds):
+        rows.append(row)
+        click.echo(line(cells(row)))
+    if path:
+        found = {"device": str(place), "copy": ceilings.copy, "fma": ceilings.fma, "rows": rows}
+        path.write_text(json.dumps(found, indent=2), encoding="utf-8")
+
+
+def chosen(only: tuple[str, ...]) -> list[Task]:
+    """The tasks whose names hold one of the words; FlambeauError where none does."""
+    every = tasks()
+    found = [t for t in every if not only or any(word.lower() in t.name.lower() for word in only)]
+    if not found:
+        names = ", ".join(t.name for t in every)
+        raise FlambeauError(f"bench --only {' '.join(only)}: no such workload: there is {names}")
+    return found
+
+
+def peer_tools(beside: str | None, software: bool) -> Tools | None:
+    """PyTorch where it is asked for, or installed and has a GPU; in float32, not TensorFloat-32."""
+    if beside == "none" or (beside is None and (software or find_spec("torch") is None)):
+        return None
+    try:
+        torch = import_module("torch")
+    except ImportError as e:
+        raise FlambeauError(f"bench --beside torch: {e}: pip install torch") from e
+    if beside is None and not torch.cuda.is_available():
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    return Tools(torch, "cuda" if torch.cuda.is_available() else "cpu")
+
+
+# --- measuring ---
+
+
+def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, until: float) -> Iterator[Row]:
+    import flambeau
+
+    ours = Tools(flambeau, place)
+    for task in wanted:
+        sizes = task.software if place.limits.software else task.gpu
+        row: Row = {"name": task.name, "size": list(sizes), "goal": str(task.goal or "")}
+        if perf_counter() > until:
+            yield row | {"missing": "not begun: out of time (--seconds)"}
+            continue
+        try:
+            row |= figures(task, ours, sizes, ceilings)
+        except NotHere as e:
+            yield row | {"missing": f"not on this adapter: {e}"}
+            continue
+        except MISSED as e:
+            yield row | {"missing": f"failed: {str(e).splitlines()[0][:120]}"}
+            continue
+        if peer is not None:
+            row |= beside_peer(task, peer, sizes)
+        gc.collect()
+        place.pool.trim()
+        if task.goal and (task.goal.everywhere or not place.limits.software):
+            row["met"] = task.goal.is_met(row["seconds"], row["rate"], row["of_copy"], row.get("peer"))
+        yield row
+
+
+def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row:
+    """Our seconds, and what they mean."""
+    made = task.make(ours, *sizes)
+    before, ours.place.pool.peak = ours.place.pool.peak, ours.place.pool.live
+    seconds = TIMED[task.how](ours, made, BUDGET[task.how])
+    if task.how == "host":
+        seconds /= sizes[0]
+    peak, ours.place.pool.peak = ours.place.pool.peak, max(before, ours.place.pool.peak)
+    of_copy, rate = made.nbytes / seconds / c.copy, made.flops / seconds
+    return {
+        "seconds": seconds, "bandwidth": made.nbytes / seconds, "rate": rate, "of_copy": of_copy,
+        "of_fma": rate / c.fma, "peak_bytes": peak,
+    }  # fmt: skip
+
+
+def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
+    """PyTorch's seconds, or why there are none."""
+    try:
+        cuda = peer.f.cuda if peer.place == "cuda" else None
+        if cuda:
+            cuda.reset_peak_memory_stats()
+        made = task.make(peer, *sizes)
+        call = (lambda: made.call().item()) if task.how in ("step", "read") else made.call
+        found: Row = {"peer": repeated(call, cuda.synchronize if cuda else None, BUDGET[task.how])}
+        if cuda and task.how == "step":
+            found["peer_peak_bytes"] = cuda.max_memory_allocated()
+        return found
+    except NotHere as e:
+        return {"peer_missing": str(e)}
+    except MISSED as e:
+        return {"peer_missing": str(e).splitlines()[0][:120]}
+    finally:
+        gc.collect()
+        if peer.place == "cuda":
+            peer.f.cuda.empty_cache()
+
+
+def repeated(call: Callable[[], Any], done: Callable[[], Any] | None, budget: float) -> float:
+    """Seconds of a call among many, `done()` waiting for them: the median of batches."""
+
+    def batch(n: int) -> float:
+        begin = perf_counter()
+        for _ in range(n):
+            call()
+        if done:
+            done()
+        return perf_counter() - begin
+
+    batch(1)
+    n, took = 1, batch(1)
+    while took < budget / 8 and n < 1 << 14:
+        n *= 2
+        took = batch(n)
+    warm = WARM if done else 0.0
+    while warm > 0:
+        warm -= batch(n)
+    times, left = [], budget
+    while left > 0 or len(times) < 3:
+        times.append(batch(n))
+        left -= times[-1]
+    return sorted(times)[len(times) // 2] / n
+
+
+def kernels(ours: Tools, made: Made, budget: float) -> float:
+    """The kernels alone, again and again."""
+    held, found = capture(made.call)
+    times = steady(ours.place, found.words, budget)
+    del held
+    return times[len(times) // 2]
+
+
+def host(ours: Tools, made: Made, budget: float) -> float:
+    """The call alone, the GPU idle before it and not waited for after."""
+    times: list[float] = []
+    while sum(times) < budget / 4 or len(times) < 20:
+        ours.place.wait()
+        begin = perf_counter()
+        made.call()
+        times.append(perf_counter() - begin)
+    return sorted(times)[len(times) // 2]
+
+
+def read(ours: Tools, made: Made, budget: float) -> float:
+    """Reading the number that a call returns."""
+    x = made.call()
+    return repeated(lambda: x.item(), None, budget)
+
+
+def step(ours: Tools, made: Made, budget: float) -> float:
+    """Whole calls, each with the read of its result."""
+    return repeated(lambda: made.call().item(), None, budget)
+
+
+def process(ours: Tools, made: Made, budget: float) -> float:
+    return repeated(made.call, None, budget / 2)
+
+
+TIMED = {"kernels": kernels, "host": host, "read": read, "step": step, "process": process}
+
+# --- the report ---
+
+
+def heading(place: Any, c: Ceilings, peer: Tools | None, software: bool) -> str:
+    lines = [str(place), f"measured ceilings: copy {si(c.copy, 'B/s')}, multiply-add {si(c.fma, 'FLOP/s')}"]
+    if software:
+        lines.append("a software adapter: small sizes, and goals for GPUs are not judged")
+    if peer:
+        lines.append(f"beside torch {peer.f.__version__} on {peer.place}")
+    return "\n".join([*lines, "", line(tuple(name for name, _ in COLUMNS))])
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row of the table as text."""
+    size = "x".join(map(str, row["size"]))
+    name = f"{row['name']} {size}".strip()
+    if "missing" in row:
+        return name, row["missing"]
+    rate = si(row["rate"], "FLOP/s") if row["rate"] else ""
+    rate = si(row["bandwidth"], "B/s") if row["bandwidth"] and not rate else rate
+    part = f"{max(row['of_fma'], row['of_copy']):.0%}" if rate else ""
+    peer = duration(row["peer"]) if "peer" in row else ""
+    times = f"{row['peer'] / row['seconds']:.2f}x" if "peer" in row else ""
+    verdict = {True: " met", False: " MISSED"}.get(row.get("met"), "")  # type: ignore[arg-type]
+    peaks = [row.get(k) for k in ("peak_bytes", "peer_peak_bytes")]
+    memory = ", peak {} and {}".format(*(si(n, "B") for n in peaks if n)) if all(peaks) else ""
+    return name, duration(row["seconds"]), rate, part, peer, times, row["goal"] + verdict + memory
+
+
+def line(found: tuple[str, ...]) -> str:
+    """Cells at their columns; a cell that is alone may be as long as it likes."""
+    if len(found) == 2:
+        return f"{found[0]:<44}{found[1]}"
+    widths = [w for _, w in COLUMNS]
+    parts = [found[0].ljust(widths[0])]
+    parts += [c.rjust(w) + "  " for c, w in zip(found[1:-1], widths[1:-1], strict=True)]
+    return ("".join(parts) + found[-1]).rstrip()
