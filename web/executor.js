@@ -104,6 +104,11 @@ export class Executor {
     else action();
   }
 
+  /** What the caller may change, as it is now: only what waits in line is copied. */
+  own(array) {
+    return this.unsettled || this.line.length ? array.slice() : array;
+  }
+
   until(promise) {
     this.unsettled++;
     promise.catch((error) => this.troubles.push(error)).then(() => {
@@ -138,9 +143,10 @@ export class Executor {
     return handle;
   }
 
-  /** Copy a Uint8Array, which the executor keeps until it is written, to the start of a buffer. */
-  write(handle, bytes) {
+  /** Copy a Uint8Array to the start of a buffer. */
+  write(handle, given) {
     this.check();
+    const bytes = this.own(given);
     this.later(() => {
       const buffer = this.buffers.get(handle);
       if (buffer instanceof Error) return void this.bad.set(handle, buffer);
@@ -168,9 +174,9 @@ export class Executor {
   }
 
   /** The bytes of several buffers, [buffer, bytes, ...], one after the other at multiples of four. */
-  async read(asked) {
+  async read(given) {
     this.check();
-    const { buffer, total } = await this.inLine(() => this.copyOut(asked));
+    const asked = this.own(given), { buffer, total } = await this.inLine(() => this.copyOut(asked));
     try {
       if (total) await buffer.mapAsync(READ, 0, total);
     } catch (error) {
@@ -278,8 +284,9 @@ export class Executor {
   }
 
   /** Run commands: one encoder, one pass between copies, one submit. */
-  submit(words) {
+  submit(given) {
     this.check();
+    const words = this.own(given);
     this.later(() => this.run(words));
   }
 
@@ -306,8 +313,9 @@ export class Executor {
 
   /** Run commands with each kernel, and each run of copies, in passes of their own; [begin, end, ...] of each in
       ns of the GPU's clock, as the bytes of 64-bit integers. */
-  async timestamps(words) {
+  async timestamps(given) {
     this.check();
+    const words = this.own(given);
     if (!this.device.features.has("timestamp-query")) throw new ExecutorError("NoTimestamps", "it has no timestamps");
     const parts = await this.inLine(() => this.stamped(words));
     const out = new Uint8Array(parts.reduce((n, part) => n + part.size, 0));

@@ -255,9 +255,7 @@ class Program {
       if (shape.join() !== fixed)
         fail("InputError", `run: ${spec.name} is ${shown(spec.dtype, shape)}, not ${shown(spec.dtype, spec.shape)}` +
           (at >= 0 && spec.shape.length === shape.length ? ` with N = ${n}` : ""));
-      const raw = stored(spec.dtype, data);
-      // what waits in line for kernels to compile must not change meanwhile
-      return raw.buffer === data.buffer && this.executor.unsettled ? raw.slice() : raw;
+      return stored(spec.dtype, data);
     });
     return { n: this.inRange(n ?? 1), bytes };
   }
@@ -381,7 +379,7 @@ class Ready {
       this.params[place] = [...program.key, at, Math.floor(at / 2 ** 32)][word];
     }
     program.drawn += this.length;
-    this.executor.write(this.paramsAt, new Uint8Array(this.params.buffer).slice());
+    this.executor.write(this.paramsAt, new Uint8Array(this.params.buffer));
   }
 
   free() {

@@ -14,6 +14,8 @@ from .raw import flat
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
+INBOX = 1 << 16  # bytes of a call; more cross in an array of their own
+INBOXES_KEPT = 64
 RAISED = {"CompileError": KernelError, "CommandError": KernelError}  # the other names are DeviceErrors
 ADVICE = {
     "DeviceLost": "the GPU was lost ({}), with what was on it: `await fb.open_device()` opens it again",
@@ -92,7 +94,8 @@ class WebDevice:
         self.limits = Limits(groups=executor.groups, software=executor.software, turns=turns)
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
-        self._ends = array("I")  # FREE and FORGET, sent with the next submit
+        self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
+        self._inboxes: dict[tuple[str, int], Any] = {}
         # one look-up each: a JS attribute costs as much as the call
         self._alloc, self._write, self._submit = executor.alloc, executor.write, executor.submit
 
@@ -116,6 +119,26 @@ class WebDevice:
             return call(*args)
         except self._error as e:
             raise error_of(e) from None
+
+    def _array(self, data: memoryview) -> Any:
+        """Words or bytes as a typed array of JavaScript's, good for one call.
+
+        It is filled anew for the next one of its length: making an array costs ten times the copy.
+        """
+        if not 0 < data.nbytes <= INBOX:
+            return self._to_js(data)
+        key = data.format, len(data)
+        found = self._inboxes.get(key)
+        if found is None:
+            found = self._inboxes[key] = self._to_js(data)
+            if len(self._inboxes) > INBOXES_KEPT:
+                del self._inboxes[next(iter(self._inboxes))]
+        else:
+            found.assign(data)
+        return found
+
+    def _words(self, words: list[int]) -> Any:
+        return self._array(memoryview(array("I", words)))
 
     # --- memory ---
 
@@ -144,12 +167,12 @@ class WebDevice:
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
         view = memoryview(data).cast("B")
         if view.nbytes:
-            self._told(self._write, handle, self._to_js(view))
+            self._told(self._write, handle, self._array(view))
 
     def fetch(self, asked: list[tuple[int, int]]) -> "Fetch":
         """Begin to read several buffers, as they are after all that was submitted before, in one go."""
-        words = array("I", [w for pair in asked for w in pair])
-        return Fetch(self._told(self._executor.read, self._to_js(words)), [n for _, n in asked])
+        words = self._words([w for pair in asked for w in pair])
+        return Fetch(self._told(self._executor.read, words), [n for _, n in asked])
 
     def read(self, asked: list[tuple[int, int]]) -> list[memoryview]:
         """The bytes of several buffers; FlambeauError where this call may not wait."""
@@ -178,12 +201,12 @@ class WebDevice:
 
     def submit(self, *parts) -> None:
         """Run flat lists of commands (or prepared ones): one list to JavaScript, one encoder, one submit."""
-        words = array("I")
+        words: list[int] = []
         for part in parts:
-            words.extend((REPLAY, part.number) if isinstance(part, Prepared) else part)
-        words.extend(self._ends)
-        del self._ends[:]
-        self._told(self._submit, self._to_js(words))
+            words += (REPLAY, part.number) if isinstance(part, Prepared) else part
+        ends, self._ends = self._ends, []
+        words += ends
+        self._told(self._submit, self._words(words))
 
     def timestamps(self, *parts) -> "Stamps":
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
