@@ -1,5 +1,6 @@
 """The seam: which device a name means, memory, and what is said when something is missing or breaks."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -8,7 +9,8 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.device import get_device
+from flambeau.device import get_device, raw
+from flambeau.device.fetch import batches
 from flambeau.device.pool import size_class
 
 
@@ -124,7 +126,7 @@ def test_reads_are_parted_where_one_buffer_cannot_hold_them(gpu, monkeypatch):
     fb.realize(*made)
     monkeypatch.setattr(gpu, "max_binding", 4096)
     asked = [(t.node.buffer.handle, t.node.nbytes) for t in made]
-    assert [len(part) for part in gpu._batches(asked)] == [4, 1, 1]
+    assert [len(part) for part in batches(asked, gpu.max_binding)] == [4, 1, 1]
     assert [set(data) for data in map(list, gpu.read(asked))] == [
         set(np.int32(n).tobytes()) if n else set() for n in (300, 1, 500, 0, 1000, 24)
     ]
@@ -165,3 +167,31 @@ print(waited - begin, time.perf_counter() - waited)"""
     done = python(code, FLAMBEAU_WEBGPU="dawn", VK_ICD_FILENAMES=tint.driver_file())
     waiting, reading = map(float, done.stdout.split())
     assert waiting > reading, done.stdout  # after it only one element's copy is left
+
+
+def test_reads_come_later_and_in_any_order(gpu):
+    x = fb.arange(6, device=gpu).realize()
+    readings = [fb.read(x * i, x.sum() + i) for i in range(12)]
+    x.assign_(x * 0)
+    for i in (11, 0, 5, *range(12)):
+        assert readings[i] == [[i * v for v in range(6)], 15 + i]
+    del readings[0]  # never asked for
+    fb.read(x), fb.read(fb.zeros(100_000, device=gpu))
+    assert len(gpu.stagings.free) <= 4
+    assert x.tolist() == [0] * 6
+
+
+def test_several_reads_are_awaited_at_once(gpu):
+    async def both():
+        return await asyncio.gather(*(fb.full((3,), i, device=gpu).data() for i in range(5)))
+
+    assert [d.tolist() for d in asyncio.run(both())] == [[i] * 3 for i in range(5)]
+
+
+def test_submits_that_are_not_done_are_few(gpu):
+    x = fb.rand(64, 64, device=gpu).realize()
+    for _ in range(40):
+        x = (x @ x * 0.1).realize()
+        assert len(gpu._fast._marks) <= raw.IN_FLIGHT
+    fb.synchronize(gpu)
+    assert not gpu._fast._marks

@@ -8,14 +8,14 @@ from typing import Any
 
 from ..errors import DeviceError, KernelError
 from ..fuse import SOFTWARE_TURNS, Limits
-from . import Arrived, told
+from . import told
 from .adapters import Adapter, provider
+from .fetch import Fetch, Stagings
 from .pool import Pool
 from .stamps import Stamps
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
-STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query")
@@ -74,7 +74,7 @@ class NativeDevice:
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, list[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
         self._next = 1
-        self._staging: Any = None
+        self.stagings = Stagings(self)
         self._fast = _fast_path(self)
 
     def __repr__(self) -> str:
@@ -132,44 +132,13 @@ class NativeDevice:
     def read(self, asked: list[tuple[int, int]]) -> list[bytes]:
         """The bytes of several buffers, after all that was submitted before; one wait for all that one
         buffer holds."""
+        return self.fetch(asked).wait()
+
+    def fetch(self, asked: list[tuple[int, int]]) -> Fetch:
+        """Begin to read several buffers, as they are after all that was submitted before."""
         with self.lock:
             self.check()
-            return [data for part in self._batches(asked) for data in self._read(part)]
-
-    def _batches(self, asked: list[tuple[int, int]]) -> list[list[tuple[int, int]]]:
-        """What is asked for, in parts that fit into a staging buffer."""
-        parts, room = [[]], self.max_binding
-        for handle, n in asked:
-            if _staged(n) > room and parts[-1]:
-                parts, room = [*parts, []], self.max_binding
-            parts[-1].append((handle, n))
-            room -= _staged(n)
-        return parts
-
-    def _read(self, asked: list[tuple[int, int]]) -> list[bytes]:
-        total = sum(_staged(n) for _, n in asked) or 256
-        staging = self._staging_of(total)
-        encoder = self._wgpu.create_command_encoder()
-        at = 0
-        for handle, n in asked:
-            if n:
-                encoder.copy_buffer_to_buffer(self._buffers[handle], 0, staging, at, -(-n // 4) * 4)
-            at += _staged(n)
-        self._queue.submit([encoder.finish()])
-        return self._fast.read(staging, asked, total)
-
-    def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
-        """`read`, in the form of devices that cannot wait."""
-        return Arrived(self.read(asked))
-
-    def _staging_of(self, total: int) -> Any:
-        """One buffer that stays, doubled when a read needs more."""
-        if self._staging is None or self._staging.size < total:
-            size = max(total, 4096, 2 * (self._staging.size if self._staging else 0))
-            self._staging = self._wgpu.create_buffer(
-                size=min(size, max(total, self.max_binding)), usage=STAGING
-            )
-        return self._staging
+            return Fetch(self, asked)
 
     def wait(self) -> None:
         """Return when everything submitted is done."""
@@ -262,11 +231,6 @@ class NativeDevice:
         with self.lock:
             self.check()
             return Stamps(self, parts)
-
-
-def _staged(n: int) -> int:
-    """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
-    return -(-n // 256) * 256
 
 
 def checks_wanted() -> bool:

@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import deque
 from collections.abc import Iterator
 from itertools import groupby
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from ..commands import DISPATCH
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
+IN_FLIGHT = 8  # submits that may not be done yet: the next waits for the oldest
 
 
 def path_of(device: Any, provider: Any) -> Any:
@@ -81,6 +83,7 @@ class PublicPath:
 
     def __init__(self, device: Any):
         self.device = device
+        self._submits, self._marks = 0, deque()  # how many; what tells that a submit is done, of every fourth
 
     def module(self, wgsl: str, label: str, trusted: bool) -> Any:
         """A shader module; this API always checks indices."""
@@ -110,25 +113,40 @@ class PublicPath:
         if compute:
             compute.end()
         d._queue.submit([encoder.finish()])
+        self._submits += 1
+        if self._submits % 4 == 0:
+            self._marks.append(d._queue.on_submitted_work_done_async())
+        if len(self._marks) > IN_FLIGHT // 4:
+            self._marks.popleft().sync_wait()
 
-    def read(self, staging: Any, asked, total: int) -> list[bytes]:
-        staging.map_sync("READ", 0, total)
-        try:
-            return _cut(memoryview(staging.read_mapped(0, total, copy=False)).cast("B"), asked)
-        finally:
-            staging.unmap()
+    def map(self, buffer: Any, total: int) -> "PublicMapping":
+        return PublicMapping(buffer, total)
 
     def wait(self) -> None:
         """Mapping would not do: Dawn maps a buffer that no work uses at once."""
         self.device._queue.on_submitted_work_done_sync()
+        self._marks.clear()
 
 
-def _cut(view: memoryview, asked) -> list[bytes]:
-    out, at = [], 0
-    for _, n in asked:
-        out.append(bytes(view[at : at + n]))
-        at += -(-n // 256) * 256
-    return out
+class PublicMapping:
+    """A buffer that is to be read once what was submitted is done."""
+
+    def __init__(self, buffer: Any, total: int):
+        self.buffer, self.total = buffer, total
+        self.promise = buffer.map_async("READ", 0, total)
+
+    def is_done(self) -> bool:
+        """The public API has no way to ask: whoever awaits a value there waits."""
+        return True
+
+    def wait(self) -> None:
+        self.promise.sync_wait()
+
+    def view(self) -> memoryview:
+        return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
+
+    def end(self) -> None:
+        self.buffer.unmap()
 
 
 class Prepared:
@@ -151,7 +169,10 @@ class WgpuPath:
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
         self._command = ffi.new("WGPUCommandBuffer[1]")
         self._offset = ffi.new("uint32_t[1]")
-        self._status: list[int] = []
+        self._index = ffi.new("WGPUSubmissionIndex *")
+        self._marks: deque[int] = deque()  # the submits that may not be done
+        self._mappings: dict[int, WgpuMapping] = {}
+        self._mappings_made, self._pointer, self._number = 0, ffi.typeof("void *"), ffi.typeof("uintptr_t")
         self._watch_loss()
         self._callback = ffi.callback(
             "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)", self._mapped
@@ -160,8 +181,8 @@ class WgpuPath:
         self._map_info.mode = lib.WGPUCallbackMode_AllowProcessEvents
         self._map_info.callback = self._callback
 
-    def _mapped(self, status, _message, _a, _b) -> None:
-        self._status.append(status)
+    def _mapped(self, status, _message, number, _b) -> None:
+        self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
 
     def _watch_loss(self) -> None:
         """wgpu only logs a lost device; the log line is where we hear of it."""
@@ -226,9 +247,12 @@ class WgpuPath:
             self._play(part if isinstance(part, Prepared) else self.prepare(part))
         self._end()
         self._command[0] = lib.wgpuCommandEncoderFinish(self._encoder, self._buffer_desc)
-        lib.wgpuQueueSubmit(self._queue, 1, self._command)
+        self._marks.append(lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
         lib.wgpuCommandBufferRelease(self._command[0])
         lib.wgpuCommandEncoderRelease(self._encoder)
+        if len(self._marks) > IN_FLIGHT:
+            self._index[0] = self._marks.popleft()
+            lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
 
     def _play(self, prepared: "Prepared") -> None:
         lib, offset = self.lib, self._offset
@@ -260,29 +284,50 @@ class WgpuPath:
             self.lib.wgpuComputePassEncoderRelease(self._compute)
             self._compute = None
 
-    def read(self, staging: Any, asked, total: int) -> list[bytes]:
-        """Map the staging buffer with a callback of our own, and poll in the calling thread."""
-        lib, ffi, raw = self.lib, self.ffi, staging._internal
-        self._status.clear()
-        lib.wgpuBufferMapAsync(raw, lib.WGPUMapMode_Read, 0, total, self._map_info[0])
-        self._poll_until(lambda: self._status)
-        self.device.check()
-        if self._status[0] != lib.WGPUMapAsyncStatus_Success:
-            self.device.lost = self.device.lost or f"mapping failed with status {self._status[0]}"
-            self.device.check()
-        try:
-            pointer = lib.wgpuBufferGetConstMappedRange(raw, 0, total)
-            return _cut(memoryview(ffi.buffer(pointer, total)), asked)
-        finally:
-            lib.wgpuBufferUnmap(raw)
+    def map(self, buffer: Any, total: int) -> "WgpuMapping":
+        """Ask for a buffer to be mapped, with a callback of our own."""
+        mapping = WgpuMapping(self, buffer, total)
+        number, self._mappings_made = self._mappings_made, self._mappings_made + 1
+        self._mappings[number] = mapping
+        self._map_info.userdata1 = self.ffi.cast(self._pointer, number)
+        self.lib.wgpuBufferMapAsync(buffer._internal, self.lib.WGPUMapMode_Read, 0, total, self._map_info[0])
+        return mapping
 
-    def _poll_until(self, done) -> None:
-        lib, dev, null = self.lib, self._dev, self.ffi.NULL
-        until = time.perf_counter() + SPIN_SECONDS
-        while not done():
-            lib.wgpuDevicePoll(dev, time.perf_counter() > until, null)
-            if self.device.lost:
-                return
+    def poll(self, wait: bool) -> None:
+        """Let callbacks of what is done be called; with `wait`, when all that was submitted is."""
+        self.lib.wgpuDevicePoll(self._dev, wait, self.ffi.NULL)
 
     def wait(self) -> None:
-        self.lib.wgpuDevicePoll(self._dev, True, self.ffi.NULL)
+        self.poll(True)
+        self._marks.clear()
+
+
+class WgpuMapping:
+    """A buffer that is to be read once what was submitted is done, polled for in the calling thread."""
+
+    def __init__(self, path: WgpuPath, buffer: Any, total: int):
+        self.path, self.buffer, self.total = path, buffer, total
+        self.status: int | None = None
+
+    def is_done(self) -> bool:
+        if self.status is None:
+            self.path.poll(False)
+        return self.status is not None or bool(self.path.device.lost)
+
+    def wait(self) -> None:
+        """Spin for a while, since who blocks wakes up late, then block."""
+        device, until = self.path.device, time.perf_counter() + SPIN_SECONDS
+        while self.status is None and not device.lost:
+            self.path.poll(time.perf_counter() > until)
+        device.check()
+        if self.status != self.path.lib.WGPUMapAsyncStatus_Success:
+            device.lost = f"mapping failed with status {self.status}"
+            device.check()
+
+    def view(self) -> memoryview:
+        lib, ffi = self.path.lib, self.path.ffi
+        pointer = lib.wgpuBufferGetConstMappedRange(self.buffer._internal, 0, self.total)
+        return memoryview(ffi.buffer(pointer, self.total))
+
+    def end(self) -> None:
+        self.path.lib.wgpuBufferUnmap(self.buffer._internal)

@@ -1,0 +1,108 @@
+"""Fetching: buffers become bytes on the host, through staging buffers that are used again and again."""
+
+import asyncio
+import time
+from typing import Any
+
+STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
+KEPT = 4  # staging buffers that wait for the next read
+SPIN_SECONDS = 100e-6  # for so long an awaited read is asked after without giving way to other tasks
+
+
+class Stagings:
+    """Staging buffers of one device: a read takes the smallest that is large enough."""
+
+    def __init__(self, device: Any):
+        self.device = device
+        self.free: list[Any] = []
+
+    def take(self, total: int) -> Any:
+        fits = [b for b in self.free if b.size >= total]
+        if fits:
+            found = min(fits, key=lambda b: b.size)
+            self.free.remove(found)
+            return found
+        size = 1 << max(total - 1, 4095).bit_length()
+        return self.device._wgpu.create_buffer(
+            size=max(total, min(size, self.device.max_binding)), usage=STAGING
+        )
+
+    def give(self, buffer: Any) -> None:
+        """Keep the buffer for another read, in the place of the smallest where there are many."""
+        self.free.append(buffer)
+        if len(self.free) > KEPT:
+            smallest = min(self.free, key=lambda b: b.size)
+            self.free.remove(smallest)
+            smallest.destroy()
+
+
+def staged(n: int) -> int:
+    """The bytes that n bytes take in a staging buffer, where each value starts at a multiple of 256."""
+    return -(-n // 256) * 256
+
+
+class Fetch:
+    """Values on their way to the host: `wait()`, or `await arrive()`. Nothing waits before."""
+
+    def __init__(self, device: Any, asked: list[tuple[int, int]]):
+        self.device = device
+        self.parts = [self._begin(part) for part in batches(asked, device.max_binding)]
+
+    def _begin(self, asked: list[tuple[int, int]]) -> tuple[Any, list[tuple[int, int]]]:
+        """Submit the copies of one part, and ask for the staging buffer to be mapped after them."""
+        device, at = self.device, 0
+        total = sum(staged(n) for _, n in asked) or 256
+        staging = device.stagings.take(total)
+        encoder = device._wgpu.create_command_encoder()
+        for handle, n in asked:
+            if n:
+                encoder.copy_buffer_to_buffer(device._buffers[handle], 0, staging, at, -(-n // 4) * 4)
+            at += staged(n)
+        device._queue.submit([encoder.finish()])
+        return device._fast.map(staging, total), asked
+
+    def wait(self) -> list[bytes]:
+        """The bytes of all."""
+        for mapping, _ in self.parts:
+            mapping.wait()
+        return self._taken()
+
+    async def arrive(self) -> list[bytes]:
+        """The bytes of all; meanwhile other tasks run."""
+        until = time.perf_counter() + SPIN_SECONDS
+        while not all(mapping.is_done() for mapping, _ in self.parts):
+            await asyncio.sleep(0 if time.perf_counter() < until else 5e-4)
+        return self.wait()
+
+    def _taken(self) -> list[bytes]:
+        out, parts = [], self.parts
+        self.parts = []
+        with self.device.lock:
+            for mapping, asked in parts:
+                out += _cut(mapping.view(), asked)
+                mapping.end()
+                self.device.stagings.give(mapping.buffer)
+        return out
+
+    def __del__(self):
+        for mapping, _ in self.parts:  # nobody came for them
+            mapping.buffer.destroy()
+
+
+def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int]]]:
+    """What is asked for, in parts that fit into a staging buffer."""
+    parts, room = [[]], most
+    for handle, n in asked:
+        if staged(n) > room and parts[-1]:
+            parts, room = [*parts, []], most
+        parts[-1].append((handle, n))
+        room -= staged(n)
+    return parts
+
+
+def _cut(view: memoryview, asked: list[tuple[int, int]]) -> list[bytes]:
+    out, at = [], 0
+    for _, n in asked:
+        out.append(bytes(view[at : at + n]))
+        at += staged(n)
+    return out
