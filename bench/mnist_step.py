@@ -89,7 +89,7 @@ def measure(model: str, options: argparse.Namespace) -> list[dict]:
 def prepare(entry: Entry, stack: ExitStack, python: str, model: str, data: Path) -> None:
     """Starts a contestant and has it make its first steps, alone; `entry.trouble` keeps what goes wrong."""
     try:
-        entry.child = stack.enter_context(Child(entry.side, python, model, data))
+        entry.child = stack.enter_context(Child([python, "-m", "peers", entry.side, model, str(data)]))
         entry.ready = entry.child.ready()
         entry.trouble = entry.ready.get("unavailable", "")
         if not entry.trouble:

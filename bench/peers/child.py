@@ -23,11 +23,10 @@ class PeerError(Exception):
 class Child:
     """One contestant's process; `ready` is its first line (see `peers.protocol`)."""
 
-    def __init__(self, side: str, python: str, model: str, data: Path) -> None:
-        """Starts the contestant `side` under the interpreter `python`; PeerError where that cannot run."""
+    def __init__(self, command: list[str]) -> None:
+        """Starts a contestant by its command, in this folder; PeerError where that cannot run."""
         self.errors = tempfile.TemporaryFile("w+")  # noqa: SIM115, closed by __exit__
         self.lines: queue.Queue[str] = queue.Queue()
-        command = [python, "-m", "peers", side, model, str(data)]
         # silences Mesa where it is unset
         environment = {"XDG_RUNTIME_DIR": tempfile.gettempdir(), **os.environ}
         try:
@@ -35,7 +34,7 @@ class Child:
                 command, cwd=BENCH, env=environment, text=True, stdin=-1, stdout=-1, stderr=self.errors
             )
         except OSError as error:
-            raise PeerError(f"{python}: {error.strerror}") from error
+            raise PeerError(f"{command[0]}: {error.strerror}") from error
         # a thread, since a pipe has no timeout on every system
         threading.Thread(target=self.collect, daemon=True).start()
 
