@@ -50,14 +50,25 @@
   }
 //% endfor
 //% set finish = functions[0][1] if functions else none
-//% for i in range(tu)
-  if (row0 + {{ i }}u < p.{{ rows.total }}) {
-    let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_%d" % i) }};
+//# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
+//# works through. (An array of rows is no way: drivers unroll the loops over it.)
+  let last = min(row0 + {{ tu }}u, p.{{ rows.total }});
+  for (var row = row0; row < last; row += 1u) {
+{{ ix.unravel("row", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
+    let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_r") }};
+//% for j in range(tv // 4)
+    var y{{ j }} = acc0_{{ j }};
+//% endfor
+//% for i in range(1, tu)
+    let is{{ i }} = row == row0 + {{ i }}u;
+//% for j in range(tv // 4)
+    y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }});
+//% endfor
+//% endfor
 //% for j in range(tv)
     if (column0 + {{ j }}u < p.{{ columns.total }}) {
-      out[start + {{ ix.place(out[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "acc%d_%d.%s" % (i, j // 4, "xyzw"[j % 4]), rows, columns, i, j)) }};
+      out[start + {{ ix.place(out[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d.%s" % (j // 4, "xyzw"[j % 4]), rows, columns, "r", j)) }};
     }
 //% endfor
   }
-//% endfor
 //% endblock

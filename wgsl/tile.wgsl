@@ -83,5 +83,5 @@
 //# the finished value of row i, column j: the epilogue is called with the coordinates that belong to each
 {% macro result(finish, acc, rows, columns, i, j) -%}
   {% if not finish %}{{ acc }}
-  {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}{{ "_%d" % i if c in rows.coords }}{{ "_%d" % j if c in columns.coords }}{% endfor %}){% endif %}
+  {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}{{ "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
 {%- endmacro %}

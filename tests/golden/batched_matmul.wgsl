@@ -119,220 +119,56 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     acc7_0 = fma(vec4<f32>(ux7_0), w0_0, acc7_0);
     acc7_1 = fma(vec4<f32>(ux7_0), w0_1, acc7_1);
   }
-  if (row0 + 0u < p.n5) {
-    let start = x0 * p.s12 + x1_0 * p.s13;
+  let last = min(row0 + 8u, p.n5);
+  for (var row = row0; row < last; row += 1u) {
+    let x1_r = row;
+    let start = x0 * p.s12 + x1_r * p.s13;
+    var y0 = acc0_0;
+    var y1 = acc0_1;
+    let is1 = row == row0 + 1u;
+    y0 = select(y0, acc1_0, is1);
+    y1 = select(y1, acc1_1, is1);
+    let is2 = row == row0 + 2u;
+    y0 = select(y0, acc2_0, is2);
+    y1 = select(y1, acc2_1, is2);
+    let is3 = row == row0 + 3u;
+    y0 = select(y0, acc3_0, is3);
+    y1 = select(y1, acc3_1, is3);
+    let is4 = row == row0 + 4u;
+    y0 = select(y0, acc4_0, is4);
+    y1 = select(y1, acc4_1, is4);
+    let is5 = row == row0 + 5u;
+    y0 = select(y0, acc5_0, is5);
+    y1 = select(y1, acc5_1, is5);
+    let is6 = row == row0 + 6u;
+    y0 = select(y0, acc6_0, is6);
+    y1 = select(y1, acc6_1, is6);
+    let is7 = row == row0 + 7u;
+    y0 = select(y0, acc7_0, is7);
+    y1 = select(y1, acc7_1, is7);
     if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc0_0.x;
+      out[start + x2_0] = y0.x;
     }
     if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc0_0.y;
+      out[start + x2_1] = y0.y;
     }
     if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc0_0.z;
+      out[start + x2_2] = y0.z;
     }
     if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc0_0.w;
+      out[start + x2_3] = y0.w;
     }
     if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc0_1.x;
+      out[start + x2_4] = y1.x;
     }
     if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc0_1.y;
+      out[start + x2_5] = y1.y;
     }
     if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc0_1.z;
+      out[start + x2_6] = y1.z;
     }
     if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc0_1.w;
-    }
-  }
-  if (row0 + 1u < p.n5) {
-    let start = x0 * p.s12 + x1_1 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc1_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc1_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc1_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc1_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc1_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc1_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc1_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc1_1.w;
-    }
-  }
-  if (row0 + 2u < p.n5) {
-    let start = x0 * p.s12 + x1_2 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc2_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc2_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc2_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc2_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc2_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc2_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc2_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc2_1.w;
-    }
-  }
-  if (row0 + 3u < p.n5) {
-    let start = x0 * p.s12 + x1_3 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc3_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc3_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc3_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc3_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc3_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc3_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc3_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc3_1.w;
-    }
-  }
-  if (row0 + 4u < p.n5) {
-    let start = x0 * p.s12 + x1_4 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc4_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc4_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc4_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc4_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc4_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc4_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc4_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc4_1.w;
-    }
-  }
-  if (row0 + 5u < p.n5) {
-    let start = x0 * p.s12 + x1_5 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc5_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc5_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc5_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc5_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc5_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc5_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc5_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc5_1.w;
-    }
-  }
-  if (row0 + 6u < p.n5) {
-    let start = x0 * p.s12 + x1_6 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc6_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc6_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc6_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc6_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc6_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc6_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc6_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc6_1.w;
-    }
-  }
-  if (row0 + 7u < p.n5) {
-    let start = x0 * p.s12 + x1_7 * p.s13;
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = acc7_0.x;
-    }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = acc7_0.y;
-    }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = acc7_0.z;
-    }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = acc7_0.w;
-    }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = acc7_1.x;
-    }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = acc7_1.y;
-    }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = acc7_1.z;
-    }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = acc7_1.w;
+      out[start + x2_7] = y1.w;
     }
   }
 }

@@ -227,112 +227,44 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       }
     }
   }
-  if (row0 + 0u < p.n13) {
-    let start = x0_0 * p.s23;
+  let last = min(row0 + 4u, p.n13);
+  for (var row = row0; row < last; row += 1u) {
+    let x0_r = row;
+    let start = x0_r * p.s23;
+    var y0 = acc0_0;
+    var y1 = acc0_1;
+    let is1 = row == row0 + 1u;
+    y0 = select(y0, acc1_0, is1);
+    y1 = select(y1, acc1_1, is1);
+    let is2 = row == row0 + 2u;
+    y0 = select(y0, acc2_0, is2);
+    y1 = select(y1, acc2_1, is2);
+    let is3 = row == row0 + 3u;
+    y0 = select(y0, acc3_0, is3);
+    y1 = select(y1, acc3_1, is3);
     if (column0 + 0u < p.n17) {
-      out[start + x1_0 * p.s24 + x2_0 * p.s25 + x3_0] = finish(acc0_0.x, x0_0, x1_0, x2_0, x3_0);
+      out[start + x1_0 * p.s24 + x2_0 * p.s25 + x3_0] = finish(y0.x, x0_r, x1_0, x2_0, x3_0);
     }
     if (column0 + 1u < p.n17) {
-      out[start + x1_1 * p.s24 + x2_1 * p.s25 + x3_1] = finish(acc0_0.y, x0_0, x1_1, x2_1, x3_1);
+      out[start + x1_1 * p.s24 + x2_1 * p.s25 + x3_1] = finish(y0.y, x0_r, x1_1, x2_1, x3_1);
     }
     if (column0 + 2u < p.n17) {
-      out[start + x1_2 * p.s24 + x2_2 * p.s25 + x3_2] = finish(acc0_0.z, x0_0, x1_2, x2_2, x3_2);
+      out[start + x1_2 * p.s24 + x2_2 * p.s25 + x3_2] = finish(y0.z, x0_r, x1_2, x2_2, x3_2);
     }
     if (column0 + 3u < p.n17) {
-      out[start + x1_3 * p.s24 + x2_3 * p.s25 + x3_3] = finish(acc0_0.w, x0_0, x1_3, x2_3, x3_3);
+      out[start + x1_3 * p.s24 + x2_3 * p.s25 + x3_3] = finish(y0.w, x0_r, x1_3, x2_3, x3_3);
     }
     if (column0 + 4u < p.n17) {
-      out[start + x1_4 * p.s24 + x2_4 * p.s25 + x3_4] = finish(acc0_1.x, x0_0, x1_4, x2_4, x3_4);
+      out[start + x1_4 * p.s24 + x2_4 * p.s25 + x3_4] = finish(y1.x, x0_r, x1_4, x2_4, x3_4);
     }
     if (column0 + 5u < p.n17) {
-      out[start + x1_5 * p.s24 + x2_5 * p.s25 + x3_5] = finish(acc0_1.y, x0_0, x1_5, x2_5, x3_5);
+      out[start + x1_5 * p.s24 + x2_5 * p.s25 + x3_5] = finish(y1.y, x0_r, x1_5, x2_5, x3_5);
     }
     if (column0 + 6u < p.n17) {
-      out[start + x1_6 * p.s24 + x2_6 * p.s25 + x3_6] = finish(acc0_1.z, x0_0, x1_6, x2_6, x3_6);
+      out[start + x1_6 * p.s24 + x2_6 * p.s25 + x3_6] = finish(y1.z, x0_r, x1_6, x2_6, x3_6);
     }
     if (column0 + 7u < p.n17) {
-      out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(acc0_1.w, x0_0, x1_7, x2_7, x3_7);
-    }
-  }
-  if (row0 + 1u < p.n13) {
-    let start = x0_1 * p.s23;
-    if (column0 + 0u < p.n17) {
-      out[start + x1_0 * p.s24 + x2_0 * p.s25 + x3_0] = finish(acc1_0.x, x0_1, x1_0, x2_0, x3_0);
-    }
-    if (column0 + 1u < p.n17) {
-      out[start + x1_1 * p.s24 + x2_1 * p.s25 + x3_1] = finish(acc1_0.y, x0_1, x1_1, x2_1, x3_1);
-    }
-    if (column0 + 2u < p.n17) {
-      out[start + x1_2 * p.s24 + x2_2 * p.s25 + x3_2] = finish(acc1_0.z, x0_1, x1_2, x2_2, x3_2);
-    }
-    if (column0 + 3u < p.n17) {
-      out[start + x1_3 * p.s24 + x2_3 * p.s25 + x3_3] = finish(acc1_0.w, x0_1, x1_3, x2_3, x3_3);
-    }
-    if (column0 + 4u < p.n17) {
-      out[start + x1_4 * p.s24 + x2_4 * p.s25 + x3_4] = finish(acc1_1.x, x0_1, x1_4, x2_4, x3_4);
-    }
-    if (column0 + 5u < p.n17) {
-      out[start + x1_5 * p.s24 + x2_5 * p.s25 + x3_5] = finish(acc1_1.y, x0_1, x1_5, x2_5, x3_5);
-    }
-    if (column0 + 6u < p.n17) {
-      out[start + x1_6 * p.s24 + x2_6 * p.s25 + x3_6] = finish(acc1_1.z, x0_1, x1_6, x2_6, x3_6);
-    }
-    if (column0 + 7u < p.n17) {
-      out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(acc1_1.w, x0_1, x1_7, x2_7, x3_7);
-    }
-  }
-  if (row0 + 2u < p.n13) {
-    let start = x0_2 * p.s23;
-    if (column0 + 0u < p.n17) {
-      out[start + x1_0 * p.s24 + x2_0 * p.s25 + x3_0] = finish(acc2_0.x, x0_2, x1_0, x2_0, x3_0);
-    }
-    if (column0 + 1u < p.n17) {
-      out[start + x1_1 * p.s24 + x2_1 * p.s25 + x3_1] = finish(acc2_0.y, x0_2, x1_1, x2_1, x3_1);
-    }
-    if (column0 + 2u < p.n17) {
-      out[start + x1_2 * p.s24 + x2_2 * p.s25 + x3_2] = finish(acc2_0.z, x0_2, x1_2, x2_2, x3_2);
-    }
-    if (column0 + 3u < p.n17) {
-      out[start + x1_3 * p.s24 + x2_3 * p.s25 + x3_3] = finish(acc2_0.w, x0_2, x1_3, x2_3, x3_3);
-    }
-    if (column0 + 4u < p.n17) {
-      out[start + x1_4 * p.s24 + x2_4 * p.s25 + x3_4] = finish(acc2_1.x, x0_2, x1_4, x2_4, x3_4);
-    }
-    if (column0 + 5u < p.n17) {
-      out[start + x1_5 * p.s24 + x2_5 * p.s25 + x3_5] = finish(acc2_1.y, x0_2, x1_5, x2_5, x3_5);
-    }
-    if (column0 + 6u < p.n17) {
-      out[start + x1_6 * p.s24 + x2_6 * p.s25 + x3_6] = finish(acc2_1.z, x0_2, x1_6, x2_6, x3_6);
-    }
-    if (column0 + 7u < p.n17) {
-      out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(acc2_1.w, x0_2, x1_7, x2_7, x3_7);
-    }
-  }
-  if (row0 + 3u < p.n13) {
-    let start = x0_3 * p.s23;
-    if (column0 + 0u < p.n17) {
-      out[start + x1_0 * p.s24 + x2_0 * p.s25 + x3_0] = finish(acc3_0.x, x0_3, x1_0, x2_0, x3_0);
-    }
-    if (column0 + 1u < p.n17) {
-      out[start + x1_1 * p.s24 + x2_1 * p.s25 + x3_1] = finish(acc3_0.y, x0_3, x1_1, x2_1, x3_1);
-    }
-    if (column0 + 2u < p.n17) {
-      out[start + x1_2 * p.s24 + x2_2 * p.s25 + x3_2] = finish(acc3_0.z, x0_3, x1_2, x2_2, x3_2);
-    }
-    if (column0 + 3u < p.n17) {
-      out[start + x1_3 * p.s24 + x2_3 * p.s25 + x3_3] = finish(acc3_0.w, x0_3, x1_3, x2_3, x3_3);
-    }
-    if (column0 + 4u < p.n17) {
-      out[start + x1_4 * p.s24 + x2_4 * p.s25 + x3_4] = finish(acc3_1.x, x0_3, x1_4, x2_4, x3_4);
-    }
-    if (column0 + 5u < p.n17) {
-      out[start + x1_5 * p.s24 + x2_5 * p.s25 + x3_5] = finish(acc3_1.y, x0_3, x1_5, x2_5, x3_5);
-    }
-    if (column0 + 6u < p.n17) {
-      out[start + x1_6 * p.s24 + x2_6 * p.s25 + x3_6] = finish(acc3_1.z, x0_3, x1_6, x2_6, x3_6);
-    }
-    if (column0 + 7u < p.n17) {
-      out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(acc3_1.w, x0_3, x1_7, x2_7, x3_7);
+      out[start + x1_7 * p.s24 + x2_7 * p.s25 + x3_7] = finish(y1.w, x0_r, x1_7, x2_7, x3_7);
     }
   }
 }

@@ -170,220 +170,56 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     acc7_0 = fma(vec4<f32>(ux7.w), w3_0, acc7_0);
     acc7_1 = fma(vec4<f32>(ux7.w), w3_1, acc7_1);
   }
-  if (row0 + 0u < p.n3) {
-    let start = x0_0 * p.s9;
+  let last = min(row0 + 8u, p.n3);
+  for (var row = row0; row < last; row += 1u) {
+    let x0_r = row;
+    let start = x0_r * p.s9;
+    var y0 = acc0_0;
+    var y1 = acc0_1;
+    let is1 = row == row0 + 1u;
+    y0 = select(y0, acc1_0, is1);
+    y1 = select(y1, acc1_1, is1);
+    let is2 = row == row0 + 2u;
+    y0 = select(y0, acc2_0, is2);
+    y1 = select(y1, acc2_1, is2);
+    let is3 = row == row0 + 3u;
+    y0 = select(y0, acc3_0, is3);
+    y1 = select(y1, acc3_1, is3);
+    let is4 = row == row0 + 4u;
+    y0 = select(y0, acc4_0, is4);
+    y1 = select(y1, acc4_1, is4);
+    let is5 = row == row0 + 5u;
+    y0 = select(y0, acc5_0, is5);
+    y1 = select(y1, acc5_1, is5);
+    let is6 = row == row0 + 6u;
+    y0 = select(y0, acc6_0, is6);
+    y1 = select(y1, acc6_1, is6);
+    let is7 = row == row0 + 7u;
+    y0 = select(y0, acc7_0, is7);
+    y1 = select(y1, acc7_1, is7);
     if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc0_0.x, x0_0, x1_0);
+      out[start + x1_0] = finish(y0.x, x0_r, x1_0);
     }
     if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc0_0.y, x0_0, x1_1);
+      out[start + x1_1] = finish(y0.y, x0_r, x1_1);
     }
     if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc0_0.z, x0_0, x1_2);
+      out[start + x1_2] = finish(y0.z, x0_r, x1_2);
     }
     if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc0_0.w, x0_0, x1_3);
+      out[start + x1_3] = finish(y0.w, x0_r, x1_3);
     }
     if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc0_1.x, x0_0, x1_4);
+      out[start + x1_4] = finish(y1.x, x0_r, x1_4);
     }
     if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc0_1.y, x0_0, x1_5);
+      out[start + x1_5] = finish(y1.y, x0_r, x1_5);
     }
     if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc0_1.z, x0_0, x1_6);
+      out[start + x1_6] = finish(y1.z, x0_r, x1_6);
     }
     if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc0_1.w, x0_0, x1_7);
-    }
-  }
-  if (row0 + 1u < p.n3) {
-    let start = x0_1 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc1_0.x, x0_1, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc1_0.y, x0_1, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc1_0.z, x0_1, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc1_0.w, x0_1, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc1_1.x, x0_1, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc1_1.y, x0_1, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc1_1.z, x0_1, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc1_1.w, x0_1, x1_7);
-    }
-  }
-  if (row0 + 2u < p.n3) {
-    let start = x0_2 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc2_0.x, x0_2, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc2_0.y, x0_2, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc2_0.z, x0_2, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc2_0.w, x0_2, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc2_1.x, x0_2, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc2_1.y, x0_2, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc2_1.z, x0_2, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc2_1.w, x0_2, x1_7);
-    }
-  }
-  if (row0 + 3u < p.n3) {
-    let start = x0_3 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc3_0.x, x0_3, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc3_0.y, x0_3, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc3_0.z, x0_3, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc3_0.w, x0_3, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc3_1.x, x0_3, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc3_1.y, x0_3, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc3_1.z, x0_3, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc3_1.w, x0_3, x1_7);
-    }
-  }
-  if (row0 + 4u < p.n3) {
-    let start = x0_4 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc4_0.x, x0_4, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc4_0.y, x0_4, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc4_0.z, x0_4, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc4_0.w, x0_4, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc4_1.x, x0_4, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc4_1.y, x0_4, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc4_1.z, x0_4, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc4_1.w, x0_4, x1_7);
-    }
-  }
-  if (row0 + 5u < p.n3) {
-    let start = x0_5 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc5_0.x, x0_5, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc5_0.y, x0_5, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc5_0.z, x0_5, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc5_0.w, x0_5, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc5_1.x, x0_5, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc5_1.y, x0_5, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc5_1.z, x0_5, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc5_1.w, x0_5, x1_7);
-    }
-  }
-  if (row0 + 6u < p.n3) {
-    let start = x0_6 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc6_0.x, x0_6, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc6_0.y, x0_6, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc6_0.z, x0_6, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc6_0.w, x0_6, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc6_1.x, x0_6, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc6_1.y, x0_6, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc6_1.z, x0_6, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc6_1.w, x0_6, x1_7);
-    }
-  }
-  if (row0 + 7u < p.n3) {
-    let start = x0_7 * p.s9;
-    if (column0 + 0u < p.n5) {
-      out[start + x1_0] = finish(acc7_0.x, x0_7, x1_0);
-    }
-    if (column0 + 1u < p.n5) {
-      out[start + x1_1] = finish(acc7_0.y, x0_7, x1_1);
-    }
-    if (column0 + 2u < p.n5) {
-      out[start + x1_2] = finish(acc7_0.z, x0_7, x1_2);
-    }
-    if (column0 + 3u < p.n5) {
-      out[start + x1_3] = finish(acc7_0.w, x0_7, x1_3);
-    }
-    if (column0 + 4u < p.n5) {
-      out[start + x1_4] = finish(acc7_1.x, x0_7, x1_4);
-    }
-    if (column0 + 5u < p.n5) {
-      out[start + x1_5] = finish(acc7_1.y, x0_7, x1_5);
-    }
-    if (column0 + 6u < p.n5) {
-      out[start + x1_6] = finish(acc7_1.z, x0_7, x1_6);
-    }
-    if (column0 + 7u < p.n5) {
-      out[start + x1_7] = finish(acc7_1.w, x0_7, x1_7);
+      out[start + x1_7] = finish(y1.w, x0_r, x1_7);
     }
   }
 }
