@@ -259,3 +259,14 @@ def test_numbers_have_prefixes():
 
 def test_public_names():
     assert fb.Profile is profiling.Profile and fb.profile is profiling.profile
+
+
+def test_a_packed_side_costs_no_operations():
+    x, w = fb.randn(2, 8, 12, 12), fb.randn(64, 8, 3, 3)
+    fb.realize(x, w)
+    with fb.profile() as p:
+        y = nn.functional.conv2d(x, w, padding=1).realize()
+    full = 2 * y.numel() * 8 * 9
+    works = [s.work for s in p.kernels]
+    assert full <= max(w.flops for w in works) <= full + 2 * y.numel()
+    assert all(w.flops <= 2 * 64 * 72 for w in works if w.name == "copy")

@@ -35,9 +35,8 @@ def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
     walk, serves = _Walk(order, sizes), _served(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
-    for i, k in enumerate(plan.kernels):
-        is_part = k.outputs[0] >= len(order)
-        if serves[i] not in heads or (is_part and k.name.startswith(walk.label(serves[i]))):
+    for i, k in reversed(list(enumerate(plan.kernels))):
+        if serves[i] not in heads or k.name.startswith(walk.label(serves[i])):
             heads[serves[i]] = i
     out = []
     for i, k in enumerate(plan.kernels):

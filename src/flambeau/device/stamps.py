@@ -1,5 +1,6 @@
 """Timestamps: commands in passes of their own, and when the GPU began and ended each of them."""
 
+from time import perf_counter_ns
 from typing import Any
 
 from ..errors import DeviceError
@@ -26,7 +27,9 @@ class Stamps:
             self._encode(encoder, queries, at, span)
             self.count += 1
         self._resolve(encoder, queries, 2 * self.count % QUERIES or QUERIES)
-        device._queue.submit([encoder.finish()])
+        commands = encoder.finish()
+        self.submitted = perf_counter_ns()
+        device._queue.submit([commands])
 
     def _encode(self, encoder: Any, queries: Any, at: int, span: list[tuple]) -> None:
         begin = {"query_set": queries, "beginning_of_pass_write_index": at}

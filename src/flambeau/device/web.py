@@ -3,6 +3,7 @@ pyodide."""
 
 import threading
 from array import array
+from time import perf_counter_ns
 from typing import Any
 
 from ..errors import DeviceError, FlambeauError, KernelError
@@ -228,7 +229,7 @@ class Stamps:
     """The times of one submit, on their way."""
 
     def __init__(self, promise: Any):
-        self.promise = promise
+        self.promise, self.submitted = promise, perf_counter_ns()
 
     async def arrive(self) -> list[tuple[int, int]]:
         """(begin, end) of each span in ns of the GPU's own clock."""

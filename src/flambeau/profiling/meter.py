@@ -13,7 +13,7 @@ from ..functions import empty
 from ..run import realize
 from ..work import Work
 
-TESTED = 16  # kernels of the self-test
+TESTED = 32  # kernels of the self-test
 COARSE = 1000  # ns: a clock that moves in longer steps says nothing about a kernel
 WALL = 0.5  # the least part of the host's time that the kernels of the self-test are to add up to
 REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the most of them
@@ -116,11 +116,11 @@ class Meter:
         ticket = self.device.timestamps(words)
         self.each = max((perf_counter_ns() - begin) / 1e9 - plain, 0.0) / TESTED
         self.device.wait()
-        wall = perf_counter_ns() - begin
+        end = perf_counter_ns()
         times = ticket.wait()
-        self.shift = begin + wall - times[-1][1]
+        self.shift = end - times[-1][1]
         del y
-        return doubt(times, wall)
+        return doubt(times, end - ticket.submitted)
 
     def _plus_one(self, x: Any) -> Any:
         y = x + 1.0
