@@ -29,6 +29,7 @@ LAYERS = [
     ["reduction"],
     ["contraction", "whole", "reuse"],
     ["fuse"],
+    ["slots"],
     ["render", "work"],
     ["trust"],
     ["pipeline", "inspection"],

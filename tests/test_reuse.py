@@ -125,8 +125,8 @@ def test_no_step_holds_old_and_new_values_at_once(gpu):
     before = fb.memory(gpu)["live"]
     gpu.pool.peak = gpu.pool.live
     step(x)
-    assert gpu.pool.peak - before < 1.2 * size  # the gradients; parameters and state were there before
-    assert fb.memory(gpu)["live"] - before < 0.2 * size
+    step(x)
+    assert gpu.pool.peak - before < 0.4 * size  # one layer's gradient; parameters and state were there before
 
 
 def test_whoever_holds_an_old_value_keeps_it():

@@ -8,7 +8,7 @@ from math import prod
 from . import contraction, heads, reduction, whole
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
-from .reuse import in_place
+from .reuse import in_place, soon
 
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduction.reduce_kernels,
@@ -253,17 +253,17 @@ class Planner:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
         kernels = scheduled(self.kernels, self.made)
-        last: dict[int, int] = {}
-        for i, k in enumerate(kernels):
-            for v in k.inputs:
-                last[v] = i
         written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)
         stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
         roots = tuple(self.value_of(alias(n)) for n in self.roots)
+        known = dict(stored) | {v: self.order[v].nbytes for v in dying or ()}
+        free = written - set(roots) | (dying or frozenset())
+        if dying:
+            kernels = soon(kernels, known, free)
+        last = {v: i for i, k in enumerate(kernels) for v in k.inputs}
         if dying is not None:
-            known = dict(stored) | {v: self.order[v].nbytes for v in dying}
-            kernels = in_place(kernels, last, known, written - set(roots) | dying)
+            kernels = in_place(kernels, last, known, free)
         return Plan(
             kernels,
             tuple(i for i, n in enumerate(self.order) if n.buffer is not None),

@@ -115,7 +115,7 @@ class Program:
             key = run.graph_key(roots, order, places)
         compiled = run.plan_for(self.device, roots, order, key, places)
         self.works = compiled.works
-        run.place(compiled, roots, order, self.pool)
+        self.taken = run.lay(compiled, roots, order, self.pool)
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
         self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
@@ -184,7 +184,8 @@ class Program:
         """Run the commands, with the results copied to buffers of their own."""
         out, after = [], []
         for source, shape, dtype in self.outputs:
-            node = self._leaf(self.device.pool.take(source.nbytes), shape, dtype)
+            node = self._leaf(None, shape, dtype)
+            node.buffer = self.device.pool.take(node.nbytes)
             after += copied(source, node.buffer)
             out.append(Tensor(node))
         now = self.params.tobytes()

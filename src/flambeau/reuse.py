@@ -1,6 +1,7 @@
-"""Reuse: a kernel that reads a value last, element by element, becomes one that writes its result over it."""
+"""Reuse: kernels become such that run as soon as they free memory, and write over what they read last."""
 
 from dataclasses import replace
+from heapq import heapify, heappop, heappush
 from typing import Any
 
 from .heads import Kernel, out_name
@@ -81,3 +82,69 @@ def _renamed(f: Function, names: dict[str, str]) -> Function:
     reads = ("load", "gather")
     steps = tuple(s._replace(name=names.get(s.name, s.name)) if s.kind in reads else s for s in f.steps)
     return f._replace(steps=steps)
+
+
+def soon(kernels: tuple[Kernel, ...], sizes: dict[int, int], free: set[int]) -> tuple[Kernel, ...]:
+    """The kernels in order, but each that needs no more memory than it frees as soon as it can run.
+
+    So a parameter is updated when its gradient is there, and no two gradients live at once.
+    """
+    return tuple(kernels[i] for i in _Order(kernels, sizes, free).run())
+
+
+class _Order:
+    """Kernels that wait, and of each value who will still read it."""
+
+    def __init__(self, kernels: tuple[Kernel, ...], sizes: dict[int, int], free: set[int]):
+        self.kernels, self.sizes, self.free = kernels, sizes, free
+        writers: dict[int, set[int]] = {}
+        self.readers: dict[int, set[int]] = {}
+        for i, k in enumerate(kernels):
+            for v in k.outputs:
+                writers.setdefault(v, set()).add(i)
+            for v in k.inputs:
+                self.readers.setdefault(v, set()).add(i)
+        self.missing = [
+            {w for v in k.inputs for w in writers.get(v, ()) if w != i} for i, k in enumerate(kernels)
+        ]
+        self.users: list[list[int]] = [[] for _ in kernels]
+        for i, missing in enumerate(self.missing):
+            for w in missing:
+                self.users[w].append(i)
+        self.made: set[int] = set()
+        self.done = [False] * len(kernels)
+        self.ready = [i for i, missing in enumerate(self.missing) if not missing]
+        self.cheap = [i for i in self.ready if self._is_cheap(i)]
+        heapify(self.ready)
+        heapify(self.cheap)
+
+    def run(self) -> list[int]:
+        order: list[int] = []
+        while self.cheap or self.ready:
+            i = heappop(self.cheap or self.ready)
+            if not self.done[i]:
+                self.done[i] = True
+                order.append(i)
+                self._finish(i)
+        return order
+
+    def _finish(self, i: int) -> None:
+        asked: set[int] = set()
+        self.made.update(self.kernels[i].outputs)
+        for v in set(self.kernels[i].inputs):
+            self.readers[v].discard(i)
+            if len(self.readers[v]) == 1:  # its last reader frees it now
+                asked |= self.readers[v]
+        for u in self.users[i]:
+            self.missing[u].discard(i)
+            if not self.missing[u]:
+                heappush(self.ready, u)
+                asked.add(u)
+        for u in asked:
+            if not self.missing[u] and not self.done[u] and self._is_cheap(u):
+                heappush(self.cheap, u)
+
+    def _is_cheap(self, i: int) -> bool:
+        k, sizes = self.kernels[i], self.sizes
+        freed = {v for v in k.inputs if v in self.free and len(self.readers[v]) == 1}
+        return sum(sizes[v] for v in k.outputs if v not in self.made) <= sum(sizes[v] for v in freed)

@@ -9,6 +9,7 @@ from typing import Any
 from .device import Arrived, get_device
 from .node import Node, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params
+from .slots import assign
 from .stages import stage, submit
 from .work import works_of
 
@@ -163,6 +164,28 @@ def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -
     if len(set(plan.roots)) < len(plan.roots):
         for value in plan.roots:
             buffers[value].shared = plan.roots.count(value) > 1
+    _name(compiled, handles)
+
+
+def lay(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> list[Any]:
+    """`place` for commands that come again and again: buffers assigned with all lifetimes known. They are the
+    plan's for as long as the list that is returned lives."""
+    plan = compiled.plan
+    slots = assign(plan)
+    taken = [pool.take(n) for n in slots.sizes]
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    buffers |= {v: taken[at] for v, at in slots.of.items()}
+    for k in plan.kernels:
+        for v, x in k.over:
+            buffers[v] = buffers[x]
+    for root, value in zip(roots, plan.roots, strict=True):
+        root.buffer = buffers[value]
+    _name(compiled, {v: b.handle for v, b in buffers.items()})
+    return taken
+
+
+def _name(compiled: Compiled, handles: dict[int, int]) -> None:
+    """Write the buffers' numbers into the commands."""
     words = compiled.words
     for at, value in compiled.slots:
         words[at] = handles[value]

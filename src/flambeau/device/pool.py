@@ -21,18 +21,19 @@ class Pool:
     """Takes memory from a device and keeps what is given back, last in first out.
 
     A recording has a pool of its own, whose buffers nobody else may write; the device's pool, its `root`,
-    counts for all of them.
+    counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.
     """
 
-    def __init__(self, device: Any, root: "Pool | None" = None):
-        self.device, self.root = device, root or self
+    def __init__(self, device: Any, root: "Pool | None" = None, exact: bool = False):
+        self.device, self.root, self.exact = device, root or self, exact
         self.free: dict[int, list[int]] = {}
         self.allocations = self.live = self.peak = self.reserved = 0
         self.closed = False
 
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
-        size, count = size_class(nbytes), self.root
+        size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST if self.exact else size_class(nbytes)
+        count = self.root
         kept = self.free.get(size)
         handle = kept.pop() if kept else self._allocate(size, nbytes)
         count.live += size
