@@ -66,6 +66,7 @@ def choose_adapter(name: str) -> None:
     if not icd:
         raise SystemExit(f"{name}: no driver file: {', '.join(map(str, ICDS[name]))}")
     os.environ["VK_DRIVER_FILES"] = os.environ["VK_ICD_FILENAMES"] = icd
+    os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # else who ran yesterday compiles nothing
 
 
 def measured(work: str, args: argparse.Namespace) -> dict[str, dict]:
