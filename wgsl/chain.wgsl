@@ -2,7 +2,7 @@
 //% import "index.wgsl" as ix
 
 {% macro function(name, f, wgsl, acc) -%}
-fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
+fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
 //% for s in f.steps
 {{ step[s.kind](s, f, wgsl) }}
 //% endfor
@@ -85,4 +85,9 @@ fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for c in
   let {{ s.var }} = acc;
 {%- endmacro %}
 
-//% set step = {"load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}
+//# what a reduction of the same row came to, for every element
+{% macro stat(s, f, wgsl) -%}
+  let {{ s.var }} = {{ wgsl(s.dtype, f.width) }}({{ s.name }});
+{%- endmacro %}
+
+//% set step = {"stat": stat, "load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}

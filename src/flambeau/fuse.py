@@ -1,11 +1,12 @@
 """Fusion: a graph of nodes becomes a plan, the list of kernels that compute its roots. Pure: no GPU, no
 I/O."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from math import prod
 
-from . import contraction, heads, reduction, whole
+from . import contraction, groups, heads, reduction, whole
+from .claims import Claims
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
 from .reuse import in_place, soon
@@ -17,7 +18,6 @@ BUILD = {  # the ops that are kernels of their own
     "whole": whole.whole_kernels,
 }
 SOFTWARE_TURNS = 50000  # `Limits.turns` of software adapters: what llvmpipe allows, and room for epilogues
-CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 
 
 @dataclass(frozen=True)
@@ -59,32 +59,31 @@ class Plan:
         return iter(self.kernels)
 
 
-class Planner:
-    """Decides what is stored, and builds a kernel for each stored value."""
+class Planner(Claims):
+    """Builds a kernel for each stored value, and stores more where one does not fit."""
 
     def __init__(self, roots: list[Node], order: list[Node], limits: Limits):
-        self.limits, self.roots, self.order = limits, roots, order
+        self.limits = limits
         self.max_inputs = limits.storage_buffers - 1
         self.index = {id(n): i for i, n in enumerate(order)}
-        self.users: dict[int, list[Node]] = {id(n): [] for n in order}
-        for n in order:
-            if n.buffer is None:
-                for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
-                    self.users[id(i)].append(n)
         self.same: dict[int, int] = {}  # id of a node -> the value it shares, for roots that need no kernel
-        self.stored: set[int] = set()
+        self.target: set[int] = set()  # what the kernel that is being made stores
         self.emitted: set[int] = set()
         self.kernels: list[heads.Kernel] = []
         self.made: list[int] = []  # kernel -> the serial number of the node that it begins with
         self.extra: list[tuple[int, int]] = []
-        self.tails: dict[int, Node] = {}  # id of a head -> the last node of its epilogue
-        self.head_of: dict[int, Node] = {}  # id of a tail -> its head
-        self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
+        super().__init__(roots, order)
+        # id of a node -> the group whose kernel stores it
+        self.group_of = {id(n): g for g in groups.groups_of(self) for n in g.outputs}
 
     # --- what lowering asks ---
 
     def has(self, node: Node) -> bool:
         return node.buffer is not None or (id(node) in self.stored and id(node) in self.emitted)
+
+    def is_due(self, node: Node) -> bool:
+        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
+        return id(node) in self.stored and id(node) not in self.emitted and id(node) not in self.target
 
     def value_of(self, node: Node) -> int:
         return self.same.get(id(node), self.index[id(node)])
@@ -103,120 +102,72 @@ class Planner:
         self.extra.append((value, itemsize * max(elements, 1)))
         return value
 
-    # --- deciding ---
-
-    def decide(self) -> None:
-        for n in self.roots:
-            self.stored.add(id(alias(n)))
-        for n in self.order:
-            if n.buffer is None and n.op.kind != "source" and n.param is not None:
-                self.stored.add(id(alias(n)))
-            if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
-                self.stored |= {id(alias(g)) for g in n.after}
-        for n in self.order:
-            if n.buffer is not None:
-                continue
-            if n.op.kind == "part":
-                self.stored.add(id(n))
-            if n.op.kind in BUILD:
-                self._claim(n)
-        for n in self.order:
-            if (
-                n.buffer is None
-                and n.op.kind == "elementwise"
-                and self._is_shared(n)
-                and not self._is_cheap(n)
-            ):
-                self.stored.add(id(n))
-
-    def _consumers(self, node: Node) -> list[Node]:
-        """Who uses the value, looking through composites."""
-        out = []
-        for u in self.users[id(node)]:
-            out += self._consumers(u) if u.op.kind == "composite" else [u]
-        return out
-
-    def _claim(self, head: Node) -> None:
-        """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
-        path = [head]
-        while head.op.kind != "whole":
-            at = path[-1]
-            users = self._consumers(at)
-            if id(at) in self.stored or len(users) != 1 or id(users[0]) in self.head_of:
-                break
-            user = users[0]
-            if user.dtype.is_packed:
-                break  # heads write one element a thread, packed types four: a map kernel goes on from here
-            same_order = user.op.name in ("reshape", "detach")
-            if not same_order and not (user.op.kind == "elementwise" and user.shape == at.shape):
-                break
-            path.append(user)
-        while path[-1].op.kind == "movement" and id(path[-1]) not in self.stored:
-            path.pop()
-        self._set_path(head, path)
-
-    def _set_path(self, head: Node, path: list[Node]) -> None:
-        old = self.tails.get(id(head))
-        if old is not None:
-            self.head_of.pop(id(old), None)
-        self.paths[id(head)], self.tails[id(head)] = path, path[-1]
-        self.head_of[id(path[-1])] = head
-        self.stored.add(id(path[-1]))
-
-    def _is_shared(self, node: Node) -> bool:
-        return len(self._consumers(node)) > 1
-
-    def _is_cheap(self, node: Node) -> bool:
-        reads, cost = self._price(node, node, 0)
-        return reads <= CHEAP_READS and cost <= CHEAP_COST
-
-    def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
-        """Buffers read (small ones count by their share) and work done to compute `node` again."""
-        node = alias(node)
-        if node.buffer is not None or (id(node) in self.stored and node is not top) or node.op.kind in BUILD:
-            return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
-        if node.op.kind == "source":
-            return 0.0, 20.0 if node.op.name == "random_bits" else 0.0
-        if depth > CHEAP_COST:
-            return 9.0, 9.0
-        parts = [self._price(i, top, depth + 1) for i in node.inputs]
-        own = node.op.cost if node.op.kind == "elementwise" else 0
-        return sum(p[0] for p in parts) + (9 if node.op.kind == "gather" else 0), own + sum(
-            p[1] for p in parts
-        )
-
     # --- building ---
-
-    def store(self, node: Node) -> None:
-        """Make a node stored now, cutting the epilogue that it was in the middle of."""
-        node = alias(node)
-        for head_id, path in self.paths.items():
-            at = next((i for i, p in enumerate(path) if p is node), None)
-            if at is not None and path[-1] is not node and id(path[0]) == head_id:
-                self._set_path(path[0], path[: at + 1])
-                break
-        self.stored.add(id(node))
-        self.emit(node)
 
     def emit(self, node: Node) -> None:
         """Add the kernels that compute `node`, after those that it turns out to need."""
-        if id(node) in self.emitted or node.buffer is not None:
-            return
-        while True:
-            mark = len(self.extra)
+        stack = [node]
+        while stack:
+            top = stack[-1]
+            if top.buffer is not None or id(top) in self.emitted:
+                stack.pop()
+                continue
+            group, mark = self.group_of.get(id(top)), len(self.extra)
+            self.target = {id(n) for n in (group.outputs if group else (top,))}
             try:
-                kernels = self._build(node)
-                break
+                kernels = groups.kernels_of(self, group) if group else self._build(top)
             except NeedStore as need:
                 del self.extra[mark:]
-                below = self._shorter(node) if alias(need.node) is node else need.node
-                assert below is not node and not self.has(below), f"{node} can't be lowered: {need.why}"
-                self.store(below)
-        for part in self._parts(node):
-            self.emitted.add(id(part))
+                below = self._below(top, group, need)
+                if below is not None:
+                    self.cut(below, need.why)
+                    self.keep(below, need.why)
+                    stack.append(below)
+                    self._untie(stack)
+                continue
+            if kernels is None and group is not None:
+                self._dissolve(group)
+                continue
+            self._commit(top, group, kernels or [])
+
+    def _below(self, top: Node, group: groups.Group | None, need: NeedStore) -> Node | None:
+        """What to store before a kernel that does not fit; None where it is a group's, which is then
+        several kernels."""
+        below = alias(need.node)
+        if group is not None:
+            if self.has(below) or any(below is n for n in group.nodes):
+                self._dissolve(group)
+                return None
+            return below
+        below = self._shorter(top) if below is top else below
+        assert below is not top and not self.has(below), f"{top} can't be lowered: {need.why}"
+        return below
+
+    def _untie(self, stack: list[Node]) -> None:
+        """Where groups need values of each other, the least of them becomes several kernels."""
+        found = [self.group_of.get(id(n)) for n in stack]
+        first = next((i for i, g in enumerate(found[:-1]) if g is not None and g is found[-1]), None)
+        if first is None:
+            return
+        least = min((g for g in found[first:] if g is not None), key=lambda g: prod(g.key))
+        del stack[found.index(least) + 1 :]
+        self._dissolve(least)
+
+    def _dissolve(self, group: groups.Group) -> None:
+        for n in group.outputs:
+            self.group_of.pop(id(n), None)
+
+    def _commit(self, node: Node, group: groups.Group | None, kernels: list["heads.Kernel"]) -> None:
+        done = group.outputs if group else [node, *self._parts(node)]
+        self.emitted |= {id(n) for n in done}
+        why = ", ".join(dict.fromkeys(self.why[id(n)] for n in done if id(n) in self.why))
+        if kernels:
+            kernels = [replace(k, ends="the next kernel goes on") for k in kernels[:-1]] + [
+                replace(kernels[-1], ends=why)
+            ]
+        first = group.first if group else self.head_of.get(id(node), node).serial
         self.kernels += kernels
-        self.made += [self.head_of.get(id(node), node).serial] * len(kernels)
-        self.emitted.add(id(node))
+        self.made += [first] * len(kernels)
 
     def _parts(self, node: Node) -> list[Node]:
         """The further results that the kernels of a node make too."""
@@ -233,8 +184,7 @@ class Planner:
     def _build(self, node: Node) -> list["heads.Kernel"]:
         if node.op.kind == "part":
             if node.inputs[0].buffer is None:
-                self.emit(node.inputs[0])  # with this part
-                return []
+                raise NeedStore(node.inputs[0], "its kernel makes a further result too")
             return whole.part_kernels(self, node)
         head = self.head_of.get(id(node))
         if head is not None:
@@ -248,7 +198,6 @@ class Planner:
         return heads.map_kernel(self, node)
 
     def plan(self, dying: frozenset[int] | None = None) -> Plan:
-        self.decide()
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)

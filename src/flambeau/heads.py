@@ -46,6 +46,7 @@ class Kernel:
     """One dispatch: the shader, the values it reads and writes, its quantities and its grid.
 
     over: (an output, the value that it is written over, and that is read from there); see `reuse`.
+    ends: why what it computes is stored, and not a part of the kernels that read it.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Kernel:
     grid: tuple[int, int, int]
     flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
     over: tuple[tuple[int, int], ...] = ()
+    ends: str = ""
 
     @property
     def reads(self) -> tuple[int, ...]:

@@ -10,11 +10,11 @@ from .render import render
 def table(plan: Plan) -> str:
     """A plan as aligned text: a line for each kernel, with what it reads, writes and how many groups run
     it."""
-    rows = [("kernel", "template", "reads", "writes", "groups")]
+    rows = [("kernel", "template", "reads", "writes", "groups", "ends because")]
     for k in plan.kernels:
         reads = ", ".join(f"%{v}" for v in k.reads) or "-"
         writes = ", ".join(f"%{v}" for v in k.outputs)
-        rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid))))
+        rows.append((k.name, k.shader.template, reads, writes, str(prod(k.grid)), k.ends))
     widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)).rstrip() for r in rows]
     return "\n".join([f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}", *lines])

@@ -66,7 +66,9 @@ def move_of(node: Node) -> Move:
 def view_through(shape: Shape, chain: tuple[Move, ...]) -> View:
     """The view of a contiguous `shape` after every move of the chain, innermost first."""
     view = View.of(shape)
-    for move in chain:
+    for i, move in enumerate(chain):
+        if move.name == "reshape" and chain[i + 1 : i + 2] and chain[i + 1].name == "reshape":
+            continue  # the next one says all
         moved = MOVES[move.name](view, *move.args)
         if moved is None:
             assert move.below is not None, "a reshape that the planner added must always be a view"
@@ -114,13 +116,17 @@ class Step(NamedTuple):
 
 
 class Function(NamedTuple):
-    """A WGSL function over coordinates that gives one value (of `width` neighbours)."""
+    """A WGSL function over coordinates that gives one value (of `width` neighbours).
+
+    given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
+    """
 
     coords: tuple[str, ...]
     steps: tuple[Step, ...]
     result: str
     dtype: str
     width: int
+    given: tuple[tuple[str, str, int], ...] = ()
 
 
 @dataclass
@@ -192,9 +198,10 @@ class Trace:
     def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)
-        if node.op.kind == "movement" and not self.planner.has(node):
-            return self.value(node.inputs[0], (move_of(node), *chain), depth)
-        key = (id(node), chain)
+        while node.op.kind == "movement" and not self.planner.has(node):
+            chain = (move_of(node), *chain)
+            node = alias(node.inputs[0])
+        key = (id(node), *[move[:2] for move in chain])
         if key not in self.memo:
             self.memo[key] = self._trace(node, chain, depth)
         return self.memo[key]
@@ -204,6 +211,8 @@ class Trace:
             return self._add(Raw("acc", node.dtype, node))
         if self.planner.has(node):
             return self._read(node, chain)
+        if self.planner.is_due(node):
+            raise NeedStore(node, "others read it too")
         kind = node.op.kind
         if kind == "source":
             return self._source(node, chain)
@@ -335,15 +344,20 @@ class Trace:
 
     def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
         """Give coordinates their names and quantities their places in Params."""
-        if width > 1:
-            inner = runs[-1][-1]
+        steps = range(len(self.steps))
+        return self.part(steps, (), runs, coords, bindings, q, result, width)
+
+    def part(self, steps, given, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int):
+        """The function of some of the steps; those before them are given to it."""
+        inner = runs[-1][-1] if width > 1 else 0
         named = []
-        for i, s in enumerate(self.steps):
-            w = width
+        for i in steps:
+            s, w = self.steps[i], width
             if width > 1 and s.kind == "load" and s.view.index.strides[inner] == 0:  # type: ignore[union-attr]
                 w = 1
             named.append(self._named(i, s, runs, coords, bindings, q, w))
-        return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
+        dtype = self.steps[result].dtype.short
+        return Function(tuple(coords), tuple(named), f"t{result}", dtype, width, tuple(given))
 
     def _named(self, i: int, s: Raw, runs, coords, bindings: Bindings, q: Quantities, width: int) -> Step:
         args = tuple(f"t{a}" for a in s.args)

@@ -1,0 +1,147 @@
+"""The graph into the values that are stored: what is asked for, heads with their epilogues, what is dear."""
+
+from math import prod
+
+from .lower import alias
+from .node import Node
+
+HEADS = ("reduce", "fold", "contract", "whole", "part")  # the ops that are kernels of their own
+CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
+
+
+class Claims:
+    """What a planner decides before it builds a kernel, and why: `why` has the reason by a node's id."""
+
+    def __init__(self, roots: list[Node], order: list[Node]):
+        self.roots, self.order = roots, order
+        self.users: dict[int, list[Node]] = {id(n): [] for n in order}
+        for n in order:
+            if n.buffer is None:
+                for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
+                    self.users[id(i)].append(n)
+        self.asked: set[int] = set()  # stored whatever the planner thinks of it
+        self.stored: set[int] = set()
+        self.why: dict[int, str] = {}
+        self.tails: dict[int, Node] = {}  # id of a head -> the last node of its epilogue
+        self.head_of: dict[int, Node] = {}  # id of a tail -> its head
+        self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
+        self.owner: dict[int, Node] = {}  # id of a node of an epilogue -> its head
+        self.decide()
+
+    def keep(self, node: Node, why: str) -> None:
+        """Have a value stored."""
+        self.stored.add(id(node))
+        self.why.setdefault(id(node), why)
+
+    def ask(self, node: Node, why: str) -> None:
+        self.asked.add(id(alias(node)))
+        self.keep(alias(node), why)
+
+    def decide(self) -> None:
+        for n in self.roots:
+            self.ask(n, "it is a root")
+        for n in self.order:
+            if n.buffer is None and n.op.kind != "source" and n.param is not None:
+                self.ask(n, "gradients are asked by it")
+            if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
+                for g in n.after:
+                    self.ask(g, "a checkpoint's inside waits for it")
+        for n in self.order:
+            if n.buffer is not None:
+                continue
+            if n.op.kind == "part":
+                self.keep(n, "it is a further result")
+            elif n.op.kind in HEADS:
+                self.claim(n)
+        for n in self.order:
+            wanted = n.buffer is None and n.op.kind == "elementwise"
+            if wanted and self.is_shared(n) and not self.is_cheap(n):
+                self.keep(n, "several read it, and it is dear")
+
+    # --- epilogues ---
+
+    def consumers(self, node: Node) -> list[Node]:
+        """Who uses the value, looking through composites."""
+        out, todo = [], [node]
+        while todo:
+            for u in self.users[id(todo.pop())]:
+                (todo if u.op.kind == "composite" else out).append(u)
+        return out
+
+    def claim(self, head: Node) -> None:
+        """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
+        path, why = [head], "it is a kernel of its own"
+        while head.op.kind != "whole":
+            user, why = self._next(path[-1])
+            if user is None:
+                break
+            path.append(user)
+        while path[-1].op.kind == "movement" and id(path[-1]) not in self.stored:
+            path.pop()
+        self.set_path(head, path, why)
+
+    def _next(self, at: Node) -> tuple[Node | None, str]:
+        """The node that goes on from a value inside its kernel, or none and why."""
+        if id(at) in self.stored:
+            return None, self.why[id(at)]
+        users = self.consumers(at)
+        if len(users) != 1:
+            return None, "several read it" if users else "nothing reads it"
+        user = users[0]
+        if id(user) in self.head_of:
+            return None, f"{user.op.name} is another kernel's"
+        if user.dtype.is_packed:  # heads write one element a thread, packed types four: a map goes on
+            return None, f"{user.dtype.short} is written by four"
+        if user.op.name in ("reshape", "detach") or (
+            user.op.kind == "elementwise" and user.shape == at.shape
+        ):
+            return user, ""
+        if user.op.kind in HEADS:
+            return None, f"{user.op.name.strip('_')} reads it"
+        return None, f"{user.op.name.strip('_')} has other elements"
+
+    def set_path(self, head: Node, path: list[Node], why: str) -> None:
+        old = self.tails.get(id(head))
+        if old is not None:
+            self.head_of.pop(id(old), None)
+            for n in self.paths[id(head)][1:]:
+                self.owner.pop(id(n), None)
+        self.paths[id(head)], self.tails[id(head)] = path, path[-1]
+        self.head_of[id(path[-1])] = head
+        self.owner |= {id(n): head for n in path[1:]}
+        self.keep(path[-1], why)
+
+    def cut(self, node: Node, why: str) -> None:
+        """End the epilogue that a node is in the middle of."""
+        head = node if id(node) in self.paths else self.owner.get(id(node))
+        if head is not None and self.tails[id(head)] is not node:
+            path = self.paths[id(head)]
+            at = next(i for i, p in enumerate(path) if p is node)
+            self.set_path(head, path[: at + 1], why)
+
+    # --- prices ---
+
+    def is_shared(self, node: Node) -> bool:
+        return len(self.consumers(node)) > 1
+
+    def is_cheap(self, node: Node) -> bool:
+        reads, cost = self._price(node, node, 0)
+        return reads <= CHEAP_READS and cost <= CHEAP_COST
+
+    def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
+        """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
+        cheap where that is found on the way."""
+        node = alias(node)
+        if node.buffer is not None or (id(node) in self.stored and node is not top) or node.op.kind in HEADS:
+            return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
+        if node.op.kind == "source":
+            return 0.0, 20.0 if node.op.name == "random_bits" else 0.0
+        if depth > CHEAP_COST:
+            return 9.0, 9.0
+        reads, cost = 9.0 * (node.op.kind == "gather"), node.op.cost * (node.op.kind == "elementwise")
+        for i in node.inputs:
+            if reads > CHEAP_READS or cost > CHEAP_COST:
+                break
+            more = self._price(i, top, depth + 1)
+            reads, cost = reads + more[0], cost + more[1]
+        return reads, cost

@@ -1,0 +1,153 @@
+"""Reductions over the same rows and what is made of them: one kernel, in every variant, with the values of
+NumPy."""
+
+import numpy as np
+import pytest
+from kernels import planned_for
+
+import flambeau as fb
+from flambeau import choice
+from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
+from flambeau.nn import functional as F
+
+VARIANTS = (
+    "staged",
+    "loop1",
+    "loop128",
+    "loop256",
+    "held1",
+    "held8",
+    "held32",
+    "held64",
+    "held128",
+    "held256",
+)
+CLASSES = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
+
+
+def kernels(*tensors, limits=CLASSES["gpu"]):
+    return [(k.shader.template, len(k.outputs)) for k in plan([t.node for t in tensors], limits)]
+
+
+def made(*shape, seed=0):
+    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
+
+
+X, W, B = made(96, 48), made(48, seed=1), made(48, seed=2)
+IMAGE, CHANNELS = made(64, 8, 6, 6), made(8)
+LABELS = fb.tensor(np.arange(96, dtype="i4") % 48).realize()
+
+
+def by_hand(x):
+    away = x - x.mean(1, keepdim=True)
+    return away / (away.square().mean(1, keepdim=True) + 1e-5).sqrt() * W + B
+
+
+ONE = {
+    "softmax": lambda: X.softmax(1),
+    "log_softmax": lambda: X.log_softmax(-1),
+    "layer_norm": lambda: F.layer_norm(X, (48,), W, B),
+    "layer norm by hand": lambda: by_hand(X),
+    "rms_norm": lambda: F.rms_norm(X, (48,), W),
+    "group_norm": lambda: F.group_norm(IMAGE, 4, CHANNELS, CHANNELS),
+    "instance_norm": lambda: F.instance_norm(IMAGE),
+    "over two dims": lambda: F.layer_norm(IMAGE, (6, 6)),
+    "of a computed value": lambda: (X * 2 + 1).relu().softmax(1),
+    "normalize": lambda: F.normalize(X),
+    "cosine_similarity": lambda: F.cosine_similarity(X, X.flip(0)),
+    "logsumexp": lambda: X.logsumexp(1),
+    "var": lambda: X.var(1),
+    "standardised": lambda: (X - X.mean(1, keepdim=True)) / X.std(1, keepdim=True),
+}
+
+
+@pytest.mark.parametrize("name", ONE)
+@pytest.mark.parametrize("adapter", CLASSES)
+def test_is_one_kernel(name, adapter):
+    assert kernels(ONE[name](), limits=CLASSES[adapter]) == [("rows.wgsl", 1)]
+
+
+def test_siblings_are_one_kernel_with_several_outputs():
+    assert kernels(X.sum(1), X.square().sum(1), X.amax(1)) == [("rows.wgsl", 3)]
+    assert kernels(*X.var_mean(1)) == [("rows.wgsl", 2)]
+
+
+def test_other_rows_are_not_taken_along():
+    y = X.softmax(1)
+    assert [t for t, _ in kernels(y.sum(0))] == ["rows.wgsl", "tree.wgsl"]
+    total = X.sum(1)  # each row reads the next one's sum: no kernel could wait for that
+    assert [t for t, _ in kernels(X / total.flip(0).unsqueeze(1))] == ["tree.wgsl", "map.wgsl"]
+
+
+def test_a_gradients_rows_are_one_kernel():
+    x = X.detach().requires_grad_().realize()
+    for f in (lambda: x.softmax(1), lambda: x.log_softmax(1), lambda: F.rms_norm(x, (48,))):
+        y = f().realize()
+        assert kernels(y.backward(made(96, 48, seed=3), retain_graph=True)[x]) == [("rows.wgsl", 1)]
+    loss = F.cross_entropy(x, LABELS)
+    found = kernels(loss, loss.backward()[x])
+    assert ("rows.wgsl", 2) in found and len(found) == 3  # and the two sums of rows
+
+
+def test_the_plan_says_why_kernels_end():
+    text = repr((X.softmax(1) @ W).relu().plan())
+    assert text.splitlines()[1].endswith("ends because")
+    assert "others read it" in text and "it is a root" in text, text
+
+
+def references():
+    x, w, b = X.numpy().astype("f8"), W.numpy().astype("f8"), B.numpy().astype("f8")
+    e = np.exp(x - x.max(1, keepdims=True))
+    p = e / e.sum(1, keepdims=True)
+    away = x - x.mean(1, keepdims=True)
+    norm = away / np.sqrt((away**2).mean(1, keepdims=True) + 1e-5)
+    return {"softmax": p, "log_softmax": np.log(p), "layer_norm": norm * w + b}
+
+
+@pytest.fixture
+def variant(monkeypatch):
+    def force(name):
+        monkeypatch.setenv("FLAMBEAU_VARIANT", f"rows={name}")
+        choice.forced.cache_clear()
+
+    yield force
+    choice.forced.cache_clear()
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_has_the_values(gpu, variant, name):
+    variant(name)
+    with planned_for(gpu, software=name == "loop1"):
+        for op, want in references().items():
+            y = ONE[op]()
+            assert kernels(y, limits=gpu.limits)[0][0] == ("rows.wgsl" if name != "staged" else "tree.wgsl")
+            assert np.allclose(y.numpy(), want, atol=3e-6), op
+        odd = made(7, 1027).softmax(1)
+        assert np.allclose(odd.sum(1).numpy(), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("length", (2, 3, 16, 257, 1024, 4096, 9000, 20000))
+@pytest.mark.parametrize("software", (False, True))
+def test_rows_of_all_lengths(gpu, length, software):
+    x = np.random.default_rng(length).normal(size=(70, length)).astype("f4")
+    with planned_for(gpu, software=software):
+        got = F.layer_norm(fb.tensor(x, device=gpu), (length,)).numpy()
+    away = x - x.mean(1, keepdims=True, dtype="f8")
+    assert np.allclose(got, away / np.sqrt((away**2).mean(1, keepdims=True) + 1e-5), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
+def test_packed_types(gpu, dtype):
+    x = fb.tensor(X.numpy(), device=gpu).to(dtype)
+    assert kernels(x.realize().softmax(1), limits=gpu.limits) == [("rows.wgsl", 1)]
+    want = fb.tensor(x.float().numpy(), device="cpu").softmax(1).numpy()
+    assert np.allclose(x.softmax(1).float().numpy(), want, atol=1e-2)
+
+
+def test_values_that_are_not_finite_stay_in_their_rows(gpu):
+    x = X.numpy().copy()
+    x[3, 5], x[7, 1] = np.nan, np.inf
+    with planned_for(gpu, software=False):
+        y = fb.tensor(x, device=gpu).softmax(1).numpy()
+    bad = np.isnan(y).any(1)
+    assert bad[3] and bad[7] and bad.sum() == 2

@@ -1,0 +1,62 @@
+//# What is done with a part of a row: its places, its values, and how lanes join what they have.
+//% import "index.wgsl" as ix
+//% import "combine.wgsl" as combine
+
+//# the places of the j-th read of a lane: `first` is what all lanes have behind them
+{% macro places(first, j, lanes, width, length, along, sizes) -%}
+    let k_{{ j }} = {{ first }}(lane + {{ j * lanes }}u) * {{ width }}u;
+    let is_{{ j }} = k_{{ j }} < p.{{ length }};
+    let a_{{ j }} = select(0u, k_{{ j }}, is_{{ j }});
+{{ ix.unravel("a_%d" % j, along | map("suffix", "_%d" % j) | list, sizes) }}
+{%- endmacro %}
+
+//# a function's value at the j-th place; at the row's first for j = none
+{% macro call(name, f, along, j) -%}
+  {{ name }}({% for v, d, w in f.given %}{{ v }}{{ "_%d" % j if v[0] == "t" }}, {% endfor %}
+  {%- for c in f.coords %}{{ "0u" if j is none and c in along else c ~ "_%d" % j if c in along else c }}, {% endfor %})
+{%- endmacro %}
+
+{% macro empty(op, T) -%}{{ T }}({{ combine.start[op](T) }}){%- endmacro %}
+
+//# one more value joined to what a lane has
+{% macro add(s, f, along, j, wgsl, width) -%}
+//% set T = wgsl(s.dtype, width)
+    let {{ s.name }}_x{{ j }} = select({{ empty(s.op, T) }}, {{ call(s.function, f, along, j) }}, is_{{ j }});
+    {{ s.name }}_all = {{ combine.join[s.op](T, s.name ~ "_all", "%s_x%d" % (s.name, j)) }};
+{%- endmacro %}
+
+//# four neighbours joined to one
+{% macro narrow(s, wgsl, width) -%}
+//% set S = wgsl(s.dtype, 1)
+//% set all = s.name ~ "_all"
+//% if width == 4
+  let {{ s.name }}_low = {{ combine.join[s.op](S, all ~ ".x", all ~ ".y") }};
+  let {{ s.name }}_high = {{ combine.join[s.op](S, all ~ ".z", all ~ ".w") }};
+  var {{ s.name }} = {{ combine.join[s.op](S, s.name ~ "_low", s.name ~ "_high") }};
+//% else
+  var {{ s.name }} = {{ all }};
+//% endif
+{%- endmacro %}
+
+//# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
+{% macro tree(stats, steps, wgsl) -%}
+//% for s in stats
+  {{ s.box }}[lid.x] = {{ s.name }};
+//% endfor
+//% for lanes, count in steps
+  workgroupBarrier();
+  if (lane < {{ lanes }}u) {
+//% for s in stats
+//% for m in range(1, count)
+    let {{ s.name }}_o{{ m }} = {{ s.box }}[lid.x + {{ m * lanes }}u];
+    {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
+//% endfor
+    {{ s.box }}[lid.x] = {{ s.name }};
+//% endfor
+  }
+//% endfor
+  workgroupBarrier();
+//% for s in stats
+  {{ s.name }} = {{ s.box }}[lid.x - lane];
+//% endfor
+{%- endmacro %}

@@ -1,0 +1,82 @@
+//# Rows with several reductions and what is made of them. The lanes of a row hold its elements, or read it in each
+//# phase anew (regs = 0).
+//% extends "kernel.wgsl"
+//% import "row.wgsl" as r
+//% block declarations
+//% for name, dtype in boxes
+var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
+//% endfor
+//% endblock
+//% block body
+//% set fs = dict(functions)
+//% set reads = regs or ahead
+//% set turn = reads * lanes * width
+  let lane = lid.x % {{ lanes }}u;
+  let place = (wid.x + wid.y * p.{{ line }}) * {{ across }}u + lid.x / {{ lanes }}u;
+  let is_row = place < p.{{ rows }};
+  let row = min(place, p.{{ rows }} - 1u);
+{{ ix.unravel("row", own, row_dims) }}
+//% if regs
+//% for j in range(reads)
+{{ r.places("", j, lanes, width, length, along, dims) }}
+//% endfor
+//% endif
+//% for held, stats in phases
+//% set is_first = loop.first
+//% for name, function in held
+//% for j in range(reads)
+  let {{ name }}_{{ j }} = {{ r.call(function, fs[function], along, j) }};
+//% endfor
+//% endfor
+//% for s in stats
+  var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
+//% endfor
+//% if stats and not regs
+  for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
+//% for j in range(reads)
+{{ r.places("k + ", j, lanes, width, length, along, dims) }}
+//% endfor
+//% endif
+//% for j in range(reads)
+//% for s in stats
+{{ r.add(s, fs[s.function], along, j, wgsl, width) }}
+//% endfor
+//% endfor
+//% if stats and not regs
+  }
+//% endif
+//% for s in stats
+{{ r.narrow(s, wgsl, width) }}
+//% endfor
+//% if stats and lanes > 1
+//% if not is_first
+  workgroupBarrier();
+//% endif
+{{ r.tree(stats, steps, wgsl) }}
+//% endif
+//% endfor
+//% if full and not regs
+  for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
+//% for j in range(reads)
+{{ r.places("k + ", j, lanes, width, length, along, dims) }}
+//% endfor
+//% endif
+//% for j in range(reads if full else 0)
+  if (is_row & is_{{ j }}) {
+    let at_{{ j }} = row * p.{{ length }} + k_{{ j }};
+//% for out, function in full
+    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(fs[function].dtype, width).store(r.call(function, fs[function], along, j)) }};
+//% endfor
+  }
+//% endfor
+//% if full and not regs
+  }
+//% endif
+//% if single
+  if (is_row & (lane == 0u)) {
+//% for out, function in single
+    {{ out }}[row] = {{ wgsl(fs[function].dtype, 1).store(r.call(function, fs[function], along, none)) }};
+//% endfor
+  }
+//% endif
+//% endblock
