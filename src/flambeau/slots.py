@@ -19,8 +19,8 @@ class Slots(NamedTuple):
 
 
 def assign(plan: Plan, align: int = 256) -> Slots:
-    """Give every value a slot that no other value uses meanwhile: the largest first, each the smallest that is
-    free (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
+    """Give every value a slot that no other uses meanwhile: the largest first, each the smallest that is free
+    (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
 
     Values share whole buffers, not ranges of one: WebGPU lets no kernel read one part of a buffer and write
     another.
