@@ -140,6 +140,24 @@ def test_memory_is_counted_and_comes_back(gpu):
     assert fb.memory(gpu)["live"] == before
 
 
+def test_memory_that_runs_out_on_the_way_takes_no_buffer_from_commands(gpu, monkeypatch):
+    x = fb.rand(300, 300, device=gpu).realize()
+    gpu.pool.trim()
+    make, refused = gpu._wgpu.create_buffer, []
+
+    def once(**asked):
+        if asked["size"] > 500_000 and not refused:
+            refused.append(1)
+            raise RuntimeError("Out of Memory")
+        return make(**asked)
+
+    monkeypatch.setattr(gpu._wgpu, "create_buffer", once)
+    y = x @ x  # its buffer is free again when the large one is asked for
+    found = (y.sum(0) + fb.zeros(600, 1, device=gpu).expand(600, 300) @ (x * 0 + 1)).cumsum(0)
+    assert np.allclose(found.numpy()[1], 2 * (x.numpy() @ x.numpy()).sum(0), rtol=1e-4)
+    assert refused
+
+
 def test_size_classes_are_few_and_near():
     sizes = [size_class(n) for n in range(1, 100_000, 37)]
     assert sizes == sorted(sizes)

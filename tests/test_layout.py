@@ -34,7 +34,7 @@ LAYERS = [
     ["trust"],
     ["pipeline", "inspection"],
     ["device", "run", "recompute"],
-    ["recorder"],
+    ["recorder", "budget"],
     ["reverse", "interchange"],
     ["tensor"],
     ["watch"],

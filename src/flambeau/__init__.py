@@ -13,6 +13,7 @@ from . import (
     special,
     testing,
 )
+from .budget import memory_budget
 from .custom import custom_op
 from .device import open_device
 from .dtype import (
@@ -34,7 +35,7 @@ from .dtype import bool_ as bool
 from .dtype import float16 as half
 from .dtype import float32 as float
 from .dtype import int32 as int
-from .errors import DeviceError, FlambeauError, KernelError
+from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
@@ -62,6 +63,7 @@ __all__ = sorted(
         "HostScalar",
         "KernelError",
         "Launch",
+        "OutOfMemory",
         "Profile",
         "SavedProgram",
         "Tensor",
@@ -101,6 +103,7 @@ __all__ = sorted(
         "load",
         "load_program",
         "manual_seed",
+        "memory_budget",
         "nn",
         "no_grad",
         "open_device",

@@ -9,6 +9,10 @@ class DeviceError(FlambeauError):
     """No adapter, a lost device, or memory that ran out."""
 
 
+class OutOfMemory(DeviceError):
+    """What is to be computed needs more memory than a device or a budget has; smaller batches still run."""
+
+
 class KernelError(FlambeauError):
     """A template or its WGSL did not compile; the text names template, kernel and line."""
 

@@ -68,6 +68,11 @@ def recompute(roots: list[Node], visits: Visits, balanced: bool) -> None:
             n.inputs = inputs
 
 
+def made_by(gradients: list[Node], visits: Visits) -> set[Node]:
+    """The nodes that a walk made and that still have to be computed."""
+    return _made(gradients, visits.serials[0]) if visits.serials else set()
+
+
 def _made(roots: list[Node], since: int) -> set[Node]:
     found: set[Node] = set()
     stack = [n for n in roots if n.serial >= since]

@@ -5,6 +5,8 @@ from typing import Any
 
 from . import op as ops
 from . import run
+from .budget import fit
+from .device import get_device
 from .gradmode import enable_grad, kept, no_grad
 from .node import Node, describe
 from .recompute import Visits, recompute
@@ -128,7 +130,10 @@ def walk(
     with enable_grad() if create_graph else no_grad():
         found = _walk(starts, order, None if wanted is None else set(wanted), visits)
     balanced = kept() == "balanced"
-    if balanced or any(n.segment is not None for n in order):
+    device = starts[0][0].device or get_device()
+    if getattr(getattr(device, "pool", None), "budget", None) is not None:
+        fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
+    elif balanced or any(n.segment is not None for n in order):
         recompute([g.node for g in found.values()], visits, balanced)
     return found
 

@@ -7,9 +7,10 @@ from itertools import count
 from typing import Any
 
 from .device import Arrived, get_device
+from .errors import OutOfMemory
 from .node import Node, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params
-from .slots import assign
+from .slots import assign, peak
 from .stages import stage, submit
 from .work import works_of
 
@@ -129,7 +130,8 @@ def plan_for(
 
 def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
     """Give values their buffers, fill the commands in and submit them."""
-    place(compiled, roots, order, device.pool)
+    # under a budget memory counts for more than the time to assign it
+    (place if device.pool.budget is None else lay)(compiled, roots, order, device.pool)
     patch_params(compiled.params, compiled.patches, order)
     if compiled.plan.kernels:
         now = compiled.params.tobytes()
@@ -148,40 +150,80 @@ def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
     sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
-    for i, k in enumerate(plan.kernels):
-        over = dict(k.over)
-        for v in k.outputs:
-            made = buffers.get(v)  # it may be there: parts of one result
-            if made is None:
-                made = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
-            buffers[v], handles[v] = made, made.handle
-        made = None
-        for v in k.inputs:
-            if last[v] == i and v not in keep:
-                buffers.pop(v, None)
-    for root, value in zip(roots, plan.roots, strict=True):
-        root.buffer = buffers[value]
-    if len(set(plan.roots)) < len(plan.roots):
-        for value in plan.roots:
-            buffers[value].shared = plan.roots.count(value) > 1
+    pool.pinned = set()
+    try:
+        for i, k in enumerate(plan.kernels):
+            over = dict(k.over)
+            for v in k.outputs:
+                if v not in buffers:  # it may be there: parts of one result
+                    buffers[v] = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
+                    handles[v] = buffers[v].handle
+            for v in k.inputs:
+                if last[v] == i and v not in keep:
+                    buffers.pop(v, None)
+    except OutOfMemory as e:
+        raise no_room(pool, plan, buffers, e) from None
+    finally:
+        pool.pinned = None
+    _give(roots, plan.roots, buffers)
     _name(compiled, handles)
 
 
 def lay(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> list[Any]:
-    """`place` for commands that come again and again: buffers assigned with all lifetimes known. They are the
-    plan's for as long as the list that is returned lives."""
+    """`place` with all lifetimes known, for commands that come again and again: buffers are the plan's for as
+    long as the list that is returned lives."""
     plan = compiled.plan
     slots = assign(plan)
-    taken = [pool.take(n) for n in slots.sizes]
+    check_room(pool, plan, slots.nbytes)
+    taken: dict[int, Any] = {}
+    try:
+        for i, n in enumerate(slots.sizes):
+            taken[i] = pool.take(n)
+    except OutOfMemory as e:
+        raise no_room(pool, plan, taken, e, slots.nbytes) from None
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     buffers |= {v: taken[at] for v, at in slots.of.items()}
     for k in plan.kernels:
         for v, x in k.over:
             buffers[v] = buffers[x]
-    for root, value in zip(roots, plan.roots, strict=True):
-        root.buffer = buffers[value]
+    _give(roots, plan.roots, buffers)
     _name(compiled, {v: b.handle for v, b in buffers.items()})
-    return taken
+    return list(taken.values())
+
+
+def check_room(pool: Any, plan: Any, need: int) -> None:
+    """OutOfMemory before anything runs, where a plan needs more than the budget leaves."""
+    pool = pool.root
+    if pool.budget is not None:
+        left = pool.budget - pool.live
+        if need > left:
+            raise _too_much(pool, plan, need, left, f"a budget of {pool.budget:,} leaves {max(left, 0):,}")
+
+
+def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: Exception, need: int = 0) -> OutOfMemory:
+    """Give back what was taken for a plan; what to say of a device that had no more."""
+    pool, need, there = pool.root, need or peak(plan), pool.root.live
+    taken.clear()
+    got = there - pool.live
+    reason = str(error).partition("(")[2].rpartition("(")[2].rstrip(")")
+    told = f" ({reason})" if reason else ""
+    return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{told}")
+
+
+def _too_much(pool: Any, plan: Any, need: int, room: int, what: str) -> OutOfMemory:
+    count = f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}"
+    told = f"run({count}): {need:,} bytes are needed beside the {pool.live:,} in use, and {what}"
+    share = 100 * max(room, 0) // need
+    cure = f"about {share}% of this batch would fit" if share else "free tensors, or offload state"
+    return OutOfMemory(f"{told}: {cure}")
+
+
+def _give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
+    for root, value in zip(roots, values, strict=True):
+        root.buffer = buffers[value]
+    if len(set(values)) < len(values):
+        for value in values:
+            buffers[value].shared = values.count(value) > 1
 
 
 def _name(compiled: Compiled, handles: dict[int, int]) -> None:

@@ -6,7 +6,7 @@ import sys
 import threading
 from typing import Any
 
-from ..errors import DeviceError, KernelError
+from ..errors import DeviceError, KernelError, OutOfMemory
 from ..fuse import SOFTWARE_TURNS, Limits
 from . import told
 from .adapters import Adapter, provider
@@ -98,7 +98,7 @@ class NativeDevice:
                 buffer = self._wgpu.create_buffer(size=size, usage=usage)
             except Exception:
                 live = f"{self.pool.live:,} bytes are in use"
-                raise DeviceError(
+                raise OutOfMemory(
                     f"alloc({asked:,} bytes): {self.name} is out of memory, {live}: use a smaller batch"
                     f" ({_first(e)})"
                 ) from e

@@ -3,6 +3,7 @@
 from functools import cache
 from typing import Any
 
+from ..errors import OutOfMemory
 from . import Buffer
 
 SMALLEST = 256
@@ -29,11 +30,14 @@ class Pool:
         self.free: dict[int, list[int]] = {}
         self.allocations = self.live = self.peak = self.reserved = 0
         self.closed = False
+        self.budget: int | None = None  # the most that may be reserved
+        self.pinned: set[int] | None = None  # given back, but named in commands that are being put together
 
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
-        size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST if self.exact else size_class(nbytes)
         count = self.root
+        exact = self.exact or count.budget is not None
+        size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST if exact else size_class(nbytes)
         kept = self.free.get(size)
         handle = kept.pop() if kept else self._allocate(size, nbytes)
         count.live += size
@@ -42,24 +46,37 @@ class Pool:
         return Buffer(self, handle, nbytes, size)
 
     def _allocate(self, size: int, nbytes: int) -> int:
-        self.root.allocations += 1
-        self.root.reserved += size
-        return self.device.alloc(size, nbytes)
+        root = self.root
+        if root.budget is not None and root.reserved + size > root.budget:
+            root.trim()
+            if root.reserved + size > root.budget:
+                used = f"{root.reserved:,} bytes are in use of a budget of {root.budget:,}"
+                raise OutOfMemory(f"alloc({nbytes:,} bytes): {used}: use a smaller batch, or a larger budget")
+        handle = self.device.alloc(size, nbytes)
+        root.allocations += 1
+        root.reserved += size
+        return handle
 
     def give(self, buffer: Buffer) -> None:
         """Called as a buffer dies. A list's append is atomic, so this may come from any thread."""
         self.root.live -= buffer.size
+        if self.pinned is not None:
+            self.pinned.add(buffer.handle)
         self.free.setdefault(buffer.size, []).append(buffer.handle)
         if self.closed:  # of a recording's, the garbage collector may end the pool before its buffers
             self.trim()
 
     def trim(self) -> int:
         """Free every buffer that waits to be used again; returns the bytes freed."""
-        freed = 0
-        for size, handles in self.free.items():
-            while handles:
-                self.device.free(handles.pop())
-                freed += size
+        freed, pinned = 0, self.pinned or ()
+        for size, handles in list(self.free.items()):
+            for _ in range(len(handles)):
+                handle = handles.pop()
+                if handle in pinned:
+                    handles.insert(0, handle)
+                else:
+                    self.device.free(handle)
+                    freed += size
         self.root.reserved -= freed
         return freed
 
