@@ -49,7 +49,8 @@ def gelu(input, approximate: str = "none"):
     if approximate not in ("none", "tanh"):
         raise ValueError(f"approximate={approximate!r} is unknown: use 'none' or 'tanh'")
     if approximate == "tanh":
-        return input * 0.5 * ((input + input * input * input * 0.044715) * sqrt(2 / pi)).tanh() + input * 0.5
+        # (1 + tanh(u)) / 2 as sigmoid(2 u): nothing cancels below 0, and it is one exponential
+        return input * ((input + input * input * input * 0.044715) * (2 * sqrt(2 / pi))).sigmoid()
     return input * 0.5 * ((input * sqrt(0.5)).erf() + 1)
 
 
