@@ -270,3 +270,30 @@ def test_a_packed_side_costs_no_operations():
     works = [s.work for s in p.kernels]
     assert full <= max(w.flops for w in works) <= full + 2 * y.numel()
     assert all(w.flops <= 2 * 64 * 72 for w in works if w.name == "copy")
+
+
+def test_more_kernels_than_a_query_set_holds(monkeypatch):
+    from flambeau.device import stamps
+
+    monkeypatch.setattr(stamps, "QUERIES", 6)
+    monkeypatch.setattr(meter.meter_of(get_device()), "how", "timestamps")
+    x = fb.eye(4).realize()
+    y = x
+    with fb.profile() as p:
+        for _ in range(8):
+            y = y @ x
+        y.realize()
+        fb.synchronize()
+    assert len(p.kernels) == 8 and all(
+        a.end <= b.begin for a, b in zip(p.kernels, p.kernels[1:], strict=False)
+    )
+    assert p.host()["wait"][0] == 1
+
+
+def test_times_are_fetched_before_too_many_wait(monkeypatch):
+    monkeypatch.setattr(meter, "AT_ONCE", 3)
+    monkeypatch.setattr(meter.meter_of(get_device()), "how", "timestamps")
+    with fb.profile() as p:
+        for i in range(7):
+            (fb.ones(4) * i).realize()
+    assert len(p.kernels) == 7

@@ -47,6 +47,7 @@ from .ops.distribution import (
     randperm,
     uniform,
 )
+from .stages import stage
 from .tensor import Tensor, tensor
 
 
@@ -175,7 +176,8 @@ def read(*tensors: Tensor) -> Reading:
 
 def synchronize(device: Any = None) -> None:
     """Return when everything submitted to the device is done."""
-    get_device(device).wait()
+    with stage("wait"):
+        get_device(device).wait()
 
 
 def memory(device: Any = None) -> dict[str, int]:

@@ -1,5 +1,7 @@
 """Timestamps: commands in passes of their own, and when the GPU began and ended each of them."""
 
+from collections.abc import Iterator
+from itertools import islice
 from time import perf_counter_ns
 from typing import Any
 
@@ -10,23 +12,25 @@ QUERIES = 4096  # of a query set, at most
 RESOLVE, STAGING = 0x200 | 0x04, 0x01 | 0x08  # QUERY_RESOLVE | COPY_SRC, MAP_READ | COPY_DST
 
 
+def batched(spans: Iterator[list[tuple]], most: int) -> Iterator[list[list[tuple]]]:
+    """The spans in lists of at most so many."""
+    while some := list(islice(spans, most)):
+        yield some
+
+
 class Stamps:
     """One submit with its times, which arrive when it is done."""
 
     def __init__(self, device: Any, parts: Any):
         if "timestamp-query" not in device._wgpu.features:
             raise DeviceError(f"timestamps: {device.name} has none")
-        self.device, self.count, self.staging = device, 0, []
+        self.device, self.staging = device, []
         encoder = device._wgpu.create_command_encoder()
-        queries = None
-        for span in spans_of(flat(parts)):
-            at = 2 * self.count % QUERIES
-            if not at:
-                self._resolve(encoder, queries, QUERIES)
-                queries = device._wgpu.create_query_set(type="timestamp", count=QUERIES)
-            self._encode(encoder, queries, at, span)
-            self.count += 1
-        self._resolve(encoder, queries, 2 * self.count % QUERIES or QUERIES)
+        for spans in batched(spans_of(flat(parts)), QUERIES // 2):
+            queries = device._wgpu.create_query_set(type="timestamp", count=2 * len(spans))
+            for i, span in enumerate(spans):
+                self._encode(encoder, queries, 2 * i, span)
+            self._resolve(encoder, queries, 2 * len(spans))
         commands = encoder.finish()
         self.submitted = perf_counter_ns()
         device._queue.submit([commands])
@@ -48,8 +52,6 @@ class Stamps:
         encoder.begin_compute_pass(timestamp_writes=end).end()
 
     def _resolve(self, encoder: Any, queries: Any, count: int) -> None:
-        if queries is None:
-            return
         made = self.device._wgpu.create_buffer(size=8 * count, usage=RESOLVE)
         staging = self.device._wgpu.create_buffer(size=8 * count, usage=STAGING)
         encoder.resolve_query_set(queries, 0, count, made, 0)

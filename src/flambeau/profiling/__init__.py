@@ -128,7 +128,7 @@ class Profile:
                 self.kernels += meter.submit(works, parts)
         else:
             with self.stage("submit"):
-                meter.submit(works, parts)
+                self.kernels += meter.submit(works, parts)
         pool = device.pool
         self.memory.append(Sample(perf_counter_ns(), pool.live, pool.peak, pool.reserved))
         pool.peak = pool.live

@@ -14,6 +14,7 @@ from ..run import realize
 from ..work import Work
 
 TESTED = 32  # kernels of the self-test
+AT_ONCE = 1000  # submits whose times are still on the GPU
 COARSE = 1000  # ns: a clock that moves in longer steps says nothing about a kernel
 WALL = 0.5  # the least part of the host's time that the kernels of the self-test are to add up to
 REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the most of them
@@ -136,7 +137,7 @@ class Meter:
         names = [work for work, _ in spans(self.device, works, flat(parts))]
         if names:
             self._pending.append((names, self.device.timestamps(*parts)))
-        return []
+        return self.finish() if len(self._pending) >= AT_ONCE else []
 
     def finish(self) -> list[Span]:
         """The spans of all submits whose times had not arrived."""

@@ -16,6 +16,7 @@ STAGES = {
     "replay": "a recorded call, without its submit",
     "write": "bytes to the device",
     "submit": "commands to the driver",
+    "wait": "for the device, in synchronize",
     "read": "waiting, and bytes from the device",
     "compute": "arrays on the host",
     "profiling": "the kernels themselves, and their repeats",
