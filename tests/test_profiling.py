@@ -297,3 +297,16 @@ def test_times_are_fetched_before_too_many_wait(monkeypatch):
         for i in range(7):
             (fb.ones(4) * i).realize()
     assert len(p.kernels) == 7
+
+
+def test_saved_programs_name_their_kernels(tmp_path):
+    w = fb.randn(8, 4)
+    fb.realize(w)
+    fb.save_program(lambda x: (x @ w).relu(), "f32[N, 8]", tmp_path / "saved", max_batch=2)
+    program = fb.load_program(tmp_path / "saved")
+    x = fb.randn(2, 8)
+    program(x).tolist()
+    with fb.profile() as p:
+        program(x).tolist()
+    (span,) = named(p, "matmul")
+    assert span.work.nbytes == 4 * (2 * 8 + 8 * 4 + 2 * 4)

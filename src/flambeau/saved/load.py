@@ -19,6 +19,7 @@ from ..ops.random import generator
 from ..pipeline import PARAMS_ALIGN
 from ..stages import submit
 from ..tensor import Tensor, tensor
+from ..work import Work
 from .fit import value_of
 from .specs import Spec
 from .write import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
@@ -220,6 +221,7 @@ class _Ready:
         sizes = {f"t{i}": value_of(e, n) for i, e in enumerate(plan["temporaries"])}
         count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
         self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
+        self.works: tuple[Work, ...] = ()
         setup, words = self._words(program, plan, n, buffers, sizes)
         self.outputs = [
             (buffers[o["value"]], tuple(value_of(e, n) for e in o["shape"]), dtype)
@@ -254,6 +256,9 @@ class _Ready:
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
             words[i >= len(plan["setup"])].extend(command)
+            if i >= len(plan["setup"]):
+                reads, writes = (sum(buffers[v].nbytes for v in step[k]) for k in ("reads", "writes"))
+                self.works += (Work(name, "", reads, writes, 0),)
             for v in set(step["reads"]):
                 if v[0] == "t" and last[v] == i and v not in keep:
                     del buffers[v]
@@ -284,7 +289,7 @@ class _Ready:
             node.buffer = self.device.pool.take(node.nbytes)
             after += _copy(source, node.buffer)
             out.append(Tensor(node))
-        submit(self.device, (), before, self.prepared, after)
+        submit(self.device, self.works, before, self.prepared, after)
         return out
 
 
