@@ -57,6 +57,20 @@ run_js("(f) => f()")(f), run_js("(f) => f()")(lambda: repr(fb.tensor([1.0])))
     assert shown == "tensor(f32[1], not read: await t.data())"
 
 
+def test_what_waits_for_a_kernel_to_compile_is_what_it_was(python):
+    """Arrays of one length cross in the same memory, and those that wait in line are overtaken by others."""
+    got = python.run(f"""{START}
+(fb.ones(3).exp() - 0.5).cos().realize()
+unsettled = fb.ones(3).device._executor.unsettled
+x = [fb.tensor([i, i + 0.5, i + 0.25]).realize() for i in range(20)]
+y = [(t * 2).realize() for t in x]
+fetches = [t.data() for t in x]
+[unsettled > 0, [d.tolist() for d in await asyncio.gather(*fetches)], list(await fb.read(*y))]
+""")
+    wanted = [[i, i + 0.5, i + 0.25] for i in range(20)]
+    assert got == [True, wanted, [[2 * v for v in row] for row in wanted]]
+
+
 def test_a_kernel_that_does_not_compile_is_told_with_its_line(python):
     told = python.run(f"""{START}
 from flambeau import render

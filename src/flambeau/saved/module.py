@@ -69,14 +69,15 @@ export function open(): Promise<Executor>;
 
 def add_module(folder: Path, program: dict[str, Any]) -> None:
     """Write the module, its executor and its types beside the program."""
-    write_whole(folder / MODULE, bare(web_file("program.js").read_text("utf-8")).encode())
-    write_whole(folder / EXECUTOR, web_file("executor.js").read_bytes())
+    for name, source in ((MODULE, "program.js"), (EXECUTOR, "executor.js")):
+        write_whole(folder / name, bare(web_file(source).read_text("utf-8")).encode())
     write_whole(folder / TYPES, types_of(program).encode())
 
 
 def bare(source: str) -> str:
-    """JavaScript without indentation and lines that are comments: less to load."""
-    return re.sub(r"^ *(//.*|/?\*.*)?\n|^ +", "", source, flags=re.M)
+    """JavaScript without indentation and comments that begin a line: less to load."""
+    comment = r"^ */\*(?:(?!\*/)(?:.|\n))*\*/ *\n"
+    return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +", "", source, flags=re.M)
 
 
 def types_of(program: dict[str, Any]) -> str:
