@@ -1,4 +1,4 @@
-"""Convolutions of usual shapes, forward and with gradients, beside torch on the CPU and tinygrad on WebGPU.
+"""Convolutions of usual shapes, forward and with gradients, beside torch (float32) and tinygrad on WebGPU.
 
 python bench/conv.py [--torch] [--tinygrad] [--batch 32] [--only NAME ...]
 """
@@ -44,6 +44,7 @@ class Conv(NamedTuple):
 
 
 CONVS = {
+    "3x3, 64 to 64 at 56": Conv(64, (56, 56), (64, 64, 3, 3), padding=1),
     "3x3, 64 to 64 at 28": Conv(64, (28, 28), (64, 64, 3, 3), padding=1),
     "3x3, 256 to 256 at 14": Conv(256, (14, 14), (256, 256, 3, 3), padding=1),
     "3x3 stride 2, 64 to 128 at 28": Conv(64, (28, 28), (128, 64, 3, 3), 2, 1),
@@ -80,7 +81,9 @@ def ours(conv: Conv, batch: int) -> Calls:
 def of_torch(conv: Conv, batch: int) -> Calls:
     import torch
 
-    x, w = (torch.tensor(a, requires_grad=True) for a in given(conv, batch))
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    x, w = (torch.tensor(a, requires_grad=True, device=place) for a in given(conv, batch))
     f = getattr(torch.nn.functional, conv.name)
 
     def forward():
@@ -90,7 +93,7 @@ def of_torch(conv: Conv, batch: int) -> Calls:
     def backward():
         torch.autograd.grad(f(x, w, **conv.attrs).square().sum(), (x, w))
 
-    return forward, backward, lambda: None
+    return forward, backward, torch.cuda.synchronize if place == "cuda" else lambda: None
 
 
 def of_tinygrad(conv: Conv, batch: int) -> Calls:
@@ -137,7 +140,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     software = get_device().limits.software
     parser.add_argument("--batch", type=int, default=2 if software else 64)
-    parser.add_argument("--torch", action="store_true", help="beside torch on the CPU, where it is installed")
+    parser.add_argument(
+        "--torch", action="store_true", help="beside torch, on the card that it sees or the CPU"
+    )
     parser.add_argument(
         "--tinygrad", action="store_true", help="beside tinygrad on WebGPU, where it is installed"
     )

@@ -1,4 +1,4 @@
-"""Contractions on a GPU with many threads: long sums of few results are shared among them."""
+"""Contractions on a GPU with many threads: every variant gives the same values, and what is read is fused."""
 
 from dataclasses import replace
 
@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau import choice
 from flambeau.fuse import Limits, plan
+from flambeau.ops.contract import contract
 
 F = fb.nn.functional
 WIDE = Limits(software=False)
+VARIANTS = ("registers", "lanes", "64x64", "64x128/2", "32x32", "16x128/4", "thin", "thin/2")
 
 
 @pytest.fixture
@@ -18,6 +21,15 @@ def many_threads(gpu, monkeypatch):
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
     monkeypatch.setitem(gpu.__dict__, "plans", {})
     return gpu
+
+
+@pytest.fixture(params=VARIANTS)
+def forced(request, monkeypatch, many_threads):
+    """The same with one variant of contractions wherever it fits."""
+    monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
+    choice.forced.cache_clear()
+    yield many_threads
+    choice.forced.cache_clear()
 
 
 def kernels(tensor, limits):
@@ -29,39 +41,99 @@ def numbers(*shape):
 
 
 def test_a_long_sum_is_split_where_threads_are_many():
-    x, w, b = (fb.zeros(*s).realize() for s in ((4, 4096), (4096, 8), (8,)))
+    x, w, b = (fb.zeros(*s).realize() for s in ((4, 40960), (40960, 8), (8,)))
     y = (x @ w + b).relu()
     assert kernels(y, WIDE) == ["matmul", "sum+add+relu"]
     assert kernels(y, Limits(software=True)) == ["matmul+add+relu"]
 
 
+def test_workgroups_past_the_last_write_nothing(many_threads, monkeypatch):
+    """A line of workgroups folded into two dims is rounded up."""
+    monkeypatch.setattr(many_threads, "limits", replace(many_threads.limits, groups=7))
+    x = numbers(3000, 2)
+    np.testing.assert_allclose(fb.tensor(x, device=many_threads).sum(1).numpy(), x.sum(1), rtol=1e-6)
+
+
 def test_enough_results_are_not_split():
-    x = fb.zeros(1024, 1024).realize()
+    x = fb.zeros(2048, 2048).realize()
     assert kernels(x @ x, WIDE) == ["matmul"]
 
 
-def test_a_split_sum_has_the_same_value(many_threads):
-    x, w, b = numbers(5, 3000), numbers(3000, 7), numbers(7)
-    y = (fb.tensor(x, device=many_threads) @ fb.tensor(w) + fb.tensor(b)).relu()
-    assert len(y.plan()) == 2
-    np.testing.assert_allclose(y.numpy(), np.maximum(x.astype(float) @ w + b, 0), rtol=1e-4, atol=1e-3)
+def test_products_have_the_same_value(forced):
+    for m, k, n in ((5, 3000, 7), (64, 64, 48), (1, 513, 40)):
+        x, w, b = numbers(m, k), numbers(k, n), numbers(n)
+        want = np.maximum(x.astype(float) @ w + b, 0)
+        for flip in (False, True):
+            right = fb.tensor(w.T.copy(), device=forced).t() if flip else fb.tensor(w, device=forced)
+            y = (fb.tensor(x, device=forced) @ right + fb.tensor(b)).relu()
+            np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
-def test_a_split_weight_gradient_has_the_same_value(many_threads):
-    x, w, g = numbers(12, 3, 14, 14), numbers(6, 3, 3, 3), numbers(12, 6, 14, 14)
-
-    def gradient(device):
-        weight = fb.tensor(w, device=device, requires_grad=True)
-        y = F.conv2d(fb.tensor(x, device=device), weight, padding=1)
-        return (y * fb.tensor(g, device=device)).sum().backward()[weight]
-
-    found = gradient(many_threads)
-    assert any(k.name.startswith("sum") for k in found.plan())
-    np.testing.assert_allclose(found.numpy(), gradient("cpu").numpy(), rtol=1e-4, atol=1e-3)
+def test_integers_have_the_same_value(forced):
+    a, b = (numbers(*s).round().astype("int32") for s in ((6, 70), (70, 5)))
+    y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
+    np.testing.assert_array_equal(y.numpy(), a @ b)
 
 
-def test_batches_split_too(many_threads):
-    a, b = numbers(3, 2, 2048), numbers(3, 2048, 4)
-    y = fb.tensor(a, device=many_threads) @ fb.tensor(b, device=many_threads)
-    assert len(y.plan()) == 2
+def test_gradients_of_a_convolution_have_the_same_value(forced):
+    x, w, g = numbers(4, 3, 12, 12), numbers(6, 3, 3, 3), numbers(4, 6, 12, 12)
+
+    def gradients(device):
+        given, weight = (fb.tensor(a, device=device, requires_grad=True) for a in (x, w))
+        y = F.conv2d(given, weight, padding=1)
+        found = (y * fb.tensor(g, device=device)).sum().backward()
+        return found[given].numpy(), found[weight].numpy()
+
+    for ours, reference in zip(gradients(forced), gradients("cpu"), strict=True):
+        np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-3)
+
+
+def test_batches_have_the_same_value(forced):
+    a, b = numbers(3, 2, 600), numbers(3, 600, 4)
+    y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
     np.testing.assert_allclose(y.numpy(), a.astype(float) @ b, rtol=1e-4, atol=1e-3)
+
+
+def test_what_is_cheap_is_computed_where_it_is_read(many_threads):
+    """Weights of 8 bits with a scale a column, of 4 bits with a scale a block, and an activation."""
+    x, w, s = numbers(3, 64), numbers(64, 20), np.abs(numbers(20))
+    whole = (w * 20).round().astype("int8")
+    at = lambda a: fb.tensor(a, device=many_threads)  # noqa: E731
+    y = at(x) @ (at(whole).to(fb.float32) * at(s))
+    assert [k.name for k in y.plan()] == ["matmul+cast+mul"]
+    np.testing.assert_allclose(y.numpy(), x @ (whole * s), rtol=1e-4, atol=1e-3)
+    y = (at(x) * 2 + 1).relu() @ at(w)
+    assert [k.name for k in y.plan()] == ["matmul+mul+add+relu"]
+    np.testing.assert_allclose(y.numpy(), np.maximum(x * 2 + 1, 0) @ w, rtol=1e-4, atol=1e-3)
+
+
+def test_blocks_of_four_bits_are_unpacked_where_they_are_read(many_threads):
+    rng = np.random.default_rng(0)
+    x, scale = numbers(5, 64), np.abs(numbers(12, 2))
+    words = rng.integers(0, 2**32, (12, 2, 4), "u4")  # [columns, blocks, words of 8]
+    bits = (words[..., None] >> (4 * np.arange(8, dtype="u4"))) & 15
+    want = x @ ((bits.astype("f4") - 8).reshape(12, 2, 32) * scale[..., None]).reshape(12, 64).T
+    at = lambda a: fb.tensor(a, device=many_threads)  # noqa: E731
+    shift = (fb.arange(8, device=many_threads) * 4).to(fb.uint32)
+    each = (at(words).unsqueeze(-1).bitwise_right_shift(shift) & 15).to(fb.float32) - 8
+    weights = each * at(scale).reshape(12, 2, 1, 1)
+    y = contract(at(x).reshape(5, 1, 2, 4, 8), weights.unsqueeze(0), 3, "matmul")
+    assert len(y.plan()) == 1
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
+
+
+def test_what_is_dear_is_stored_first(many_threads):
+    x = fb.zeros(2048, 2048, device=many_threads).realize()
+    y = x.exp().sin().exp().sin() @ x
+    assert [k.name for k in y.plan()] == ["exp+sin+exp+sin", "matmul"]
+
+
+def test_halves_are_written_at_once_where_columns_come_in_fours(many_threads):
+    for n, count in ((44, 1), (43, 2)):
+        shapes = ((33, 20), (20, n), (n,))
+        a, b, c = (fb.tensor(numbers(*s), device=many_threads).to(fb.float16) for s in shapes)
+        fb.realize(a, b, c)
+        y = (a @ b + c).relu()
+        assert len(y.plan()) == count
+        want = a.numpy().astype("f4") @ b.numpy().astype("f4") + c.numpy().astype("f4")
+        np.testing.assert_allclose(y.numpy(), np.maximum(want, 0), rtol=2e-3, atol=2e-2)

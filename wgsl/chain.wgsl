@@ -2,7 +2,7 @@
 //% import "index.wgsl" as ix
 
 {% macro function(name, f, wgsl, acc) -%}
-fn {{ name }}({{ "acc: " + wgsl(acc, 1) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
+fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
 //% for s in f.steps
 {{ step[s.kind](s, f, wgsl) }}
 //% endfor

@@ -10,6 +10,17 @@
 //% endif
 {%- endmacro %}
 
+//# <name>_<j>, the first of four rows or columns, its coordinates, and those of `n - 1` after it
+{% macro own_four(name, first, g, j, n, fresh=true) -%}
+//% if fresh
+  let {{ name }}_{{ j }} = {{ first }};
+//% endif
+{{ ix.unravel("%s_%d" % (name, j), g.coords | map("suffix", "_%d" % j) | list, g.sizes[1:]) }}
+//% for i in range(j + 1, j + n)
+{{ ix.next(g.coords, g.sizes, i) }}
+//% endfor
+{%- endmacro %}
+
 //# where the j-th row or column starts in its buffer, and in each test of padding
 {% macro origin(side, o, j) -%}
   let {{ side }}{{ j }} = {{ sum(o.index, j) }};

@@ -26,7 +26,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f
   let group = wid.x + wid.y * p.{{ line }};
   let row = (group % p.{{ blocks }}) * {{ across }}u + lid.x {{ "%% %du" % across if columns else "/ %du" % lanes }};
   let part = group / p.{{ blocks }};
-  let is_row = row < p.{{ rows }};
+  let is_row = (row < p.{{ rows }}) & (part < {{ "p." ~ parts if parts else "1u" }});
 {{ ix.unravel("row", coords, row_dims) }}
   let first = part * p.{{ chunk }};
   let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);

@@ -72,7 +72,7 @@ class Claims:
         """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
         path, why = [head], "it is a kernel of its own"
         while head.op.kind != "whole":
-            user, why = self._next(path[-1])
+            user, why = self._next(path[-1], head)
             if user is None:
                 break
             path.append(user)
@@ -80,8 +80,8 @@ class Claims:
             path.pop()
         self.set_path(head, path, why)
 
-    def _next(self, at: Node) -> tuple[Node | None, str]:
-        """The node that goes on from a value inside its kernel, or none and why."""
+    def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
+        """The node that goes on from a value inside its head's kernel, or none and why."""
         if id(at) in self.stored:
             return None, self.why[id(at)]
         users = self.consumers(at)
@@ -90,7 +90,8 @@ class Claims:
         user = users[0]
         if id(user) in self.head_of:
             return None, f"{user.op.name} is another kernel's"
-        if user.dtype.is_packed:  # heads write one element a thread, packed types four: a map goes on
+        in_fours = head.op.kind == "contract" and not self.limits.software
+        if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map goes on
             return None, f"{user.dtype.short} is written by four"
         if user.op.name in ("reshape", "detach") or (
             user.op.kind == "elementwise" and user.shape == at.shape

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
+from .choice import choose
 from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
 from .lower import (
     Bindings,
@@ -19,21 +20,14 @@ from .lower import (
 )
 from .node import Node
 from .reduction import reduce_parts
-from .shape import Affine, View, broadcast, collapse, contiguous_strides, run_size
+from .shape import Affine, Shape, View, broadcast, collapse, contiguous_strides, run_size
+from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Place, before_packed, operand, order_of
+from .tiling import Product
+from .variants import by_rule, candidates, product_kernels
 
-BATCH, ROWS, COLUMNS, SUMMED = range(4)
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
-
-
-class Place(NamedTuple):
-    """An affine position split by who walks it: offset, batch, the side's own dims, the summed dims."""
-
-    offset: str
-    batch: Index
-    own: Index
-    summed: Index
 
 
 class Side(NamedTuple):
@@ -44,14 +38,6 @@ class Side(NamedTuple):
     mode: str
     index: Place
     tests: tuple[tuple[Place, str], ...]
-
-
-class Group(NamedTuple):
-    """A group of dims: coordinate names and sizes (Params names), outermost first, and their product."""
-
-    coords: tuple[str, ...]
-    sizes: tuple[str, ...]
-    total: str
 
 
 @dataclass
@@ -71,11 +57,30 @@ class Operand:
 
 
 def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
-    """Register tiles: each thread makes rows x columns of the result, reading vec4s where the layout
-    allows."""
+    """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
+    few and sums short."""
     check_size(head.shape)
     full = broadcast(*(i.shape for i in head.inputs))
-    a, b = (_operand(planner, i, full) for i in head.inputs)
+    if planner.limits.software:
+        return register_kernels(planner, head, tail, full)
+    product = product_of(planner, head, tail)
+    names = candidates(product)
+    name = choose(planner.limits, "contract", product.bucket, names, by_rule(product, names))
+    if name == "registers":
+        return register_kernels(planner, head, tail, full)
+    return product_kernels(product, name)
+
+
+def product_of(planner, head: Node, tail: Node) -> Product:
+    full = broadcast(*(i.shape for i in head.inputs))
+    rank = len(head.shape)
+    a, b, groups = _sorted((operand(planner, i, full, rank) for i in head.inputs), head, full)
+    return Product(planner, head, tail, a, b, Domain(full, groups, order_of((a, b), groups)))
+
+
+def _sorted(operands, head: Node, full: Shape) -> tuple:
+    """The rows' side, the columns' side, and each dim's group."""
+    a, b = operands
     rank = len(full) - head.attrs["nk"]
     own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
     own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
@@ -87,6 +92,15 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
         SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
         for d in range(len(full))
     )
+    return a, b, groups
+
+
+def register_kernels(planner, head: Node, tail: Node, full: Shape) -> list[Kernel]:
+    """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
+    if tail.dtype.is_packed:
+        raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
+    a, b, groups = _sorted((_operand(planner, i, full) for i in head.inputs), head, full)
+    rank = len(full) - head.attrs["nk"]
     dim, parts = _split_of(planner, full, groups)
     if parts == 1:
         return _kernels(planner, head, tail, a, b, full, groups, None)

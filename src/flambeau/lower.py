@@ -1,6 +1,7 @@
 """Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
 calls."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any, NamedTuple
@@ -8,7 +9,7 @@ from typing import Any, NamedTuple
 from .dtype import DType
 from .errors import KernelError
 from .node import Node
-from .shape import Affine, Bound, Shape, View, collapse, run_size
+from .shape import Affine, Shape, View, collapse, run_size
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
@@ -349,22 +350,26 @@ class Trace:
 
     def part(self, steps, given, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int):
         """The function of some of the steps; those before them are given to it."""
-        inner = runs[-1][-1] if width > 1 else 0
+        inner = runs[-1][-1] if width > 1 else None
+        f = self.spelled(steps, coords, lambda a: name_index(a, runs, coords, q), inner, bindings, q, result)
+        return f._replace(given=tuple(given))
+
+    def spelled(self, steps, coords, name: Callable, inner: int | None, bindings, q, result: int) -> Function:
+        """The function with indices as `name` spells them; four neighbours along the dim `inner`, if any."""
         named = []
         for i in steps:
-            s, w = self.steps[i], width
-            if width > 1 and s.kind == "load" and s.view.index.strides[inner] == 0:  # type: ignore[union-attr]
-                w = 1
-            named.append(self._named(i, s, runs, coords, bindings, q, w))
-        dtype = self.steps[result].dtype.short
-        return Function(tuple(coords), tuple(named), f"t{result}", dtype, width, tuple(given))
+            s = self.steps[i]
+            splat = inner is None or (s.kind == "load" and not s.view.index.strides[inner])  # type: ignore
+            named.append(self._named(i, s, name, bindings, q, 1 if splat else 4))
+        width = 1 if inner is None else 4
+        return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
 
-    def _named(self, i: int, s: Raw, runs, coords, bindings: Bindings, q: Quantities, width: int) -> Step:
+    def _named(self, i: int, s: Raw, spell, bindings: Bindings, q: Quantities, width: int) -> Step:
         args = tuple(f"t{a}" for a in s.args)
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
-            index = name_index(s.view.index, runs, coords, q)
-            tests = name_tests(s.view.bounds, runs, coords, q)
+            index = spell(s.view.index)
+            tests = tuple(Test(spell(b.position), q.add("n", b.size)) for b in s.view.bounds)
         if s.kind in ("load", "gather"):
             name = bindings.add(s.value, s.dtype, width if s.kind == "load" else 1)
             extra = (width,)
@@ -387,10 +392,6 @@ def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
         if stride:
             terms.append((c, "1" if stride == 1 else q.add("s", stride)))
     return Index(tuple(terms), q.add("o", a.offset) if a.offset else "")
-
-
-def name_tests(bounds: tuple[Bound, ...], runs, coords, q: Quantities) -> tuple[Test, ...]:
-    return tuple(Test(name_index(b.position, runs, coords, q), q.add("n", b.size)) for b in bounds)
 
 
 def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...]):

@@ -12,6 +12,7 @@ from .shape import View
 SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
 LANES = 4096  # threads that fill a software adapter well enough
 THREADS, GROUPS = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+WINDOW, FILL = 25, 1 << 18  # elements that a thread reduces alone, and how many such threads fill a GPU
 
 
 @dataclass
@@ -48,9 +49,13 @@ def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
     return _staged(planner, head, tail, Domain(trace, root, shape, len(outer)))
 
 
-def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
-    """The second stage: the parts of each row, which lie side by side."""
-    trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
+def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int, apart: bool = False) -> Kernel:
+    """The second stage: the parts of each row, which lie side by side, or `apart`, each where its own copy of
+    the result is."""
+    view = View.of((*head.shape, parts))
+    if apart:
+        view = View.of((parts, *head.shape)).permute((*range(1, len(head.shape) + 1), 0))
+    trace = ReadTrace(planner, head, part, view)
     return _Build(planner, head, tail, Domain(trace, 0, trace.domain, len(head.shape)), None, 1).kernel()
 
 
@@ -164,8 +169,11 @@ class _Build:
         width = 4 if self.can_widen() else 1
         turns = self.domain.length // width
         alone = THREADS if self.domain.rows == 1 else 128
-        # few steps, so that a new batch size seldom makes a new shader
-        lanes = next((n for most, n in ((4, 1), (64, 8), (512, 32)) if turns <= most), alone)
+        # few steps, so that a new batch size seldom makes a new shader; a window by one thread each, where
+        # they fill the GPU
+        serial = WINDOW if self.domain.rows >= FILL else 4
+        steps = ((serial, 1), (64, 8), (512, 32))
+        lanes = next((n for most, n in steps if turns <= most), alone)
         return lanes, THREADS // lanes, width
 
     def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:

@@ -6,7 +6,18 @@ from .render import ADDED
 
 # Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
 # (what a gather reads), and whose loops end for every size. tests/test_trust.py watches each access.
-PROVEN = frozenset({"contract.wgsl", "fold.wgsl", "map.wgsl", "reduce.wgsl", "tree.wgsl"})
+PROVEN = frozenset(
+    {
+        "contract.wgsl",
+        "contract_lanes.wgsl",
+        "contract_thin.wgsl",
+        "contract_tiles.wgsl",
+        "fold.wgsl",
+        "map.wgsl",
+        "reduce.wgsl",
+        "tree.wgsl",
+    }
+)
 
 
 def is_proven(shader: Any) -> bool:

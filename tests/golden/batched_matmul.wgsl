@@ -1,174 +1,554 @@
 // matmul
 struct Params {
-  s0: u32,
-  s1: u32,
-  s2: u32,
-  s3: u32,
+  d0: u32,
+  d1: u32,
+  n2: u32,
+  n3: u32,
   n4: u32,
   n5: u32,
   n6: u32,
   n7: u32,
-  n8: u32,
-  n9: u32,
+  s8: u32,
+  s9: u32,
   n10: u32,
   n11: u32,
-  s12: u32,
-  s13: u32,
-  g14: u32,
-  g15: u32,
-  g16: u32,
+  n12: u32,
+  n13: u32,
+  n14: u32,
+  n15: u32,
+  s16: u32,
+  s17: u32,
+  n18: u32,
+  n19: u32,
+  n20: u32,
+  n21: u32,
+  n22: u32,
+  n23: u32,
+  s24: u32,
+  s25: u32,
+  n26: u32,
+  n27: u32,
+  g28: u32,
+  g29: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read> in1: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<f32>;
-@compute @workgroup_size(4, 16, 1)
+fn a(p0: u32, e: u32) -> f32 {
+  let t0 = in0[p0];
+  return t0;
+}
+fn b(p0: u32, e: u32) -> f32 {
+  let t0 = in1[p0];
+  return t0;
+}
+var<workgroup> box: array<vec4<f32>, 256>;
+@compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * p.g16;
-  let column0 = ((group % p.g14) * 4u + lid.x) * 8u;
-  let line = group / p.g14;
-  let row0 = ((line % p.g15) * 16u + lid.y) * 8u;
-  let b = line / p.g15;
-  if (row0 >= p.n5 || column0 >= p.n7 || b >= p.n11) {
+  let t = lid.x;
+  let group = wid.x + wid.y * p.g29;
+  let depth = group / p.g28;
+  if (depth >= p.n27) {
     return;
   }
-  let x0 = b;
-  let x1_0 = row0;
-  let x1_1 = min(x1_0 + 1u, p.n4 - 1u);
-  let x1_2 = min(x1_1 + 1u, p.n4 - 1u);
-  let x1_3 = min(x1_2 + 1u, p.n4 - 1u);
-  let x1_4 = min(x1_3 + 1u, p.n4 - 1u);
-  let x1_5 = min(x1_4 + 1u, p.n4 - 1u);
-  let x1_6 = min(x1_5 + 1u, p.n4 - 1u);
-  let x1_7 = min(x1_6 + 1u, p.n4 - 1u);
-  let x2_0 = column0;
-  let x2_1 = min(x2_0 + 1u, p.n6 - 1u);
-  let x2_2 = min(x2_1 + 1u, p.n6 - 1u);
-  let x2_3 = min(x2_2 + 1u, p.n6 - 1u);
-  let x2_4 = min(x2_3 + 1u, p.n6 - 1u);
-  let x2_5 = min(x2_4 + 1u, p.n6 - 1u);
-  let x2_6 = min(x2_5 + 1u, p.n6 - 1u);
-  let x2_7 = min(x2_6 + 1u, p.n6 - 1u);
-  let u0 = x0 * p.s0 + x1_0 * p.s1;
-  let u1 = x0 * p.s0 + x1_1 * p.s1;
-  let u2 = x0 * p.s0 + x1_2 * p.s1;
-  let u3 = x0 * p.s0 + x1_3 * p.s1;
-  let u4 = x0 * p.s0 + x1_4 * p.s1;
-  let u5 = x0 * p.s0 + x1_5 * p.s1;
-  let u6 = x0 * p.s0 + x1_6 * p.s1;
-  let u7 = x0 * p.s0 + x1_7 * p.s1;
-  let v0 = x0 * p.s2 + x2_0;
-  let v1 = x0 * p.s2 + x2_1;
-  let v2 = x0 * p.s2 + x2_2;
-  let v3 = x0 * p.s2 + x2_3;
-  let v4 = x0 * p.s2 + x2_4;
-  let v5 = x0 * p.s2 + x2_5;
-  let v6 = x0 * p.s2 + x2_6;
-  let v7 = x0 * p.s2 + x2_7;
+  let batch = depth;
+  let begin = 0u;
+  let end = p.n26;
+  let lane = t % 32u;
+  let strip = t / 32u;
+  let column_0 = ((group % p.g28) * 32u + lane) * 4u;
+  let first = begin + strip;
+  let a_batch = batch;
+  let a_b0 = a_batch;
+  let a_first0 = min(0u, p.n5 - 1u);
+  let a_o0_0 = a_first0;
+  let a0_0 = a_b0 * p.s8 + a_o0_0 * p.s9;
+  let a_o0_1 = min(a_o0_0 + 1u, p.n4 - 1u);
+  let a0_1 = a_b0 * p.s8 + a_o0_1 * p.s9;
+  let a_o0_2 = min(a_o0_1 + 1u, p.n4 - 1u);
+  let a0_2 = a_b0 * p.s8 + a_o0_2 * p.s9;
+  let a_o0_3 = min(a_o0_2 + 1u, p.n4 - 1u);
+  let a0_3 = a_b0 * p.s8 + a_o0_3 * p.s9;
+  let a_o0_4 = min(a_o0_3 + 1u, p.n4 - 1u);
+  let a0_4 = a_b0 * p.s8 + a_o0_4 * p.s9;
+  let a_o0_5 = min(a_o0_4 + 1u, p.n4 - 1u);
+  let a0_5 = a_b0 * p.s8 + a_o0_5 * p.s9;
+  let a_o0_6 = min(a_o0_5 + 1u, p.n4 - 1u);
+  let a0_6 = a_b0 * p.s8 + a_o0_6 * p.s9;
+  let a_o0_7 = min(a_o0_6 + 1u, p.n4 - 1u);
+  let a0_7 = a_b0 * p.s8 + a_o0_7 * p.s9;
+  var a_k = first;
+  let a_k0_0 = a_k;
+  var a_k0 = a_k0_0;
+  let b_batch = batch;
+  let b_b0 = b_batch;
+  let b_first0 = min(column_0, p.n13 - 1u);
+  let b_o0_0 = b_first0;
+  let b0_0 = b_b0 * p.s16 + b_o0_0;
+  let b_o0_1 = min(b_o0_0 + 1u, p.n12 - 1u);
+  let b0_1 = b_b0 * p.s16 + b_o0_1;
+  let b_o0_2 = min(b_o0_1 + 1u, p.n12 - 1u);
+  let b0_2 = b_b0 * p.s16 + b_o0_2;
+  let b_o0_3 = min(b_o0_2 + 1u, p.n12 - 1u);
+  let b0_3 = b_b0 * p.s16 + b_o0_3;
+  var b_k = first;
+  let b_k0_0 = b_k;
+  var b_k0 = b_k0_0;
   var acc0_0 = vec4<f32>(0);
-  var acc0_1 = vec4<f32>(0);
   var acc1_0 = vec4<f32>(0);
-  var acc1_1 = vec4<f32>(0);
   var acc2_0 = vec4<f32>(0);
-  var acc2_1 = vec4<f32>(0);
   var acc3_0 = vec4<f32>(0);
-  var acc3_1 = vec4<f32>(0);
   var acc4_0 = vec4<f32>(0);
-  var acc4_1 = vec4<f32>(0);
   var acc5_0 = vec4<f32>(0);
-  var acc5_1 = vec4<f32>(0);
   var acc6_0 = vec4<f32>(0);
-  var acc6_1 = vec4<f32>(0);
   var acc7_0 = vec4<f32>(0);
-  var acc7_1 = vec4<f32>(0);
-  for (var x3 = 0u; x3 < p.n8; x3 += 1u) {
-    let uk = x3;
-    let ux0_0 = in0[u0 + uk];
-    let ux1_0 = in0[u1 + uk];
-    let ux2_0 = in0[u2 + uk];
-    let ux3_0 = in0[u3 + uk];
-    let ux4_0 = in0[u4 + uk];
-    let ux5_0 = in0[u5 + uk];
-    let ux6_0 = in0[u6 + uk];
-    let ux7_0 = in0[u7 + uk];
-    let vk = x3 * p.s3;
-    let vx0_0 = in1[v0 + vk];
-    let vx1_0 = in1[v1 + vk];
-    let vx2_0 = in1[v2 + vk];
-    let vx3_0 = in1[v3 + vk];
-    let vx4_0 = in1[v4 + vk];
-    let vx5_0 = in1[v5 + vk];
-    let vx6_0 = in1[v6 + vk];
-    let vx7_0 = in1[v7 + vk];
-    let w0_0 = vec4<f32>(vx0_0, vx1_0, vx2_0, vx3_0);
-    let w0_1 = vec4<f32>(vx4_0, vx5_0, vx6_0, vx7_0);
-    acc0_0 = fma(vec4<f32>(ux0_0), w0_0, acc0_0);
-    acc0_1 = fma(vec4<f32>(ux0_0), w0_1, acc0_1);
-    acc1_0 = fma(vec4<f32>(ux1_0), w0_0, acc1_0);
-    acc1_1 = fma(vec4<f32>(ux1_0), w0_1, acc1_1);
-    acc2_0 = fma(vec4<f32>(ux2_0), w0_0, acc2_0);
-    acc2_1 = fma(vec4<f32>(ux2_0), w0_1, acc2_1);
-    acc3_0 = fma(vec4<f32>(ux3_0), w0_0, acc3_0);
-    acc3_1 = fma(vec4<f32>(ux3_0), w0_1, acc3_1);
-    acc4_0 = fma(vec4<f32>(ux4_0), w0_0, acc4_0);
-    acc4_1 = fma(vec4<f32>(ux4_0), w0_1, acc4_1);
-    acc5_0 = fma(vec4<f32>(ux5_0), w0_0, acc5_0);
-    acc5_1 = fma(vec4<f32>(ux5_0), w0_1, acc5_1);
-    acc6_0 = fma(vec4<f32>(ux6_0), w0_0, acc6_0);
-    acc6_1 = fma(vec4<f32>(ux6_0), w0_1, acc6_1);
-    acc7_0 = fma(vec4<f32>(ux7_0), w0_0, acc7_0);
-    acc7_1 = fma(vec4<f32>(ux7_0), w0_1, acc7_1);
+  for (var k = begin; k < end; k += 32u) {
+    var bx0_0 = vec4<f32>(0);
+    {
+      let b_k0_0 = b_k0;
+      let k0_0 = b_k0_0 * p.s17;
+      let ok0 = b_k + 0u < end;
+      bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
+      b_k += 8u;
+      b_k0 += p.d1;
+    }
+    var ax0_0 = f32(0);
+    var ax0_1 = f32(0);
+    var ax0_2 = f32(0);
+    var ax0_3 = f32(0);
+    var ax0_4 = f32(0);
+    var ax0_5 = f32(0);
+    var ax0_6 = f32(0);
+    var ax0_7 = f32(0);
+    {
+      let a_k0_0 = a_k0;
+      let k0_0 = a_k0_0;
+      let ok0 = a_k + 0u < end;
+      ax0_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
+      ax0_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
+      ax0_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
+      ax0_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
+      ax0_4 = select(f32(0), a(select(0u, a0_4 + k0_0, ok0), 0u), ok0);
+      ax0_5 = select(f32(0), a(select(0u, a0_5 + k0_0, ok0), 0u), ok0);
+      ax0_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
+      ax0_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
+      a_k += 8u;
+      a_k0 += p.d0;
+    }
+    var bx1_0 = vec4<f32>(0);
+    {
+      let b_k0_0 = b_k0;
+      let k0_0 = b_k0_0 * p.s17;
+      let ok0 = b_k + 0u < end;
+      bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
+      b_k += 8u;
+      b_k0 += p.d1;
+    }
+    var ax1_0 = f32(0);
+    var ax1_1 = f32(0);
+    var ax1_2 = f32(0);
+    var ax1_3 = f32(0);
+    var ax1_4 = f32(0);
+    var ax1_5 = f32(0);
+    var ax1_6 = f32(0);
+    var ax1_7 = f32(0);
+    {
+      let a_k0_0 = a_k0;
+      let k0_0 = a_k0_0;
+      let ok0 = a_k + 0u < end;
+      ax1_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
+      ax1_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
+      ax1_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
+      ax1_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
+      ax1_4 = select(f32(0), a(select(0u, a0_4 + k0_0, ok0), 0u), ok0);
+      ax1_5 = select(f32(0), a(select(0u, a0_5 + k0_0, ok0), 0u), ok0);
+      ax1_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
+      ax1_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
+      a_k += 8u;
+      a_k0 += p.d0;
+    }
+    var bx2_0 = vec4<f32>(0);
+    {
+      let b_k0_0 = b_k0;
+      let k0_0 = b_k0_0 * p.s17;
+      let ok0 = b_k + 0u < end;
+      bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
+      b_k += 8u;
+      b_k0 += p.d1;
+    }
+    var ax2_0 = f32(0);
+    var ax2_1 = f32(0);
+    var ax2_2 = f32(0);
+    var ax2_3 = f32(0);
+    var ax2_4 = f32(0);
+    var ax2_5 = f32(0);
+    var ax2_6 = f32(0);
+    var ax2_7 = f32(0);
+    {
+      let a_k0_0 = a_k0;
+      let k0_0 = a_k0_0;
+      let ok0 = a_k + 0u < end;
+      ax2_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
+      ax2_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
+      ax2_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
+      ax2_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
+      ax2_4 = select(f32(0), a(select(0u, a0_4 + k0_0, ok0), 0u), ok0);
+      ax2_5 = select(f32(0), a(select(0u, a0_5 + k0_0, ok0), 0u), ok0);
+      ax2_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
+      ax2_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
+      a_k += 8u;
+      a_k0 += p.d0;
+    }
+    var bx3_0 = vec4<f32>(0);
+    {
+      let b_k0_0 = b_k0;
+      let k0_0 = b_k0_0 * p.s17;
+      let ok0 = b_k + 0u < end;
+      bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
+      b_k += 8u;
+      b_k0 += p.d1;
+    }
+    var ax3_0 = f32(0);
+    var ax3_1 = f32(0);
+    var ax3_2 = f32(0);
+    var ax3_3 = f32(0);
+    var ax3_4 = f32(0);
+    var ax3_5 = f32(0);
+    var ax3_6 = f32(0);
+    var ax3_7 = f32(0);
+    {
+      let a_k0_0 = a_k0;
+      let k0_0 = a_k0_0;
+      let ok0 = a_k + 0u < end;
+      ax3_0 = select(f32(0), a(select(0u, a0_0 + k0_0, ok0), 0u), ok0);
+      ax3_1 = select(f32(0), a(select(0u, a0_1 + k0_0, ok0), 0u), ok0);
+      ax3_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
+      ax3_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
+      ax3_4 = select(f32(0), a(select(0u, a0_4 + k0_0, ok0), 0u), ok0);
+      ax3_5 = select(f32(0), a(select(0u, a0_5 + k0_0, ok0), 0u), ok0);
+      ax3_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
+      ax3_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
+      a_k += 8u;
+      a_k0 += p.d0;
+    }
+    acc0_0 = fma(vec4<f32>(ax0_0), bx0_0, acc0_0);
+    acc1_0 = fma(vec4<f32>(ax0_1), bx0_0, acc1_0);
+    acc2_0 = fma(vec4<f32>(ax0_2), bx0_0, acc2_0);
+    acc3_0 = fma(vec4<f32>(ax0_3), bx0_0, acc3_0);
+    acc4_0 = fma(vec4<f32>(ax0_4), bx0_0, acc4_0);
+    acc5_0 = fma(vec4<f32>(ax0_5), bx0_0, acc5_0);
+    acc6_0 = fma(vec4<f32>(ax0_6), bx0_0, acc6_0);
+    acc7_0 = fma(vec4<f32>(ax0_7), bx0_0, acc7_0);
+    acc0_0 = fma(vec4<f32>(ax1_0), bx1_0, acc0_0);
+    acc1_0 = fma(vec4<f32>(ax1_1), bx1_0, acc1_0);
+    acc2_0 = fma(vec4<f32>(ax1_2), bx1_0, acc2_0);
+    acc3_0 = fma(vec4<f32>(ax1_3), bx1_0, acc3_0);
+    acc4_0 = fma(vec4<f32>(ax1_4), bx1_0, acc4_0);
+    acc5_0 = fma(vec4<f32>(ax1_5), bx1_0, acc5_0);
+    acc6_0 = fma(vec4<f32>(ax1_6), bx1_0, acc6_0);
+    acc7_0 = fma(vec4<f32>(ax1_7), bx1_0, acc7_0);
+    acc0_0 = fma(vec4<f32>(ax2_0), bx2_0, acc0_0);
+    acc1_0 = fma(vec4<f32>(ax2_1), bx2_0, acc1_0);
+    acc2_0 = fma(vec4<f32>(ax2_2), bx2_0, acc2_0);
+    acc3_0 = fma(vec4<f32>(ax2_3), bx2_0, acc3_0);
+    acc4_0 = fma(vec4<f32>(ax2_4), bx2_0, acc4_0);
+    acc5_0 = fma(vec4<f32>(ax2_5), bx2_0, acc5_0);
+    acc6_0 = fma(vec4<f32>(ax2_6), bx2_0, acc6_0);
+    acc7_0 = fma(vec4<f32>(ax2_7), bx2_0, acc7_0);
+    acc0_0 = fma(vec4<f32>(ax3_0), bx3_0, acc0_0);
+    acc1_0 = fma(vec4<f32>(ax3_1), bx3_0, acc1_0);
+    acc2_0 = fma(vec4<f32>(ax3_2), bx3_0, acc2_0);
+    acc3_0 = fma(vec4<f32>(ax3_3), bx3_0, acc3_0);
+    acc4_0 = fma(vec4<f32>(ax3_4), bx3_0, acc4_0);
+    acc5_0 = fma(vec4<f32>(ax3_5), bx3_0, acc5_0);
+    acc6_0 = fma(vec4<f32>(ax3_6), bx3_0, acc6_0);
+    acc7_0 = fma(vec4<f32>(ax3_7), bx3_0, acc7_0);
   }
-  let last = min(row0 + 8u, p.n5);
-  for (var row = row0; row < last; row += 1u) {
-    let x1_r = row;
-    let start = x0 * p.s12 + x1_r * p.s13;
-    var y0 = acc0_0;
-    var y1 = acc0_1;
-    let is1 = row == row0 + 1u;
-    y0 = select(y0, acc1_0, is1);
-    y1 = select(y1, acc1_1, is1);
-    let is2 = row == row0 + 2u;
-    y0 = select(y0, acc2_0, is2);
-    y1 = select(y1, acc2_1, is2);
-    let is3 = row == row0 + 3u;
-    y0 = select(y0, acc3_0, is3);
-    y1 = select(y1, acc3_1, is3);
-    let is4 = row == row0 + 4u;
-    y0 = select(y0, acc4_0, is4);
-    y1 = select(y1, acc4_1, is4);
-    let is5 = row == row0 + 5u;
-    y0 = select(y0, acc5_0, is5);
-    y1 = select(y1, acc5_1, is5);
-    let is6 = row == row0 + 6u;
-    y0 = select(y0, acc6_0, is6);
-    y1 = select(y1, acc6_1, is6);
-    let is7 = row == row0 + 7u;
-    y0 = select(y0, acc7_0, is7);
-    y1 = select(y1, acc7_1, is7);
-    if (column0 + 0u < p.n7) {
-      out[start + x2_0] = y0.x;
+  let y_b0 = batch;
+  let row_0 = 0u;
+  let y_r0_0 = row_0;
+  let y_r0_1 = min(y_r0_0 + 1u, p.n20 - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.n20 - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.n20 - 1u);
+  let y_r0_4 = min(y_r0_3 + 1u, p.n20 - 1u);
+  let y_r0_5 = min(y_r0_4 + 1u, p.n20 - 1u);
+  let y_r0_6 = min(y_r0_5 + 1u, p.n20 - 1u);
+  let y_r0_7 = min(y_r0_6 + 1u, p.n20 - 1u);
+  let y_c0_0 = column_0;
+  let y_c0_1 = min(y_c0_0 + 1u, p.n22 - 1u);
+  let y_c0_2 = min(y_c0_1 + 1u, p.n22 - 1u);
+  let y_c0_3 = min(y_c0_2 + 1u, p.n22 - 1u);
+  var sum0 = acc0_0;
+  box[t] = sum0;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum0 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum0;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum0 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum0;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum0 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (0u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_0 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum0.x;
     }
-    if (column0 + 1u < p.n7) {
-      out[start + x2_1] = y0.y;
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum0.y;
     }
-    if (column0 + 2u < p.n7) {
-      out[start + x2_2] = y0.z;
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum0.z;
     }
-    if (column0 + 3u < p.n7) {
-      out[start + x2_3] = y0.w;
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum0.w;
     }
-    if (column0 + 4u < p.n7) {
-      out[start + x2_4] = y1.x;
+  }
+  var sum1 = acc1_0;
+  box[t] = sum1;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum1 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum1;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum1 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum1;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum1 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (1u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_1 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum1.x;
     }
-    if (column0 + 5u < p.n7) {
-      out[start + x2_5] = y1.y;
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum1.y;
     }
-    if (column0 + 6u < p.n7) {
-      out[start + x2_6] = y1.z;
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum1.z;
     }
-    if (column0 + 7u < p.n7) {
-      out[start + x2_7] = y1.w;
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum1.w;
+    }
+  }
+  var sum2 = acc2_0;
+  box[t] = sum2;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum2 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum2;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum2 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum2;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum2 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (2u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_2 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum2.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum2.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum2.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum2.w;
+    }
+  }
+  var sum3 = acc3_0;
+  box[t] = sum3;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum3 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum3;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum3 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum3;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum3 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (3u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_3 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum3.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum3.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum3.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum3.w;
+    }
+  }
+  var sum4 = acc4_0;
+  box[t] = sum4;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum4 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum4;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum4 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum4;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum4 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (4u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_4 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum4.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum4.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum4.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum4.w;
+    }
+  }
+  var sum5 = acc5_0;
+  box[t] = sum5;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum5 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum5;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum5 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum5;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum5 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (5u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_5 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum5.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum5.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum5.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum5.w;
+    }
+  }
+  var sum6 = acc6_0;
+  box[t] = sum6;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum6 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum6;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum6 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum6;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum6 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (6u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_6 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum6.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum6.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum6.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum6.w;
+    }
+  }
+  var sum7 = acc7_0;
+  box[t] = sum7;
+  workgroupBarrier();
+  if (strip < 4u) {
+    sum7 += box[t + 128u];
+  }
+  workgroupBarrier();
+  box[t] = sum7;
+  workgroupBarrier();
+  if (strip < 2u) {
+    sum7 += box[t + 64u];
+  }
+  workgroupBarrier();
+  box[t] = sum7;
+  workgroupBarrier();
+  if (strip < 1u) {
+    sum7 += box[t + 32u];
+  }
+  workgroupBarrier();
+  if ((strip == 0u) & (7u < p.n21)) {
+    let start = y_b0 * p.s24 + y_r0_7 * p.s25;
+    if (column_0 + 0u < p.n23) {
+      out[start + y_c0_0] = sum7.x;
+    }
+    if (column_0 + 1u < p.n23) {
+      out[start + y_c0_1] = sum7.y;
+    }
+    if (column_0 + 2u < p.n23) {
+      out[start + y_c0_2] = sum7.z;
+    }
+    if (column_0 + 3u < p.n23) {
+      out[start + y_c0_3] = sum7.w;
     }
   }
 }

@@ -30,7 +30,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g6;
   let row = (group % p.n5) * 8u + lid.x % 8u;
   let part = group / p.n5;
-  let is_row = row < p.n2;
+  let is_row = (row < p.n2) & (part < 1u);
   let c0 = row;
   let first = part * p.n4;
   let last = select(0u, min(first + p.n4, p.n3), is_row);

@@ -64,7 +64,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g10;
   let row = (group % p.n9) * 32u + lid.x / 8u;
   let part = group / p.n9;
-  let is_row = row < p.n6;
+  let is_row = (row < p.n6) & (part < 1u);
   var row_rest = row;
   let c1 = row_rest % p.n0;
   row_rest /= p.n0;

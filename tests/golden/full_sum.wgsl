@@ -26,7 +26,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g5;
   let row = (group % p.n4) * 1u + lid.x / 256u;
   let part = group / p.n4;
-  let is_row = row < p.n1;
+  let is_row = (row < p.n1) & (part < p.n6);
   let first = part * p.n3;
   let last = select(0u, min(first + p.n3, p.n2), is_row);
   var t0 = vec4<f32>(0);
@@ -148,7 +148,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g5;
   let row = (group % p.n4) * 256u + lid.x / 1u;
   let part = group / p.n4;
-  let is_row = row < p.n1;
+  let is_row = (row < p.n1) & (part < 1u);
   let first = part * p.n3;
   let last = select(0u, min(first + p.n3, p.n2), is_row);
   var t0 = vec4<f32>(0);

@@ -60,7 +60,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g27;
   let row = (group % p.n26) * 32u + lid.x / 8u;
   let part = group / p.n26;
-  let is_row = row < p.n23;
+  let is_row = (row < p.n23) & (part < 1u);
   var row_rest = row;
   let c2 = row_rest % p.n1;
   row_rest /= p.n1;

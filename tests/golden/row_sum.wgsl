@@ -34,7 +34,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let group = wid.x + wid.y * p.g7;
   let row = (group % p.n6) * 256u + lid.x / 1u;
   let part = group / p.n6;
-  let is_row = row < p.n3;
+  let is_row = (row < p.n3) & (part < 1u);
   let c0 = row;
   let first = part * p.n5;
   let last = select(0u, min(first + p.n5, p.n4), is_row);

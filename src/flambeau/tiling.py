@@ -1,0 +1,276 @@
+"""Contractions on a real GPU: products of tiles that a workgroup stages in its memory."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+from .heads import GPU_WORKGROUP, Kernel, Shader, epilogue, label, spread_grid
+from .lower import Bindings, Index, NeedStore, Quantities, Trace, name_index
+from .node import Node
+from .shape import Affine, contiguous_strides, run_size
+from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling, before_packed
+
+
+class Tile(NamedTuple):
+    """A workgroup's rows and columns, how far it steps along the summed dims, a thread's rows and columns."""
+
+    rows: int
+    columns: int
+    step: int
+    high: int
+    wide: int
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.high * (self.columns // self.wide)
+
+    def memory(self, padded: bool) -> int:
+        """Bytes of workgroup memory."""
+        return 4 * self.step * (self.rows + self.columns + 8 * padded)
+
+
+TILES = {
+    "128x128": Tile(128, 128, 16, 8, 16),
+    "64x256": Tile(64, 256, 16, 8, 16),
+    "64x128": Tile(64, 128, 16, 8, 8),
+    "64x64k32": Tile(64, 64, 32, 8, 4),
+    "64x64": Tile(64, 64, 16, 8, 8),
+    "32x64": Tile(32, 64, 16, 4, 8),
+    "32x32": Tile(32, 32, 16, 4, 4),
+    "16x128": Tile(16, 128, 32, 4, 4),
+}
+
+
+THIN = 8  # rows or columns of a thin product
+LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
+
+
+class Share(NamedTuple):
+    """How the threads share the staging of one side's tile.
+
+    extent: rows or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next;
+    lanes: threads along what is read side by side; pieces: vec4s (or 4 x 4 blocks) a thread; apart: vec4s of
+    rows between a thread's blocks; stride: summed places between a thread's pieces; flat: whether these are
+    always in one run of the summed dims; onward: how far a thread goes along the summed dims at once, and
+    digits: the same by dim; busy: the threads that have work, 0 for all.
+    """
+
+    extent: int
+    pitch: int
+    lanes: int
+    pieces: int
+    apart: int
+    stride: int
+    flat: bool
+    onward: int
+    digits: tuple[str, ...]
+    busy: int
+
+
+def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Share:
+    fours, threads = extent // 4, tile.threads
+    if s.along == "free":
+        stride = min(threads // fours, tile.step)
+        busy = stride * fours
+        pieces, lanes, apart = tile.step // stride, fours, 0
+        assert pieces * stride == tile.step, tile
+    else:
+        lanes, stride = tile.step // 4, tile.step
+        busy, pieces = min(fours * lanes, threads), max(fours * lanes // threads, 1)
+        apart = threads // lanes
+    flat = s.is_flat(tile.step)
+    onward = tile.step if flat else stride
+    idle = busy if busy < threads else 0
+    return Share(
+        extent, fours + pad, lanes, pieces, apart, stride, flat, onward, s.digits(onward, q), idle
+    )  # fmt: skip
+
+
+@dataclass
+class Product:
+    """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch."""
+
+    planner: Any
+    head: Node
+    tail: Node
+    a: Operand
+    b: Operand
+    domain: Domain
+
+    def __post_init__(self) -> None:
+        self.batch, self.m, self.n, self.k = map(self.domain.total, (BATCH, ROWS, COLUMNS, SUMMED))
+
+    @cached_property
+    def after(self) -> tuple[Trace, int] | None:
+        reads = self.a.trace.reads | self.b.trace.reads
+        return epilogue(self.planner, self.head, self.tail, self.head.shape, reads)
+
+    def turned(self) -> "Product":
+        """With rows and columns exchanged."""
+        other = {ROWS: COLUMNS, COLUMNS: ROWS}
+        domain = self.domain._replace(groups=tuple(other.get(g, g) for g in self.domain.groups))
+        return Product(self.planner, self.head, self.tail, self.b, self.a, domain)
+
+    @property
+    def bucket(self) -> tuple:
+        """What tuning tells products apart by: sizes to a power of two, and the type added up in."""
+        return *(n.bit_length() for n in (self.m, self.n, self.k, self.batch)), self.head.dtype.short
+
+    @property
+    def rank(self) -> int:
+        return len(self.head.shape)
+
+    @property
+    def limits(self):
+        return self.planner.limits
+
+
+class Result:
+    """Where results go, with the epilogue on the way: runs of dims, and four neighbours at once or one."""
+
+    def __init__(self, product: Product, after, narrow: bool):
+        self.product, self.after = product, after
+        domain, rank = product.domain, product.rank
+        none = (0,) * (len(domain.shape) - rank)
+        self.out = Affine(contiguous_strides(domain.shape[:rank]) + none, 0)
+        more = after[0].affines() if after else []
+        affines = [self.out, *(Affine((*a.strides, *none), a.offset) for a in more)]
+        self.by_group = {g: domain.runs(affines, g) for g in (BATCH, ROWS, COLUMNS)}
+        self.runs = [r for g in (BATCH, ROWS, COLUMNS) for r in self.by_group[g]]
+        self.width = 4 if not narrow and self.is_wide() else 1
+        if product.tail.dtype.is_packed and self.width == 1:
+            raise NeedStore(
+                before_packed(product.planner, product.head), "packed elements are written in fours"
+            )
+
+    def is_wide(self) -> bool:
+        columns = self.by_group[COLUMNS]
+        sizes = [run_size(self.product.domain.shape, r) for r in self.runs]
+        if not columns or sizes[-1] % 4 or self.out.strides[columns[-1][-1]] != 1:
+            return False
+        return self.after is None or self.after[0].can_widen(self.runs, sizes)
+
+    def coords(self, group: int) -> list[str]:
+        return [f"y_{'brc'[group]}{i}" for i in range(len(self.by_group[group]))]
+
+    def place(self, group: int, q: Quantities) -> Index:
+        return name_index(self.out, self.by_group[group], self.coords(group), q)
+
+    def group(self, group: int, q: Quantities) -> Group:
+        return self.product.domain.group(self.by_group[group], group, f"y_{'brc'[group]}", q)
+
+    def functions(self, b: Bindings, q: Quantities) -> tuple:
+        if self.after is None:
+            return ()
+        coords = [c for g in (BATCH, ROWS, COLUMNS) for c in self.coords(g)]
+        trace, root = self.after
+        return (("finish", trace.function(self.runs, coords, b, q, root, self.width)),)
+
+
+class Launch:
+    """One dispatch of a product in the making: both sides, and what the templates share.
+
+    With a value `part`, that takes the sums of pieces of the summed dims, so `long` each, one after another.
+    """
+
+    def __init__(self, product: Product, long: int, part: int | None, narrow: bool):
+        self.product, self.long, self.part, self.narrow = product, long, part, narrow
+        self.q, self.b = Quantities(), Bindings()
+        self.result = Result(product, product.after if part is None else None, narrow)
+
+    def functions(self, spelled: list[Spelling]) -> tuple:
+        sides = tuple((s.name, s.function(self.b, self.q)) for s in spelled)
+        return sides + self.result.functions(self.b, self.q)
+
+    def options(self, spelled: list[Spelling], shares: list[Share], step: int) -> tuple[dict[str, Any], int]:
+        """What both templates ask for, and how many products or pieces of them there are."""
+        product, q, result = self.product, self.q, self.result
+        depth = product.batch * -(-product.k // self.long)
+        sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
+        return {
+            "acc": product.head.dtype.short, "ragged": bool(product.k % step),
+            "sides": tuple((s.side(q), g) for s, g in zip(spelled, shares, strict=True)),
+            "batch": result.group(BATCH, q), "rows": result.group(ROWS, q),
+            "columns": result.group(COLUMNS, q),
+            "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+            "summed": q.add("n", product.k), "depth": q.add("n", depth),
+            "parts": tuple(q.add("n", n) for n in sizes),
+        }, depth  # fmt: skip
+
+    def kernel(self, template: str, threads: int, groups: int, functions: tuple, options: dict) -> Kernel:
+        product, q, b, result = self.product, self.q, self.b, self.result
+        grid = spread_grid(groups, product.limits.groups)
+        options["groups"] = q.add("g", grid[0])
+        dtype = product.tail.dtype if self.part is None else product.head.dtype
+        shader = Shader(
+            template, tuple(q.names), tuple(b.kinds), ((dtype.short, result.width),), (threads, 1, 1),
+            functions, tuple(options.items()),
+        )  # fmt: skip
+        after = result.after[0] if result.after else None
+        name = label(product.head.attrs["label"], product.a.trace, product.b.trace, after)
+        out = product.planner.index[id(product.tail)] if self.part is None else self.part
+        return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a buffer that is read both in fours and singly, and so bound twice, is one too many."""
+        return len(self.b.values) > self.product.planner.max_inputs
+
+
+def tile_kernel(product: Product, tile: Tile, long: int, part: int | None, narrow: bool = False) -> Kernel:
+    """Tiles in workgroup memory."""
+    made, domain = Launch(product, long, part, narrow), product.domain
+    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
+    spelled = [Spelling(name, of, own, domain, narrow) for name, of, own, _ in sides]
+    functions = made.functions(spelled)
+    if made.is_over:
+        return tile_kernel(product, tile, long, part, narrow=True)
+    pad = int(tile.memory(True) <= product.limits.workgroup_memory)
+    shares = [share(s, side[3], tile, pad, made.q) for s, side in zip(spelled, sides, strict=True)]
+    options, depth = made.options(spelled, shares, tile.step)
+    tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
+    options |= {
+        "step": tile.step, "high": tile.high, "wide": tile.wide, "down": 4 * tile.rows // tile.high,
+        "across": 4 * tile.columns // tile.wide, "tiles": tuple(made.q.add("g", n) for n in tiles),
+    }  # fmt: skip
+    return made.kernel("contract_tiles.wgsl", tile.threads, prod(tiles) * depth, functions, options)
+
+
+def thin_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:
+    """Few rows, all of them by each thread, four columns at a time."""
+    made, domain = Launch(product, long, part, narrow), product.domain
+    b = Spelling("b", product.b, COLUMNS, domain, narrow)
+    free = b.along == "free"
+    a = Spelling("a", product.a, ROWS, domain, narrow or free, b.along)
+    functions = made.functions([a, b])
+    if made.is_over:
+        return thin_kernel(product, long, part, narrow=True)
+    stride = STRIPS if free else 4 * LANES
+    ahead = 4 if free else 2
+    shares = [Share(0, 0, 0, 0, 0, stride, False, stride, s.digits(stride, made.q), 0) for s in (a, b)]
+    options, depth = made.options([a, b], shares, stride * ahead)
+    tiles = -(-product.n // (4 * (LANES if free else STRIPS)))
+    options |= {"high": high_of(product.m), "ahead": ahead, "tiles": made.q.add("g", tiles)}
+    return made.kernel("contract_thin.wgsl", LANES * STRIPS, tiles * depth, functions, options)
+
+
+def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:
+    """Few rows and short sums: every thread its own columns."""
+    domain = product.domain
+    b = Spelling("b", product.b, COLUMNS, domain, narrow, "free")
+    made = Launch(product, long, part, narrow or not b.wide)
+    a = Spelling("a", product.a, ROWS, domain, True, "free")
+    functions = made.functions([a, b])
+    if made.is_over:
+        return lanes_kernel(product, long, part, narrow=True)
+    shares = [Share(0, 0, 0, 0, 0, 1, False, 1, s.digits(1, made.q), 0) for s in (a, b)]
+    options, depth = made.options([a, b], shares, 1)
+    tiles = -(-product.n // (4 * GPU_WORKGROUP))
+    options |= {"high": high_of(product.m), "tiles": made.q.add("g", tiles)}
+    return made.kernel("contract_lanes.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
+
+
+def high_of(rows: int) -> int:
+    """The rows of a thread of a thin product: few numbers, so that sizes rarely compile anew."""
+    return next(n for n in (1, 2, 4, 8) if n >= rows)

@@ -1,0 +1,146 @@
+"""A product of matrices into the kernels that fit, by name, and the one that should take least time."""
+
+from dataclasses import replace
+from functools import partial
+from math import prod
+
+from .heads import Kernel, ReadTrace, copy_kernel
+from .lower import NeedStore
+from .reduction import reduce_parts
+from .shape import Affine, View, contiguous_strides
+from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling, before_packed
+from .tiling import LANES, THIN, TILES, Product, Tile, lanes_kernel, thin_kernel, tile_kernel
+
+PIECES = (2, 4, 8, 16, 32, 64)
+SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
+
+
+def candidates(product: Product) -> list[str]:
+    """The variants that fit: registers, and tiles, each with the summed dims in 1 piece or more ("/8")."""
+    found = ["registers"]
+    if not min(product.m, product.n, product.k, product.batch):
+        return found
+    for name, tile in TILES.items():
+        fits = tile.memory(False) <= product.limits.workgroup_memory
+        if fits and tile.threads <= product.limits.invocations:
+            found += [name, *(f"{name}/{p}" for p in PIECES if p * tile.step * 4 <= product.k)]
+    if min(product.m, product.n) <= THIN:
+        found += ["lanes", "thin", *(f"thin/{p}" for p in PIECES if p * 8 * LANES <= product.k)]
+    return found
+
+
+def by_rule(product: Product, names: list[str]) -> str:
+    """The variant of least estimated time."""
+    return min(names, key=lambda name: estimate(product, name))
+
+
+CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
+EFFICIENCY = {
+    "128x128": 1.0,
+    "64x256": 1.0,
+    "64x64k32": 0.8,
+    "64x128": 0.9,
+    "64x64": 0.8,
+    "32x64": 0.6,
+    "32x32": 0.4,
+    "16x128": 0.4,
+}
+
+
+def estimate(product: Product, name: str) -> float:
+    """Time in a core's multiply-adds: the rounds of workgroups that its cores take, and the second pass."""
+    if name == "registers":
+        return float("inf") if len(product.head.shape) and product.k else 0.0
+    shape, _, parts = name.partition("/")
+    split = int(parts or 1)
+    if shape == "thin":
+        return estimate_thin(product, split)
+    if shape == "lanes":
+        return estimate_lanes(product)
+    tile = TILES[shape]
+    groups = -(-product.m // tile.rows) * -(-product.n // tile.columns) * product.batch * split
+    rounds = -(-groups // CORES)
+    filled = min(rounds * tile.threads / 256, 1.0)  # fewer threads do not hide the time that reads take
+    work = rounds * tile.rows * tile.columns * (product.k / split + 64) / (EFFICIENCY[shape] * filled)
+    return work + second_pass(product, split)
+
+
+def second_pass(product: Product, split: int) -> float:
+    return 12.0 * split * product.m * product.n * product.batch / CORES + 300_000 if split > 1 else 0.0
+
+
+def estimate_thin(product: Product, split: int) -> float:
+    """Reads at the memory's speed, as far as there are threads to wait for them."""
+    few, many = sorted((product.m, product.n))
+    groups = -(-many // 128) * product.batch * split
+    reads = many * product.k * product.batch / min(groups / (2 * CORES), 1.0)
+    return reads * (12 + few) / CORES + second_pass(product, split)
+
+
+def product_kernels(product: Product, name: str) -> list[Kernel]:
+    """The kernels of a variant: one, and another that adds up the pieces of the summed dims."""
+    shape, _, parts = name.partition("/")
+    planner, head = product.planner, product.head
+    copies: list[Kernel] = []
+    if shape in ("thin", "lanes"):
+        product = product if product.m <= product.n else product.turned()
+        make, step = (thin_kernel if shape == "thin" else lanes_kernel), 8 * LANES
+    else:
+        product, copies = packed(product, TILES[shape])
+        make, step = partial(tile_kernel, tile=TILES[shape]), TILES[shape].step
+    if not parts:
+        return [*copies, make(product, long=product.k, part=None)]
+    if product.tail.dtype.is_packed:
+        raise NeedStore(
+            before_packed(product.planner, product.head),
+            "the sum of the pieces is written element by element",
+        )
+    long = -(-product.k // (int(parts) * step)) * step
+    pieces = -(-product.k // long)
+    part = planner.temporary(prod(head.shape) * pieces)
+    first = make(product, long=long, part=part)
+    return [*copies, first, reduce_parts(planner, head, product.tail, part, pieces, apart=True)]
+
+
+def estimate_lanes(product: Product) -> float:
+    few, many = sorted((product.m, product.n))
+    return product.k * max(many * product.batch * (10 + 2 * few) / CORES, 77_000)
+
+
+def packed(product: Product, tile: Tile) -> tuple[Product, list[Kernel]]:
+    """A product with sides laid out anew for reads of four where that pays, and the copies to run first."""
+    sides, copies = [], []
+    for o, own, other in ((product.a, ROWS, COLUMNS), (product.b, COLUMNS, ROWS)):
+        times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
+        if is_worth_packing(product, o, own, times):
+            o, copy = pack(product, o, own)
+            copies.append(copy)
+        sides.append(o)
+    a, b = sides
+    return (replace(product, a=a, b=b), copies) if copies else (product, copies)
+
+
+def is_worth_packing(product: Product, o: Operand, own: int, times: int) -> bool:
+    if not o.is_stored or Spelling("a", o, own, product.domain, False).wide:
+        return False
+    shape = o.walked_shape()
+    fours = [d for d in range(len(shape)) if product.domain.groups[d] == SUMMED]
+    if prod(shape[d] for d in fours) % 4:
+        return False
+    elements = prod(shape)
+    return times * elements * SINGLY > 2 * BYTE * elements * o.dtype.itemsize + KERNEL
+
+
+def pack(product: Product, o: Operand, own: int) -> tuple[Operand, Kernel]:
+    """Copy a side so that the summed dims lie innermost."""
+    domain, planner = product.domain, product.planner
+    order = [d for g in (BATCH, own, SUMMED) for d in domain.order if domain.groups[d] == g and o.walks(d)]
+    (load,) = o.trace.steps
+    shape = tuple(domain.shape[d] for d in order)
+    value = planner.temporary(prod(shape), o.dtype.itemsize)
+    assert load.view is not None
+    seen = load.view.map(shape, lambda f: Affine(tuple(f.strides[d] for d in order), f.offset))
+    strides = dict(zip(order, contiguous_strides(shape), strict=True))
+    view = View(o.walked_shape(), Affine(tuple(strides.get(d, 0) for d in range(len(domain.shape))), 0))
+    copied = Operand(o.node, ReadTrace(planner, load.node, value, view), 0, domain.shape)
+    return copied, copy_kernel(planner, load.node, load.value, seen, value)
