@@ -140,9 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     software = get_device().limits.software
     parser.add_argument("--batch", type=int, default=2 if software else 64)
-    parser.add_argument(
-        "--torch", action="store_true", help="beside torch, on the card that it sees or the CPU"
-    )
+    parser.add_argument("--torch", action="store_true", help="beside torch, on its card or the CPU")
     parser.add_argument(
         "--tinygrad", action="store_true", help="beside tinygrad on WebGPU, where it is installed"
     )
