@@ -339,6 +339,7 @@ VARIABLES = {
     "FLAMBEAU_DATA": "a folder to look for data sets in first",
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` prints shaders too",
     "FLAMBEAU_DEVICE": "the default device, as `gpu:1`, `cpu` or `torch:cuda`",
+    "FLAMBEAU_TUNE": "`on` measures the variants of every kernel that is run, `off` uses no measured choice",
     "FLAMBEAU_VARIANT": "`family=name,...`: the variant of a kernel that runs where it fits, to test it",
     "FLAMBEAU_KERNELS": "`software` or `gpu`: the kernels of that class of adapters on any, to test them",
     "FLAMBEAU_LIMITS": "`portable` asks the adapter for no more than WebGPU promises",

@@ -13,6 +13,7 @@ from . import (
     special,
     testing,
 )
+from .autotune import autotune
 from .budget import memory_budget
 from .custom import custom_op
 from .device import open_device
@@ -68,6 +69,7 @@ __all__ = sorted(
         "SavedProgram",
         "Tensor",
         "autograd",
+        "autotune",
         "bfloat16",
         "bool",
         "bool_",

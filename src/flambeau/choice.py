@@ -7,6 +7,8 @@ from typing import Any
 
 from .errors import FlambeauError
 
+asked: list[tuple[str, tuple[Any, ...], tuple[str, ...], str]] | None = None  # what `choose` is asked for
+
 
 def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[str], default: str) -> str:
     """One of `names`, the variants that fit this device and this work.
@@ -15,6 +17,8 @@ def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[st
     and bucket on this device, else `default`, which the family's own rule gives. A name that is not among
     `names` is passed over: what does not fit is never picked.
     """
+    if asked is not None:
+        asked.append((family, bucket, tuple(names), default))
     for name in (forced().get(family), limits.tuned.get((family, bucket))):
         if name is not None and name in names:
             return name

@@ -272,7 +272,12 @@ class _Build:
         """
         wide = self.planner.limits.software and prod(map(self.total, range(4))) >= SMALL
         tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
-        return tu, 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
+        tv = 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
+        names = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
+        bucket = (*map(_size, (m, n, self.total(SUMMED))), self.u.mode, self.v.mode, self.head.dtype.short)
+        name = choose(self.planner.limits, "registers", bucket, names, f"{tu}x{tv}")
+        rows, _, columns = name.partition("x")
+        return int(rows), int(columns)
 
     def at(self, a: Affine, group: int) -> Index:
         runs = self.of(group)
@@ -301,6 +306,11 @@ class _Build:
         keep = self.of(BATCH, ROWS, COLUMNS)
         runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]
         return after[0].function(runs, coords, self.b, self.q, after[1], 1)
+
+
+def _size(n: int) -> int:
+    """A size as the power of two that it reaches, up to where more makes no difference."""
+    return min(n, 4096).bit_length()
 
 
 def workgroup_of(columns: int) -> tuple[int, int]:

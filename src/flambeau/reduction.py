@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .choice import choose
 from .heads import WORKGROUP, Kernel, ReadTrace, Shader, epilogue, finish_function, label, spread_grid
 from .lower import Bindings, Move, Quantities, Trace, check_turns, collapse_domain
 from .node import Node
@@ -174,6 +175,9 @@ class _Build:
         serial = WINDOW if self.domain.rows >= FILL else 4
         steps = ((serial, 1), (64, 8), (512, 32))
         lanes = next((n for most, n in steps if turns <= most), alone)
+        names = [str(n) for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
+        bucket = (min(turns, 1 << 16).bit_length(), min(self.domain.rows, 1 << 16).bit_length(), width)
+        lanes = int(choose(self.planner.limits, "tree", bucket, names, str(lanes)))
         return lanes, THREADS // lanes, width
 
     def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:

@@ -19,6 +19,7 @@ PLANS_KEPT = 512
 _signatures: dict[tuple, int] = {}
 _numbers = count(1)
 _local = threading.local()
+tuner: Any = None  # what measures variants before a graph is planned, while `autotune` is on
 marks = [0]  # how often a tensor was told whether gradients are taken by it
 _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
 
@@ -110,6 +111,8 @@ def plan_for(
     """
     from .fuse import plan
 
+    if tuner is not None:
+        tuner(device, roots, order, key)
     cache = device.__dict__.setdefault("plans", {})
     found = cache.get(key)
     if found is None:
@@ -120,12 +123,18 @@ def plan_for(
             found = cache[key] = compile_plan(device, made)
         found.works = works
         if len(cache) > PLANS_KEPT:
-            old = cache.pop(next(iter(cache)))
-            if old.uniform:
-                device.free(old.uniform)
+            forget(device, next(iter(cache)))
         if DEBUG:
             show(found)
     return found
+
+
+def forget(device: Any, *keys: tuple) -> None:
+    """Drop plans from a device's cache."""
+    for key in keys:
+        old = device.plans.pop(key)
+        if old.uniform:
+            device.free(old.uniform)
 
 
 def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:

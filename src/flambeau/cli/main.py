@@ -11,6 +11,7 @@ from .bench import bench
 from .doctor import doctor
 from .export import export
 from .mnist import mnist
+from .tune import tune
 from .web import web
 
 TOLD = (FlambeauError, ValueError, TypeError, IndexError, OSError)
@@ -43,4 +44,5 @@ main.add_command(bench)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(mnist)
+main.add_command(tune)
 main.add_command(web)

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import DeviceError, KernelError, OutOfMemory
 from ..fuse import SOFTWARE_TURNS, Limits
+from ..tuned import Identity, choices_for
 from . import told
 from .adapters import Adapter, provider
 from .fetch import Fetch, Stagings
@@ -59,11 +60,13 @@ class NativeDevice:
         have = self._wgpu.limits
         software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
         turns = SOFTWARE_TURNS if adapter.is_software else Limits.turns
+        self.identity = identity_of(adapter, software)
         self.limits = Limits(
             groups=have["max-compute-workgroups-per-dimension"],
             workgroup_memory=have["max-compute-workgroup-storage-size"],
             software=software,
             turns=turns,
+            tuned=choices_for(self.identity),
         )
         self.checks = checks_wanted()
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
@@ -231,6 +234,12 @@ class NativeDevice:
         with self.lock:
             self.check()
             return Stamps(self, parts)
+
+
+def identity_of(adapter: Adapter, software: bool) -> Identity:
+    """What is measured on this adapter holds for it alone."""
+    made, kernels = provider(), "software" if software else "gpu"
+    return Identity(str(adapter), adapter.driver, f"{made.__name__} {made.__version__}", kernels)
 
 
 def checks_wanted() -> bool:

@@ -1,0 +1,78 @@
+"""The command line's words for a model and its inputs into those."""
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlambeauError, suggest
+from ..io.safetensors import load_file
+from ..nn import Module
+from .mnist import network
+
+DIGITS = "x=f32[N, 1, 28, 28]"  # what the network of `flambeau mnist` reads: pixels / 255 - 0.1307
+
+
+def named(text: str, call: str) -> tuple[str, str]:
+    """An --input as its name and what it is."""
+    name, equals, what = text.partition("=")
+    if not equals or not name.strip().isidentifier():
+        raise FlambeauError(f"{call}: --input {text!r}: write it as '{DIGITS}'")
+    return name.strip(), what
+
+
+def model_of(name: str, weights: Path | None, call: str) -> Callable:
+    """The model or function that a command line names, with its weights."""
+    if name.endswith(".safetensors"):
+        name, weights, found = "flambeau mnist's network", weights or Path(name), network()
+    else:
+        found = _made(name, _found(name, call), call)
+    if weights is not None:
+        if not isinstance(found, Module):
+            raise FlambeauError(f"{call}: {name} is no model: --weights can't be loaded into it")
+        found.load_state_dict(load_file(weights))
+    return found
+
+
+def _found(name: str, call: str) -> Any:
+    """The object that `module:name` or `file.py:name` means."""
+    where, colon, what = name.rpartition(":")
+    if not colon:
+        raise FlambeauError(
+            f"{call}: MODEL is {name!r}: write module:name, file.py:name or a .safetensors file"
+        )
+    if where.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(Path(where).stem, where)
+        if spec is None or spec.loader is None or not Path(where).is_file():
+            raise FlambeauError(f"{call}: there is no file {where}: check the path")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    else:
+        sys.path.insert(0, "")  # the folder of the call, as with python -m
+        try:
+            module = importlib.import_module(where)
+        except ModuleNotFoundError as e:
+            raise FlambeauError(f"{call}: {e}: name a module that can be imported from here") from None
+        finally:
+            sys.path.remove("")
+    if not hasattr(module, what):
+        raise FlambeauError(f"{call}: {where} has no {what!r}{suggest(what, vars(module))}")
+    return getattr(module, what)
+
+
+def _made(name: str, found: Any, call: str) -> Any:
+    """The object itself, or the model that it makes when it needs no arguments."""
+    if not callable(found):
+        raise FlambeauError(
+            f"{call}: {name} is {type(found).__name__}: name a model or a function of tensors"
+        )
+    if isinstance(found, Module):
+        return found
+    needed = [p for p in inspect.signature(found).parameters.values() if p.default is p.empty]
+    if isinstance(found, type) and needed:
+        told = ", ".join(p.name for p in needed)
+        raise FlambeauError(f"{call}: {name} needs {told} to be made: name a function that makes the model")
+    return found if needed else found()

@@ -1,0 +1,311 @@
+"""Measured choices of kernels: candidates compared, the best kept, and files that do not hold passed over."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import choice, reduction, run, tuned
+from flambeau.device import native
+from flambeau.errors import FlambeauError, KernelError
+from flambeau.tuned import Choice, Identity
+
+OF = Identity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
+FOUND = [Choice("test", ("a", (1, 2)), "b", "a", {"a": 2.0, "b": 1.0}, {"c": "it gives wrong numbers"})]
+
+
+@pytest.fixture(autouse=True)
+def own_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path))
+    monkeypatch.delenv("FLAMBEAU_TUNE", raising=False)
+    return tmp_path
+
+
+@pytest.fixture
+def device(gpu, own_cache):
+    """The adapter opened again: no plans, no choices."""
+    return native.NativeDevice(gpu.adapter)
+
+
+# --- a family of the tests': sums by different kernels, two of which should never be used ---
+
+
+@pytest.fixture
+def family(monkeypatch):
+    """What a sum is made by: rows as they are, in parts, or not at all."""
+    names = ["whole", "parts", "wrong", "broken"]
+    usual = reduction._staged
+
+    def staged(planner, head, tail, domain):
+        name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
+        if name == "broken":
+            raise KernelError("test: no such kernel")
+        if name == "wrong":
+            domain.shape = (*domain.shape[:-1], domain.shape[-1] - 1)
+        monkeypatch.setattr(reduction, "SPLIT_AT", 16 if name == "parts" else 1 << 30)
+        return usual(planner, head, tail, domain)
+
+    monkeypatch.setattr(reduction, "_staged", staged)
+    return names
+
+
+def test_a_graph_is_measured(device, family, capsys):
+    x = fb.tensor(np.random.default_rng(0).standard_normal((3, 40000)).astype("f4"), device=device)
+    with fb.autotune() as found:
+        y = (x * 2).sum(1) + 1
+        got = y.numpy()
+    (made,) = found.choices
+    assert (made.family, made.bucket, made.default) == ("test", (3, 40000), "whole")
+    assert set(made.ms) == {"whole", "parts"} and set(made.dropped) == {"wrong", "broken"}
+    assert made.dropped["broken"] == "it can't be planned (test: no such kernel)"
+    assert made.dropped["wrong"].startswith("it gives wrong numbers (off by ")
+    said = capsys.readouterr().err.splitlines()
+    assert (
+        "flambeau: tune: test [3, 40000]: broken is dropped: it can't be planned (test: no such kernel)"
+        in said
+    )
+    assert device.limits.tuned == {("test", (3, 40000)): made.choice}
+    assert np.allclose(got, (x.numpy().astype("f8") * 2).sum(1) + 1, atol=1e-2)
+    assert str(found).startswith("test [3, 40000]: ") and "ms: " in str(found)
+
+
+def test_what_is_known_is_not_measured_again(device, family, own_cache, capsys):
+    x = fb.ones(3, 40000, device=device).realize()
+    with fb.autotune() as first:
+        x.sum(1).realize()
+    with fb.autotune() as second:
+        x.sum(1).realize()
+    with fb.autotune(again=True) as third:
+        x.sum(1).realize()
+    assert [len(f.choices) for f in (first, second, third)] == [1, 0, 1]
+    capsys.readouterr()
+    opened = native.NativeDevice(device.adapter)
+    assert opened.limits.tuned == {("test", (3, 40000)): third.choices[0].choice}
+    assert capsys.readouterr().err == ""
+
+
+def test_a_choice_drops_cached_plans(device, family):
+    x = fb.ones(3, 40000, device=device).realize()
+    x.sum(1).realize()
+    before = dict(device.plans)
+    with fb.autotune():
+        x.sum(1).realize()
+    assert not any(device.plans.get(key) is old for key, old in before.items())
+
+
+def test_the_switch(device, family):
+    x = fb.ones(3, 40000, device=device).realize()
+    on = fb.autotune()
+    assert run.tuner is not None
+    off = fb.autotune(False)
+    assert run.tuner is None
+    x.sum(1).realize()
+    assert not on.choices and not off.choices
+    with off:
+        pass
+    assert run.tuner == on._tune
+    with on:
+        pass
+    assert run.tuner is None
+
+
+def test_a_forced_family_is_left_alone(device, family, monkeypatch):
+    monkeypatch.setenv("FLAMBEAU_VARIANT", "test=parts")
+    choice.forced.cache_clear()
+    with fb.autotune() as found:
+        fb.ones(3, 40000, device=device).sum(1).realize()
+    monkeypatch.undo()
+    choice.forced.cache_clear()
+    assert not found.choices
+
+
+def test_measuring_leaves_nothing_behind(device, family):
+    x = fb.ones(3, 40000, device=device).realize()
+    with fb.autotune():
+        x.sum(1).realize()
+    live = device.pool.live
+    with fb.autotune(again=True):
+        x.sum(1).realize()
+    assert device.pool.live == live
+
+
+# --- files ---
+
+
+def test_choices_come_back(capsys):
+    tuned.keep(OF, FOUND)
+    assert tuned.kept(OF) == FOUND
+    assert tuned.choices_for(OF) == {("test", ("a", (1, 2))): "b"}
+    other = Choice("test", (3,), "x", "x")
+    tuned.keep(OF, [other])
+    assert tuned.kept(OF) == [other, *FOUND] or tuned.kept(OF) == [*FOUND, other]
+    assert capsys.readouterr().err == ""
+
+
+def test_files_are_readable():
+    tuned.keep(OF, FOUND)
+    said = json.loads(tuned.place_of(OF).read_text())
+    assert said["of"] == {**OF._asdict(), "templates": tuned.templates()}
+    assert said["choices"][0]["bucket"] == ["a", [1, 2]]
+    assert tuned.place_of(OF).name == "card-vulkan-wgpu-gpu.json"
+
+
+CHANGED = {
+    "driver": "the measured choices are of another driver (driver 0, here driver 1): not used",
+    "provider": "the measured choices are of another provider (wgpu 0.31.0, here wgpu 0.32.0): not used",
+    "templates": "the measured choices are of other templates (0123, here {}): not used",
+}
+
+
+@pytest.mark.parametrize("name", CHANGED)
+def test_other_versions_are_passed_over(name, capsys):
+    old = {"driver": "driver 0", "provider": "wgpu 0.31.0", "templates": "0123"}[name]
+    tuned.keep(OF, FOUND)
+    place = tuned.place_of(OF)
+    said = json.loads(place.read_text())
+    said["of"][name] = old
+    place.write_text(json.dumps(said))
+    assert tuned.choices_for(OF) == {}
+    assert capsys.readouterr().err == f"flambeau: {place}: {CHANGED[name].format(tuned.templates())}\n"
+    tuned.keep(OF, FOUND)  # made anew
+    assert tuned.kept(OF) == FOUND
+
+
+DAMAGED = {
+    "": "damaged (JSONDecodeError)",
+    "[]": "damaged (TypeError)",
+    '{"format": 9}': "of format 9, not 1",
+    '{"format": 1, "of": {}, "choices": []}': "damaged (TypeError)",
+}
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_damaged_files_are_passed_over(text, capsys):
+    place = tuned.place_of(OF)
+    place.parent.mkdir()
+    place.write_text(text)
+    assert tuned.choices_for(OF) == {}
+    assert (
+        capsys.readouterr().err == f"flambeau: {place}: the measured choices are {DAMAGED[text]}: not used\n"
+    )
+    tuned.keep(OF, FOUND)
+    assert tuned.kept(OF) == FOUND
+
+
+def test_a_folder_that_can_not_be_written(own_cache, capsys):
+    (own_cache / "tuned").write_text("a file where the folder would be")
+    tuned.keep(OF, FOUND)
+    place = tuned.place_of(OF)
+    said = f"flambeau: {place} can't be written (File exists): choices hold for this process\n"
+    assert capsys.readouterr().err == said
+    assert tuned.choices_for(OF) == {}
+
+
+def test_off_uses_none(monkeypatch, capsys):
+    tuned.keep(OF, FOUND)
+    monkeypatch.setenv("FLAMBEAU_TUNE", "off")
+    assert tuned.choices_for(OF) == {}
+    monkeypatch.setenv("FLAMBEAU_TUNE", "maybe")
+    with pytest.raises(FlambeauError) as e:
+        tuned.choices_for(OF)
+    assert str(e.value) == "FLAMBEAU_TUNE=maybe: unknown: use 'on' or 'off', or unset it"
+
+
+def test_shipped_choices_hold_below_own(monkeypatch, tmp_path):
+    shipped = tmp_path / "shipped"
+    shipped.mkdir()
+    monkeypatch.setattr(tuned, "SHIPPED", shipped)
+    text = tuned.text_of(
+        OF._replace(driver="any"), [Choice("test", (1,), "s", "a"), Choice("test", (2,), "s", "a")]
+    )
+    (shipped / "card-vulkan-wgpu-gpu.json").write_text(text)
+    tuned.keep(OF, [Choice("test", (2,), "own", "a")])
+    assert tuned.choices_for(OF) == {("test", (1,)): "s", ("test", (2,)): "own"}
+
+
+def test_exported_files_hold_for_the_same(tmp_path):
+    path = tmp_path / "choices.json"
+    path.write_text(tuned.text_of(OF, FOUND))
+    assert tuned.taken(path, OF) == FOUND
+    with pytest.raises(FlambeauError) as e:
+        tuned.taken(path, OF._replace(adapter="Other (Vulkan)", driver="driver 2"))
+    assert str(e.value) == (
+        f"{path}: measured choices of another adapter (Card (Vulkan), here Other (Vulkan)), of another driver"
+        " (driver 1, here driver 2): measure here with `flambeau tune`"
+    )
+    with pytest.raises(FlambeauError) as e:
+        tuned.taken(Path("none.json"), OF)
+    assert str(e.value) == "none.json can't be read (No such file or directory): check the path"
+
+
+def test_shipped_files_are_whole():
+    for path in tuned.SHIPPED.glob("*.json"):
+        of, choices = tuned.read(path)
+        assert path.name == tuned.place_of(of).name and choices
+
+
+# --- the command ---
+
+
+@pytest.fixture
+def command(device, monkeypatch):
+    """`flambeau tune`, on an adapter without choices."""
+    from click.testing import CliRunner
+
+    from flambeau import device as devices
+    from flambeau.cli import main
+
+    monkeypatch.setattr(devices, "get_device", lambda spec=None: device)
+
+    def call(*arguments):
+        done = CliRunner().invoke(main, ["tune", *arguments], catch_exceptions=False)
+        return done.exit_code, done.stdout or done.output
+
+    return call
+
+
+def test_the_command_measures_and_exports(command, device, family, tmp_path):
+    path = tmp_path / "choices.json"
+    code, said = command("--op", "sum(f32[512, 512])", "--train", "--export", str(path))
+    assert code == 0 and said.splitlines()[-1] == f"wrote 1 choices to {path}"
+    assert "test [1, 262144]: " in said
+    tuned.place_of(device.identity).unlink()
+    code, said = command("--import", str(path))
+    assert (code, said) == (0, f"kept 1 choices of {path} in {tuned.place_of(device.identity)}\n")
+    assert [c.family for c in tuned.kept(device.identity)] == ["test"]
+
+
+def test_the_command_takes_a_model(command, family, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "nets.py").write_text("def total(x):\n    return (x * 2).sum(1)\n")
+    code, said = command("nets.py:total", "--input", "x=f32[N, 300]", "--batch", "4")
+    assert code == 0, said
+    assert "test [4, 300]: " in said
+    code, said = command("nets.py:total", "--input", "x=f32[N, 300]", "--batch", "4")
+    assert said == "nothing new to measure: every choice is made already, or there is none\n"
+
+
+WRONG = {
+    (): "tune: nothing to measure: name a model, or --op 'sum(f32[512, 512])'",
+    ("--op", "sum"): "tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'",
+    ("--op", "summ(f32[2])"): "tune --op 'summ(f32[2])': unknown operation: did you mean 'sum'?",
+    ("nets:total",): "tune: No module named 'nets': name a module that can be imported from here",
+    ("mnist",): "tune: MODEL is 'mnist': write module:name, file.py:name or a .safetensors file",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG)
+def test_the_command_says_what_is_wrong(command, arguments):
+    code, said = command(*arguments)
+    assert (code, said) == (1, f"flambeau: {WRONG[arguments]}\n")
+
+
+def test_the_cpu_has_no_kernels():
+    from click.testing import CliRunner
+
+    from flambeau.cli import main
+
+    done = CliRunner().invoke(main, ["tune", "--device", "cpu", "--op", "sum(f32[2])"])
+    assert done.output == "flambeau: tune: cpu has no kernels to choose from: see 'flambeau doctor'\n"
