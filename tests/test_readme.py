@@ -51,10 +51,10 @@ def test_python_runs(tmp_path):
     assert loss < 0.2 and accuracy > 0.9
 
 
-PAGES = ("docs/autodiff.md", "docs/devices.md", "docs/profiling.md", "docs/tuning.md")
+CLAIMING = ("docs/autodiff.md", "docs/devices.md", "docs/profiling.md", "docs/tuning.md")
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", CLAIMING)
 def test_python_of_the_docs_runs(page, tmp_path):
     """These pages assert what they claim."""
     assert code_blocks(text_of(page))
