@@ -3,13 +3,14 @@
 import struct
 import threading
 from array import array
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .commands import DISPATCH
 from .errors import KernelError
 from .fuse import Plan
-from .heads import Shader
+from .heads import Kernel, Shader
 from .render import render
 from .stages import stage
 from .trust import is_proven
@@ -25,6 +26,8 @@ class Counters(threading.local):
 
 
 counters = Counters()
+# told of each pipeline: how many are done, of how many, its name
+progress: Callable[[int, int, str], None] | None = None
 
 
 class Patch:
@@ -52,19 +55,37 @@ class Compiled:
     works: tuple[Work, ...] = ()  # of each kernel, for profiles
 
 
-def pipeline_of(device: Any, shader: Shader, label: str) -> int:
-    """The device's pipeline for this structure, compiled at first sight."""
+def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
+    """The device's pipelines by structure; what these kernels lack is compiled, several at once where the
+    device can."""
     cache = device.__dict__.setdefault("pipelines", {})
-    found = cache.get(shader)
-    if found is None:
-        counters.renders += 1
-        counters.compiles += 1
-        buffers = len(shader.bindings), len(shader.outs)
-        with stage("render"):
-            text = render(shader)
-        with stage("compile"):
-            found = cache[shader] = device.pipeline(text, label, *buffers, is_proven(shader))
-    return found
+    missing = {k.shader: k.name for k in reversed(kernels) if k.shader not in cache}
+    if not missing:
+        return cache
+    counters.renders += len(missing)
+    counters.compiles += len(missing)
+    with stage("render"):
+        jobs = [
+            (render(s), label, len(s.bindings), len(s.outs), is_proven(s)) for s, label in missing.items()
+        ]
+    with stage("compile"):
+        for at, (shader, made) in enumerate(zip(missing, _compiled(device, jobs), strict=True), 1):
+            cache[shader] = made
+            if progress is not None:
+                progress(at, len(missing), missing[shader])
+    return cache
+
+
+def _compiled(device: Any, jobs: list[tuple]) -> Iterator[int]:
+    """The pipelines of some texts, in order; drivers compile outside of Python's lock."""
+    most = min(len(jobs), getattr(device, "compilers", 1))
+    if most < 2:
+        yield from (device.pipeline(*job) for job in jobs)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(most) as workers:
+        yield from workers.map(lambda job: device.pipeline(*job), jobs)
 
 
 def word_of(value: Any, wgsl: str) -> int:
@@ -86,6 +107,7 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
     words: list[int] = []
     slots, patches, uniform_slots = [], [], []
     params = array("I")
+    pipelines = pipelines_of(device, plan.kernels)
     for k in plan.kernels:
         base = len(params)
         if len(k.quantities) > PARAMS_LIMIT:
@@ -98,9 +120,8 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
                 value = 0
             params.append(word_of(value, wgsl))
         params.extend([0] * (-len(params) % PARAMS_ALIGN))
-        pipeline = pipeline_of(device, k.shader, k.name)
         uniform_slots.append(len(words) + 2)
-        words += [DISPATCH, pipeline, 0, base * 4, *k.grid, len(k.inputs) + len(k.outputs)]
+        words += [DISPATCH, pipelines[k.shader], 0, base * 4, *k.grid, len(k.inputs) + len(k.outputs)]
         for value in (*k.inputs, *k.outputs):
             slots.append((len(words), value))
             words.append(0)

@@ -72,6 +72,7 @@ class NativeDevice:
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
+        self._making = threading.Lock()  # of what several compiling threads share
         self._pipelines: list[tuple[Any, Any, int]] = []
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
@@ -79,6 +80,7 @@ class NativeDevice:
         self._next = 1
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
+        self.compilers = self._fast.compilers
 
     def __repr__(self) -> str:
         return self.name
@@ -175,8 +177,9 @@ class NativeDevice:
             raise KernelError(
                 f"{label}: the kernel does not compile on {self.name}: {told(str(e), wgsl)}"
             ) from e
-        self._pipelines.append((made, layout, outputs))
-        return len(self._pipelines) - 1
+        with self._making:
+            self._pipelines.append((made, layout, outputs))
+            return len(self._pipelines) - 1
 
     def outputs_of(self, pipeline: int) -> int:
         """How many buffers a pipeline writes: the last that it binds."""
@@ -184,18 +187,18 @@ class NativeDevice:
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         """Params, buffers to read and buffers to write: one layout for every pipeline of that shape."""
-        if (inputs, outputs) not in self._layouts:
-            kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
-            entries = [
-                {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
-                for i, k in enumerate(kinds)
-            ]
-            layout = self._wgpu.create_bind_group_layout(entries=entries)
-            self._layouts[inputs, outputs] = (
-                layout,
-                self._wgpu.create_pipeline_layout(bind_group_layouts=[layout]),
-            )
-        return self._layouts[inputs, outputs]
+        with self._making:
+            found = self._layouts.get((inputs, outputs))
+            if found is None:
+                kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
+                entries = [
+                    {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
+                    for i, k in enumerate(kinds)
+                ]
+                layout = self._wgpu.create_bind_group_layout(entries=entries)
+                whole = self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
+                found = self._layouts[inputs, outputs] = layout, whole
+            return found
 
     def bind(self, pipeline: int, handles: tuple[int, ...]) -> Any:
         """The bind group of a pipeline's layout with these buffers (the first is Params), made once."""

@@ -1,5 +1,6 @@
 """The hot calls: commands become encoded passes, straight on wgpu's C API, or on the public API elsewhere."""
 
+import os
 import re
 import time
 from collections import deque
@@ -78,6 +79,8 @@ def spans_of(words: list[int]) -> Iterator[list[tuple]]:
 
 class PublicPath:
     """The seam's hot calls on the API that every provider has."""
+
+    compilers = 1  # how many threads may compile at once: Dawn's devices are for one
 
     tick = 1.0  # ns of one tick of the GPU's clock
 
@@ -158,6 +161,8 @@ class Prepared:
 
 class WgpuPath:
     """The same on wgpu-native's C functions: 1 to 3 us a dispatch where the public API takes 4 to 6."""
+
+    compilers = min(os.cpu_count() or 1, 8)
 
     def __init__(self, device: Any, ffi: Any, lib: Any):
         self.device, self.ffi, self.lib = device, ffi, lib

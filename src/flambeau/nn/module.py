@@ -10,6 +10,7 @@ from ..errors import suggest
 from ..node import describe
 from ..op import Op, no_grad
 from ..tensor import Tensor, tensor
+from .compiling import compile_call
 
 
 class Parameter(Tensor):
@@ -149,6 +150,20 @@ class Module:
             t.requires_grad_(wanted)
             _with_next_run(t)
         return self
+
+    def compile(self, *example: Any, train: bool = False, **kw: Any) -> int:
+        """Plan and compile what a call with inputs like these computes, without running it; the number of its
+        kernels.
+
+        The first call with such inputs then takes no longer than later ones. train: the gradients of the
+        result's sum by the parameters too. Pipelines are compiled several at once, with a bar on a terminal.
+        """
+
+        def call() -> Any:
+            y = self(*example, **kw)
+            return [y, *y.sum().backward()] if train else y
+
+        return compile_call(call)
 
     def half(self) -> "Module":
         """Parameters and float buffers as float16; returns self."""
