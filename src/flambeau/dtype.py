@@ -27,22 +27,25 @@ class DType:
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
 
-    @property
+    @cached_property
     def is_float(self) -> bool:
         return self.kind == "f"
 
-    is_floating_point = is_float  # PyTorch's name
-
     @property
+    def is_floating_point(self) -> bool:
+        """PyTorch's name of is_float."""
+        return self.is_float
+
+    @cached_property
     def is_int(self) -> bool:
         return self.kind in "iu"
 
-    @property
+    @cached_property
     def is_packed(self) -> bool:
         """Whether several elements share a word."""
         return self.itemsize < 4
 
-    @property
+    @cached_property
     def category(self) -> int:
         """0 bool, 1 integer, 2 float: what scalars and 0-d tensors promote by."""
         return CATEGORIES[self.kind]
@@ -106,6 +109,9 @@ def as_dtype(given: Any) -> DType:
 
 def promote(*dtypes: DType) -> DType:
     """The dtype that holds every given one, as PyTorch has it: `PROMOTED`, else the one of higher rank."""
+    first = dtypes[0]
+    if dtypes.count(first) == len(dtypes):
+        return first
     return reduce(lambda a, b: PROMOTED.get(frozenset({a, b})) or max(a, b, key=lambda d: d.rank), dtypes)
 
 

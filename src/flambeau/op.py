@@ -195,7 +195,7 @@ def lift(inputs) -> list[Node]:
     tensors = [x.node for x in inputs if isinstance(x, Tensor)]
     if len(tensors) == len(inputs):
         return tensors
-    beside = result_of(tensors) or dt.bool_
+    beside = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
     return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
 
 
@@ -208,9 +208,10 @@ def result_of(nodes) -> dt.DType | None:
 def operand_dtypes(nodes) -> list[dt.DType]:
     """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
     that of the operands with dims."""
+    found = [n.dtype for n in nodes]
     dims = {n.dtype for n in nodes if n.shape}
-    if not dims or all(n.shape for n in nodes):
-        return [n.dtype for n in nodes]
+    if not dims or found.count(found[0]) == len(found) or all([n.shape for n in nodes]):
+        return found
     beside = dt.promote(*dims)
     return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]
 
@@ -235,11 +236,15 @@ def check_kind(op: Any, nodes) -> None:
 
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
     """Bring the inputs of an elementwise op to the dtypes that it computes in."""
-    wanted = op.operands(*operand_dtypes(nodes))  # type: ignore[misc]
-    wanted = wanted if isinstance(wanted, tuple) else (wanted,) * len(nodes)
-    if all(n.dtype is w for n, w in zip(nodes, wanted, strict=True)):
-        return nodes
-    return tuple(_cast(n, w) for n, w in zip(nodes, wanted, strict=True))
+    wanted = _computed_in(op, *operand_dtypes(nodes))
+    return tuple([n if n.dtype is w else _cast(n, w) for n, w in zip(nodes, wanted, strict=True)])
+
+
+@cache
+def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
+    """The dtypes that an op's operands are cast to."""
+    wanted = op.operands(*dtypes)  # type: ignore[misc]
+    return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
 
 def _cast(node: Node, to: dt.DType) -> Node:
@@ -252,7 +257,7 @@ def _cast(node: Node, to: dt.DType) -> Node:
 
 def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
     """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device."""
-    plain = getattr(value, "value", value)
+    plain = value if type(value) is float else getattr(value, "value", value)
     if not isinstance(plain, int | float):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
@@ -262,10 +267,12 @@ def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
 
 def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
-    if op.kind not in TAKES_PACKED and any(n.dtype.is_packed for n in inputs):
+    dtypes = [n.dtype for n in inputs]
+    takes_packed = op.kind in TAKES_PACKED
+    if not takes_packed and any([d.is_packed for d in dtypes]):
         return _widened(op, inputs, attrs, scalars, device)
-    shape = op.shape(*(n.shape for n in inputs), **attrs)
-    dtype = op.dtype(*(n.dtype for n in inputs), **attrs)
+    shape = op.shape(*[n.shape for n in inputs], **attrs)
+    dtype = op.dtype(*dtypes, **attrs)
     requires_grad = False
     for n in inputs:
         requires_grad = requires_grad or n.requires_grad
@@ -273,10 +280,15 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
             if device is not None:
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
-    made = dtype if op.kind in TAKES_PACKED else dtype.wide
+    made = dtype if takes_packed else dtype.wide
     node = Node(op, inputs, attrs, shape, made, device, scalars)
     node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
     return node if made is dtype else _cast(node, dtype)
+
+
+def viewed(x: Any, name: str, **attrs: Any) -> Any:
+    """`x.reshape(...)` and the like with attributes that are known to be right: half of a call is checks."""
+    return Tensor(apply(OPS[name], (x.node,), attrs))
 
 
 # The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their

@@ -1,7 +1,7 @@
 """Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
 from .. import dtype as dt
-from ..op import Family, composed, kernel
+from ..op import Family, composed, kernel, viewed
 from ..shape import broadcast
 
 
@@ -51,13 +51,17 @@ def _einsum(xp, a, b, nk, label):
 
 def contract(a, b, nk: int, label: str = "contract"):
     """Sum a * b, broadcast together, over the last nk dims. [..., k], [..., k] -> [...]"""
-    return Contract._contract(a, b, nk, label).to(_common(a.dtype, b.dtype))
+    return _as(Contract._contract(a, b, nk, label), _common(a.dtype, b.dtype))
 
 
 def same_rank(a, b):
     """Bring both to one dtype; contractions compute in one type."""
     found = _common(a.dtype, b.dtype)
-    return a.to(found), b.to(found)
+    return _as(a, found), _as(b, found)
+
+
+def _as(x, dtype: dt.DType):
+    return x if x.dtype is dtype else x.to(dtype)
 
 
 class Contract(Family):
@@ -76,9 +80,11 @@ class Contract(Family):
         b = b.unsqueeze(1) if other.ndim == 1 else b
         if a.shape[-1] != b.shape[-2]:
             raise ValueError(f"inner sizes differ: {a.shape[-1]} and {b.shape[-2]}")
-        a, b = a.unsqueeze(-2), b.transpose(-1, -2).unsqueeze(-3)
-        rank = max(a.ndim, b.ndim)
-        a, b = (x.reshape(*(1,) * (rank - x.ndim), *x.shape) for x in (a, b))
+        rank, (*lead, k, n) = max(a.ndim, b.ndim), b.shape
+        b = viewed(b, "permute", dims=(*range(b.ndim - 2), b.ndim - 1, b.ndim - 2))
+        ones = [(1,) * (rank - x.ndim) for x in (a, b)]
+        a = viewed(a, "reshape", shape=(*ones[0], *a.shape[:-1], 1, k))
+        b = viewed(b, "reshape", shape=(*ones[1], *lead, 1, n, k))
         y = contract(a, b, 1, "matmul")
         y = y.squeeze(-1) if other.ndim == 1 else y
         return y.squeeze(-2 if other.ndim > 1 else -1) if self.ndim == 1 else y
