@@ -265,3 +265,54 @@ def test_errors(call, text):
     with pytest.raises((ValueError, TypeError)) as e:
         call()
     assert str(e.value) == text
+
+
+OFFLOADED = [(optim.SGD, {"momentum": 0.9, "nesterov": True}), (optim.AdamW, {"amsgrad": True})]
+
+
+@pytest.mark.parametrize(("make", "kw"), OFFLOADED)
+def test_offloaded_state_gives_the_same_steps(gpu, make, kw):
+    def trained(**more):
+        fb.manual_seed(1)
+        model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4).half().float())
+        opt, x = make(model.parameters(), lr=0.05, **kw, **more), fb.rand(12, 8)
+        losses = []
+        for _ in range(4):
+            loss = model(x).square().mean()
+            opt.step(loss.backward())
+            losses.append(loss.item())
+        return opt, losses + [p.tolist() for p in model.parameters()]
+
+    plain, expected = trained()
+    opt, found = trained(offload=True)
+    assert found == expected
+    assert {t.device.name for _, t in opt._named()} == {"cpu"}
+    for (name, a), (_, b) in zip(opt._named(), plain._named(), strict=True):
+        assert np.array_equal(a.numpy(), b.numpy()), name
+    other, _ = trained(offload=True)
+    other.load_state_dict(opt.state_dict())
+
+
+def test_offloaded_state_takes_no_memory_of_the_device(gpu):
+    model = nn.Linear(256, 256, bias=False)
+    x = fb.rand(4, 256).realize()
+    fb.realize(*model.parameters())
+    before, size = fb.memory(gpu)["live"], 256 * 256 * 4
+    opt = optim.AdamW(model.parameters(), offload=True)
+    opt.step(model(x).sum().backward())
+    assert fb.memory(gpu)["live"] - before < 0.1 * size
+
+
+def test_an_offloaded_step_is_not_recorded(gpu, capsys):
+    model = nn.Linear(3, 2)
+    opt = optim.AdamW(model.parameters(), offload=True)
+
+    @fb.jit
+    def step(x):
+        loss = model(x).square().sum()
+        opt.step(loss.backward())
+        return loss
+
+    losses = [step(fb.ones(2, 3)).item() for _ in range(3)]
+    assert losses[0] > losses[1] > losses[2]
+    assert "jit(step): runs unrecorded: it reads values" in capsys.readouterr().err

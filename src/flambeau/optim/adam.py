@@ -24,11 +24,13 @@ class Adam(Optimizer):
         eps: float = 1e-8,
         weight_decay: float | None = None,
         amsgrad: bool = False,
+        *,
+        offload: bool = False,
     ):
         self.betas = (self._below_1("beta1", betas[0]), self._below_1("beta2", betas[1]))
         self.eps, self.amsgrad = self._at_least_0("eps", eps), amsgrad
         self.names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if amsgrad else ()))
-        super().__init__(params, lr, self.default_decay if weight_decay is None else weight_decay)
+        super().__init__(params, lr, self.default_decay if weight_decay is None else weight_decay, offload)
 
     def update(self, p: Tensor, g: Tensor, state: dict[str, Tensor], step: Tensor) -> Tensor:
         """p's new value. [...], [...] -> [...]"""

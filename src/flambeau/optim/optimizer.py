@@ -1,32 +1,41 @@
 """Optimizer: gradients become new values of parameters, all of them and the state in one run."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from ..errors import suggest
+from ..interchange import leaf
 from ..node import describe
 from ..op import no_grad
 from ..reverse import Gradients
-from ..run import realize
+from ..run import Fetch, realize
 from ..tensor import HostScalar, Tensor, tensor
+
+
+HOST = "cpu"
 
 
 class Optimizer:
     """What optimisers share; one of its own writes `update` and lists the names of its state.
 
-    Steps are counted on the device, once for all parameters, so that a recorded step counts as well.
+    Steps are counted on the device, once for all parameters, so that a recorded step counts as well. With
+    `offload` the state lives in the host's memory: a step brings that of one parameter after the other to
+    the device and back, which takes time and is not recorded by jit.
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
 
-    def __init__(self, params: Iterable[Tensor], lr: float, weight_decay: float = 0.0):
+    def __init__(self, params: Iterable[Tensor], lr: float, weight_decay: float = 0.0, offload: bool = False):
+        self.offload = offload
         self.params = list(params)
         self._check_params()
         self._lr = HostScalar(0.0)
         self.lr = lr
         self.weight_decay = self._at_least_0("weight_decay", weight_decay)
         self.state = [
-            {name: Tensor.zeros(p.shape, device=p.device) for name in self.names} for p in self.params
+            {name: Tensor.zeros(p.shape, device=HOST if offload else p.device) for name in self.names}
+            for p in self.params
         ]
         devices = dict.fromkeys(p.device for p in self.params)
         self._steps = {d: Tensor.full((), 0.0, device=d) for d in devices}
@@ -55,10 +64,27 @@ class Optimizer:
         with no_grad():
             for t in self._steps.values():
                 t.assign_(t + 1)
+            if self.offload:
+                return self._stream(given, grads.loss)
             for p, g, state in given:
                 # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
                 p.assign_(self.update(p.float(), g.float(), state, self._steps[p.device]))
         realize(*(p for p, _, _ in given), *self._tensors(), grads.loss)
+
+    def _stream(self, given: list[tuple[Tensor, Tensor, dict[str, Tensor]]], loss: Tensor) -> None:
+        """Compute all gradients, then the updates one by one: while one is computed, the state of the one
+        before is on its way back to the host."""
+        realize(*self._steps.values(), loss, *(g for _, g, _ in given))
+        way_back: Callable[[], None] | None = None
+        for p, g, state in given:
+            near = {name: t.to(p.device) for name, t in state.items()}
+            p.assign_(self.update(p.float(), g.float(), near, self._steps[p.device]))
+            realize(p, *near.values())
+            if way_back is not None:
+                way_back()
+            way_back = partial(_return, list(state.values()), Fetch(list(near.values())))
+        if way_back is not None:
+            way_back()
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that a later run needs to go on, as tensors by name: lr, step, and `0.exp_avg` and the like."""
@@ -127,6 +153,13 @@ class Optimizer:
         }
         shown = ", ".join(f"{k}={v}" for k, v in {"lr": self.lr, **own}.items())
         return f"{type(self).__name__}({len(self.params)} tensors, {shown})"
+
+
+def _return(homes: list[Tensor], fetch: Fetch) -> None:
+    """Take values that were fetched home, to the host."""
+    for t, raw in zip(homes, fetch.wait(), strict=True):
+        t.assign_(Tensor(leaf(raw, t.shape, t.dtype, t.device)))
+    realize(*homes)
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -20,6 +20,8 @@ class SGD(Optimizer):
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
+        *,
+        offload: bool = False,
     ):
         self.momentum = self._at_least_0("momentum", momentum)
         self.dampening, self.nesterov = dampening, nesterov
@@ -27,7 +29,7 @@ class SGD(Optimizer):
             given = f"momentum={momentum}, dampening={dampening}, nesterov=True"
             raise ValueError(f"SGD({given}): nesterov needs momentum and no dampening: set momentum=0.9")
         self.names = ("momentum_buffer",) if momentum else ()
-        super().__init__(params, lr, weight_decay)
+        super().__init__(params, lr, weight_decay, offload)
 
     def update(self, p: Tensor, g: Tensor, state: dict[str, Tensor], step: Tensor) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
