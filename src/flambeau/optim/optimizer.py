@@ -12,7 +12,6 @@ from ..reverse import Gradients
 from ..run import Fetch, realize
 from ..tensor import HostScalar, Tensor, tensor
 
-
 HOST = "cpu"
 
 
