@@ -1,5 +1,8 @@
 """What goes with PyTorch's names beside operations: printing, closeness, initialisers, facts of tensors."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -104,3 +107,25 @@ def test_edges_of_statistics(device):
     with pytest.raises(TypeError, match=r"n=1.5 is not a whole number: give the degree as a Python int"):
         fb.special.legendre_polynomial_p(x, 1.5)
     assert fb.special.legendre_polynomial_p(x, -1).tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_what_comes_later_comes_when_asked_for():
+    """A process that only computes imports no layers, optimisers or data sets; asked for, each is there."""
+    code = """
+import sys
+import flambeau as fb
+early = {"flambeau.nn", "flambeau.optim", "flambeau.data", "flambeau.saved", "flambeau.profiling"}
+assert not early & set(sys.modules)
+missing = [name for name in fb.__all__ if not hasattr(fb, name)]
+assert not missing and not set(fb.__all__) - set(dir(fb)), missing
+assert fb.nn is sys.modules["flambeau.nn"] and fb.grad is fb.func.grad
+assert fb.load is fb.io.safetensors.load_file
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_unknown_name_is_told_with_a_near_one():
+    rule = r"^module 'flambeau' has no attribute 'sigmiod': did you mean 'sigmoid'\?$"
+    with pytest.raises(AttributeError, match=rule):
+        _ = fb.sigmiod

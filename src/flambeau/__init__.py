@@ -1,18 +1,10 @@
 """Flambeau: deep learning in Python on WebGPU; every operation is a WGSL shader."""
 
-from . import (
-    autograd,
-    data,
-    errors,
-    fft,
-    func,
-    linalg,
-    nn,
-    optim,
-    signal,
-    special,
-    testing,
-)
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
+from . import errors
 from .autotune import autotune
 from .budget import memory_budget
 from .custom import custom_op
@@ -37,20 +29,47 @@ from .dtype import float16 as half
 from .dtype import float32 as float
 from .dtype import int32 as int
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
-from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
 from .gradmode import checkpointing, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .io.safetensors import load_file as load
-from .io.safetensors import save_file as save
 from .jit import jit
 from .op import Launch
 from .ops.random import Generator, manual_seed
-from .profiling import Profile, profile
 from .recompute import checkpoint
 from .reverse import Gradients
-from .saved import SavedProgram, load_program, save_program
 from .tensor import HostScalar, Tensor, tensor
+
+if _TYPE_CHECKING:
+    from . import autograd, data, fft, func, linalg, nn, optim, signal, special, testing
+    from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+    from .io.safetensors import load_file as load
+    from .io.safetensors import save_file as save
+    from .profiling import Profile, profile
+    from .saved import SavedProgram, load_program, save_program
+
+# What tensors do without: imported when it is first asked for, so that a process starts sooner.
+_LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
+_LATER |= {name: (name, "") for name in ("special", "testing")}
+_LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
+_LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp")}
+_LATER |= {name: ("saved", name) for name in ("SavedProgram", "load_program", "save_program")}
+_LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {"load": ("io.safetensors", "load_file"), "save": ("io.safetensors", "save_file")}
+
+
+def __getattr__(name: str) -> _Any:
+    if name not in _LATER:
+        hint = "" if name.startswith("__") else errors.suggest(name, __all__)
+        raise AttributeError(f"module 'flambeau' has no attribute {name!r}{hint}")
+    where, what = _LATER[name]
+    module = _import_module(f".{where}", __name__)
+    found = globals()[name] = getattr(module, what) if what else module
+    return found
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_LATER]
+
 
 __version__ = "0.1.0"
 # fmt: off
