@@ -8,9 +8,9 @@ from click.testing import CliRunner
 
 import flambeau as fb
 from flambeau.cli import main
-from flambeau.cli.bench import cells, chosen, line, repeated
+from flambeau.cli.bench import cells, chosen, kernels, line, repeated
 from flambeau.cli.models import GPT_TINY, digits_cnn, drawn, gpt, trained
-from flambeau.cli.workloads import Goal, Tools, duration, tasks
+from flambeau.cli.workloads import Goal, Made, NotHere, Tools, duration, tasks
 from flambeau.device import get_device
 
 
@@ -127,3 +127,9 @@ def test_the_digits_network_is_the_benchmarks():
     model = digits_cnn(fb)
     assert sum(int(np.prod(p.shape)) for p in model.parameters()) == 430_890
     assert model(fb.zeros(2, 1, 28, 28)).shape == (2, 10)
+
+
+def test_a_kernel_that_is_not_there_is_not_replaced():
+    made = Made(lambda: fb.realize(fb.ones(4) + 1), needs="matrix")
+    with pytest.raises(NotHere, match=r"^no matrix kernels$"):
+        kernels(Tools(fb, get_device()), made, 0.01)

@@ -177,6 +177,8 @@ def repeated(call: Callable[[], Any], done: Callable[[], Any] | None, budget: fl
 def kernels(ours: Tools, made: Made, budget: float) -> float:
     """The kernels alone, again and again."""
     held, found = capture(made.call)
+    if not any(made.needs in work.template for work in found.works):
+        raise NotHere(f"no {made.needs} kernels")
     times = steady(ours.place, found.words, budget)
     del held
     return times[len(times) // 2]

@@ -43,11 +43,13 @@ def duration(seconds: float) -> str:
 
 
 class Made(NamedTuple):
-    """A workload of one size in one package: the call, and what it moves and computes at least."""
+    """A workload of one size in one package: the call, what it moves and computes at least, and a word in the
+    template of a kernel without which it would measure something else."""
 
     call: Callable[[], Any]
     nbytes: int = 0
     flops: int = 0
+    needs: str = ""
 
 
 class Task(NamedTuple):
@@ -100,7 +102,7 @@ def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Made:
         if not hasattr(t.f, "set_matmul_precision"):
             raise NotHere("no matmul precision")
         call = at_precision(t.f, precision, call)
-    return Made(call, 3 * n * n * (2 if half else 4), 2 * n**3)
+    return Made(call, 3 * n * n * (2 if half else 4), 2 * n**3, "matrix" if precision else "")
 
 
 def at_precision(f: Any, precision: str, call: Callable[[], Any]) -> Callable[[], Any]:
