@@ -5,7 +5,10 @@ from .gradmode import no_grad
 from .tensor import Tensor
 
 MEAN = 0.1307  # of MNIST's pixels, of 1
-LAST_LR = 0.05  # the learning rate falls in a line to this part of itself
+# How Adam learns them in few steps: of six seeds, 500 steps of 64 on 10,000 digits read 97.7 to 98.3 % of the
+# others rightly; with a rate of 0.003 that only falls, and betas of (0.9, 0.999), 600 steps 96.2 to 97.0 %.
+LR, BETAS = 0.01, (0.9, 0.95)
+RISE = 0.2  # the part of the steps in which the learning rate rises
 
 
 def network() -> nn.Sequential:
@@ -31,5 +34,5 @@ def loss_and_right(model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tens
 
 
 def rate(lr: float, step: int, steps: int) -> float:
-    """The learning rate of a step, which falls in a line from `lr` to a twentieth of it."""
-    return lr * (1 - (1 - LAST_LR) * step / steps)
+    """The learning rate of a step: up in a line to `lr` in a fifth of the steps, then down in one to 0."""
+    return lr * min(1.0, (step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps))

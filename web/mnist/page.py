@@ -14,7 +14,7 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 import flambeau as fb
 from flambeau import optim
 from flambeau.device import get_device
-from flambeau.digits import MEAN, loss_and_right, network, rate
+from flambeau.digits import BETAS, MEAN, loss_and_right, network, rate
 from flambeau.inspection import kernels_of
 from flambeau.io import load_bytes, save_bytes
 
@@ -145,7 +145,7 @@ class Training:
         self.ready()
 
     def ready(self) -> None:
-        self.optimizer = optim.Adam(self.net.model.parameters())
+        self.optimizer = optim.Adam(self.net.model.parameters(), betas=BETAS)
         self.step = fb.jit(self._step)
         self.right = fb.jit(self._right)
 

@@ -18,7 +18,7 @@ from ..data import DataLoader
 from ..data import mnist as digits
 from ..debug import first_bad
 from ..device import get_device
-from ..digits import MEAN, loss_and_right, network, rate
+from ..digits import BETAS, LR, MEAN, loss_and_right, network, rate
 from ..errors import FlambeauError
 from .progress import Progress
 
@@ -51,7 +51,7 @@ class Training:
     def __init__(self, lr: float, device: Any):
         self.device, self.lr = device, lr
         self.model = network().to(device)
-        self.optimizer = optim.Adam(self.model.parameters(), lr=lr)
+        self.optimizer = optim.Adam(self.model.parameters(), lr=lr, betas=BETAS)
         self.step = fb.jit(self._step)
         self.predict = fb.jit(self.model)
         self.keep()
@@ -220,7 +220,7 @@ def picture(path: Path, history: History, test_set, predictions: np.ndarray) -> 
 )
 @click.option("--batch-size", default=64, show_default=True, help="Digits a step.")
 @click.option(
-    "--lr", default=3e-3, show_default=True, help="Learning rate of Adam at first; it falls in a line."
+    "--lr", default=LR, show_default=True, help="Learning rate of Adam at its height, after a fifth."
 )
 @click.option("--device", help="gpu, gpu:1, gpu:NAME or cpu; the best adapter without it.")
 @click.option(
