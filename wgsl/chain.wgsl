@@ -2,11 +2,18 @@
 //% import "index.wgsl" as ix
 
 {% macro function(name, f, wgsl, acc) -%}
-fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
+//% if f.results
+struct Results {
+//% for result, dtype in f.results
+  {{ result }}: {{ wgsl(dtype, f.width) }},
+//% endfor
+}
+//% endif
+fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ "Results" if f.results else wgsl(f.dtype, f.width) }} {
 //% for s in f.steps
 {{ step[s.kind](s, f, wgsl) }}
 //% endfor
-  return {{ f.result }};
+  return {{ f.result }}{% for result, dtype in f.results %}{{ "(" if loop.first }}{{ result }}{{ ")" if loop.last else ", " }}{% endfor %};
 }
 {%- endmacro %}
 

@@ -4,12 +4,14 @@ them."""
 from math import prod
 from typing import Any
 
+from .choice import choose
 from .claims import HEADS
-from .heads import Kernel
+from .heads import Kernel, maps_kernel
 from .lower import alias
 from .node import Node
 from .rows import Group, row_kernel
 from .shape import Shape
+from .siblings import siblings
 
 SEARCHED = 64  # nodes below an input that are looked at, to tell whether it is made of a group's values
 AROUND = 6  # nodes below a reduction that are searched for what it reads
@@ -19,12 +21,20 @@ ROW_LOCAL = ("reshape", "expand", "detach")  # movement that keeps the elements 
 
 def groups_of(planner: Any) -> list[Group]:
     """The groups of a graph whose stored values are decided on."""
-    return Rows(planner).groups()
+    rows = Rows(planner)
+    found = rows.groups()
+    taken = {id(n) for g in found for n in g.nodes}
+    return found + siblings(planner, taken)
 
 
 def kernels_of(planner: Any, group: Group) -> list[Kernel] | None:
     """A group's kernels; None where others are better."""
-    return row_kernel(planner, group)
+    if group.key[1]:
+        return row_kernel(planner, group)
+    names = ("apart", "together")
+    if choose(planner.limits, "maps", (len(group.outputs),), names, "together") == "apart":
+        return None
+    return maps_kernel(planner, group.outputs)
 
 
 class Rows:

@@ -102,35 +102,48 @@ def map_kernel(planner, node: Node) -> list[Kernel]:
     """Every element by itself."""
     trace = Trace(planner, node.shape)
     root = trace.value(node) if node.op.kind != "gather" else trace._gather(node, (), 0)
-    return [_map(planner, trace, root, node.dtype, planner.index[id(node)])]
+    return [_map(planner, trace, {planner.index[id(node)]: root})]
+
+
+def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
+    """Several values of the same elements; None where they read more buffers than fit."""
+    trace = Trace(planner, nodes[0].shape, outputs=len(nodes))
+    made = _map(planner, trace, {planner.index[id(n)]: trace.value(n) for n in nodes})
+    return None if len(made.inputs) > trace.most else [made]
 
 
 def copy_kernel(planner, node: Node, value: int, view: View, out: int) -> Kernel:
     """The elements of a view, laid out in order."""
-    return _map(planner, ReadTrace(planner, node, value, view), 0, node.dtype, out)
+    return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
 
 
-def _map(planner, trace: Trace, root: int, dtype, out: int, narrow: bool = False) -> Kernel:
+def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> Kernel:
+    """roots: the step of each value that the kernel writes."""
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)
     size = q.add("n", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
+    dtypes = [trace.steps[s].dtype for s in roots.values()]
     # four neighbours a thread, read at once where they lie side by side
-    written = 4 if n >= 4 or dtype.is_packed else 1
+    written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
     width = written if not narrow and trace.can_widen(runs, sizes) else 1
     dims = [q.add("n", s) for s in sizes]
     coords = [f"c{i}" for i in range(len(runs))]
-    body = trace.function(runs, coords, b, q, root, width)
-    if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
-        return _map(planner, trace, root, dtype, out, narrow=True)
+    body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
+    if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
+        return _map(planner, trace, roots, narrow=True)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
     grid = spread_grid(-(-n // (threads * written)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
+    template, name = "map.wgsl", "value"
+    if len(roots) > 1:
+        results = tuple((f"t{s}", d.short) for s, d in zip(roots.values(), dtypes, strict=True))
+        template, name, body = "maps.wgsl", "values", body._replace(result="Results", results=results)
     shader = Shader(
-        "map.wgsl", tuple(q.names), tuple(b.kinds), ((dtype.short, written),),
-        (threads, 1, 1), (("value", body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
+        template, tuple(q.names), tuple(b.kinds), tuple((d.short, written) for d in dtypes),
+        (threads, 1, 1), ((name, body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
     )  # fmt: skip
-    return Kernel(label("", trace), shader, tuple(b.values), (out,), tuple(q.values), grid)
+    return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 
 def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:

@@ -85,8 +85,7 @@ def alias(node: Node) -> Node:
     return node
 
 
-# --- what render.py reads: frozen, hashable, free of quantities
-# ---------------------------------------------------
+# --- what render.py reads: frozen, hashable, free of quantities ---
 
 
 class Index(NamedTuple):
@@ -120,6 +119,7 @@ class Function(NamedTuple):
     """A WGSL function over coordinates that gives one value (of `width` neighbours).
 
     given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
+    results: several values in place of one, as (name, dtype).
     """
 
     coords: tuple[str, ...]
@@ -128,6 +128,7 @@ class Function(NamedTuple):
     dtype: str
     width: int
     given: tuple[tuple[str, str, int], ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass
@@ -161,8 +162,7 @@ class Bindings:
         return f"in{len(self.values) - 1}"
 
 
-# --- tracing
-# ------------------------------------------------------------------------------------------------------
+# --- tracing ---
 
 
 @dataclass

@@ -140,7 +140,19 @@ class Program:
     def _carry(self) -> list[int]:
         """Copies of the states' new values to their places, where the commands leave them elsewhere."""
         self.moved = [(t.node.buffer, place) for t, place, _ in self.states if t.node.buffer is not place]
-        return [w for source, place in self.moved for w in copied(source, place)]
+        words: list[int] = []
+        todo = list(self.moved)
+        while todo:  # a place may hold another state's new value: that is moved first
+            at = next((i for i, m in enumerate(todo) if all(s is not m[1] for s, _ in todo)), None)
+            if at is None:  # they stand in a circle
+                source, place = todo.pop()
+                aside = self.pool.take(source.nbytes)
+                words += copied(source, aside)
+                todo.append((aside, place))
+                self.moved.append((aside, place))
+            else:
+                words += copied(*todo.pop(at))
+        return words
 
     def _leaf(self, buffer: Any, shape, dtype, param=None) -> Node:
         node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)

@@ -7,7 +7,10 @@ from typing import Any
 from .heads import Kernel, out_name
 from .lower import Function, Step
 
-OVER = ("map.wgsl",)  # templates whose threads read only those elements of a value that they write
+OVER = (
+    "map.wgsl",
+    "maps.wgsl",
+)  # templates whose threads read only those elements of a value that they write
 
 
 def in_place(
@@ -24,12 +27,31 @@ def in_place(
         for v in k.outputs if k.shader.template in OVER else ():
             if writers[v] > 1:
                 continue
-            dies = (x for x in k.inputs if x in free and last[x] == i and sizes[x] == sizes[v])
+            made_of = sorted(_reads(k, v), key=lambda x: x in writers)  # states before what kernels made
+            dies = (x for x in made_of if x in free and last[x] == i and sizes[x] == sizes[v])
             found = next((x for x in dies if _is_beside(k, x, v)), None)
             if found is not None:
                 k, over[v] = _overwriting(k, found, v), found
         made.append(replace(k, over=tuple(over.items())) if over else k)
     return tuple(made)
+
+
+def _reads(k: Kernel, v: int) -> list[int]:
+    """The inputs that an output is made of, in the order of its expression; not those that it gets through
+    other outputs: a state's new value belongs where its old one is."""
+    f = k.shader.functions[0][1]
+    results = [name for name, _ in f.results] or [f.result]
+    own = results[k.outputs.index(v)]
+    steps = {s.var: s for s in f.steps}
+    found: dict[str, None] = {}
+    todo = [own]
+    while todo:
+        name = todo.pop()
+        if name in steps and name not in found and (name == own or name not in results):
+            found[name] = None
+            todo += reversed(steps[name].args)
+    places = {f"in{i}": x for i, x in enumerate(k.inputs)}
+    return list(dict.fromkeys(places[steps[n].name] for n in found if steps[n].name in places))
 
 
 def _is_beside(k: Kernel, x: int, v: int) -> bool:

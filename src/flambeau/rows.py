@@ -25,9 +25,10 @@ STAGED = "staged"  # the variant that is no kernel of this kind
 class Group:
     """Reductions over the same rows, and the elementwise nodes around and behind them.
 
-    key: how many rows, and how long they are. nodes: all that is computed, inputs first; reduces: those of
-    them that are reductions; outputs: those that are stored. low: the least stage of what a reduction reads,
-    and outside: what is read from outside (see `groups`). first: the serial number of the first of them.
+    key: how many rows, and how long they are; (elements, 0) of values that have the same elements. nodes: all
+    that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored.
+    low: the least stage of what a reduction reads, and outside: what is read from outside (see `groups`).
+    first: the serial number of the first of the nodes.
     """
 
     key: tuple[int, int]

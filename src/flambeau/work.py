@@ -40,7 +40,7 @@ def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
             heads[serves[i]] = i
     out = []
     for i, k in enumerate(plan.kernels):
-        flops, touched = walk.of(serves[i])
+        flops, touched = walk.of(k.outputs if serves[i] in k.outputs else (serves[i],))
         reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
         own = k.flops or (flops if heads[serves[i]] == i else sizes[k.outputs[0]] // 4)
         shape = order[serves[i]].shape if serves[i] < len(order) else ()
@@ -69,32 +69,31 @@ class _Walk:
     def __init__(self, order: list[Node], sizes: dict[int, int]):
         self.order, self.index = order, {id(n): i for i, n in enumerate(order)}
         self.stored = {i for i in sizes if i < len(order)}
-        self.found: dict[int, tuple[int, dict[int, int], str]] = {}
+        self.found: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
 
-    def of(self, value: int) -> tuple[int, dict[int, int]]:
-        """(operations, bytes of each value that is read) of what computes a value."""
-        return self._walked(value)[:2]
+    def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
+        """(operations, bytes of each value that is read) of what computes the values of one kernel."""
+        return self._walked(values)[:2]
 
     def label(self, value: int) -> str:
         """How the name of the kernel begins that does the arithmetic of a value's head."""
-        return self._walked(value)[2]
+        return self._walked((value,))[2]
 
-    def _walked(self, value: int) -> tuple[int, dict[int, int], str]:
-        if value >= len(self.order):
-            return 0, {}, ""
-        if value not in self.found:
-            self.found[value] = self._walk(value)
-        return self.found[value]
+    def _walked(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+        values = tuple(v for v in values if v < len(self.order))
+        if values not in self.found:
+            self.found[values] = self._walk(values)
+        return self.found[values]
 
-    def _walk(self, value: int) -> tuple[int, dict[int, int], str]:
+    def _walk(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
         flops, label = 0, ""
         touched: dict[int, int] = {}
         seen: set[tuple[int, int]] = set()
-        todo = [(self.order[value], prod(self.order[value].shape))]
+        todo = [(self.order[v], prod(self.order[v].shape)) for v in values]
         while todo:
             n, elements = todo.pop()
             at = self.index.get(id(n), -1)
-            if n.buffer is not None or (at in self.stored and at != value):
+            if n.buffer is not None or (at in self.stored and at not in values):
                 touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
             elif (id(n), elements) not in seen:
                 seen.add((id(n), elements))

@@ -1,0 +1,107 @@
+"""Stored elementwise values that are made of the same buffers into groups, each of which is one kernel."""
+
+from math import prod
+from typing import Any
+
+from .lower import alias
+from .node import Node
+from .rows import Group
+
+SAME_ORDER = (
+    "reshape",
+    "expand",
+    "detach",
+)  # movement through which values are still read element by element
+NEAR = 256  # nodes of the graph between members: values that are computed early live longer
+OPEN = 4  # groups of one shape that a value may join
+SEARCHED = 48  # nodes below a value that are looked at
+
+
+def siblings(planner: Any, taken: set[int]) -> list[Group]:
+    """Groups of stored elementwise nodes of one shape that share what they read, or read each other: new
+    state and parameter of an optimiser, gradients of the inputs of a product."""
+    finder = _Finder(planner)
+    for n in planner.order:
+        wanted = n.buffer is None and id(n) in planner.stored and _is_computed(planner, n)
+        if wanted and id(n) not in planner.head_of and id(n) not in taken and n.segment is None:
+            finder.visit(n)
+    return [g for g in finder.found if len(g.outputs) > 1]
+
+
+def _is_computed(planner: Any, n: Node) -> bool:
+    """Whether a node is elementwise, perhaps behind views that leave its elements in order."""
+    while n.op.name in ("reshape", "detach") or n.op.kind == "composite":
+        n = n.inputs[0]
+        if n.buffer is not None or id(n) in planner.stored:
+            return False
+    return n.op.kind == "elementwise"
+
+
+class _Finder:
+    def __init__(self, planner: Any):
+        self.planner = planner
+        self.found: list[Group] = []
+        self.open: dict[tuple, list[Group]] = {}
+        self.reads: dict[int, dict[int, Node]] = {}  # id of a group -> the buffers it reads
+
+    def visit(self, n: Node) -> None:
+        reads = self._reads(n)
+        if reads is None:
+            return
+        groups = self.open.setdefault((n.shape, n.device), [])
+        for group in reversed(groups):
+            if self._joins(n, reads, group):
+                return
+        group = Group((prod(n.shape), 0), 0, [], [n], [n], n.serial)
+        self.found.append(group)
+        self.reads[id(group)] = reads
+        groups.append(group)
+        del groups[:-OPEN]
+
+    def _reads(self, n: Node) -> dict[int, Node] | None:
+        """The buffers that a value's kernel would read; None where it is not read element by element."""
+        found, seen, todo = {}, set(), list(n.inputs)
+        while todo:
+            i = alias(todo.pop())
+            if id(i) in seen:
+                continue
+            seen.add(id(i))
+            if len(seen) > SEARCHED or n.after:
+                return None
+            kind = i.op.kind
+            if i.buffer is not None or id(i) in self.planner.stored:
+                found[id(i)] = i
+            elif kind == "elementwise" or (kind == "movement" and i.op.name in SAME_ORDER):
+                todo += i.inputs
+            elif kind != "source":
+                return None
+        return found
+
+    def _joins(self, n: Node, reads: dict[int, Node], group: Group) -> bool:
+        planner, own = self.planner, self.reads[id(group)]
+        members = {id(m) for m in group.outputs}
+        rest = {i: r for i, r in reads.items() if i not in members}
+        shared = len(rest) < len(reads) or any(i in own and prod(own[i].shape) > 1 for i in rest)
+        room = planner.limits.storage_buffers - len(group.outputs) - 1
+        first = planner.index[id(group.outputs[0])]
+        if not shared or len(own | rest) > room or planner.index[id(n)] - first > NEAR:
+            return False
+        if not self._are_apart(rest, members, first):
+            return False
+        group.nodes.append(n)
+        group.outputs.append(n)
+        self.reads[id(group)] = own | rest
+        return True
+
+    def _are_apart(self, rest: dict[int, Node], members: set[int], first: int) -> bool:
+        """Whether none of some values is made of the members."""
+        seen, todo = set(), list(rest.values())
+        while todo:
+            i = todo.pop()
+            if id(i) in seen or i.buffer is not None or self.planner.index[id(i)] < first:
+                continue
+            seen.add(id(i))
+            if id(i) in members or len(seen) > SEARCHED:
+                return False
+            todo += (*i.inputs, *i.after)
+        return True
