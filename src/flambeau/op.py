@@ -74,6 +74,7 @@ class Op:
     cost: relative price of one element, which decides what is computed twice rather than stored.
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
     part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
+    reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
     dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
     what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
     """
@@ -89,6 +90,7 @@ class Op:
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None
     part: str = ""
+    reads_packed: bool = False
     dtypes: str = ""
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
@@ -269,7 +271,7 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
     takes_packed = op.kind in TAKES_PACKED
-    if not takes_packed and any([d.is_packed for d in dtypes]):
+    if not takes_packed and not op.reads_packed and any([d.is_packed for d in dtypes]):
         return _widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)
     dtype = op.dtype(*dtypes, **attrs)

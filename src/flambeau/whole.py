@@ -62,7 +62,7 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts:
     for place, what in enumerate(launch.reads):
         value, dtype, width = given[what]
         b.values.append(value)
-        b.kinds.append((dtype.stored, 4 if place in launch.wide else width))
+        b.kinds.append((dtype.stored, dtype.words(4) if place in launch.wide else width))
     functions = ()
     if launch.traced is not None:
         functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q, launch)

@@ -107,6 +107,7 @@ from .pool import (
     UpsamplingBilinear2d,
     UpsamplingNearest2d,
 )
+from .quantized import QuantizedLinear, quantize_
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -187,6 +188,7 @@ __all__ = [
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
+    "QuantizedLinear",
     "RMSNorm",
     "RReLU",
     "ReLU",
@@ -215,4 +217,5 @@ __all__ = [
     "UpsamplingNearest2d",
     "functional",
     "init",
+    "quantize_",
 ]

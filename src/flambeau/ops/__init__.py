@@ -30,6 +30,7 @@ from . import (
     order,
     polynomials,
     pool,
+    quantized,
     random,
     rearrange,
     reduce,
@@ -60,6 +61,7 @@ from .movement import Movement
 from .numeric import Numeric
 from .order import Order
 from .pool import Pool
+from .quantized import Quantization
 from .random import Random
 from .rearrange import Rearrange
 from .reduce import Reduce
@@ -98,6 +100,7 @@ MODULES = (
     order,
     polynomials,
     pool,
+    quantized,
     random,
     rearrange,
     reduce,
@@ -132,6 +135,7 @@ class Table(
     Order,
     Pool,
     Products,
+    Quantization,
     Random,
     Rearrange,
     Reduce,

@@ -1,0 +1,69 @@
+"""QuantizedLinear, a layer of 8- or 4-bit weights, and a model's linear layers into such ones."""
+
+from collections import Counter
+
+from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
+from ..tensor import Tensor
+from .linear import Linear
+from .module import Module, Parameter
+
+
+class QuantizedLinear(Module):
+    """x @ weight.T + bias with weights of 8 or 4 bits and a scale for each block of a row, for inference.
+    [..., in_features] -> [..., out_features]"""
+
+    words: Tensor
+    scales: Tensor
+    bias: Tensor | None
+
+    def __init__(self, weight: Quantized, bias: Tensor | None = None):
+        self.out_features, self.in_features = weight.shape
+        self.bits, self.block = weight.bits, weight.block
+        self.register_buffer("words", weight.words)
+        self.register_buffer("scales", weight.scales)
+        self.register_buffer("bias", bias)
+
+    @property
+    def weight(self) -> Quantized:
+        """The weights as they are kept; `weight.dequantize()` makes floats of them."""
+        return Quantized(self.words, self.scales, self.bits, self.block)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return quantized_linear(x, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        sizes = f"in_features={self.in_features}, out_features={self.out_features}"
+        return f"{sizes}, bias={self.bias is not None}, bits={self.bits}, block={self.block}"
+
+
+def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
+    """Put a QuantizedLinear in place of every Linear in a model; returns the names of those changed.
+
+    A layer whose in_features is no multiple of `block`, or whose weight another layer uses too, stays as it
+    is. The state dict then has `words` and `scales` in place of `weight`: a saved one is loaded into a model
+    that was quantised alike.
+    """
+    try:
+        check_quantization(bits, block)
+    except ValueError as e:
+        raise ValueError(f"quantize_({type(model).__name__}, bits={bits}, block={block}): {e}") from None
+    users = Counter(id(p) for m in model.modules() for _, p in m._own(Parameter))
+    made: dict[int, QuantizedLinear] = {}
+    names = []
+    for name, m in list(model.named_modules()):
+        for own, child in list(m.named_children()):
+            if isinstance(child, Linear) and id(child) not in made and _fits(child, block, users):
+                made[id(child)] = _quantized(child, bits, block)
+                names.append(f"{name}.{own}" if name else own)
+            if id(child) in made:
+                setattr(m, own, made[id(child)])
+    return names
+
+
+def _fits(m: Linear, block: int, users: Counter[int]) -> bool:
+    return type(m) is Linear and m.in_features % block == 0 and users[id(m.weight)] == 1
+
+
+def _quantized(m: Linear, bits: int, block: int) -> QuantizedLinear:
+    bias = None if m.bias is None else m.bias.detach()
+    return QuantizedLinear(quantize(m.weight.detach(), bits, block), bias)

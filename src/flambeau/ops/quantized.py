@@ -1,0 +1,158 @@
+"""Weights of 8 or 4 bits with a scale for each block of a row, and products with them that read just that."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+from .. import dtype as dt
+from ..choice import choose
+from ..op import Family, Launch, composed, kernel
+
+FUNCTIONS = ("quantize", "quantized_linear")
+BITS = (8, 4)
+CELL = 128  # bits of a vec4<u32>, which a thread reads at once
+TILED = 32  # vectors: from here on a GPU turns weights into floats once for a tile of them
+LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
+
+
+class Quantized(NamedTuple):
+    """A matrix of `bits`-bit integers, excess 2^(bits-1), times a scale for each `block` of a row.
+
+    words: uint32, 32 // bits neighbours each, the first in the low bits. [n, k * bits / 32]
+    scales: bfloat16. [n, k / block]
+    """
+
+    words: Any
+    scales: Any
+    bits: int
+    block: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.words.shape[0], self.words.shape[1] * 32 // self.bits
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the integers and scales."""
+        return 4 * prod(self.words.shape) + 2 * prod(self.scales.shape)
+
+    def dequantize(self) -> Any:
+        """The matrix in float32. -> [n, k]"""
+        return _floats(self.words, self.scales, self.bits, self.block)
+
+    def __repr__(self) -> str:
+        return f"Quantized({list(self.shape)}, bits={self.bits}, block={self.block}, {self.words.device})"
+
+
+def _floats(words, scales, bits: int, block: int):
+    """The float32 matrix that words and scales stand for. [n, k * bits / 32], [n, k / block] -> [n, k]"""
+    shifts = type(words).arange(32 // bits, device=words.device).to(dt.uint32) * bits
+    cells = (words.unsqueeze(-1) >> shifts) & (2**bits - 1)
+    values = cells.float() - float(2 ** (bits - 1))
+    n, blocks = scales.shape
+    return (values.reshape(n, blocks, block) * scales.float().unsqueeze(-1)).reshape(n, blocks * block)
+
+
+def _reference(xp, x, words, scales, *bias, bits, block):
+    shifts = xp.astype(xp.arange(32 // bits), words.dtype) * bits
+    cells = (words[..., None] >> shifts) & xp.astype(xp.asarray(2**bits - 1), words.dtype)
+    values = xp.astype(cells, "float32") - 2 ** (bits - 1)
+    n, blocks = scales.shape
+    w = xp.reshape(xp.reshape(values, (n, blocks, block)) * scales[..., None], (n, blocks * block))
+    y = xp.astype(x, "float32") @ xp.permute_dims(w, (1, 0))
+    return y + bias[0] if bias else y
+
+
+def _shape(x, words, scales, *bias, bits, block):
+    n, width = words
+    k = width * 32 // bits
+    if x[-1:] != (k,):
+        raise ValueError(f"inner sizes differ: {x[-1] if x else 'none'} and {k}")
+    if scales != (n, k // block):
+        raise ValueError(f"scales have shape {list(scales)}: they need {[n, k // block]}")
+    if bias and bias[0] != (n,):
+        raise ValueError(f"bias has shape {list(bias[0])}: it needs {[n]}")
+    return (*x[:-1], n)
+
+
+def _grad(g, y, x, words, scales, *bias, bits, block):
+    """Weights are for inference: only the input, and the bias, have gradients."""
+    below = g.matmul(_floats(words, scales, bits, block)).to(x.dtype)
+    summed = [g.sum(tuple(range(g.ndim - 1))).to(b.dtype) if g.ndim > 1 else g.to(b.dtype) for b in bias]
+    return [below, None, None, *summed]
+
+
+def _launch(limits, x, words, scales, *bias, bits, block):
+    m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
+    sizes = {"n": n, "m": m, "blocks": k // block}
+    names = ("rows",) if limits.software else ("rows", "tiles")
+    bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
+    tiles = choose(limits, "quantized", bucket, names, "tiles" if m >= TILED else "rows") == "tiles"
+    if tiles:
+        sizes |= {"words": words.shape[1], "block": block, "lines": -(-n // 64)}
+        vectors, workgroup, turns, shares = 64, (128, 1, 1), k // 32, {}
+    else:
+        vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(m, 8)), CELL // bits
+        lanes, lines = (1, 64) if limits.software else (LANES, LINES)
+        sizes |= {"chunks": k // per, "each": block // per, "lines": -(-n // (4 * lines))}
+        workgroup, turns = (lanes * lines, 1, 1), -(-k // (per * lanes))
+        shares = {"lanes": lanes, "lines": lines}
+    return [
+        Launch(
+            "quantized_tiles.wgsl" if tiles else "quantized_rows.wgsl", tuple(range(3 + len(bias))),
+            sizes["lines"] * -(-m // vectors), sizes, {"bits": bits, "vectors": vectors} | shares,
+            workgroup=workgroup, wide=(0,) if tiles else (0, 1), turns=turns,
+        )
+    ]  # fmt: skip
+
+
+def _result(x, *_, **__):
+    return x
+
+
+class Quantization(Family):
+    @kernel(
+        "whole", shape=_shape, dtype=_result, grad=_grad, xp=_reference, launch=_launch, dtypes="f",
+        reads_packed=True,
+    )  # fmt: skip
+    def _quantized_product(self, words, scales, bias=None, *, bits, block):
+        """Products with quantised rows, plus a bias. [..., k], [n, k], [n] -> [..., n]"""
+        inputs = (self, words, scales) if bias is None else (self, words, scales, bias)
+        return inputs, {"bits": bits, "block": block}
+
+
+def check_quantization(bits: int, block: int) -> None:
+    """ValueError for what no kernel reads."""
+    if bits not in BITS:
+        raise ValueError(f"bits={bits}: weights have 8 or 4 bits: use one of these")
+    if not isinstance(block, int) or block < 32 or block % 32:
+        raise ValueError(f"block={block}: blocks are multiples of 32 elements: use 32, 64 or 128")
+
+
+@composed(dtypes="f")
+def quantize(input, bits: int = 4, block: int = 32):
+    """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
+    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized"""
+    check_quantization(bits, block)
+    if input.ndim != 2:
+        raise ValueError(f"shape {list(input.shape)}: weights need 2 dims")
+    n, k = input.shape
+    if not n or not k or k % block:
+        raise ValueError(f"rows of {k} elements are no whole blocks of {block}: use a block that divides {k}")
+    most, per = 2 ** (bits - 1) - 1, 32 // bits
+    blocks = input.detach().float().reshape(n, k // block, block)
+    scales = (blocks.abs().amax(-1) / most).bfloat16().realize()
+    step = scales.float().unsqueeze(-1)
+    cells = (blocks / (step == 0).where(1.0, step)).round().clamp(-most, most) + float(most + 1)
+    shifts = type(input).arange(per, device=input.device).to(dt.uint32) * bits
+    words = (cells.to(dt.uint32).reshape(n, k // per, per) << shifts).sum(-1).realize()
+    return Quantized(words, scales, bits, block)
+
+
+@composed(dtypes="f")
+def quantized_linear(input, weight, bias=None):
+    """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
+    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]"""
+    if not isinstance(weight, Quantized):
+        raise TypeError("the weight is no Quantized: make one by quantize(weight), or use linear")
+    words, scales, bits, block = weight
+    return type(input)._quantized_product(input, words, scales, bias, bits=bits, block=block)

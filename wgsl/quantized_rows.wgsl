@@ -1,0 +1,75 @@
+//# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers;
+//# the threads of a line share the rows' cells among them.
+//% extends "whole.wgsl"
+//% block shared
+//% if lanes > 1
+var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
+//% endif
+//% endblock
+//% block work
+//% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 128 // bits
+  let lane = lid.x % {{ lanes }}u;
+  let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
+  let first = (group / p.lines) * {{ vectors }}u;
+//% for r in range(4)
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
+//% endfor
+//% for v in range(vectors)
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
+  var acc{{ v }} = vec4<f32>();
+//% endfor
+  for (var j = lane; j < p.chunks; j += {{ lanes }}u) {
+    let block = j / p.each;
+//% for r in range(4)
+    let cell{{ r }} = in1[row{{ r }} * p.chunks + j];
+    let scale{{ r }} = {{ S.load("in2", "row%d * p.blocks + block" % r, 1) }};
+//% endfor
+//% for v in range(vectors)
+    var part{{ v }} = vec4<f32>();
+//% endfor
+//% for e in range(per // 4)
+//% for r in range(4)
+    let w{{ e }}_{{ r }} = {{ unpacked("cell%d" % r, e, bits) }};
+//% endfor
+//% for v in range(vectors)
+    let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }};
+    part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
+//% endfor
+//% endfor
+//% for v in range(vectors)
+    acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %});
+//% endfor
+  }
+//% if lanes > 1
+//% for v in range(vectors)
+  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
+//% endfor
+  for (var apart = {{ lanes // 2 }}u; apart > 0u; apart /= 2u) {
+    workgroupBarrier();
+    if (lane < apart) {
+//% for v in range(vectors)
+      acc{{ v }} += sums[lid.x + apart + {{ v * lanes * lines }}u];
+      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
+//% endfor
+    }
+  }
+//% endif
+  if (lane == 0u) {
+//% for r in range(4)
+    if (row + {{ r }}u < p.n) {
+//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 else ""
+//% for v in range(vectors)
+      if (first + {{ v }}u < p.m) {
+        out[(first + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
+      }
+//% endfor
+    }
+//% endfor
+  }
+//% endblock
+//# four neighbours of a cell from its e-th four on, as floats
+{% macro unpacked(cell, e, bits) -%}
+//% set word = "xyzw"[e // (8 // bits)]
+//% set low = e % (8 // bits) * 16
+  vec4<f32>(vec4<i32>((vec4<u32>({{ cell }}.{{ word }}) >> vec4<u32>({{ low }}u, {{ low + bits }}u, {{ low + 2 * bits }}u, {{ low + 3 * bits }}u)) & vec4<u32>({{ 2 ** bits - 1 }}u))) - {{ 2 ** (bits - 1) }}.0
+{%- endmacro %}
