@@ -30,6 +30,7 @@ LAYERS = [
     ["sides"],
     ["tiling"],
     ["variants"],
+    ["matrix"],
     ["contraction", "whole", "reuse", "siblings"],
     ["groups"],
     ["fuse"],

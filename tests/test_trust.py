@@ -62,13 +62,14 @@ def test_custom_wgsl_is_checked():
 
 
 def test_full_checks_are_a_setting(monkeypatch):
-    assert native.checks_wanted() is False
-    monkeypatch.setenv("FLAMBEAU_CHECKS", "full")
-    assert native.checks_wanted() is True
+    assert native.checks_wanted() == ""
+    for wanted in ("full", "off"):
+        monkeypatch.setenv("FLAMBEAU_CHECKS", wanted)
+        assert native.checks_wanted() == wanted
     monkeypatch.setenv("FLAMBEAU_CHECKS", "none")
     with pytest.raises(DeviceError) as e:
         native.checks_wanted()
-    assert str(e.value) == "FLAMBEAU_CHECKS=none: unknown checks: use 'full', or unset it"
+    assert str(e.value) == "FLAMBEAU_CHECKS=none: unknown checks: use 'full' or 'off', or unset it"
 
 
 # --- by arithmetic ---
@@ -193,7 +194,7 @@ def test_watching_leaves_the_rest_alone():
 def checking(gpu):
     """The adapter, opened again with every check on."""
     device = native.NativeDevice(gpu.adapter)
-    device.checks = True
+    device.checks = "full"
     return device
 
 

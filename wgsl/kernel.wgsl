@@ -1,6 +1,8 @@
 //# The skeleton that every kernel extends: Params, bindings, the entry point. No other template writes a binding.
 //% import "index.wgsl" as ix
 //% import "chain.wgsl" as chain
+//% block enables
+//% endblock
 struct Params {
 //% for name, type in params
   {{ name }}: {{ type }},
@@ -20,7 +22,7 @@ struct Params {
 //% block declarations
 //% endblock
 @compute @workgroup_size({{ workgroup | join(", ") }})
-fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
 //% block body
 //% endblock
 }

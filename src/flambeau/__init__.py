@@ -31,7 +31,16 @@ from .dtype import int32 as int
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
-from .gradmode import checkpointing, enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .gradmode import (
+    checkpointing,
+    enable_grad,
+    get_matmul_precision,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+    set_matmul_precision,
+)
 from .jit import jit
 from .op import Launch
 from .ops.random import Generator, manual_seed
@@ -105,6 +114,7 @@ __all__ = sorted(
         "float16",
         "float32",
         "func",
+        "get_matmul_precision",
         "grad",
         "half",
         "hessian",
@@ -134,6 +144,7 @@ __all__ = sorted(
         "save",
         "save_program",
         "set_grad_enabled",
+        "set_matmul_precision",
         "signal",
         "special",
         "tensor",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
+from . import matrix
 from .choice import choose
 from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
 from .lower import (
@@ -64,10 +65,13 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     if planner.limits.software:
         return register_kernels(planner, head, tail, full)
     product = product_of(planner, head, tail)
-    names = candidates(product)
-    name = choose(planner.limits, "contract", product.bucket, names, by_rule(product, names))
+    on_units, names = matrix.candidates(product), candidates(product)
+    default = matrix.by_rule(product, on_units) or by_rule(product, names)
+    name = choose(planner.limits, "contract", matrix.bucket_of(product), [*on_units, *names], default)
     if name == "registers":
         return register_kernels(planner, head, tail, full)
+    if name in matrix.TILES:
+        return matrix.product_kernels(product, name)
     return product_kernels(product, name)
 
 

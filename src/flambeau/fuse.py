@@ -34,6 +34,7 @@ class Limits:
     # Turns of loops that a thread may take. llvmpipe ends a thread's loops, silently, when they have taken
     # 65,535 altogether (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS).
     turns: int = 1 << 31  # no limit
+    matrix: tuple = ()  # what its matrix units multiply: matrix.Unit
     # (family, bucket) -> the variant that was measured to be fastest here; see `choice`.
     tuned: dict = field(default_factory=dict, compare=False)
 

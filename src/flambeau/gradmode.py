@@ -5,8 +5,10 @@ from functools import wraps
 from typing import Any
 
 KEEP = ("none", "balanced")
+PRECISIONS = ("highest", "high", "medium")
 _grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
 _kept = ContextVar("kept", default="none")
+_precision = ContextVar("precision", default="highest")
 
 
 def is_grad_enabled() -> bool:
@@ -98,3 +100,37 @@ class checkpointing(_Switch):
         if strategy not in KEEP:
             raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use 'none' or 'balanced'")
         super().__init__(strategy)
+
+
+class set_matmul_precision(_Switch):
+    """How products of float32 matrices (and convolutions) are made from this call on; as a context or
+    decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.
+
+    "highest": in float32. "high": each factor as two float16, three products on matrix units, relative error
+    of the result (in norm, random factors) at most 2e-5. "medium": each factor as one float16, error 5e-4.
+    Factors are scaled by a power of two, so that no size of float32 overflows; what is less than 2^-38 (with
+    "medium" 2^-28) of the largest element of its matrix may be lost, and with "high" infinities become NaN.
+    """
+
+    switch = _precision
+
+    def __init__(self, precision: str):
+        if precision not in PRECISIONS:
+            rule = "unknown precision: use 'highest', 'high' or 'medium'"
+            raise ValueError(f"set_matmul_precision({precision!r}): {rule}")
+        super().__init__(precision)
+        self.earlier = _precision.get()
+        _precision.set(precision)
+
+    def __enter__(self):
+        self.before.append(self.earlier)
+        _precision.set(self.value)
+
+    def __call__(self, f):
+        _precision.set(self.earlier)  # the function alone is switched
+        return super().__call__(f)
+
+
+def get_matmul_precision() -> str:
+    """What set_matmul_precision was called with: "highest", "high" or "medium"."""
+    return _precision.get()

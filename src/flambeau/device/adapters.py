@@ -2,17 +2,14 @@
 
 import os
 import sys
-from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import raw, traps
+from . import dawn, raw, traps
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
-# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
-UNWANTED = ("timestamp_quantization",)  # what Dawn is not to do: steps of 65 us say nothing of a kernel
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
 
 
@@ -45,7 +42,8 @@ def provider() -> Any:
         if wanted == "dawn":
             import wgpudawn  # type: ignore[import-not-found]
 
-            return with_toggles(wgpudawn)
+            dawn.switch_on(wgpudawn)
+            return wgpudawn
         import wgpu
         from wgpu.backends import wgpu_native
 
@@ -54,15 +52,6 @@ def provider() -> Any:
     except (ImportError, OSError) as e:
         hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"
         raise DeviceError(f"device: {wanted} can't be loaded ({e}): {hint}") from e
-
-
-def with_toggles(dawn: Any) -> Any:
-    """Dawn with the switches that it has at its first use alone; another package may have used it already."""
-    from wgpudawn.backends.dawn.extras import set_instance_extras  # type: ignore[import-not-found]
-
-    with suppress(RuntimeError):  # it is in use: timestamps stay as coarse as web pages get them
-        set_instance_extras(disable_toggles=UNWANTED)
-    return dawn
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 from ..errors import DeviceError, KernelError, OutOfMemory
 from ..fuse import SOFTWARE_TURNS, Limits
 from ..tuned import Identity, choices_for
-from . import told
+from . import dawn, told
 from .adapters import Adapter, provider
 from .fetch import Fetch, Stagings
 from .pool import Pool
@@ -19,7 +19,7 @@ STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
-WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query")
+WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
     "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
@@ -67,6 +67,7 @@ class NativeDevice:
             software=software,
             turns=turns,
             tuned=choices_for(self.identity),
+            matrix=() if os.environ.get("FLAMBEAU_LIMITS") else dawn.units(adapter.raw),
         )
         self.checks = checks_wanted()
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
@@ -168,7 +169,7 @@ class NativeDevice:
         """
         layout, pipeline_layout = self._layout(inputs, outputs)
         try:
-            module = self._fast.module(wgsl, label, proven and not self.checks)
+            module = self._fast.module(wgsl, label, self.checks == "off" or (proven and not self.checks))
             made = self._wgpu.create_compute_pipeline(
                 label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
             )
@@ -245,12 +246,13 @@ def identity_of(adapter: Adapter, software: bool) -> Identity:
     return Identity(str(adapter), adapter.driver, f"{made.__name__} {made.__version__}", kernels)
 
 
-def checks_wanted() -> bool:
-    """FLAMBEAU_CHECKS=full: whether kernels that need no check of their indices get it all the same."""
+def checks_wanted() -> str:
+    """FLAMBEAU_CHECKS: "full", kernels that need no check of their indices get it all the same; "off", none
+    gets it."""
     wanted = os.environ.get("FLAMBEAU_CHECKS", "")
-    if wanted not in ("", "full"):
-        raise DeviceError(f"FLAMBEAU_CHECKS={wanted}: unknown checks: use 'full', or unset it")
-    return bool(wanted)
+    if wanted not in ("", "full", "off"):
+        raise DeviceError(f"FLAMBEAU_CHECKS={wanted}: unknown checks: use 'full' or 'off', or unset it")
+    return wanted
 
 
 def limits_of(have: dict[str, int]) -> dict[str, int]:
@@ -266,9 +268,12 @@ def _open(adapter: Adapter) -> Any:
     raw = adapter.raw
     limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]
+    wanted = {"label": "flambeau", "required_features": features, "required_limits": limits}
     logging.getLogger("wgpu").setLevel(logging.CRITICAL)  # errors come back as exceptions, once
     try:
-        return raw.request_device_sync(label="flambeau", required_features=features, required_limits=limits)
+        if provider().__name__ == "wgpudawn":
+            return dawn.open_device(raw, checks_wanted() == "off", **wanted)
+        return raw.request_device_sync(**wanted)
     except Exception as e:
         raise DeviceError(f"device({adapter}): the driver refuses: {_first(e)}: run 'flambeau doctor'") from e
 

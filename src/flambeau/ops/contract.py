@@ -1,11 +1,12 @@
 """Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
 from .. import dtype as dt
+from .. import gradmode
 from ..op import Family, composed, kernel, viewed
 from ..shape import broadcast
 
 
-def _shape(a, b, nk, label):
+def _shape(a, b, nk, **_):
     shape = broadcast(a, b)
     return shape[: len(shape) - nk]
 
@@ -20,7 +21,7 @@ def _dtype(a, b, **_):
     return _common(a, b).wide
 
 
-def _grad(g, y, a, b, nk, label):
+def _grad(g, y, a, b, nk, label, **_):
     g = g.reshape(*g.shape, *(1,) * nk)
     return [_grad_operand(g, b, a, label), _grad_operand(g, a, b, label)]
 
@@ -38,7 +39,7 @@ def _grad_operand(g, other, x, label):
     return out.reshape(*x.shape)
 
 
-def _einsum(xp, a, b, nk, label):
+def _einsum(xp, a, b, nk, **_):
     rank = a.ndim
     letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
     shape = broadcast(a.shape, b.shape)
@@ -68,7 +69,9 @@ class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiu")
     def _contract(self, other, nk, label):
         """Sum of products over the last nk dims of two views of equal rank."""
-        return (self, other), {"nk": nk, "label": label}
+        precision = gradmode.get_matmul_precision()
+        allowed = {} if precision == "highest" else {"precision": precision}
+        return (self, other), {"nk": nk, "label": label} | allowed
 
     @composed
     def matmul(self, other):

@@ -1,0 +1,51 @@
+"""Dawn beyond WebGPU: the switches that matrix units need, and what they multiply."""
+
+from contextlib import suppress
+from typing import Any
+
+from ..matrix import Unit
+
+MATRICES = "chromium-experimental-subgroup-matrix"
+# for the feature; for float16 on NVIDIA, which it needs; for buffer_view, by which kernels write memory
+SWITCHES = ("allow_unsafe_apis", "vulkan_enable_f16_on_nvidia", "expose_wgsl_experimental_features")
+# Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.
+UNWANTED = ("timestamp_quantization",)  # what Dawn is not to do: steps of 65 us say nothing of a kernel
+RANGES, UNCHECKED = "enable_integer_range_analysis_in_robustness", "disable_robustness"
+
+
+def switch_on(wgpudawn: Any) -> None:
+    """Set Dawn's switches, which is possible before its first use alone; another package may have used it
+    already: then there are no matrix units, and timestamps are as coarse as web pages get them."""
+    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
+
+    known = extras.all_toggles()
+    with suppress(RuntimeError):  # it is in use
+        extras.set_instance_extras(
+            enable_toggles=[s for s in SWITCHES if s in known], disable_toggles=UNWANTED
+        )
+
+
+def open_device(adapter: Any, unchecked: bool, **wanted: Any) -> Any:
+    """A device of an adapter. `unchecked`: no index is checked, of any kernel; else those whose range the
+    compiler sees are not."""
+    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
+
+    known = extras.all_toggles()
+    toggles = [t for t in (RANGES, *([UNCHECKED] if unchecked else [])) if t in known]
+    return extras.request_device_sync(adapter, enable_toggles=toggles, **wanted)
+
+
+def units(adapter: Any) -> tuple[Unit, ...]:
+    """What the adapter's matrix units multiply of float16 and add up in float32, where subgroups have one
+    size."""
+    if MATRICES not in adapter.features or "shader-f16" not in adapter.features:
+        return ()
+    from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
+
+    found = extras.get_adapter_properties(adapter).get("subgroup_matrix_configs", ())
+    return tuple(
+        Unit("subgroup", c["m"], c["n"], c["k"], c["max_subgroup_size"])
+        for c in found
+        if (c["component_type"], c["result_component_type"]) == ("f16", "f32")
+        and c["min_subgroup_size"] == c["max_subgroup_size"]
+    )

@@ -1,0 +1,166 @@
+"""Contractions on matrix units: products of float16 fragments that a subgroup holds, added up in float32."""
+
+from math import prod
+from typing import NamedTuple
+
+from .dtype import float32
+from .heads import WORKGROUP, Kernel, Shader, spread_grid
+from .lower import Bindings, Quantities
+from .reduction import reduce_parts
+from .sides import COLUMNS, ROWS, Spelling
+from .tiling import Launch, Product, Share, Tile, share
+from .variants import CORES
+
+PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
+SUBGROUPS = 2, 2  # of a workgroup: down, across
+BAND = 4  # tile rows that workgroups next to each other walk together
+LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
+GROUPS, TURNS = 1024, 16  # of the search for an operand's range: workgroups at most, vec4s a thread at least
+TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)}
+
+
+class Unit(NamedTuple):
+    """What an adapter's matrix units multiply: float16 [m, k] by [k, n], added to float32 [m, n], by a
+    subgroup of so many lanes. kind: the language that kernels for it are written in (wgsl/units.wgsl)."""
+
+    kind: str
+    m: int
+    n: int
+    k: int
+    lanes: int
+
+
+PLAIN = Unit("plain", 32, 32, 16, 32)
+
+
+def unit_of(limits) -> Unit | None:
+    """The first of the units whose fragments fill the tiles."""
+    fit = (
+        u
+        for u in limits.matrix
+        if not (32 % u.m or 32 % u.n or 16 % u.k) and 4 * u.lanes <= limits.invocations
+    )
+    return next(fit, None)
+
+
+def step_of(tile: Tile, precision: str) -> int:
+    """Summed places that a tile takes at once: the low halves take as much memory as the high ones."""
+    return tile.step // 2 if precision == "high" else tile.step
+
+
+def precision_of(product: Product) -> str | None:
+    """How this product may be made of float16 ones: "exact", its operands are of float16; "high" or "medium",
+    they are of float32, which was allowed; None, it may not."""
+    dtypes = {product.a.dtype.short, product.b.dtype.short}
+    if dtypes == {"f16"}:
+        return "exact"
+    wanted = product.head.attrs.get("precision", "highest")
+    return wanted if dtypes == {"f32"} and wanted != "highest" else None
+
+
+def memory(tile: Tile, precision: str) -> int:
+    """Bytes of workgroup memory, however the sides lie."""
+    step = step_of(tile, precision)
+    sides = sum(max(own * (step + PAD), step * (own + PAD)) for own in tile[:2])
+    return 2 * sides * (2 if precision == "high" else 1)
+
+
+def candidates(product: Product) -> list[str]:
+    """The variants on matrix units that fit."""
+    precision, unit = precision_of(product), unit_of(product.limits)
+    if unit is None or precision is None or not min(product.m, product.n, product.k, product.batch):
+        return []
+    if precision != "exact" and not (product.a.is_stored and product.b.is_stored):
+        return []
+    return [n for n, tile in TILES.items() if memory(tile, precision) <= product.limits.workgroup_memory]
+
+
+def bucket_of(product: Product) -> tuple:
+    """What tuning tells products apart by."""
+    precision = precision_of(product)
+    return product.bucket if precision is None else (*product.bucket, precision)
+
+
+def by_rule(product: Product, names: list[str]) -> str | None:
+    """The variant that is the best of all, where matrix units are worth it."""
+    least = 16 if precision_of(product) == "exact" else 128  # float32 is read twice, and scaled
+    if not names or min(product.m, product.n, product.k) < least:
+        return None
+    tiles = product.batch * -(-product.m // 128) * -(-product.n // 128)
+    return names[0] if tiles >= CORES else names[-1]
+
+
+def product_kernels(product: Product, name: str) -> list[Kernel]:
+    """The product of a variant, after the search for the operands' ranges where they are of float32."""
+    precision, tile = precision_of(product), TILES[name]
+    assert precision is not None
+    planner, head = product.planner, product.head
+    before, shifts = [], []
+    if precision != "exact":
+        for side in (product.a, product.b):
+            kernels, value = range_kernels(planner, side)
+            before += kernels
+            shifts.append(value)
+    pieces = -(-product.k // LONGEST) if precision == "high" else 1
+    if pieces == 1:
+        return [*before, matrix_kernel(product, tile, precision, shifts, product.k, None)]
+    step = step_of(tile, precision)
+    long = -(-product.k // (pieces * step)) * step
+    pieces = -(-product.k // long)
+    part = planner.temporary(prod(head.shape) * pieces)
+    first = matrix_kernel(product, tile, precision, shifts, long, part)
+    return [*before, first, reduce_parts(planner, head, product.tail, part, pieces, apart=True)]
+
+
+def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) -> Kernel:
+    """One dispatch of tiles; shifts: the values that hold by which powers of two the sides are scaled."""
+    made, domain, unit = Launch(product, long, part, narrow), product.domain, unit_of(product.limits)
+    assert unit is not None
+    step = step_of(tile, precision)
+    tile = tile._replace(step=step)
+    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
+    spelled = [Spelling(name, of, own, domain, narrow) for name, of, own, _ in sides]
+    functions = made.functions(spelled)
+    scales = tuple(made.b.add(value, float32, 1) for value in shifts)
+    if made.is_over:
+        return matrix_kernel(product, tile, precision, shifts, long, part, narrow=True)
+    shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
+    options, depth = made.options(spelled, shares, step)
+    tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
+    options |= {
+        "unit": unit, "split": precision == "high", "scales": scales, "step": step,
+        "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
+        "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
+    }  # fmt: skip
+    threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
+    return made.kernel("contract_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
+
+
+def _lying(s: Spelling, extent: int, tile: Tile, q: Quantities) -> Share:
+    """How a side is staged: as it lies, its lines PAD elements apart."""
+    pitch = (extent if s.along == "free" else tile.step) + PAD
+    return share(s, extent, tile, 0, q)._replace(pitch=pitch)
+
+
+def range_kernels(planner, side) -> tuple[list[Kernel], int]:
+    """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
+    magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
+    base, _ = planner.base_of(side.node)
+    elements = prod(base.shape)
+    groups = max(min(GROUPS, elements // (WORKGROUP * 4 * TURNS)), 1)
+    parts, found = planner.temporary(groups), planner.temporary(1)
+    first = _range(planner, planner.value_of(base), elements, groups, parts, last=False)
+    return [first, _range(planner, parts, groups, 1, found, last=True)], found
+
+
+def _range(planner, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
+    q, b = Quantities(), Bindings()
+    b.add(value, float32, 1 if last else 4)
+    grid = spread_grid(groups, planner.limits.groups)
+    names = {"size": q.add("n", elements), "span": q.add("g", groups * WORKGROUP * (1 if last else 4))}
+    shader = Shader(
+        "matrix_range.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (WORKGROUP, 1, 1), (),
+        (*names.items(), ("last", last)),
+    )  # fmt: skip
+    label = "range.of" if last else "range"
+    return Kernel(label, shader, tuple(b.values), (out,), tuple(q.values), grid)

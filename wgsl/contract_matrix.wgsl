@@ -1,0 +1,100 @@
+//# A contraction on matrix units: four subgroups stage tiles of both sides as float16 where they lie, rows or columns
+//# innermost, and multiply them by fragments; `split` makes two float16 of each float32, and three products.
+//% extends "kernel.wgsl"
+//% import "tile.wgsl" as tile
+//% import "staging.wgsl" as staging
+//% import "units.wgsl" as units
+//% import "halves.wgsl" as halves with context
+//% block enables
+{{ units.enables(unit) }}
+//% endblock
+//% block builtins
+{{ units.builtins(unit) }}
+//% endblock
+//% block declarations
+//% set ns = namespace(size=0)
+//% for s, g in sides
+//% set ns.size = ns.size + g.pitch * (step if s.along == "free" else g.extent) * (2 if split else 1)
+//% endfor
+{{ units.memory(unit, [ns.size, workgroup[0] // unit.lanes * unit.m * across * 2] | max) }}
+//% endblock
+//% block body
+  let t = lid.x;
+{{ units.views(unit) }}
+  let group = wid.x + wid.y * p.{{ groups }};
+  let depth = group / (p.{{ tiles[0] }} * p.{{ tiles[1] }});
+  if (depth >= p.{{ depth }}) {
+    return;
+  }
+//# workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
+  let place = group % (p.{{ tiles[0] }} * p.{{ tiles[1] }});
+  let band = place / (p.{{ tiles[0] }} * {{ band }}u) * {{ band }}u;
+  let inside = place % (p.{{ tiles[0] }} * {{ band }}u);
+  let high = min(p.{{ tiles[1] }} - band, {{ band }}u);
+  let column0 = inside / high * {{ sides[1][1].extent }}u;
+  let row0 = (band + inside % high) * {{ sides[0][1].extent }}u;
+  let down = subgroup / {{ abreast }}u * {{ down }}u;
+  let right = subgroup % {{ abreast }}u * {{ across }}u;
+//% if parts
+  let batch = depth % p.{{ batch.total }};
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
+//% else
+  let batch = depth;
+  let begin = 0u;
+  let end = p.{{ summed }};
+//% endif
+//% for s, g in sides
+{{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
+//% if scales
+  let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
+  let {{ s.name }}_scale = bitcast<f32>(u32({{ s.name }}_shift + 127) << 23u);
+//% endif
+//% endfor
+//% for i in range(down // unit.m)
+//% for j in range(across // unit.n)
+{{ units.result(unit, "acc%d_%d" % (i, j)) }}
+//% endfor
+//% endfor
+//% if scales
+  let back = -(a_shift + b_shift);
+  let half_back = back / 2;
+  let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
+  let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
+//% endif
+  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+    workgroupBarrier();
+//% for s, g in sides
+//% for i in range(g.pieces * (4 if s.along == "k" else 1))
+    var {{ s.name }}r{{ i }} = vec4<f32>();
+//% endfor
+{{ staging.fetch(s, g, wgsl, ragged) }}
+{{ halves.put(s, g, loop.index0) }}
+//% endfor
+    workgroupBarrier();
+//% for kk in range(0, step, unit.k)
+//% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
+{{ halves.products(left, rights, kk) }}
+//% endfor
+//% endfor
+  }
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+//% for i in range(down // unit.m)
+  workgroupBarrier();
+//% for j in range(across // unit.n)
+{{ units.store(unit, "acc%d_%d" % (i, j), "subgroup * %du + %du" % (unit.m * across, j * unit.n), across) }}
+//% endfor
+  workgroupBarrier();
+  for (var e = lane * {{ out_width }}u; e < {{ unit.m * across }}u; e += {{ unit.lanes * out_width }}u) {
+{{ tile.own_four("row", "row0 + down + %du + e / %du" % (i * unit.m, across), rows, 0, 1) }}
+{{ tile.own_four("column", "column0 + right + e %% %du" % across, columns, 0, 1) }}
+    if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
+      let at = subgroup * {{ unit.m * across }}u + e;
+      let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
+      let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }} + {{ ix.place(out_places[2], "_0") }};
+//% set finish = functions[2][1] if functions | length > 2 else none
+      out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
+    }
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,63 @@
+//# Tiles of a contraction's sides as float16 in workgroup memory: where they lie, what a thread puts there, and the
+//# products of their fragments. The template that imports this, with its context, is contract_matrix.wgsl.
+//% import "units.wgsl" as units
+
+//# where a side's tile begins in workgroup memory; its low halves lie behind its high ones
+{% macro size(s, g) -%}
+  {{ g.pitch * (step if s.along == "free" else g.extent) }}
+{%- endmacro %}
+{% macro start(side, low) -%}
+  {{ (size(*sides[0]) | int * (2 if split else 1) if side else 0) + (size(*sides[side]) | int if low else 0) }}
+{%- endmacro %}
+
+//# this thread's part of a side from registers to workgroup memory
+{% macro put(s, g, side) -%}
+//% if g.busy
+    if (t < {{ g.busy }}u) {
+//% endif
+//% for r in range(g.pieces * (4 if s.along == "k" else 1))
+//% if s.along == "free"
+//% set at = "(%s_in + %du) * %du + %s_q * 4u" % (s.name, r * g.stride, g.pitch, s.name)
+//% else
+//% set at = "((%s_q + %du) * 4u + %du) * %du + %s_in" % (s.name, r // 4 * g.apart, r % 4, g.pitch, s.name)
+//% endif
+    {
+      let x = {{ s.name }}r{{ r }}{{ " * %s_scale" % s.name if scales }};
+//% if split
+      let high = bitcast<vec4<f32>>(bitcast<vec4<u32>>(x) & vec4<u32>(0xffffe000u));
+      let low = x - high;
+{{ four("low", "%su + %s" % (start(side, 1), at)) }}
+//% endif
+{{ four("high" if split else "x", "%su + %s" % (start(side, 0), at)) }}
+    }
+//% endfor
+//% if g.busy
+    }
+//% endif
+{%- endmacro %}
+{% macro four(x, at) -%}
+      {{ units.put(unit, at, "pack2x16float(%s.xy)" % x) }}
+      {{ units.put(unit, at ~ " + 2u", "pack2x16float(%s.zw)" % x) }}
+{%- endmacro %}
+
+//# what a step of the units' depth adds: the left side's high or low halves by some of the right side's
+{% macro products(left, rights, kk) -%}
+//% set a, ga = sides[0]
+//% set b, gb = sides[1]
+    {
+//% for i in range(0, down, unit.m)
+//% set at = "%du + down" % (kk * ga.pitch + i) if a.along == "free" else "%du + down * %du" % (i * ga.pitch + kk, ga.pitch)
+{{ units.fragment(unit, "a%d" % (i // unit.m), "left", start(0, left) ~ "u + " ~ at, ga.pitch, a.along == "free") }}
+//% endfor
+//% for low in rights
+//% for j in range(0, across, unit.n)
+//% set at = "%du + right" % (kk * gb.pitch + j) if b.along == "free" else "%du + right * %du" % (j * gb.pitch + kk, gb.pitch)
+//% set name = "b%d_%d" % (low, j // unit.n)
+{{ units.fragment(unit, name, "right", start(1, low) ~ "u + " ~ at, gb.pitch, b.along == "k") }}
+//% for i in range(down // unit.m)
+      {{ units.multiply(unit, "acc%d_%d" % (i, j // unit.n), "a%d" % i, name) }}
+//% endfor
+//% endfor
+//% endfor
+    }
+{%- endmacro %}

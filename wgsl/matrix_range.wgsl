@@ -1,0 +1,42 @@
+//# The largest finite magnitude of an operand, in two passes; the last gives the power of two that brings it
+//# between 2^14 and 2^15, as a float. An operand of zeros is left as it is.
+//% extends "kernel.wgsl"
+//% block declarations
+var<workgroup> largest: array<u32, {{ workgroup[0] }}>;
+//# magnitudes order as their bits do; infinities and NaNs do not count
+fn magnitude(x: f32) -> u32 {
+  let bits = bitcast<u32>(x) & 0x7fffffffu;
+  return select(0u, bits, bits < 0x7f800000u);
+}
+//% endblock
+//% block body
+  let t = lid.x;
+  var most = 0u;
+//% if last
+  for (var i = t; i < p.{{ size }}; i += p.{{ span }}) {
+    most = max(most, magnitude(in0[i]));
+  }
+//% else
+  for (var i = (wid.x * {{ workgroup[0] }}u + t) * 4u; i < p.{{ size }}; i += p.{{ span }}) {
+    let x = in0[i / 4u];
+//% for c in "xyzw"
+    most = max(most, select(0u, magnitude(x.{{ c }}), i + {{ loop.index0 }}u < p.{{ size }}));
+//% endfor
+  }
+//% endif
+  largest[t] = most;
+  for (var apart = {{ workgroup[0] // 2 }}u; apart > 0u; apart /= 2u) {
+    workgroupBarrier();
+    if (t < apart) {
+      largest[t] = max(largest[t], largest[t + apart]);
+    }
+  }
+  if (t == 0u) {
+//% if last
+    let exponent = i32(largest[0] >> 23u) - 127;
+    out[0] = f32(select(clamp(14 - exponent, -113, 126), 0, largest[0] == 0u));
+//% else
+    out[wid.x] = bitcast<f32>(largest[0]);
+//% endif
+  }
+//% endblock
