@@ -1,4 +1,4 @@
-"""Products on matrix units: float16, and float32 at each precision, with errors, beside torch where it has a GPU.
+"""Products on matrix units: float16, and float32 at each precision, with errors, beside torch on a GPU.
 
 FLAMBEAU_WEBGPU=dawn FLAMBEAU_CHECKS=off python bench/matrix.py [--sizes 1024 2048 4096] [--seconds 0.2]
 """

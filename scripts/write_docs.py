@@ -336,7 +336,7 @@ VARIABLES = {
     "FLAMBEAU_BACKEND": "keeps the adapters of one API: `vulkan`, `metal`, `dx12` or `gl`",
     "FLAMBEAU_CACHE": "the folder for what can be made again (downloads, templates), not the platform's",
     "FLAMBEAU_CHECKS": "`full`: every kernel's indices are checked, of those too that were proven in bounds;"
-    " `off`: none are, a custom op's included (on Dawn it is all or none, and matrix products are twice as fast)",
+    " `off`: none are, a custom op's included (on Dawn it is all or none; products are twice as fast)",
     "FLAMBEAU_DATA": "a folder to look for data sets in first",
     "FLAMBEAU_DEBUG": "`1` prints each new plan and keeps tracebacks of commands, `2` prints shaders too",
     "FLAMBEAU_DEVICE": "the default device, as `gpu:1`, `cpu` or `torch:cuda`",
