@@ -98,6 +98,18 @@ def test_a_long_chain_is_cut_not_refused():
     assert 1 < len(y.plan()) < 12
 
 
+def test_a_very_long_chain_is_planned_without_deep_recursion():
+    y = X
+    for _ in range(30_000):
+        y = y.sin()
+    assert 400 < len(y.plan()) < 1000
+
+
+def test_a_reshape_behind_a_reshape_says_all():
+    y = (X.reshape(24, 1).expand(24, 3) * 2).reshape(8, 9).reshape(24, 3)
+    assert names(y + 1) == ["mul+add"]
+
+
 def test_a_new_batch_size_changes_no_structure():
     model = nn.Sequential(
         nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(676, 10)

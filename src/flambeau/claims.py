@@ -49,6 +49,8 @@ class Claims:
         for n in self.order:
             if n.buffer is not None:
                 continue
+            if n.op.kind == "contract":
+                self._keep_operands(n)
             if n.op.kind == "part":
                 self.keep(n, "it is a further result")
             elif n.op.kind in HEADS:
@@ -57,6 +59,15 @@ class Claims:
             wanted = n.buffer is None and n.op.kind == "elementwise"
             if wanted and self.is_shared(n) and not self.is_cheap(n):
                 self.keep(n, "several read it, and it is dear")
+
+    def _keep_operands(self, n: Node) -> None:
+        """Contractions read buffers: what they are given is stored, whoever else reads it."""
+        for i in n.inputs:
+            i = alias(i)
+            while i.op.kind == "movement" and i.buffer is None and id(i) not in self.stored:
+                i = alias(i.inputs[0])
+            if i.buffer is None and i.op.kind == "elementwise":
+                self.keep(i, "contractions read buffers")
 
     # --- epilogues ---
 

@@ -137,7 +137,11 @@ class Planner(Claims):
         below = alias(need.node)
         if group is not None:
             if self.has(below) or any(below is n for n in group.nodes):
-                self._dissolve(group)
+                left = groups.left_out(self, group)
+                if left is None:
+                    self._dissolve(group)
+                else:
+                    del self.group_of[id(left)]
                 return None
             return below
         below = self._shorter(top) if below is top else below

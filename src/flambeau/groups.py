@@ -37,6 +37,26 @@ def kernels_of(planner: Any, group: Group) -> list[Kernel] | None:
     return maps_kernel(planner, group.outputs)
 
 
+def left_out(planner: Any, group: Group) -> Node | None:
+    """Take the last output out of a group whose kernel is too large: one that is made of the other outputs by
+    elementwise operations, and so is a kernel behind them; None where there is none."""
+    inside, others = {id(n) for n in group.nodes}, {id(n) for n in group.outputs[:-1]}
+    if not others or not group.key[1]:
+        return None
+    last = group.outputs[-1]
+    todo, seen = list(last.inputs), set()
+    while todo:
+        n = todo.pop()
+        if n.op.kind == "reduce" and id(n) in inside:
+            return None
+        if id(n) in inside and id(n) not in others and id(n) not in seen:
+            seen.add(id(n))
+            todo += n.inputs
+    group.outputs.pop()
+    group.nodes = [n for n in group.nodes if n is not last]
+    return last
+
+
 class Rows:
     """Finds groups of reductions over the same rows in one pass over the graph.
 

@@ -190,7 +190,7 @@ class _Build:
         """Threads of a row, and how many reads each holds (0: none, rows are read anew in each phase)."""
         limits, reads = self.planner.limits, self.length // width
         phases = self.phases(True)
-        turns = len(phases) * self.length * self.trace.turns
+        turns = len(phases) * reads * self.trace.turns
         held = sum(len(p.held) for p in phases)
         names, default = [STAGED], STAGED
         if limits.software:
@@ -237,6 +237,8 @@ class _Build:
         if len(b.values) + len(self.results) > planner.limits.storage_buffers:
             return None if narrow else self.kernel(narrow=True)  # a buffer read in two ways is bound twice
         options |= made.options(lanes)
+        if 4 * threads * len(options["boxes"]) > planner.limits.workgroup_memory:
+            return None
         outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.group.outputs)
         shader = Shader(
             "rows.wgsl", tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), tuple(made.functions),

@@ -37,6 +37,15 @@ def _is_computed(planner: Any, n: Node) -> bool:
     return n.op.kind == "elementwise"
 
 
+def _turned_back(n: Node) -> Node | None:
+    """What two transposes, one behind the other, leave as it is."""
+    below = alias(n.inputs[0])
+    if below.buffer is not None or below.op.name != "permute":
+        return None
+    dims = [below.attrs["dims"][d] for d in n.attrs["dims"]]
+    return below.inputs[0] if dims == list(range(len(dims))) else None
+
+
 class _Finder:
     def __init__(self, planner: Any):
         self.planner = planner
@@ -73,6 +82,8 @@ class _Finder:
                 found[id(i)] = i
             elif kind == "elementwise" or (kind == "movement" and i.op.name in SAME_ORDER):
                 todo += i.inputs
+            elif i.op.name == "permute" and (below := _turned_back(i)) is not None:
+                todo.append(below)
             elif kind != "source":
                 return None
         return found
