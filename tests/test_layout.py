@@ -36,6 +36,7 @@ LAYERS = [
     ["fuse"],
     ["slots"],
     ["render", "work"],
+    ["watchdog"],
     ["trust", "tuned"],
     ["pipeline", "inspection"],
     ["device", "run", "recompute"],

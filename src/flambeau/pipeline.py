@@ -53,6 +53,7 @@ class Compiled:
     uniform_slots: list[int]
     sent: bytes = b""  # what that buffer holds
     works: tuple[Work, ...] = ()  # of each kernel, for profiles
+    cuts: Sequence[int] = ()  # the kernels that begin another submit
 
 
 def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
@@ -130,6 +131,16 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
     for place in uniform_slots:
         words[place] = uniform
     return Compiled(plan, words, slots, params, patches, uniform, uniform_slots)
+
+
+def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Work, ...], list[int]]]:
+    """A plan's commands by submits, each with the works of its kernels."""
+    if not compiled.cuts:
+        return [(compiled.works, words)]
+    starts = [compiled.uniform_slots[i] - 2 for i in compiled.cuts]
+    ends = zip([0, *starts], [*starts, len(words)], strict=True)
+    kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.works)], strict=True)
+    return [(compiled.works[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
 
 
 def patch_params(params: array, patches: list[Patch], order: list) -> None:

@@ -12,7 +12,7 @@ from .device.pool import Pool
 from .node import Node, describe, toposort
 from .op import OPS
 from .ops.random import generator
-from .pipeline import patch_params, word_of
+from .pipeline import patch_params, pieces, word_of
 from .recorder import Recorder
 from .reverse import Gradients
 from .stages import stage, submit
@@ -114,7 +114,6 @@ class Program:
         with stage("key"):
             key = run.graph_key(roots, order, places)
         compiled = run.plan_for(self.device, roots, order, key, places)
-        self.works = compiled.works
         self.taken = run.lay(compiled, roots, order, self.pool)
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
@@ -129,6 +128,7 @@ class Program:
             if hasattr(source, "value") or hasattr(source, "words"):
                 self.patches.append((p.word, source, p.part, p.format))
         self._find_reads([order[i] for i in compiled.plan.leaves if i not in places])
+        self.pieces = pieces(compiled, self.words)
         self.sent, self.prepared = b"", None
 
     def _find_reads(self, leaves: list[Node]) -> None:
@@ -206,8 +206,12 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
         if self.prepared is None:
-            self.prepared = self.device.prepare(self.words)
-        submit(self.device, self.works, before, self.prepared, after + self.carry)
+            self.prepared = [self.device.prepare(words) for _, words in self.pieces]
+        *first, (works, last) = zip((works for works, _ in self.pieces), self.prepared, strict=True)
+        for piece, ready in first:
+            submit(self.device, piece, before, ready)
+            before = []
+        submit(self.device, works, before, last, after + self.carry)
         return self.rebuild(out)
 
     def replay(self, given: list[Tensor]) -> Any:

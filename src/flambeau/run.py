@@ -9,9 +9,10 @@ from typing import Any
 from .device import Arrived, get_device
 from .errors import OutOfMemory
 from .node import Node, toposort
-from .pipeline import Compiled, compile_plan, counters, patch_params
+from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .slots import assign, peak
 from .stages import stage, submit
+from .watchdog import cuts, divided
 from .work import works_of
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
@@ -119,9 +120,11 @@ def plan_for(
         with stage("plan"):
             made = plan(roots, device.limits, order, dying)
             works = works_of(made, order)
+            in_time = divided(made, works, device.limits)
+            works = works if in_time is made else works_of(in_time, order)
         with stage("encode"):
-            found = cache[key] = compile_plan(device, made)
-        found.works = works
+            found = cache[key] = compile_plan(device, in_time)
+        found.works, found.cuts = works, cuts(works, device.limits)
         if len(cache) > PLANS_KEPT:
             forget(device, next(iter(cache)))
         if DEBUG:
@@ -149,7 +152,8 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
                 device.write(compiled.uniform, now)
             compiled.sent = now
         counters.submits += 1
-        submit(device, compiled.works, compiled.words)
+        for works, words in pieces(compiled, compiled.words):
+            submit(device, works, words)
 
 
 def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:

@@ -4,6 +4,7 @@ import logging
 import os
 import sys
 import threading
+from math import inf
 from typing import Any
 
 from ..errors import DeviceError, KernelError, OutOfMemory
@@ -25,6 +26,7 @@ LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
 }
+PACES = {"DiscreteGPU": (1e12, 5e10), "CPU": (inf, inf)}  # see Limits.pace
 KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
 OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
     "max-buffer-size": 256 << 20,
@@ -66,6 +68,7 @@ class NativeDevice:
             workgroup_memory=have["max-compute-workgroup-storage-size"],
             software=software,
             turns=turns,
+            pace=PACES.get(adapter.type, Limits.pace),
             tuned=choices_for(self.identity),
             matrix=() if os.environ.get("FLAMBEAU_LIMITS") else dawn.units(adapter.raw),
         )
