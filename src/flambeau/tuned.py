@@ -15,7 +15,7 @@ from .errors import FlambeauError
 from .render import HERE, template_folder
 
 FORMAT = 1
-SHIPPED = HERE / "tuned"  # for adapters by name, whatever their drivers
+SHIPPED = HERE / "choices"  # for adapters by name, whatever their drivers
 MODES = ("", "on", "off")
 TOLD = {  # part of an identity: how a line says that it differs
     "adapter": "of another adapter",
