@@ -289,6 +289,21 @@ def test_an_argument_that_is_kept_is_not_overwritten():
     assert kept.item() == 0
 
 
+def test_a_result_that_somebody_holds_is_not_overwritten():
+    class Opaque(list):  # a list of no kind that is looked into
+        __module__ = "threading"
+
+    held = Opaque()
+
+    @fb.jit
+    def call(x):
+        held.append(x * 2)
+        return held[-1]
+
+    assert [call(numbers(v)).item() for v in (1.0, 2.0)] == [2, 4]
+    assert held[0].tolist() == [2.0]
+
+
 def test_containers_are_arguments_and_results():
     @fb.jit
     def call(batch, options, scale=1.0):
