@@ -30,7 +30,12 @@ export async function start({ base = here, onprogress, onstatus, onwarning, onco
   python.on("progress", (value) => onprogress?.(value));
   python.on("status", (value) => onstatus?.(value));
   python.on("pipelines", (value) => oncompile?.(value));
-  Object.assign(python, await python.ask({ type: "start", base }));
+  try {
+    Object.assign(python, await python.ask({ type: "start", base }));
+  } catch (error) {
+    python.stop(); // or what it still loads would go on being told
+    throw error;
+  }
   keep(base, python.loaded);
   return python;
 }
@@ -45,7 +50,7 @@ class Python {
     worker.onmessage = ({ data }) => this.take(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      this.fail(new Error(`The worker could not start: ${event.message || "the browser blocks it"}.`));
+      this.fail(new Error(`The worker could not start: ${event.message || "the browser blocks it, or worker.js cannot be had"}.`));
     };
   }
 
@@ -79,6 +84,7 @@ class Python {
   on(event, listener) { this.listeners.set(event, listener); }
   stop() {
     this.worker.terminate();
+    this.listeners.clear();
     this.fail(new Error("The worker was stopped."));
   }
 }

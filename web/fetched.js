@@ -11,19 +11,52 @@ export async function fetched(base, name, { files }, onbytes) {
   throw new Error(`${name} arrives damaged: reload the page, or build the site again`);
 }
 
-async function received(url, cache, onbytes) {
+/** A file of the site as JSON, or as text: what is small, has no hash and may be read once. */
+export async function json(url) {
+  const source = await text(url);
+  try {
+    return JSON.parse(source);
+  } catch (error) {
+    throw new Error(`${new URL(url).pathname} is damaged (${error.message}): build the site again`);
+  }
+}
+
+export async function text(url) {
+  return new TextDecoder().decode(await received(new URL(url), "default"));
+}
+
+const RETRY = "check the connection and try again";
+
+async function received(url, cache, onbytes = () => {}) {
   const response = await fetch(url, { cache }).catch((error) => {
-    throw new Error(`${url.pathname} cannot be had (${error.message}): is the server still there?`);
+    throw new Error(`${url.pathname} cannot be had (${error.message}): ${RETRY}`);
   });
   if (!response.ok) throw new Error(`${url.pathname} cannot be had: HTTP ${response.status}`);
-  if (!onbytes || !response.body) return response.arrayBuffer();
-  const counted = new TransformStream({
-    transform(chunk, controller) {
-      onbytes(chunk.length);
-      controller.enqueue(chunk);
-    },
+  return new Response(counted(response.body, onbytes)).arrayBuffer().catch((error) => {
+    throw new Error(`${url.pathname} breaks off (${error.message}): ${RETRY}`);
   });
-  return new Response(response.body.pipeThrough(counted)).arrayBuffer();
+}
+
+/** A stream that tells the bytes that pass: `onbytes(count)`, and `onend(error)`, without an error where all came. */
+export function counted(body, onbytes, onend = () => {}) {
+  const reader = body.getReader();
+  return new ReadableStream({
+    async pull(controller) {
+      try {
+        const { done, value } = await reader.read();
+        if (!done) {
+          onbytes(value.length);
+          return controller.enqueue(value);
+        }
+        onend();
+        controller.close();
+      } catch (error) {
+        onend(error);
+        controller.error(error);
+      }
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
 }
 
 async function sha256(data) {

@@ -18,7 +18,7 @@
  * any call Python may wait for the GPU; calls that wait at the same time take turns.
  */
 
-import { fetched } from "./fetched.js";
+import { counted, fetched, json } from "./fetched.js";
 
 const HOME = "/home/pyodide"; // on sys.path
 let python = null;
@@ -81,10 +81,15 @@ function asMessage(error) {
 
 async function load(base) {
   emit("status", "loading Python");
-  const manifest = await (await fetch(new URL("manifest.json", base))).json();
-  count(manifest, base);
+  const manifest = await json(new URL("manifest.json", base));
+  const broken = count(manifest, base);
+  return Promise.race([broken, started(manifest, base)]);
+}
+
+async function started(manifest, base) {
   const core = new URL(manifest.pyodide, base).href;
   const packages = Promise.all(manifest.packages.map((name) => fetched(base, name, manifest)));
+  packages.catch(() => {}); // told below
   const { loadPyodide } = await import(`${core}pyodide.mjs`);
   const made = await loadPyodide({
     indexURL: core,
@@ -103,7 +108,8 @@ async function load(base) {
 
 /**
  * Tell the page the bytes of what Python takes as they arrive, whoever fetches them; of modules, which are imported,
- * they are not to be had. Bytes are those of the files: what crosses may be compressed.
+ * they are not to be had. Bytes are those of the files: what crosses may be compressed. The promise is rejected when
+ * one breaks off: Pyodide itself would wait for it, or end without a word about it.
  */
 function count({ files, packages, stdlib, pyodide }, base) {
   const core = (name) => name.startsWith(pyodide) && !name.endsWith(".mjs");
@@ -112,16 +118,25 @@ function count({ files, packages, stdlib, pyodide }, base) {
   const sizes = new Map(taken);
   const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;
   let loaded = 0;
-  globalThis.fetch = async (...args) => {
-    const response = await plain(...args);
-    if (!sizes.has(response.url) || !response.body) return response;
-    const counted = response.body.pipeThrough(new TransformStream({
-      transform(chunk, controller) {
-        loaded += chunk.length;
+  return new Promise((_, reject) => {
+    const broke = (url, why) => reject(new Error(`${new URL(url).pathname} ${why}: check the connection and try again`));
+    globalThis.fetch = async (...args) => {
+      const response = await plain(...args).catch((error) => {
+        const url = new URL(args[0].url ?? args[0], base).href;
+        if (sizes.has(url)) broke(url, `cannot be had (${error.message})`);
+        throw error;
+      });
+      const { url } = response, size = sizes.get(url);
+      if (size === undefined || !response.ok || !response.body) return response;
+      let came = 0;
+      const body = counted(response.body, (bytes) => {
+        came += bytes;
+        loaded += bytes;
         emit("progress", { loaded: Math.min(loaded, total), total });
-        controller.enqueue(chunk);
-      },
-    }));
-    return new Response(counted, { status: response.status, headers: response.headers });
-  };
+      }, () => {
+        if (came < size) broke(url, `breaks off after ${came} of ${size} bytes`);
+      });
+      return new Response(body, { status: response.status, headers: response.headers });
+    };
+  });
 }

@@ -1,7 +1,7 @@
 /** Turns index.html into the page: checks the browser, loads Python into the worker, and joins the three tabs to it. */
 import { check } from "../check.js";
 import { start } from "../client.js";
-import { fetched } from "../fetched.js";
+import { fetched, json, text } from "../fetched.js";
 import { control, keep } from "../offline.js";
 import { Draw } from "./draw.js";
 import { Kernels } from "./kernels.js";
@@ -68,8 +68,9 @@ function told(what) {
 
 /** What the page needs beside Python: its own Python, the manifest and the network's weights. */
 async function assets() {
-  const source = fetch(new URL("page.py", import.meta.url)).then((response) => response.text());
-  const manifest = await (await fetch(new URL("manifest.json", BASE))).json();
+  const source = text(new URL("page.py", import.meta.url));
+  source.catch(() => {}); // told below
+  const manifest = await json(new URL("manifest.json", BASE));
   const weights = fetched(BASE, manifest.mnist.model, manifest).catch((error) => error);
   return { manifest, source: await source, weights: await weights };
 }
@@ -89,6 +90,7 @@ async function begin() {
   });
   await controlled;
   const loading = assets();
+  loading.catch(() => {}); // told below
   const python = await start({
     base: BASE,
     onprogress: told("loading Python"),
