@@ -50,13 +50,9 @@ def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
     return _staged(planner, head, tail, Domain(trace, root, shape, len(outer)))
 
 
-def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int, apart: bool = False) -> Kernel:
-    """The second stage: the parts of each row, which lie side by side, or `apart`, each where its own copy of
-    the result is."""
-    view = View.of((*head.shape, parts))
-    if apart:
-        view = View.of((parts, *head.shape)).permute((*range(1, len(head.shape) + 1), 0))
-    trace = ReadTrace(planner, head, part, view)
+def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
+    """The second stage: the parts of each row, which lie side by side."""
+    trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
     return _Build(planner, head, tail, Domain(trace, 0, trace.domain, len(head.shape)), None, 1).kernel()
 
 

@@ -6,20 +6,22 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .heads import GPU_WORKGROUP, Kernel, Shader, epilogue, label, spread_grid
-from .lower import Bindings, Index, NeedStore, Quantities, Trace, name_index
+from .lower import Bindings, Index, NeedStore, Quantities, Trace, collapse_domain, name_index
 from .node import Node
 from .shape import Affine, contiguous_strides, run_size
 from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling, before_packed
 
 
 class Tile(NamedTuple):
-    """A workgroup's rows and columns, how far it steps along the summed dims, a thread's rows and columns."""
+    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns, and whether
+    the next tile is read while one is multiplied."""
 
     rows: int
     columns: int
     step: int
     high: int
     wide: int
+    ahead: bool = True
 
     @property
     def threads(self) -> int:
@@ -34,6 +36,9 @@ TILES = {
     "128x128": Tile(128, 128, 16, 8, 16),
     "64x256": Tile(64, 256, 16, 8, 16),
     "64x128": Tile(64, 128, 16, 8, 8),
+    "64x128w": Tile(64, 128, 16, 8, 16),
+    "64x128n": Tile(64, 128, 16, 8, 8, False),
+    "64x64n": Tile(64, 64, 16, 8, 8, False),
     "64x64k32": Tile(64, 64, 32, 8, 4),
     "64x64": Tile(64, 64, 16, 8, 8),
     "32x64": Tile(32, 64, 16, 4, 8),
@@ -139,10 +144,6 @@ class Result:
         self.by_group = {g: domain.runs(affines, g) for g in (BATCH, ROWS, COLUMNS)}
         self.runs = [r for g in (BATCH, ROWS, COLUMNS) for r in self.by_group[g]]
         self.width = 4 if not narrow and self.is_wide() else 1
-        if product.tail.dtype.is_packed and self.width == 1:
-            raise NeedStore(
-                before_packed(product.planner, product.head), "packed elements are written in fours"
-            )
 
     def is_wide(self) -> bool:
         columns = self.by_group[COLUMNS]
@@ -168,6 +169,12 @@ class Result:
         return (("finish", trace.function(self.runs, coords, b, q, root, self.width)),)
 
 
+def check_fours(product: Product, width: int) -> None:
+    """NeedStore where packed elements, which are written in fours, would be written one by one."""
+    if product.tail.dtype.is_packed and width == 1:
+        raise NeedStore(before_packed(product.planner, product.head), "packed elements are written in fours")
+
+
 class Launch:
     """One dispatch of a product in the making: both sides, and what the templates share.
 
@@ -178,6 +185,8 @@ class Launch:
         self.product, self.long, self.part, self.narrow = product, long, part, narrow
         self.q, self.b = Quantities(), Bindings()
         self.result = Result(product, product.after if part is None else None, narrow)
+        if part is None:
+            check_fours(product, self.result.width)
 
     def functions(self, spelled: list[Spelling]) -> tuple:
         sides = tuple((s.name, s.function(self.b, self.q)) for s in spelled)
@@ -231,8 +240,8 @@ def tile_kernel(product: Product, tile: Tile, long: int, part: int | None, narro
     options, depth = made.options(spelled, shares, tile.step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     options |= {
-        "step": tile.step, "high": tile.high, "wide": tile.wide, "down": 4 * tile.rows // tile.high,
-        "across": 4 * tile.columns // tile.wide, "tiles": tuple(made.q.add("g", n) for n in tiles),
+        "ahead": tile.ahead, "step": tile.step, "high": tile.high, "wide": tile.wide,
+        "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide, "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
     return made.kernel("contract_tiles.wgsl", tile.threads, prod(tiles) * depth, functions, options)
 
@@ -274,3 +283,30 @@ def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = F
 def high_of(rows: int) -> int:
     """The rows of a thread of a thin product: few numbers, so that sizes rarely compile anew."""
     return next(n for n in (1, 2, 4, 8) if n >= rows)
+
+
+def parts_kernel(product: Product, part: int, pieces: int, narrow: bool = False) -> Kernel:
+    """The second pass: a thread adds up four neighbours of every piece, or one."""
+    q, b, head, tail = Quantities(), Bindings(), product.head, product.tail
+    after, size = product.after, prod(product.head.shape)
+    runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * product.rank)
+    fits = not narrow and size % 4 == 0 and (after is None or after[0].can_widen(runs, sizes))
+    width = 4 if fits else 1
+    check_fours(product, width)
+    b.add(part, head.dtype, width)
+    coords = [f"c{i}" for i in range(len(runs))]
+    body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
+    if len(b.values) > product.planner.max_inputs:  # a buffer read both in fours and singly is bound twice
+        return parts_kernel(product, part, pieces, narrow=True)
+    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), product.limits.groups)
+    options = {
+        "acc": head.dtype.short, "size": q.add("n", size), "all": q.add("n", size * pieces),
+        "groups": q.add("g", grid[0]), "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
+    }  # fmt: skip
+    shader = Shader(
+        "contract_parts.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, width),),
+        (GPU_WORKGROUP, 1, 1), body, tuple(options.items()),
+    )  # fmt: skip
+    out = product.planner.index[id(tail)]
+    name = label("sum", after[0] if after else None)
+    return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)

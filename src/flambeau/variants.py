@@ -5,13 +5,11 @@ from functools import partial
 from math import prod
 
 from .heads import Kernel, ReadTrace, copy_kernel
-from .lower import NeedStore
-from .reduction import reduce_parts
 from .shape import Affine, View, contiguous_strides
-from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling, before_packed
-from .tiling import LANES, THIN, TILES, Product, Tile, lanes_kernel, thin_kernel, tile_kernel
+from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling
+from .tiling import LANES, THIN, TILES, Product, Tile, lanes_kernel, parts_kernel, thin_kernel, tile_kernel
 
-PIECES = (2, 4, 8, 16, 32, 64)
+PIECES, PARTIAL = (2, 4, 8, 16, 32, 64), 1 << 26  # of the summed dims; elements that their sums may take
 SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
 
 
@@ -20,12 +18,14 @@ def candidates(product: Product) -> list[str]:
     found = ["registers"]
     if not min(product.m, product.n, product.k, product.batch):
         return found
+    results = prod(product.head.shape)
+    pieces = [p for p in PIECES if results * p <= PARTIAL]
     for name, tile in TILES.items():
         fits = tile.memory(False) <= product.limits.workgroup_memory
         if fits and tile.threads <= product.limits.invocations:
-            found += [name, *(f"{name}/{p}" for p in PIECES if p * tile.step * 4 <= product.k)]
+            found += [name, *(f"{name}/{p}" for p in pieces if p * tile.step * 4 <= product.k)]
     if min(product.m, product.n) <= THIN:
-        found += ["lanes", "thin", *(f"thin/{p}" for p in PIECES if p * 8 * LANES <= product.k)]
+        found += ["lanes", "thin", *(f"thin/{p}" for p in pieces if p * 8 * LANES <= product.k)]
     return found
 
 
@@ -36,15 +36,10 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
 EFFICIENCY = {
-    "128x128": 1.0,
-    "64x256": 1.0,
-    "64x64k32": 0.8,
-    "64x128": 0.9,
-    "64x64": 0.8,
-    "32x64": 0.6,
-    "32x32": 0.4,
-    "16x128": 0.4,
-}
+    "128x128": 1.0, "64x256": 0.82, "64x128": 0.81, "64x128w": 0.8, "64x128n": 0.7, "64x64": 0.77,
+    "64x64n": 0.7, "64x64k32": 0.72, "32x64": 0.6, "32x32": 0.45, "16x128": 0.45,
+}  # fmt: skip
+UNIT = 5.7  # picoseconds a multiply-add of a core
 
 
 def estimate(product: Product, name: str) -> float:
@@ -62,19 +57,22 @@ def estimate(product: Product, name: str) -> float:
     rounds = -(-groups // CORES)
     filled = min(rounds * tile.threads / 256, 1.0)  # fewer threads do not hide the time that reads take
     work = rounds * tile.rows * tile.columns * (product.k / split + 64) / (EFFICIENCY[shape] * filled)
-    return work + second_pass(product, split)
+    read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
+    return max(work, read) + second_pass(product, split)
 
 
 def second_pass(product: Product, split: int) -> float:
-    return 12.0 * split * product.m * product.n * product.batch / CORES + 300_000 if split > 1 else 0.0
+    if split == 1:
+        return 0.0
+    return (BYTE * 4 * (2 * split + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
 
 
 def estimate_thin(product: Product, split: int) -> float:
     """Reads at the memory's speed, as far as there are threads to wait for them."""
     few, many = sorted((product.m, product.n))
     groups = -(-many // 128) * product.batch * split
-    reads = many * product.k * product.batch / min(groups / (2 * CORES), 1.0)
-    return reads * (12 + few) / CORES + second_pass(product, split)
+    reads = many * product.k * product.batch / min(groups / (3 * CORES), 1.0)
+    return reads * (BYTE * 4 + 0.05 * few) / UNIT + second_pass(product, split)
 
 
 def product_kernels(product: Product, name: str) -> list[Kernel]:
@@ -90,16 +88,11 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
         make, step = partial(tile_kernel, tile=TILES[shape]), TILES[shape].step
     if not parts:
         return [*copies, make(product, long=product.k, part=None)]
-    if product.tail.dtype.is_packed:
-        raise NeedStore(
-            before_packed(product.planner, product.head),
-            "the sum of the pieces is written element by element",
-        )
     long = -(-product.k // (int(parts) * step)) * step
     pieces = -(-product.k // long)
     part = planner.temporary(prod(head.shape) * pieces)
     first = make(product, long=long, part=part)
-    return [*copies, first, reduce_parts(planner, head, product.tail, part, pieces, apart=True)]
+    return [*copies, first, parts_kernel(product, part, pieces)]
 
 
 def estimate_lanes(product: Product) -> float:
