@@ -13,8 +13,8 @@ from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spellin
 
 
 class Tile(NamedTuple):
-    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns, and whether
-    the next tile is read while one is multiplied."""
+    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns;
+    whether the next tile is read while one is multiplied."""
 
     rows: int
     columns: int
@@ -241,7 +241,8 @@ def tile_kernel(product: Product, tile: Tile, long: int, part: int | None, narro
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     options |= {
         "ahead": tile.ahead, "step": tile.step, "high": tile.high, "wide": tile.wide,
-        "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide, "tiles": tuple(made.q.add("g", n) for n in tiles),
+        "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
+        "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
     return made.kernel("contract_tiles.wgsl", tile.threads, prod(tiles) * depth, functions, options)
 
