@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import choice
+from flambeau import choice, variants
 from flambeau.fuse import Limits, plan
 from flambeau.ops.contract import contract
 
@@ -86,6 +86,15 @@ def test_gradients_of_a_convolution_have_the_same_value(forced):
 
     for ours, reference in zip(gradients(forced), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-3)
+
+
+def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monkeypatch):
+    monkeypatch.setattr(variants, "KERNEL", 0)
+    x, w = numbers(4, 16, 9, 9), numbers(32, 16, 3, 3)
+    y = F.conv2d(fb.tensor(x, device=many_threads), fb.tensor(w), padding=1)
+    assert [k.name for k in y.plan()] == ["copy", "conv2d"]
+    want = F.conv2d(fb.tensor(x, device="cpu"), fb.tensor(w, device="cpu"), padding=1)
+    np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-3)
 
 
 def test_batches_have_the_same_value(forced):
