@@ -9,20 +9,21 @@ import numpy as np
 from _measure import interleave, number, queued, ratio, show_table
 
 import flambeau as fb
+from flambeau.ops.quantized import quantize, quantized_linear
 
 
 def contestants(x, w, quantized) -> dict:
     """The same layer with each kind of weight, as calls that queue it."""
     plain = {"float32": lambda: (x @ w.T).realize()}
     return plain | {
-        f"{bits} bits": lambda q=q: fb.quantized_linear(x, q).realize() for bits, q in quantized.items()
+        f"{bits} bits": lambda q=q: quantized_linear(x, q).realize() for bits, q in quantized.items()
     }
 
 
 def check(x, w, q) -> float:
     """The error beside NumPy's product with the weights as they are kept, of the whole result."""
     want = x.numpy().astype("f8") @ q.dequantize().numpy().astype("f8").T
-    return float(np.linalg.norm(fb.quantized_linear(x, q).numpy() - want) / np.linalg.norm(want))
+    return float(np.linalg.norm(quantized_linear(x, q).numpy() - want) / np.linalg.norm(want))
 
 
 def main() -> None:
@@ -33,7 +34,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=0.3)
     args = parser.parse_args()
     w = fb.randn(args.size, args.size).realize()
-    quantized = {bits: fb.quantize(w, bits=bits) for bits in (8, 4)}
+    quantized = {bits: quantize(w, bits=bits) for bits in (8, 4)}
     nbytes = {"float32": 4 * args.size**2} | {f"{b} bits": q.nbytes for b, q in quantized.items()}
     rows = []
     for m in args.vectors:

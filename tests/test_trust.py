@@ -23,6 +23,7 @@ from flambeau.device import native
 from flambeau.errors import DeviceError
 from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
 from flambeau.lower import Trace
+from flambeau.matrix import PLAIN
 
 F = fb.nn.functional
 CLASSES = {"software": Limits(software=True, turns=SOFTWARE_TURNS), "gpu": Limits()}
@@ -135,7 +136,7 @@ def run_row(name, device):
 WATCHED = (
     "matmul", "conv2d", "conv_transpose2d", "softmax", "layer_norm", "max_pool2d", "avg_pool2d",
     "take_along_dim", "embedding", "index_select", "sum", "amax", "prod", "pad", "roll", "einsum",
-    "cross_entropy",
+    "cross_entropy", "quantized_linear",
 )  # fmt: skip
 
 
@@ -153,6 +154,22 @@ def test_no_access_of_sums_strays(watching):
     with planned_for(watching, software=False):
         fb.realize(*LARGE["sums"](lambda *shape: fb.ones(*shape, device=watching)))
     assert watching.found() == (0, 0)
+
+
+def test_no_access_of_quantised_tiles_strays(watching):
+    with planned_for(watching, software=False):
+        q = fb.quantize(fb.ones(70, 1056, device=watching))
+        fb.realize(fb.quantized_linear(fb.ones(20, 1056, device=watching), q, fb.ones(70, device=watching)))
+    assert watching.found() == (0, 0)
+
+
+def test_no_access_of_matrix_units_strays(watching):
+    """They run unchecked where FLAMBEAU_CHECKS=off; those of Dawn differ only in how fragments are read."""
+    watching.kernels.clear()
+    with planned_for(watching, software=False, matrix=(PLAIN,)):
+        x, y = (fb.ones(*shape, device=watching).half().realize() for shape in ((70, 96), (96, 40)))
+        fb.realize(x @ y)
+    assert watching.kernels and watching.found() == (0, 0)
 
 
 def test_no_access_of_random_programs_strays(watching):

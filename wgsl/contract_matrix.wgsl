@@ -12,13 +12,15 @@
 {{ units.builtins(unit) }}
 //% endblock
 //% block declarations
+//% set strip = unit.n if unit.kind == "subgroup" else across
 //% set ns = namespace(size=0)
 //% for s, g in sides
 //% set ns.size = ns.size + g.pitch * (step if s.along == "free" else g.extent) * (2 if split else 1)
 //% endfor
-{{ units.memory(unit, [ns.size, workgroup[0] // unit.lanes * unit.m * across * 2] | max) }}
+{{ units.memory(unit, ns.size, workgroup[0] // unit.lanes * unit.m * strip) }}
 //% endblock
 //% block body
+//% set strip = unit.n if unit.kind == "subgroup" else across
   let t = lid.x;
 {{ units.views(unit) }}
   let group = wid.x + wid.y * p.{{ groups }};
@@ -46,6 +48,7 @@
 //% endif
 //% for s, g in sides
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
+{{ halves.bases(s, g) if lying[loop.index0] }}
 //% if scales
   let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
   let {{ s.name }}_scale = bitcast<f32>(u32({{ s.name }}_shift + 127) << 23u);
@@ -65,11 +68,16 @@
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     workgroupBarrier();
 //% for s, g in sides
+//% set lies = lying[loop.index0]
+//% if lies
+{{ halves.cells(s, g, lies, ragged) }}
+//% else
 //% for i in range(g.pieces * (4 if s.along == "k" else 1))
     var {{ s.name }}r{{ i }} = vec4<f32>();
 //% endfor
 {{ staging.fetch(s, g, wgsl, ragged) }}
-{{ halves.put(s, g, loop.index0) }}
+//% endif
+{{ halves.put(s, g, loop.index0, lies and s.dtype == "f16") }}
 //% endfor
     workgroupBarrier();
 //% for kk in range(0, step, unit.k)
@@ -80,21 +88,23 @@
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i in range(down // unit.m)
+//% for j in range(0, across, strip)
   workgroupBarrier();
-//% for j in range(across // unit.n)
-{{ units.store(unit, "acc%d_%d" % (i, j), "subgroup * %du + %du" % (unit.m * across, j * unit.n), across) }}
+//% for f in range(0, strip, unit.n)
+{{ units.store(unit, "acc%d_%d" % (i, (j + f) // unit.n), "subgroup * %du + %du" % (unit.m * strip, f), strip) }}
 //% endfor
   workgroupBarrier();
-  for (var e = lane * {{ out_width }}u; e < {{ unit.m * across }}u; e += {{ unit.lanes * out_width }}u) {
-{{ tile.own_four("row", "row0 + down + %du + e / %du" % (i * unit.m, across), rows, 0, 1) }}
-{{ tile.own_four("column", "column0 + right + e %% %du" % across, columns, 0, 1) }}
+  for (var e = lane * {{ out_width }}u; e < {{ unit.m * strip }}u; e += {{ unit.lanes * out_width }}u) {
+{{ tile.own_four("row", "row0 + down + %du + e / %du" % (i * unit.m, strip), rows, 0, 1) }}
+{{ tile.own_four("column", "column0 + right + %du + e %% %du" % (j, strip), columns, 0, 1) }}
     if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
-      let at = subgroup * {{ unit.m * across }}u + e;
+      let at = subgroup * {{ unit.m * strip }}u + e;
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
       let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }} + {{ ix.place(out_places[2], "_0") }};
 //% set finish = functions[2][1] if functions | length > 2 else none
       out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
     }
   }
+//% endfor
 //% endfor
 //% endblock

@@ -1,6 +1,7 @@
 //# Tiles of a contraction's sides as float16 in workgroup memory: where they lie, what a thread puts there, and the
 //# products of their fragments. The template that imports this, with its context, is contract_matrix.wgsl.
 //% import "units.wgsl" as units
+//% import "side.wgsl" as side
 
 //# where a side's tile begins in workgroup memory; its low halves lie behind its high ones
 {% macro size(s, g) -%}
@@ -10,8 +11,33 @@
   {{ (size(*sides[0]) | int * (2 if split else 1) if side else 0) + (size(*sides[side]) | int if low else 0) }}
 {%- endmacro %}
 
+//# where what a thread reads of a side begins, in cells of four, of a side that is read as it lies
+{% macro bases(s, g) -%}
+//% for r in range(g.pieces * 4 if s.along == "k" else 1)
+  let {{ s.name }}_at{{ r }} = {{ s.name }}0_{{ r }} / 4u;
+//% endfor
+{%- endmacro %}
+
+//# the next cells of such a side, as words where they are of float16: nothing to unpack and pack again
+{% macro cells(s, g, buffer, ragged) -%}
+//% set T = "vec2<u32>" if s.dtype == "f16" else "vec4<f32>"
+//% set n = g.pieces * (4 if s.along == "k" else 1)
+//% for r in range(n)
+    var {{ s.name }}r{{ r }} = {{ T }}();
+//% endfor
+    {{ "if (t < %du) " % g.busy if g.busy }}{
+{{ side.along(s, 0, ragged) }}
+      let on = k0_0 / 4u;
+//% for r in range(n)
+//% set at = "%s_at%d + on" % (s.name, r) if s.along == "k" else "%s_at0 + on + (0u%s) / 4u" % (s.name, side.further(s, s.places[0], r * g.stride))
+      {{ s.name }}r{{ r }} = {{ "select(%s(), %s[select(0u, %s, ok0)], ok0)" % (T, buffer, at) if ragged else "%s[%s]" % (buffer, at) }};
+//% endfor
+{{ side.advance(s, g) }}
+    }
+{%- endmacro %}
+
 //# this thread's part of a side from registers to workgroup memory
-{% macro put(s, g, side) -%}
+{% macro put(s, g, side, packed) -%}
 //% if g.busy
     if (t < {{ g.busy }}u) {
 //% endif
@@ -21,6 +47,10 @@
 //% else
 //% set at = "((%s_q + %du) * 4u + %du) * %du + %s_in" % (s.name, r // 4 * g.apart, r % 4, g.pitch, s.name)
 //% endif
+//% if packed
+    {{ units.put(unit, "%su + %s" % (start(side, 0), at), "%sr%d.x" % (s.name, r)) }}
+    {{ units.put(unit, "%su + %s + 2u" % (start(side, 0), at), "%sr%d.y" % (s.name, r)) }}
+//% else
     {
       let x = {{ s.name }}r{{ r }}{{ " * %s_scale" % s.name if scales }};
 //% if split
@@ -30,6 +60,7 @@
 //% endif
 {{ four("high" if split else "x", "%su + %s" % (start(side, 0), at)) }}
     }
+//% endif
 //% endfor
 //% if g.busy
     }

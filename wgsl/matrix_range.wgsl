@@ -17,10 +17,19 @@ fn magnitude(x: f32) -> u32 {
     most = max(most, magnitude(in0[i]));
   }
 //% else
-  for (var i = (wid.x * {{ workgroup[0] }}u + t) * 4u; i < p.{{ size }}; i += p.{{ span }}) {
-    let x = in0[i / 4u];
-//% for c in "xyzw"
-    most = max(most, select(0u, magnitude(x.{{ c }}), i + {{ loop.index0 }}u < p.{{ size }}));
+  let cells = p.{{ size }} / 4u;
+//# four reads under way at once; past the end the last cell again
+  for (var i = wid.x * {{ workgroup[0] }}u + t; i < cells; i += p.{{ span }} * 4u) {
+//% for j in range(4)
+    let x{{ j }} = in0[min(i + p.{{ span }} * {{ j }}u, cells - 1u)];
+//% endfor
+//% for j in range(4)
+    most = max(most, max(max(magnitude(x{{ j }}.x), magnitude(x{{ j }}.y)), max(magnitude(x{{ j }}.z), magnitude(x{{ j }}.w))));
+//% endfor
+  }
+  if (wid.x + t == 0u) {
+//% for c in "xyz"
+    most = max(most, select(0u, magnitude(in0[cells].{{ c }}), cells * 4u + {{ loop.index0 }}u < p.{{ size }}));
 //% endfor
   }
 //% endif

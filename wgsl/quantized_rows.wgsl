@@ -1,6 +1,7 @@
 //# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers;
 //# the threads of a line share the rows' cells among them.
 //% extends "whole.wgsl"
+//% import "weights.wgsl" as weights
 //% block shared
 //% if lanes > 1
 var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
@@ -69,7 +70,5 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endblock
 //# four neighbours of a cell from its e-th four on, as floats
 {% macro unpacked(cell, e, bits) -%}
-//% set word = "xyzw"[e // (8 // bits)]
-//% set low = e % (8 // bits) * 16
-  vec4<f32>(vec4<i32>((vec4<u32>({{ cell }}.{{ word }}) >> vec4<u32>({{ low }}u, {{ low + bits }}u, {{ low + 2 * bits }}u, {{ low + 3 * bits }}u)) & vec4<u32>({{ 2 ** bits - 1 }}u))) - {{ 2 ** (bits - 1) }}.0
+{{ weights.four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}
 {%- endmacro %}

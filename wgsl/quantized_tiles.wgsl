@@ -1,6 +1,7 @@
 //# Products of many vectors with rows of 8- or 4-bit weights: a workgroup unpacks 64 rows' next 32 weights into its
-//# memory once for 64 vectors. A thread turns 4 x 4 of each side, and makes 8 vectors x 4 rows of the result.
+//# memory once for 64 vectors, over one piece of the rows. A thread turns 4 x 4 of each side, and makes 8 vectors x 4 rows of the result.
 //% extends "whole.wgsl"
+//% import "weights.wgsl" as weights
 //% block shared
 var<workgroup> xs: array<vec4<f32>, 512>;
 var<workgroup> ws: array<vec4<f32>, 512>;
@@ -8,7 +9,8 @@ var<workgroup> ws: array<vec4<f32>, 512>;
 //% block work
 //% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
   let top = (group % p.lines) * 64u;
-  let first = (group / p.lines) * 64u;
+  let first = (group / p.lines % p.columns) * 64u;
+  let part = group / (p.lines * p.columns);
   let own = (lid.x / 8u) * 4u;
   let along = (lid.x % 8u) * 4u;
   let tx = lid.x % 16u;
@@ -21,7 +23,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
 //% for v in range(8)
   var acc{{ v }} = vec4<f32>();
 //% endfor
-  for (var k0 = 0u; k0 < k; k0 += 32u) {
+  for (var k0 = part * p.long; k0 < min(part * p.long + p.long, k); k0 += 32u) {
     workgroupBarrier();
     {
       let block = k0 / p.block;
@@ -29,7 +31,7 @@ var<workgroup> ws: array<vec4<f32>, 512>;
       let a{{ j }} = {{ X.load("in0", "x%d + k0" % j, 4) }};
       let word{{ j }} = in1[row{{ j }} * p.words + (k0 + along) / {{ 32 // bits }}u]{{ " >> ((along & 4u) * 4u)" if bits == 4 }};
       let scale{{ j }} = {{ S.load("in2", "row%d * p.blocks + block" % j, 1) }};
-      let w{{ j }} = (vec4<f32>((vec4<u32>(word{{ j }}) >> vec4<u32>(0u, {{ bits }}u, {{ 2 * bits }}u, {{ 3 * bits }}u)) & vec4<u32>({{ 2 ** bits - 1 }}u)) - {{ 2 ** (bits - 1) }}.0) * scale{{ j }};
+      let w{{ j }} = ({{ weights.four("word%d" % j, 0, bits) }}) * scale{{ j }};
 //% endfor
 //% for c in "xyzw"
       xs[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}a{{ j }}.{{ c }}, {% endfor %});
@@ -52,10 +54,10 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let row = top + tx * 4u;
 //% for r in range(4)
   if (row + {{ r }}u < p.n) {
-//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 else ""
+//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 and not parts else ""
 //% for v in range(8)
     if (first + ty * 8u + {{ v }}u < p.m) {
-      out[(first + ty * 8u + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
+      out[(part * p.m + first + ty * 8u + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
     }
 //% endfor
   }

@@ -2,25 +2,28 @@
 //# unit: a matrix.Unit; its `kind` is the language: "subgroup", Dawn's experimental subgroup matrices, or "plain",
 //# the same in WGSL that every adapter runs, a loop a lane, by which the kernels around it are tested.
 {% macro enables(unit) -%}
-//% if unit.kind == "subgroup"
+//% if unit.kind != "plain"
 enable f16;
 enable subgroups;
 enable chromium_experimental_subgroup_matrix;
-requires buffer_view;
+{{ "requires buffer_view;" if unit.kind == "view" }}
 //% endif
 {%- endmacro %}
 
 {% macro builtins(unit) -%}
-  {{ "@builtin(subgroup_id) subgroup: u32, " if unit.kind == "subgroup" }}
+  {{ "@builtin(subgroup_id) subgroup: u32, " if unit.kind != "plain" }}
 {%- endmacro %}
 
 //# `elements` of 2 bytes, which sums take over when the products are made; a multiple of 16 bytes, since matrix loads
 //# drop the low bits of addresses
-{% macro memory(unit, elements) -%}
+{% macro memory(unit, elements, results) -%}
 //% if unit.kind == "subgroup"
-var<workgroup> memory: buffer<{{ elements * 2 }}>;
+var<workgroup> memory: array<f16, {{ elements }}>;
+var<workgroup> results: array<f32, {{ results }}>;
+//% elif unit.kind == "view"
+var<workgroup> memory: buffer<{{ [elements * 2, results * 4] | max }}>;
 //% else
-var<workgroup> memory: array<u32, {{ elements // 2 }}>;
+var<workgroup> memory: array<u32, {{ [elements // 2, results] | max }}>;
 //# results [m, n] of a subgroup's fragments at `at_a` and `at_b`: a lane makes every {{ unit.lanes }}th
 alias Fragment = array<f32, {{ unit.m * unit.n // unit.lanes }}>;
 fn element(i: u32) -> f32 {
@@ -42,48 +45,59 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 //# what the body begins with: the memory as words, as elements of 2 bytes and as sums
 {% macro views(unit) -%}
-//% if unit.kind == "subgroup"
+//% if unit.kind == "view"
   let words = bufferView<array<u32>>(&memory, 0);
   let halves = bufferView<array<f16>>(&memory, 0);
   let sums = bufferView<array<f32>>(&memory, 0);
   let fours = bufferView<array<vec4<f32>>>(&memory, 0);
-//% else
+//% elif unit.kind == "plain"
   let subgroup = lid.x / {{ unit.lanes }}u;
 //% endif
   let lane = lid.x % {{ unit.lanes }}u;
 {%- endmacro %}
 
+//# two elements, from an even place on
 {% macro put(unit, at, word) -%}
-  {{ "words" if unit.kind == "subgroup" else "memory" }}[({{ at }}) / 2u] = {{ word }};
+//% if unit.kind == "subgroup"
+  {
+    let at = {{ at }};
+    let pair = bitcast<vec2<f16>>({{ word }});
+    memory[at] = pair.x;
+    memory[at + 1u] = pair.y;
+  }
+//% else
+  {{ "words" if unit.kind == "view" else "memory" }}[({{ at }}) / 2u] = {{ word }};
+//% endif
 {%- endmacro %}
 
 //# one sum, or four neighbours
 {% macro sums(unit, at, width) -%}
-{% if unit.kind == "subgroup" %}{{ "fours[(%s) / 4u]" % at if width == 4 else "sums[%s]" % at }}{% elif width == 4 %}bitcast<vec4<f32>>(vec4<u32>({% for c in range(4) %}memory[{{ at }} + {{ c }}u], {% endfor %})){% else %}bitcast<f32>(memory[{{ at }}]){% endif %}
+{% set one = "results[%s + %du]" if unit.kind == "subgroup" else "sums[%s + %du]" if unit.kind == "view" else "bitcast<f32>(memory[%s + %du])" %}
+{% if unit.kind == "view" and width == 4 %}fours[({{ at }}) / 4u]{% elif width == 4 %}vec4<f32>({% for c in range(4) %}{{ one % (at, c) }}, {% endfor %}){% else %}{{ one % (at, 0) }}{% endif %}
 {%- endmacro %}
 
 //# a fragment of either side: row-major, or column-major where `turned`
 {% macro fragment(unit, name, side, at, pitch, turned) -%}
-//% if unit.kind == "subgroup"
+//% if unit.kind != "plain"
 //% set shape = "%d, %d" % ((unit.k, unit.m) if side == "left" else (unit.n, unit.k))
-      let {{ name }} = subgroupMatrixLoad<subgroup_matrix_{{ side }}<f16, {{ shape }}>, {{ "col" if turned else "row" }}_major>(halves, {{ at }}, {{ pitch }}u);
+      let {{ name }} = subgroupMatrixLoad<subgroup_matrix_{{ side }}<f16, {{ shape }}>, {{ "col" if turned else "row" }}_major>({{ "halves" if unit.kind == "view" else "&memory" }}, {{ at }}, {{ pitch }}u);
 //% else
       let {{ name }} = vec3<u32>({{ at }}, {{ "1u, %du" % pitch if turned else "%du, 1u" % pitch }});
 //% endif
 {%- endmacro %}
 
 {% macro result(unit, name) -%}
-  var {{ name }}: {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind == "subgroup" else "Fragment" }};
+  var {{ name }}: {{ "subgroup_matrix_result<f32, %d, %d>" % (unit.n, unit.m) if unit.kind != "plain" else "Fragment" }};
 {%- endmacro %}
 
 {% macro multiply(unit, acc, a, b) -%}
-  {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc) if unit.kind == "subgroup" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};
+  {{ acc }} = {{ "subgroupMatrixMultiplyAccumulate(%s, %s, %s)" % (a, b, acc) if unit.kind != "plain" else "multiplied(%s, %s, %s, lane)" % (acc, a, b) }};
 {%- endmacro %}
 
 //# a result to the sums in memory, row-major
 {% macro store(unit, acc, at, pitch) -%}
-//% if unit.kind == "subgroup"
-  subgroupMatrixStore<row_major>(sums, {{ at }}, {{ acc }}, {{ pitch }}u);
+//% if unit.kind != "plain"
+  subgroupMatrixStore<row_major>({{ "sums" if unit.kind == "view" else "&results" }}, {{ at }}, {{ acc }}, {{ pitch }}u);
 //% else
   for (var i = 0u; i < {{ unit.m * unit.n // unit.lanes }}u; i++) {
     let e = i * {{ unit.lanes }}u + lane;

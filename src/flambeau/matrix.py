@@ -4,10 +4,10 @@ from math import prod
 from typing import NamedTuple
 
 from .dtype import float32
-from .heads import WORKGROUP, Kernel, Shader, spread_grid
+from .heads import Kernel, Shader
 from .lower import Bindings, Quantities
 from .reduction import reduce_parts
-from .sides import COLUMNS, ROWS, Spelling
+from .sides import COLUMNS, ROWS, Operand, Spelling
 from .tiling import Launch, Product, Share, Tile, share
 from .variants import CORES
 
@@ -15,7 +15,7 @@ PAD = 8  # elements behind each line of a tile in workgroup memory, so that line
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 4  # tile rows that workgroups next to each other walk together
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
-GROUPS, TURNS = 1024, 16  # of the search for an operand's range: workgroups at most, vec4s a thread at least
+THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)}
 
 
@@ -70,7 +70,7 @@ def candidates(product: Product) -> list[str]:
     precision, unit = precision_of(product), unit_of(product.limits)
     if unit is None or precision is None or not min(product.m, product.n, product.k, product.batch):
         return []
-    if precision != "exact" and not (product.a.is_stored and product.b.is_stored):
+    if precision != "exact" and not (_is_loaded(product.a) and _is_loaded(product.b)):
         return []
     return [n for n, tile in TILES.items() if memory(tile, precision) <= product.limits.workgroup_memory]
 
@@ -128,12 +128,28 @@ def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) ->
     options, depth = made.options(spelled, shares, step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     options |= {
+        "lying": tuple(_buffer(s, f, g) for s, (_, f), g in zip(spelled, functions, shares, strict=False)),
         "unit": unit, "split": precision == "high", "scales": scales, "step": step,
         "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
     return made.kernel("contract_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
+
+
+def _buffer(s: Spelling, function, g: Share) -> str:
+    """The buffer of a side that is read four by four as it lies there: its words need no unpacking."""
+    in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or g.flat)
+    if not in_order or not _is_loaded(s.operand):
+        return ""
+    inner = s.inner()
+    neighbours = inner is not None and s.operand.affines[0].strides[inner] == 1
+    return function.steps[0].name if neighbours else ""
+
+
+def _is_loaded(operand: Operand) -> bool:
+    """Whether an operand is read from one buffer as it lies there."""
+    return operand.is_stored and operand.trace.steps[0].kind == "load"
 
 
 def _lying(s: Spelling, extent: int, tile: Tile, q: Quantities) -> Share:
@@ -147,7 +163,7 @@ def range_kernels(planner, side) -> tuple[list[Kernel], int]:
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
     base, _ = planner.base_of(side.node)
     elements = prod(base.shape)
-    groups = max(min(GROUPS, elements // (WORKGROUP * 4 * TURNS)), 1)
+    groups = max(min(GROUPS, elements // (THREADS * 16)), 1)
     parts, found = planner.temporary(groups), planner.temporary(1)
     first = _range(planner, planner.value_of(base), elements, groups, parts, last=False)
     return [first, _range(planner, parts, groups, 1, found, last=True)], found
@@ -156,11 +172,10 @@ def range_kernels(planner, side) -> tuple[list[Kernel], int]:
 def _range(planner, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     b.add(value, float32, 1 if last else 4)
-    grid = spread_grid(groups, planner.limits.groups)
-    names = {"size": q.add("n", elements), "span": q.add("g", groups * WORKGROUP * (1 if last else 4))}
+    names = {"size": q.add("n", elements), "span": q.add("g", groups * THREADS)}
     shader = Shader(
-        "matrix_range.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (WORKGROUP, 1, 1), (),
+        "matrix_range.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (THREADS, 1, 1), (),
         (*names.items(), ("last", last)),
     )  # fmt: skip
     label = "range.of" if last else "range"
-    return Kernel(label, shader, tuple(b.values), (out,), tuple(q.values), grid)
+    return Kernel(label, shader, tuple(b.values), (out,), tuple(q.values), (groups, 1, 1))

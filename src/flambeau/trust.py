@@ -15,6 +15,9 @@ PROVEN = frozenset(
         "contract_tiles.wgsl",
         "fold.wgsl",
         "map.wgsl",
+        "quantized_rows.wgsl",
+        "quantized_sum.wgsl",
+        "quantized_tiles.wgsl",
         "reduce.wgsl",
         "tree.wgsl",
     }

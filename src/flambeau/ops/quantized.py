@@ -10,7 +10,8 @@ from ..op import Family, Launch, composed, kernel
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-TILED = 32  # vectors: from here on a GPU turns weights into floats once for a tile of them
+TILED = 16  # vectors: from here on a GPU turns weights into floats once for a tile of them
+FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
 
 
@@ -86,23 +87,42 @@ def _launch(limits, x, words, scales, *bias, bits, block):
     sizes = {"n": n, "m": m, "blocks": k // block}
     names = ("rows",) if limits.software else ("rows", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
-    tiles = choose(limits, "quantized", bucket, names, "tiles" if m >= TILED else "rows") == "tiles"
-    if tiles:
-        sizes |= {"words": words.shape[1], "block": block, "lines": -(-n // 64)}
-        vectors, workgroup, turns, shares = 64, (128, 1, 1), k // 32, {}
-    else:
-        vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(m, 8)), CELL // bits
-        lanes, lines = (1, 64) if limits.software else (LANES, LINES)
-        sizes |= {"chunks": k // per, "each": block // per, "lines": -(-n // (4 * lines))}
-        workgroup, turns = (lanes * lines, 1, 1), -(-k // (per * lanes))
-        shares = {"lanes": lanes, "lines": lines}
-    return [
-        Launch(
-            "quantized_tiles.wgsl" if tiles else "quantized_rows.wgsl", tuple(range(3 + len(bias))),
-            sizes["lines"] * -(-m // vectors), sizes, {"bits": bits, "vectors": vectors} | shares,
-            workgroup=workgroup, wide=(0,) if tiles else (0, 1), turns=turns,
-        )
-    ]  # fmt: skip
+    make = _rows if choose(limits, "quantized", bucket, names, _by_rule(names, m)) == "rows" else _tiles
+    return make(limits, sizes, k, bits, block, len(bias))
+
+
+def _by_rule(names, m):
+    return "tiles" if "tiles" in names and m >= TILED else "rows"
+
+
+def _rows(limits, sizes, k, bits, block, biases):
+    """A few vectors at once, by four rows a thread."""
+    vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(sizes["m"], 8)), CELL // bits
+    lanes, lines = (1, 64) if limits.software else (LANES, LINES)
+    sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * lines))}
+    groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * lanes))
+    options = {"bits": bits, "vectors": vectors, "lanes": lanes, "lines": lines}
+    reads, given = tuple(range(3 + biases)), {"workgroup": (lanes * lines, 1, 1), "wide": (0, 1)}
+    return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+
+
+def _tiles(limits, sizes, k, bits, block, biases):
+    """64 vectors by 64 rows a workgroup; long rows in pieces where there are too few of those."""
+    n, m = sizes["n"], sizes["m"]
+    lines, columns = -(-n // 64), -(-m // 64)
+    long = -(-k // min(max(FILL // (lines * columns), 1), max(k // PIECE, 1)) // 32) * 32
+    parts = -(-k // long)
+    sizes |= {"words": k * bits // 32, "block": block, "lines": lines, "columns": columns, "long": long}
+    options = {"bits": bits, "parts": parts > 1}
+    given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
+    if parts == 1:
+        return [
+            Launch("quantized_tiles.wgsl", tuple(range(3 + biases)), lines * columns, sizes, options, **given)
+        ]
+    given |= {"writes": "parts", "elements": parts * m * n}
+    first = Launch("quantized_tiles.wgsl", (0, 1, 2), lines * columns * parts, sizes, options, **given)
+    reads, sizes = ("parts", *range(3, 3 + biases)), {"size": m * n, "parts": parts, "n": n}
+    return [first, Launch("quantized_sum.wgsl", reads, -(-m * n // 128), sizes, workgroup=(128, 1, 1))]
 
 
 def _result(x, *_, **__):
