@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from kernels import planned_for
 from rows.attention import attention
 from test_ops import check, values
 
 import flambeau as fb
+from flambeau import choice
+from flambeau.commands import DISPATCH
 from flambeau.nn.functional import scaled_dot_product_attention as sdpa
+from flambeau.ops import attend
 
 RNG = np.random.default_rng(0)
 KEEP = RNG.random((5, 9)) > 0.4
@@ -67,8 +71,182 @@ def test_no_buffer_holds_the_scores(gpu):
     q, k, v = (fb.rand(4096, 16, device=gpu).requires_grad_() for _ in range(3))
     grads = sdpa(q, k, v).sum().backward()
     made = plan([grads[t].node for t in (q, k, v)], gpu.limits)
-    assert {"attention", "queries", "keys", "values"} <= {k.name for k in made.kernels}
+    assert {"attention", "queries", "keys"} <= {k.name for k in made.kernels}
     assert max(size for _, size in made.stored) <= 2 << 20
+
+
+# --- the kernels of GPUs ---
+
+
+@pytest.fixture
+def forced(gpu, monkeypatch):
+    """Plans for a GPU, with one variant wherever it serves."""
+
+    def force(name):
+        monkeypatch.setattr(choice, "forced", lambda: {"attention": name})
+        return planned_for(gpu, software=False, workgroup_memory=49152)
+
+    return force
+
+
+def templates(y):
+    return {k.shader.template for k in y.plan()}
+
+
+@pytest.mark.parametrize("tile", range(len(attend.FORWARD)))
+def test_forward_in_each_tile(tile, gpu, forced):
+    rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
+    q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
+    options = {"is_causal": True, "softcap": 2.0, "enable_gqa": True}
+    with forced(attend.FORWARD[tile].name):
+        y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), fb.tensor(bias, device=gpu), **options)
+        (kernel,) = y.plan()
+        got = y.numpy()
+    assert dict(kernel.shader.options)["t"].name == attend.FORWARD[tile].name
+    check(got, attention(*(x.astype("f8") for x in (q, k, v)), bias, **options), 2e-6, "tile")
+
+
+GRADIENTS = {t.name: t for t in (*attend.QUERIES, *attend.KEYS)}
+
+
+@pytest.mark.parametrize("tile", GRADIENTS)
+def test_gradients_in_each_tile(tile, gpu, forced):
+    rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
+    shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
+    xs = [fb.tensor(rng.normal(size=s).astype("f4"), device=gpu).requires_grad_() for s in shapes]
+    weights = fb.tensor(rng.normal(size=(2, 4, 70, 36)).astype("f4"), device=gpu)
+
+    def grads(**kw):
+        y = sdpa(*xs, fb.tensor(keep, device=gpu), is_causal=True, softcap=2.0, enable_gqa=True)
+        found = (y * weights).sum().backward(**kw)
+        return [found[x] for x in xs]
+
+    with forced(tile):
+        made = grads()
+        fb.realize(*made)
+    for got, want in zip(made, grads(create_graph=True), strict=True):
+        check(got.numpy(), want.numpy(), 5e-6, tile)
+
+
+@pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
+def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
+    rng = np.random.default_rng(8)
+    xs = [fb.tensor(rng.normal(size=(2, n, 20)), dtype, gpu).requires_grad_() for n in (70, 50, 50)]
+    exact = [x.float().numpy().astype("f8") for x in xs]
+    with forced("64x64.8x8.16.1"):
+        y = sdpa(*xs)
+        assert y.dtype is dtype and "attention_tiles.wgsl" in templates(y)
+        found = y.sum().backward()
+        made = [y.float(), *(found[x].float() for x in xs)]
+        fb.realize(*made)
+    slow = sdpa(*xs).float().sum().backward(create_graph=True)
+    eps = fb.finfo(dtype).eps
+    for got, want in zip(made, [attention(*exact), *(slow[x].float().numpy() for x in xs)], strict=True):
+        assert np.abs(got.numpy() - want).max() <= 4 * eps * max(1, np.abs(want).max())
+
+
+FEW = {
+    "one query": ((2, 3, 1, 20), (2, 3, 300, 20), (2, 3, 300, 36), {}),
+    "a group": ((2, 8, 1, 64), (2, 2, 300, 64), (2, 2, 300, 64), {"enable_gqa": True, "softcap": 2.0}),
+    "three of a group": ((8, 3, 16), (2, 140, 16), (2, 140, 16), {"enable_gqa": True, "is_causal": True}),
+    "a mask": ((2, 3, 5, 8), (2, 3, 300, 8), (2, 3, 300, 8), {"mask": RNG.random((3, 5, 300)) > 0.95}),
+    "no key": ((5, 8), (9, 8), (9, 8), {"mask": np.zeros((5, 9), bool)}),
+    "a bias": ((1, 5, 256), (1, 90, 256), (1, 90, 256), {"mask": RNG.normal(size=(5, 90)).astype("f4")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FEW)
+def test_few_rows_to_many_keys(case, gpu, forced):
+    *shapes, attrs = FEW[case]
+    q, k, v = (np.random.default_rng(9).normal(size=s).astype("f4") for s in shapes)
+    mask, options = attrs.get("mask"), {n: x for n, x in attrs.items() if n != "mask"}
+    given = None if mask is None else fb.tensor(mask, device=gpu)
+    with forced("few"):
+        y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), given, **options)
+        assert templates(y) == {"attention_few.wgsl", "attention_join.wgsl"}
+        got = y.numpy()
+    check(got, attention(*(x.astype("f8") for x in (q, k, v)), mask, **options), 2e-6, case)
+
+
+def test_huge_scores(gpu, forced):
+    q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
+    want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))
+    for name in ("rows", "64x64.8x8.16.1"):
+        with forced(name):
+            got = sdpa(*(fb.tensor(x, device=gpu) for x in (q * 1e18, k * 1e15, v))).numpy()
+        check(got, want, 1e-6, name)
+
+
+# --- a causal mask that begins later, and the cache that it is for ---
+
+
+@pytest.mark.parametrize("variant", ("rows", "64x64.8x8.16.1", "few"))
+@pytest.mark.parametrize("kind", ("number", "tensor", "host scalar"))
+def test_start(variant, kind, gpu, forced):
+    q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 90, 90))
+    start = {"number": 70, "tensor": fb.tensor([70], device=gpu), "host scalar": fb.HostScalar(70)}[kind]
+    want = attention(*(x.astype("f8") for x in (q, k, v)), np.arange(90) <= np.arange(3)[:, None] + 70)
+    with forced(variant):
+        xs = [fb.tensor(x, device=gpu).requires_grad_() for x in (q, k, v)]
+        y = sdpa(*xs, is_causal=True, start=start)
+        grads = y.sum().backward()
+        check(y.numpy(), want, 2e-6, variant)
+    mask = fb.tensor(np.arange(90) <= np.arange(3)[:, None] + 70, device=gpu)
+    by_mask = sdpa(*xs, mask).sum().backward()
+    for x in xs:
+        check(grads[x].numpy(), by_mask[x].numpy(), 5e-6, variant)
+
+
+def test_start_on_the_cpu():
+    q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 9, 9))
+    y = sdpa(*(fb.tensor(x, device="cpu") for x in (q, k, v)), is_causal=True, start=4)
+    check(y.numpy(), attention(q, k, v, np.arange(9) <= np.arange(3)[:, None] + 4), 2e-6, "start")
+
+
+@pytest.mark.parametrize("software", (False, True))
+def test_decoding_step_by_step_is_the_whole(software, gpu):
+    """A prompt of five, then recorded steps of one; groups of two query heads share keys."""
+    sizes = ((2, 4, 12, 16), (2, 2, 12, 16), (2, 2, 12, 8))
+    q, k, v = (np.random.default_rng(2).normal(size=s).astype("f4") for s in sizes)
+    want = attention(*(x.astype("f8") for x in (q, k, v)), is_causal=True, enable_gqa=True)
+    with planned_for(gpu, software):
+        cache = fb.nn.KVCache(2, 2, 20, 16, 8, device=gpu)
+        step = fb.jit(lambda *new: cache(*new))
+        got = [cache(*(fb.tensor(x[:, :, :5], device=gpu) for x in (q, k, v))).numpy()]
+        for at in range(5, 12):
+            got.append(step(*(fb.tensor(x[:, :, at : at + 1], device=gpu) for x in (q, k, v))).numpy())
+    check(np.concatenate(got, 2), want, 2e-6, "decoding")
+    assert len(step.programs) == 1 and cache.count.item() == 12
+    check(cache.keys.numpy()[:, :, :12], k, 0, "keys")
+    cache.reset()
+    assert cache.count.item() == 0
+
+
+def grids(words):
+    """The workgroups of each dispatch among commands."""
+    at = 0
+    while at < len(words):
+        if words[at] == DISPATCH:
+            yield tuple(words[at + 4 : at + 7])
+        at += 8 + words[at + 7] if words[at] == DISPATCH else 4
+
+
+def test_the_cache_is_written_in_place(gpu):
+    """A recorded step writes its rows alone: threads for 4 x 16 elements, not for 4 x 5000 x 16."""
+    cache = fb.nn.KVCache(2, 2, 5000, 16, device=gpu)
+    step = fb.jit(lambda k, v: cache.append(k, v)[2])
+    new = [fb.rand(2, 2, 1, 16, device=gpu) for _ in range(2)]
+    places = [step(*new).item() for _ in range(3)]
+    assert places == [0, 1, 2]
+    ((program,),) = step.programs.values()
+    assert set(grids(program.words)) == {(1, 1, 1)}
+
+
+def test_a_place_past_the_end_is_left_out(device):
+    table, rows = fb.zeros(4, 8, device=device), fb.ones(3, 8, device=device)
+    for start in (3, 4, 100):
+        got = fb.nn.functional.put_rows(table, rows, start).numpy()
+        assert got.sum() == 8 * (start == 3)
 
 
 def test_errors():

@@ -114,7 +114,7 @@ SIZED = {
 # what comes of a float32 target
 WIDE_RESULT = (
     "cast", "_back", "_contract", "_logcumsumexp", "float_power", "nextafter", "margin_ranking_loss",
-    "soft_margin_loss", *FREE,
+    "soft_margin_loss", "_norms", *FREE,
 )  # fmt: skip
 
 

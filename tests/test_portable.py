@@ -59,6 +59,18 @@ def of_views(row, name, device):
         fb.realize(row.compute(name, *(mixed(a, device) for a in given)))
 
 
+def of_few_rows_and_wide_heads(t):
+    made = [
+        F.scaled_dot_product_attention(
+            t(2, n, d), t(2, 300, d), t(2, 300, d), is_causal=True, start=t(1).int()
+        )
+        for d, n in ((16, 1), (128, 3), (128, 300), (256, 300))
+    ]
+    q, k, v = (t(1, 70, 256).requires_grad_() for _ in range(3))
+    found = F.scaled_dot_product_attention(q, k, v, softcap=2.0).sum().backward()
+    return [*made, *(found[x] for x in (q, k, v))]
+
+
 LARGE = {  # what rows are too small for: several passes, long rows, wide tiles
     "sums": lambda t: [t(3, 100000).sum(1), t(100000, 3).sum(0), t(700, 700).amax(0), t(4099).prod()],
     "contractions": lambda t: [
@@ -84,7 +96,8 @@ LARGE = {  # what rows are too small for: several passes, long rows, wide tiles
     "attention": lambda t: [
         F.scaled_dot_product_attention(t(2, 4, 300, 64), t(2, 4, 300, 64), t(2, 4, 300, 32), **options)
         for options in ({}, {"is_causal": True}, *({"attn_mask": t(300, 300, kind=k)} for k in "fb"))
-    ],
+    ]
+    + of_few_rows_and_wide_heads(t),
     "transforms": lambda t: [fb.fft.rfft(t(3, n)) for n in (60, 127, 4096, 20000)],
     "factors": lambda t: [
         fb.linalg.det(t(3, 200, 200)), fb.linalg.svdvals(t(150, 150)), fb.linalg.eigvalsh(t(150, 150)),
@@ -149,15 +162,16 @@ def test_tint_takes_every_kernel(software):
 
 
 SIZES = {"f32": 4, "u32": 4, "i32": 4, "bool": 4, "atomic<u32>": 4, "vec2": 8, "vec3": 16, "vec4": 16}
-SHARED = re.compile(r"var<workgroup> \w+: (?:array<(.+), (\d+)>|(\w+));")
+SHARED = re.compile(r"var<workgroup> \w+: (?:(?:array<)?array<([\w<>]+), (\d+)>(?:, (\d+)>)?|(\w+));")
 
 
 def shared_bytes(wgsl: str) -> int:
     """Workgroup memory of a shader: each variable at a multiple of 16 bytes."""
     total = 0
-    for element, count, alone in SHARED.findall(wgsl):
+    for element, count, rows, alone in SHARED.findall(wgsl):
         kind = element or alone
-        total += -(-SIZES.get(kind, SIZES.get(kind.split("<")[0], 0)) * int(count or 1) // 16) * 16
+        size = SIZES.get(kind, SIZES.get(kind.split("<")[0], 0)) * int(count or 1) * int(rows or 1)
+        total += -(-size // 16) * 16
     return total
 
 

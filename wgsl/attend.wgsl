@@ -33,6 +33,15 @@
 {% endif %}
 {%- endmacro %}
 
+//# the place of the first query among the keys
+{% macro begin(o) -%}
+{% if o.placed %}
+  let begin = u32(in3[0]);
+{% elif o.causal %}
+  let begin = 0u;
+{% endif %}
+{%- endmacro %}
+
 //# softcap, bias and masks on the sum of a vec4
 {% macro finish(t, a, key, query, o) -%}
       var s{{ t }} = {{ a }}.x + {{ a }}.y + {{ a }}.z + {{ a }}.w;
@@ -40,7 +49,7 @@
       let u{{ t }} = tanh(clamp(s{{ t }} * p.uncap, -15.0, 15.0));
       s{{ t }} = u{{ t }} * p.cap;
 {% endif %}
-      var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s)" % (key, query) if o.causal }};
+      var ok{{ t }} = ({{ key }} < p.keys){{ " & (%s <= %s + begin)" % (key, query) if o.causal }};
 {% if o.bias %}
       let b{{ t }} = {{ o.bias_in }}[bias_at + {{ query }} * p.bias_query + min({{ key }}, p.keys - 1u) * p.bias_key];
 {% if o.bias == "bool" %}

@@ -1,6 +1,6 @@
 //# Attention without its scores in memory: a thread a query row, online softmax over blocks of keys (Dao et al., 2022).
-//# Row-major q [heads, queries, d], k [kv heads, keys, d], v [kv heads, keys, e]; out [heads, queries, e + 1], where the
-//# last column is the logarithm of the row's sum of exponentials, which the gradients need.
+//# Row-major q [heads, queries, d], k [kv heads, keys, d], v [kv heads, keys, e]; out [heads, queries, e]; out1 [heads,
+//# queries] is the logarithm of the row's sum of exponentials, which the gradients need.
 //% extends "whole.wgsl"
 //% import "attend.wgsl" as at
 //% block shared
@@ -16,6 +16,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let query = min(row, p.queries - 1u);
   let kv = head / p.group;
 {{ at.bias_head(o) }}
+{{ at.begin(o) }}
 //% for c in range(d)
   let q{{ c }} = in0[(head * p.queries + query) * {{ d }}u + {{ c }}u] * p.scale;
 //% endfor
@@ -24,7 +25,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% endfor
   var top = -3.4028234e38;
   var total = 0.0;
-  let end = {{ "min(p.keys, (block + 1u) * %du)" % workgroup[0] if o.causal else "p.keys" }};
+  let end = {{ "min(p.keys, (block + 1u) * %du + begin)" % workgroup[0] if o.causal else "p.keys" }};
   for (var first = 0u; first < end; first += {{ tile }}u) {
 //% if staged
     workgroupBarrier();
@@ -56,13 +57,13 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
     }
   }
   if (row < p.queries) {
-    let start = (head * p.queries + row) * {{ 4 * e + 1 }}u;
+    let start = (head * p.queries + row) * {{ 4 * e }}u;
     let share = select(0.0, 1.0 / total, total > 0.0);
 //% for c in range(e)
 //% for i in range(4)
     out[start + {{ 4 * c + i }}u] = o{{ c }}.{{ "xyzw"[i] }} * share;
 //% endfor
 //% endfor
-    out[start + {{ 4 * e }}u] = select(3.4028234e38, top + log(total), total > 0.0);
+    out1[head * p.queries + row] = select(3.4028234e38, top + log(total), total > 0.0);
   }
 //% endblock

@@ -12,6 +12,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
 //% set wanted = d if of == "key" else e
   let kv = group / p.blocks;
   let block = group % p.blocks;
+{{ at.begin(o) }}
   let row = block * {{ workgroup[0] }}u + lid.x;
   let key = min(row, p.keys - 1u);
   let place = kv * p.keys + key;

@@ -12,6 +12,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% block work
   let head = group / p.blocks;
   let block = group % p.blocks;
+{{ at.begin(o) }}
   let row = block * {{ workgroup[0] }}u + lid.x;
   let query = min(row, p.queries - 1u);
   let kv = head / p.group;

@@ -47,6 +47,7 @@ class Kernel:
 
     over: (an output, the value that it is written over, and that is read from there); see `reuse`.
     ends: why what it computes is stored, and not a part of the kernels that read it.
+    instead: an input, and the kernel that serves where the result may be written over it.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Kernel:
     flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
     over: tuple[tuple[int, int], ...] = ()
     ends: str = ""
+    instead: "tuple[int, Kernel] | None" = None
 
     @property
     def reads(self) -> tuple[int, ...]:

@@ -42,6 +42,8 @@ class Launch:
     also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
     so does the graph, by an op of kind part.
     turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
+    instead: an input that is no longer needed may be written over by another launch, which makes the rest of
+    the result.
     flops: the operations of all threads, for profiles; without, one for each element of the op's inputs.
     """
 
@@ -61,6 +63,7 @@ class Launch:
     also: tuple[Written, ...] = ()
     turns: int = 0
     flops: int = 0
+    instead: "tuple[int, Launch] | None" = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +78,7 @@ class Op:
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
     part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
     reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
+    packs: a whole op whose kernels read and write packed elements themselves.
     dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
     what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
     """
@@ -91,6 +95,7 @@ class Op:
     launch: Callable | None = None
     part: str = ""
     reads_packed: bool = False
+    packs: bool = False
     dtypes: str = ""
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
@@ -270,8 +275,8 @@ def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
 def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
-    takes_packed = op.kind in TAKES_PACKED
-    if not takes_packed and not op.reads_packed and any([d.is_packed for d in dtypes]):
+    packs = op.packs or op.kind in TAKES_PACKED
+    if not packs and not op.reads_packed and any([d.is_packed for d in dtypes]):
         return _widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)
     dtype = op.dtype(*dtypes, **attrs)
@@ -282,7 +287,7 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
             if device is not None:
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
-    made = dtype if takes_packed else dtype.wide
+    made = dtype if packs else dtype.wide
     node = Node(op, inputs, attrs, shape, made, device, scalars)
     node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
     return node if made is dtype else _cast(node, dtype)

@@ -24,6 +24,10 @@ def in_place(
     made = []
     for i, k in enumerate(kernels):
         over: dict[int, int] = {}
+        if k.instead is not None:
+            x, other = k.instead
+            if x in free and last[x] == i and k.inputs.count(x) == 1:
+                k, over[k.outputs[0]] = other, x
         for v in k.outputs if k.shader.template in OVER else ():
             if writers[v] > 1:
                 continue

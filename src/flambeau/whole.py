@@ -9,18 +9,22 @@ from .node import Node
 from .op import Launch
 
 
-def whole_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
-    """The op's launches in order, after the copies of inputs that do not lie in order."""
+def whole_kernels(planner, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
+    """The op's launches in order, after the copies of inputs that do not lie in order.
+
+    inputs: the op's, where its node has its value and let go of them.
+    """
     assert head.op.launch is not None
-    launches = head.op.launch(planner.limits, *head.inputs, **head.attrs)
+    inputs = inputs or head.inputs
+    launches = head.op.launch(planner.limits, *inputs, **head.attrs)
     parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "part"}
     kernels: list[Kernel] = []
     given: dict[int | str, tuple[int, DType, int]] = {}
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
-        node = head.inputs[at]
+        node = inputs[at]
         given[at] = _stored(planner, node, kernels), node.dtype, 1
     for launch in launches:
-        kernel = _kernel(planner, head, tail, launch, given, parts)
+        kernel = _kernel(planner, head, tail, launch, inputs, given, parts)
         kernels.append(kernel)
         names = [(launch.writes, launch.dtype or head.dtype, launch.width)]
         names += [(w.name, w.dtype, w.width) for w in launch.also]
@@ -32,7 +36,7 @@ def whole_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
 
 def part_kernels(planner, node: Node) -> list[Kernel]:
     """The whole op again, for a part of it that is asked for when the op's own value is already there."""
-    return whole_kernels(planner, node.inputs[0], node.inputs[0])
+    return whole_kernels(planner, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
 def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
@@ -54,7 +58,9 @@ def _place(planner, parts: dict, name: str, elements: int, dtype: DType) -> int:
     return planner.index[id(parts[name])] if name in parts else planner.temporary(elements, dtype.itemsize)
 
 
-def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts: dict) -> Kernel:
+def _kernel(
+    planner, head: Node, tail: Node, launch: Launch, inputs: tuple[Node, ...], given: dict, parts: dict
+) -> Kernel:
     label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
     check_turns(planner.limits, label, launch.turns)
     q, b = Quantities(), Bindings()
@@ -62,10 +68,10 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts:
     for place, what in enumerate(launch.reads):
         value, dtype, width = given[what]
         b.values.append(value)
-        b.kinds.append((dtype.stored, dtype.words(4) if place in launch.wide else width))
+        b.kinds.append((dtype.stored, dtype.words(4 if place in launch.wide else width)))
     functions = ()
     if launch.traced is not None:
-        functions, options["dims"] = _traced(planner, head.inputs[launch.traced], b, q, launch)
+        functions, options["dims"] = _traced(planner, inputs[launch.traced], b, q, launch)
         options["fours"] = launch.fours
     grid = launch.groups
     if isinstance(grid, int):
@@ -87,7 +93,12 @@ def _kernel(planner, head: Node, tail: Node, launch: Launch, given: dict, parts:
         again = tail.buffer is not None
         out = planner.temporary(prod(tail.shape), dtype.itemsize) if again else planner.index[id(tail)]
     outs = (out, *(_place(planner, parts, w.name, w.elements, w.dtype) for w in launch.also))
-    return Kernel(label, shader, tuple(b.values), outs, tuple(q.values), grid, launch.flops)
+    instead = None
+    if launch.instead is not None:
+        over, other = launch.instead
+        instead = given[over][0], _kernel(planner, head, tail, other, inputs, given, parts)
+    values, numbers = tuple(b.values), tuple(q.values)
+    return Kernel(label, shader, values, outs, numbers, grid, launch.flops, instead=instead)
 
 
 def _traced(planner, node: Node, b: Bindings, q: Quantities, launch: Launch):

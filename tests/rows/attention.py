@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from flambeau.op import part_of
+
 from .row import COMPOSED, OPS, In, Row
 
 
@@ -20,7 +22,7 @@ def attention(q, k, v, mask=None, is_causal=False, scale=None, softcap=None, ena
     return w / np.where(total == 0, 1, total) @ v
 
 
-ATTRS = {"scale": 0.5, "causal": True, "softcap": 3.0, "heads": 4}
+ATTRS = {"scale": 0.5, "causal": True, "softcap": 3.0, "heads": 4, "placed": False}
 Q, K, V = In((4, 5, 8)), In((2, 7, 8)), In((2, 7, 4))
 
 
@@ -34,13 +36,14 @@ def slopes(q, k, v, g):
     return k, w, w * (g @ np.swapaxes(v, 1, 2) - rows) * (1 - u * u)
 
 
-def gradient(name):
+def gradient(name, part=""):
     """A gradient kernel, called with what the forward pass leaves it."""
 
     def call(q, k, v, g):
         y = q._attention(k, v, **ATTRS)
-        rows = COMPOSED["cat"]([y[..., 4:], (y[..., :4] * g).sum(-1, keepdim=True)], -1)
-        return OPS[name](q, k, v, g, rows, **ATTRS)
+        rows = COMPOSED["stack"]([part_of(OPS["_norms"], y), (y * g).sum(-1)], -1)
+        made = OPS[name](q, k, v, g, rows, **ATTRS)
+        return part_of(OPS[part], made) if part else made
 
     return call
 
@@ -49,14 +52,21 @@ def of_group(x):
     return x.reshape(2, 2, *x.shape[1:]).sum(1)
 
 
-def packed(q, k, v):
-    y = attention(q, k, v, is_causal=True, scale=0.5, softcap=3.0, enable_gqa=True)
+def norms(q, k, v):
     s = 3 * np.tanh(q @ np.swapaxes(np.repeat(k, 2, 0), 1, 2) * 0.5 / 3)
     s = np.where(np.tril(np.ones((5, 7), bool)), s, -np.inf)
-    return np.concatenate([y, np.log(np.exp(s).sum(-1, keepdims=True))], -1)
+    return np.log(np.exp(s).sum(-1))
+
+
+def put(table, rows, start):
+    """Rows in place of the table's from `start` on."""
+    out, at = table.copy(), int(start.item())
+    out[..., at : at + rows.shape[-2], :] = rows[..., : max(table.shape[-2] - at, 0), :]
+    return out
 
 
 G = In((4, 5, 4))
+PLACE = In((1,), 5, 5, "i")
 ATTENTION: dict[str, Row] = {
     "scaled_dot_product_attention": Row(
         lambda q, k, v, mask: attention(q, k, v, mask, softcap=2.0, enable_gqa=True),
@@ -65,11 +75,18 @@ ATTENTION: dict[str, Row] = {
             q, k, v, mask, enable_gqa=True, softcap=2.0
         ),
     ),
-    "_attention": Row(packed, (Q, K, V), grads=0, call=lambda q, k, v: q._attention(k, v, **ATTRS)),
+    "_attention": Row(
+        lambda q, k, v: attention(q, k, v, is_causal=True, scale=0.5, softcap=3.0, enable_gqa=True),
+        (Q, K, V), grads=0, call=lambda q, k, v: q._attention(k, v, **ATTRS),
+    ),
+    "_norms": Row(norms, (Q, K, V), grads=0,
+                  call=lambda q, k, v: part_of(OPS["_norms"], q._attention(k, v, **ATTRS))),
     "_queries": Row(lambda q, k, v, g: slopes(q, k, v, g)[2] @ slopes(q, k, v, g)[0] * 0.5, (Q, K, V, G),
                     grads=0, call=gradient("_queries")),
     "_keys": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[2], 1, 2) @ q) * 0.5,
                  (Q, K, V, G), grads=0, call=gradient("_keys")),
     "_values": Row(lambda q, k, v, g: of_group(np.swapaxes(slopes(q, k, v, g)[1], 1, 2) @ g), (Q, K, V, G),
-                   grads=0, call=gradient("_values")),
+                   grads=0, call=gradient("_keys", "_values")),
+    "_put": Row(put, (In((2, 7, 8)), In((2, 3, 8)), PLACE), grads=0),
+    "put_rows": Row(put, (In((2, 2, 7, 3)), In((2, 2, 1, 3)), PLACE), grads=0),
 }  # fmt: skip

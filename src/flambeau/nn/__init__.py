@@ -1,6 +1,7 @@
 """Layers, named and laid out as in torch.nn."""
 
 from . import functional, init
+from .cache import KVCache
 from .conv import (
     Conv1d,
     Conv2d,
@@ -158,6 +159,7 @@ __all__ = [
     "InstanceNorm2d",
     "InstanceNorm3d",
     "KLDivLoss",
+    "KVCache",
     "L1Loss",
     "LPPool1d",
     "LPPool2d",

@@ -8,6 +8,7 @@ from . import (
     activation,
     adaptive,
     attention,
+    cache,
     composed,
     contract,
     conv,
@@ -46,6 +47,7 @@ from . import (
     statistics,
 )
 from .attention import Attention
+from .cache import Cache
 from .composed import Composed
 from .contract import Contract
 from .creation import Creation
@@ -78,6 +80,7 @@ MODULES = (
     activation,
     adaptive,
     attention,
+    cache,
     composed,
     contract,
     conv,
@@ -120,6 +123,7 @@ MODULES = (
 
 class Table(
     Attention,
+    Cache,
     Composed,
     Contract,
     Creation,

@@ -1,0 +1,84 @@
+//# From sums of products to scores in powers of two, in attention's tiles and for few rows: scale, cap, bias, masks.
+
+//# below every score: a row whose best is here has no key; what is masked is lower still, and its weight is 0
+{% set BOTTOM = "-1.7e38" %}
+{% set MASKED = "-3.4028234e38" %}
+
+{% macro bias_head(o) -%}
+{% if o.bias %}
+  let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;
+{% endif %}
+{%- endmacro %}
+
+//# the place of the first query among the keys
+{% macro begin(o) -%}
+{% if o.placed %}
+  let begin = u32(in3[0]);
+{% elif o.causal %}
+  let begin = 0u;
+{% endif %}
+{%- endmacro %}
+
+//# s<h>_<j> from products of rows (vec4s: query<h> or key<h>, as `of` says) and columns (the others): scaled to powers of
+//# two, capped, biased, masked; with `slope`, c<h>_<j> is the derivative of the cap
+{% macro scores(t, o, of="query", slope=false) -%}
+{% set other = "key" if of == "query" else "query" %}
+{% set most = {"query": "p.queries", "key": "p.keys"} %}
+{% for j in range(t.cols) %}
+    let column{{ j }} = first + tx + {{ j * t.tx }}u;
+{% endfor %}
+{% for h in range(t.rows // 4) %}
+{% for j in range(t.cols) %}
+    s{{ h }}_{{ j }} *= p.score;
+{% if o.softcap %}
+    s{{ h }}_{{ j }} = tanh(clamp(s{{ h }}_{{ j }}, vec4<f32>(-15), vec4<f32>(15)));
+{% if slope %}
+    let c{{ h }}_{{ j }} = 1.0 - s{{ h }}_{{ j }} * s{{ h }}_{{ j }};
+{% endif %}
+    s{{ h }}_{{ j }} *= p.cap * 1.4426950408889634;
+{% endif %}
+{% if o.bias %}
+    {
+      let at = bias_at + min(column{{ j }}, {{ most[other] }} - 1u) * p.bias_{{ other }};
+      let rows = min({{ of }}{{ h }}, vec4<u32>({{ most[of] }} - 1u)) * p.bias_{{ of }};
+      let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for c in "xyzw" %}{{ ", " if c != "x" }}{{ o.bias_in }}[at + rows.{{ c }}]{% endfor %});
+{% if o.bias == "bool" %}
+      s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, b != vec4<u32>(0u));
+{% else %}
+      let biased = fma(b, vec4<f32>(1.4426950408889634), s{{ h }}_{{ j }});
+      s{{ h }}_{{ j }} = select(biased, vec4<f32>({{ MASKED }}), b < vec4<f32>(-3.4e38));
+{% endif %}
+    }
+{% endif %}
+{% endfor %}
+{% endfor %}
+    if (first + {{ t.width }}u > seen) {
+{% for h in range(t.rows // 4) %}
+{% for j in range(t.cols) %}
+{% set inside = "vec4<bool>(column%d < %s)" % (j, most[other]) %}
+{% set before = ("vec4<u32>(column%d) <= query%d + begin" if of == "query" else "key%d <= vec4<u32>(column%d + begin)") % ((j, h) if of == "query" else (h, j)) %}
+      s{{ h }}_{{ j }} = select(vec4<f32>({{ MASKED }}), s{{ h }}_{{ j }}, {{ inside }}{{ " & (%s)" % before if o.causal }});
+{% endfor %}
+{% endfor %}
+    }
+{%- endmacro %}
+
+//# s, of row r of the group and key first + k, as in `scores`
+{% macro one_score(o) -%}
+      let key = first + k;
+      s *= p.score;
+{% if o.softcap %}
+      s = tanh(clamp(s, -15.0, 15.0)) * p.cap * 1.4426950408889634;
+{% endif %}
+{% if o.bias %}
+      let head = kv * p.group + min(r, p.rows - 1u) / p.queries;
+{{ bias_head(o) }}
+      let b = {{ o.bias_in }}[bias_at + r % p.queries * p.bias_query + min(key, p.keys - 1u) * p.bias_key];
+{% if o.bias == "bool" %}
+      s = select({{ MASKED }}, s, b != 0u);
+{% else %}
+      s = select(fma(b, 1.4426950408889634, s), {{ MASKED }}, b < -3.4e38);
+{% endif %}
+{% endif %}
+      s = select({{ MASKED }}, s, (key < end){{ " & (key <= r % p.queries + begin)" if o.causal }});
+{%- endmacro %}
