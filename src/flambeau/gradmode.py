@@ -1,7 +1,7 @@
 """A thread's (or task's) switches into what operations remember: whether gradients flow, what is kept."""
 
 from contextvars import ContextVar
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 KEEP = ("none", "balanced")
@@ -47,6 +47,16 @@ class _Switch:
                 return f(*args, **kw)
 
         return run
+
+
+def settings() -> tuple:
+    """What every switch is set to: what a recording depends on."""
+    return tuple([switch.get() for switch in _switches()])
+
+
+@cache
+def _switches() -> tuple[ContextVar, ...]:
+    return tuple(dict.fromkeys(kind.switch for kind in _Switch.__subclasses__()))
 
 
 class no_grad(_Switch):

@@ -10,7 +10,7 @@ from typing import Any
 from . import run
 from .device import get_device
 from .device.pool import Pool
-from .gradmode import is_grad_enabled, kept
+from .gradmode import settings
 from .node import Node
 from .op import OPS
 from .ops.random import Generator
@@ -103,7 +103,7 @@ class Arguments:
         self.tensors: list[Tensor] = []
         self.objects: list[Any] = []
         self.args, self.kw = args, kw
-        key: list[Any] = [is_grad_enabled(), kept()]
+        key: list[Any] = [*settings()]
         self._walk(args, key)
         if kw:
             self._walk(kw, key)
