@@ -120,8 +120,8 @@ def recorded(case: Case, a, b, seconds: float) -> float:
     """Seconds a product in a recorded step of several, so that the host's time does not count."""
     count = max(min(int(2e10 / case.flops), int(1e9 / case.bytes), 20), 1)
     lefts = [(a * 1.0).realize() for _ in range(count)]
-    step = fb.jit(lambda *given: [case.multiply(x, given[-1]) for x in given[:-1]])
-    return seconds_of(lambda: step(*lefts, b), fb.synchronize, seconds) / count
+    step = fb.jit(lambda: [case.multiply(x, b) for x in lefts])  # what is given to it would be copied
+    return seconds_of(step, fb.synchronize, seconds) / count
 
 
 def of_peer(peer, case: Case, seconds: float) -> float:

@@ -35,10 +35,10 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
   var {{ s.name }}r{{ i }} = {{ V }}(0);
 //% endfor
 //% endfor
-//% for s, g in sides if ahead
+//% for s, g in sides
 {{ staging.fetch(s, g, wgsl, ragged) }}
 //% endfor
-//% for s, g in sides if ahead
+//% for s, g in sides
 {{ staging.put(s, g, V) }}
 //% endfor
   let tx = t % {{ across // 4 }}u;
@@ -48,16 +48,14 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
   var acc{{ i }}_{{ j }} = {{ V }}(0);
 //% endfor
 //% endfor
-{{ "workgroupBarrier();" if ahead }}
+  workgroupBarrier();
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
-    {{ "if (more) " if ahead }}{
+    if (more) {
 //% for s, g in sides
 {{ staging.fetch(s, g, wgsl, ragged) }}
-{{ staging.put(s, g, V) if not ahead }}
 //% endfor
     }
-{{ "workgroupBarrier();" if not ahead }}
 //% for k in range(step)
     {
 //% for i in range(high // 4)
@@ -74,14 +72,12 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
     }
 //% endfor
     workgroupBarrier();
-//% if ahead
     if (more) {
 //% for s, g in sides
 {{ staging.put(s, g, V) }}
 //% endfor
     }
     workgroupBarrier();
-//% endif
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for j in range(wide // 4)

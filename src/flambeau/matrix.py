@@ -6,7 +6,6 @@ from typing import NamedTuple
 from .dtype import float32
 from .heads import Kernel, Shader
 from .lower import Bindings, Quantities
-from .reduction import reduce_parts
 from .sides import COLUMNS, ROWS, Operand, Spelling
 from .tiling import Launch, Product, Share, Tile, share
 from .variants import CORES
@@ -109,7 +108,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
     pieces = -(-product.k // long)
     part = planner.temporary(prod(head.shape) * pieces)
     first = matrix_kernel(product, tile, precision, shifts, long, part)
-    return [*before, first, reduce_parts(planner, head, product.tail, part, pieces, apart=True)]
+    return [*before, first, parts_kernel(product, part, pieces)]
 
 
 def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) -> Kernel:

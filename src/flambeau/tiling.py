@@ -13,15 +13,13 @@ from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spellin
 
 
 class Tile(NamedTuple):
-    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns;
-    whether the next tile is read while one is multiplied."""
+    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns."""
 
     rows: int
     columns: int
     step: int
     high: int
     wide: int
-    ahead: bool = True
 
     @property
     def threads(self) -> int:
@@ -34,11 +32,7 @@ class Tile(NamedTuple):
 
 TILES = {
     "128x128": Tile(128, 128, 16, 8, 16),
-    "64x256": Tile(64, 256, 16, 8, 16),
     "64x128": Tile(64, 128, 16, 8, 8),
-    "64x128w": Tile(64, 128, 16, 8, 16),
-    "64x128n": Tile(64, 128, 16, 8, 8, False),
-    "64x64n": Tile(64, 64, 16, 8, 8, False),
     "64x64k32": Tile(64, 64, 32, 8, 4),
     "64x64": Tile(64, 64, 16, 8, 8),
     "32x64": Tile(32, 64, 16, 4, 8),
@@ -240,7 +234,7 @@ def tile_kernel(product: Product, tile: Tile, long: int, part: int | None, narro
     options, depth = made.options(spelled, shares, tile.step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     options |= {
-        "ahead": tile.ahead, "step": tile.step, "high": tile.high, "wide": tile.wide,
+        "step": tile.step, "high": tile.high, "wide": tile.wide,
         "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip

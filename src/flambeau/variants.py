@@ -35,9 +35,10 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
+# of each tile: the part of the largest's speed, and how many workgroups share a core and end together
 EFFICIENCY = {
-    "128x128": 1.0, "64x256": 0.82, "64x128": 0.81, "64x128w": 0.8, "64x128n": 0.7, "64x64": 0.77,
-    "64x64n": 0.7, "64x64k32": 0.72, "32x64": 0.6, "32x32": 0.45, "16x128": 0.45,
+    "128x128": (1.0, 2), "64x128": (0.84, 3), "64x64": (0.8, 1), "64x64k32": (0.72, 1), "32x64": (0.6, 1),
+    "32x32": (0.45, 1), "16x128": (0.45, 1),
 }  # fmt: skip
 UNIT = 5.7  # picoseconds a multiply-add of a core
 
@@ -54,9 +55,10 @@ def estimate(product: Product, name: str) -> float:
         return estimate_lanes(product)
     tile = TILES[shape]
     groups = -(-product.m // tile.rows) * -(-product.n // tile.columns) * product.batch * split
-    rounds = -(-groups // CORES)
+    speed, beside = EFFICIENCY[shape]
+    rounds = -(-groups // (CORES * beside)) * beside if groups > CORES else 1
     filled = min(rounds * tile.threads / 256, 1.0)  # fewer threads do not hide the time that reads take
-    work = rounds * tile.rows * tile.columns * (product.k / split + 64) / (EFFICIENCY[shape] * filled)
+    work = rounds * tile.rows * tile.columns * (product.k / split + 64) / (speed * filled)
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
 

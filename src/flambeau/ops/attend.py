@@ -186,7 +186,7 @@ def _flops(nodes, by_d: int, by_e: int, causal: bool) -> int:
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
 
-def _tiled(template, tile: Tile, nodes, given, of, attrs, products, also=()) -> Launch:
+def _tiled(template, tile: Tile, nodes, given, of, attrs, products: tuple[int, int], also=()) -> Launch:
     """The launch of a tiled kernel, a workgroup for each tile of q's (0) or k's (1) rows."""
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // tile.height)
