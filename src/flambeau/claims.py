@@ -1,6 +1,7 @@
 """The graph into the values that are stored: what is asked for, heads with their epilogues, what is dear."""
 
 from math import prod
+from typing import Any
 
 from .lower import alias
 from .node import Node
@@ -12,8 +13,8 @@ CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed 
 class Claims:
     """What a planner decides before it builds a kernel, and why: `why` has the reason by a node's id."""
 
-    def __init__(self, roots: list[Node], order: list[Node]):
-        self.roots, self.order = roots, order
+    def __init__(self, roots: list[Node], order: list[Node], limits: Any):
+        self.roots, self.order, self.limits = roots, order, limits
         self.users: dict[int, list[Node]] = {id(n): [] for n in order}
         for n in order:
             if n.buffer is None:

@@ -67,7 +67,6 @@ class Planner(Claims):
     """Builds a kernel for each stored value, and stores more where one does not fit."""
 
     def __init__(self, roots: list[Node], order: list[Node], limits: Limits):
-        self.limits = limits
         self.max_inputs = limits.storage_buffers - 1
         self.index = {id(n): i for i, n in enumerate(order)}
         self.same: dict[int, int] = {}  # id of a node -> the value it shares, for roots that need no kernel
@@ -76,7 +75,7 @@ class Planner(Claims):
         self.kernels: list[heads.Kernel] = []
         self.made: list[int] = []  # kernel -> the serial number of the node that it begins with
         self.extra: list[tuple[int, int]] = []
-        super().__init__(roots, order)
+        super().__init__(roots, order, limits)
         # id of a node -> the group whose kernel stores it
         self.group_of = {id(n): g for g in groups.groups_of(self) for n in g.outputs}
 

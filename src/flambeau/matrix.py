@@ -7,7 +7,7 @@ from .dtype import float32
 from .heads import Kernel, Shader
 from .lower import Bindings, Quantities
 from .sides import COLUMNS, ROWS, Operand, Spelling
-from .tiling import Launch, Product, Share, Tile, share
+from .tiling import Launch, Product, Share, Tile, parts_kernel, share
 from .variants import CORES
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
@@ -115,6 +115,8 @@ def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) ->
     """One dispatch of tiles; shifts: the values that hold by which powers of two the sides are scaled."""
     made, domain, unit = Launch(product, long, part, narrow), product.domain, unit_of(product.limits)
     assert unit is not None
+    if precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second workgroup
+        unit = unit._replace(kind="view")  # on a core is worth more than plain arrays are
     step = step_of(tile, precision)
     tile = tile._replace(step=step)
     sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))

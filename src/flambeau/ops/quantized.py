@@ -10,7 +10,7 @@ from ..op import Family, Launch, composed, kernel
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-TILED = 16  # vectors: from here on a GPU turns weights into floats once for a tile of them
+TILED = 32  # vectors: from here on a GPU turns weights into floats once for a tile of them
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
 
