@@ -7,6 +7,7 @@ from .lower import alias
 from .node import Node
 
 HEADS = ("reduce", "fold", "contract", "whole", "part")  # the ops that are kernels of their own
+FEW = 32  # nodes of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 
 
@@ -62,13 +63,26 @@ class Claims:
                 self.keep(n, "several read it, and it is dear")
 
     def _keep_operands(self, n: Node) -> None:
-        """Contractions read buffers: what they are given is stored, whoever else reads it."""
+        """Contractions read buffers: what they are given is stored, whoever else reads it. Only a short
+        expression of buffers alone may be computed by one on a GPU, which decides that itself."""
         for i in n.inputs:
             i = alias(i)
             while i.op.kind == "movement" and i.buffer is None and id(i) not in self.stored:
                 i = alias(i.inputs[0])
-            if i.buffer is None and i.op.kind == "elementwise":
+            is_left = not self.limits.software and self._is_of_leaves(i)
+            if i.buffer is None and i.op.kind == "elementwise" and not is_left:
                 self.keep(i, "contractions read buffers")
+
+    def _is_of_leaves(self, node: Node) -> bool:
+        """Whether a value is few elementwise ops and movements away from values that are there."""
+        todo, left = [node], FEW
+        while todo and left:
+            n, left = alias(todo.pop()), left - 1
+            if n.buffer is None and n.op.kind != "source":
+                if n.op.kind not in ("elementwise", "movement") or id(n) in self.stored:
+                    return False
+                todo += n.inputs
+        return not todo
 
     # --- epilogues ---
 
