@@ -43,24 +43,25 @@ class Compiler:
     def __init__(self, provider):
         self.device, self.layouts = open_device(provider), {}
 
-    def layout(self, inputs: int):
-        if inputs not in self.layouts:
-            kinds = ["uniform", *["read-only-storage"] * inputs, "storage"]
+    def layout(self, inputs: int, outputs: int):
+        if (inputs, outputs) not in self.layouts:
+            kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
             entries = [
                 {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
                 for i, k in enumerate(kinds)
             ]
             layout = self.device.create_bind_group_layout(entries=entries)
-            self.layouts[inputs] = self.device.create_pipeline_layout(bind_group_layouts=[layout])
-        return self.layouts[inputs]
+            self.layouts[inputs, outputs] = self.device.create_pipeline_layout(bind_group_layouts=[layout])
+        return self.layouts[inputs, outputs]
 
     def refusal(self, wgsl: str, label: str, inputs: int | None) -> str:
         """What is wrong with a shader, and with inputs with its pipeline too; an empty string for nothing."""
         try:
             module = self.device.create_shader_module(label=label, code=wgsl)
             if inputs is not None:
+                layout = self.layout(inputs, wgsl.count("var<storage, read_write>"))
                 compute = {"module": module, "entry_point": "main"}
-                self.device.create_compute_pipeline(label=label, layout=self.layout(inputs), compute=compute)
+                self.device.create_compute_pipeline(label=label, layout=layout, compute=compute)
         except Exception as e:
             return str(e).strip() or type(e).__name__
         return ""

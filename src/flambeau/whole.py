@@ -58,9 +58,7 @@ def _place(planner, parts: dict, name: str, elements: int, dtype: DType) -> int:
     return planner.index[id(parts[name])] if name in parts else planner.temporary(elements, dtype.itemsize)
 
 
-def _kernel(
-    planner, head: Node, tail: Node, launch: Launch, inputs: tuple[Node, ...], given: dict, parts: dict
-) -> Kernel:
+def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dict) -> Kernel:
     label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
     check_turns(planner.limits, label, launch.turns)
     q, b = Quantities(), Bindings()

@@ -120,6 +120,7 @@ QUERIES = (
 KEYS = (
     Tile(8, 16, 8, 8, 16, 1),
     Tile(8, 8, 8, 8, 16, 0),
+    Tile(16, 16, 8, 8, 16, 1),
     Tile(32, 8, 8, 4, 32, 0),
     Tile(16, 8, 8, 4, 16, 0),
     Tile(16, 16, 4, 4, 16, 0),
@@ -196,7 +197,7 @@ def _tiled(template, tile: Tile, nodes, given, of, attrs, products: tuple[int, i
         template, tuple(range(len(nodes))), lines * blocks, sizes,
         {"d": d, "e": e, "t": tile, "o": _options(nodes, given, **attrs)},
         workgroup=(tile.threads, 1, 1), wide=_wide(nodes, given),
-        width=4, also=also, flops=_flops(nodes, *products, attrs["causal"]),
+        width=4, also=also, flops=_flops(nodes, products[0], products[1], attrs["causal"]),
     )  # fmt: skip
 
 
