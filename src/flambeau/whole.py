@@ -81,10 +81,8 @@ def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dic
         q.values.append(value)
     dtype = (launch.dtype or head.dtype) if launch.writes else tail.dtype
     written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
-    shader = Shader(
-        launch.template, tuple(q.names), tuple(b.kinds), written, launch.workgroup, functions,
-        tuple(options.items()),
-    )  # fmt: skip
+    names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
+    shader = Shader(launch.template, names, kinds, written, launch.workgroup, functions, structure)
     if launch.writes:
         out = _place(planner, parts, launch.writes, launch.elements, dtype)
     else:  # of a value that is there already only parts are asked for

@@ -21,6 +21,7 @@ from .meter import capture
 
 SUMS = 8  # vec4s of sums that a thread keeps: 32 multiply-adds follow each other without waiting
 WARM = 0.12  # seconds of work before a GPU is measured: an idle one runs at a fraction of its clock
+SETTLED = 0.03  # how far two batches may lie apart when it is warm
 FORMAT = 1
 
 
@@ -49,9 +50,12 @@ def steady(device: Any, words: list[int], budget: float = 0.1) -> list[float]:
     while took < budget / 8 and n < 1 << 16:
         n = min(max(2 * n, int(n * budget / 6 / max(took, 1e-6))), 16 * n)
         took = batch(n)
-    warm = 0.0 if device.limits.software else WARM
-    while warm > 0:
-        warm -= batch(n)
+    spent, last, now = 0.0, 0.0, took
+    while not device.limits.software and (
+        spent < WARM or (abs(now / last - 1) > SETTLED and spent < 8 * WARM)
+    ):
+        last, now = now, batch(n)
+        spent += now
     times, left = [], budget
     while left > 0 or len(times) < 3:
         times.append(batch(n))
