@@ -22,11 +22,11 @@ struct Params {
 //% block declarations
 //% endblock
 @compute @workgroup_size({{ workgroup | join(", ") }})
-fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) {{ "wid_here" if split else "wid" }}: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-//% if split
+fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) {{ "wid_here" if ranged else "wid" }}: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+//% if ranged
 //# a range of the workgroups of a kernel that takes long: see src/flambeau/watchdog.py
   var wid = wid_here;
-  wid.{{ split }} += p.first_group;
+  wid.{{ ranged }} += p.first_group;
 //% endif
 //% block body
 //% endblock

@@ -241,7 +241,7 @@ def render(shader) -> str:
             out_dtype=out_dtype,
             workgroup=shader.workgroup,
             functions=shader.functions,
-            split=dict(shader.options).get("split", ""),
+            ranged=dict(shader.options).get("ranged", ""),
             acc=dict(shader.options).get("acc", "f32"),
             wgsl=wgsl,
             vec=vec,

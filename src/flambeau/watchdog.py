@@ -40,7 +40,7 @@ def _split(kernel: Kernel, parts: int) -> list[Kernel]:
         return [kernel]
     s = kernel.shader
     shader = replace(
-        s, params=(*s.params, ("first_group", "u32")), options=(*s.options, ("split", "xyz"[axis]))
+        s, params=(*s.params, ("first_group", "u32")), options=(*s.options, ("ranged", "xyz"[axis]))
     )
     found = []
     for first in range(0, extent, each):
