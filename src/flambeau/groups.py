@@ -84,9 +84,7 @@ class Rows:
 
     def of(self, node: Node) -> Group | None:
         group = self.group.get(id(node))
-        while group is not None and group.merged is not None:
-            group = group.merged
-        return group
+        return group and group.root
 
     def _visit(self, n: Node) -> None:
         below = max((self.stage[id(i)] for i in (*n.inputs, *n.after)), default=0) if n.buffer is None else 0
@@ -109,7 +107,7 @@ class Rows:
             self.found.append(group)
         for anchor in self._anchors(x, prod(key)):
             other = self.anchors.get((key, id(anchor)))
-            self.anchors[key, id(anchor)] = group = self._merged(group, root(other)) or group
+            self.anchors[key, id(anchor)] = group = self._merged(group, other and other.root) or group
         self._add(n, group)
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
@@ -128,9 +126,10 @@ class Rows:
 
     def _elementwise(self, n: Node) -> None:
         near = {id(g): g for g in map(self.of, n.inputs) if g is not None}
-        for group in sorted(near.values(), key=lambda g: -g.low):
+        for first in sorted(near.values(), key=lambda g: -g.low):
+            group = first.root  # an earlier turn may have merged it
             for other in near.values():
-                group = self._merged(group, root(other)) or group
+                group = self._merged(group, other.root) or group
             rest = [i for i in n.inputs if self.of(i) is not group]
             if self._fits(n, group, rest):
                 group.outside += rest
@@ -275,12 +274,6 @@ class Rows:
         if user.op.kind in ("movement", "composite") and depth < SPREAD:
             return any(self._is_read(u, depth + 1) for u in self.planner.users[id(user)])
         return user.op.kind in ("contract", "whole", "gather", "part")
-
-
-def root(group: Group | None) -> Group | None:
-    while group is not None and group.merged is not None:
-        group = group.merged
-    return group
 
 
 def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:

@@ -40,6 +40,14 @@ class Group:
     merged: "Group | None" = None  # the group that this one became a part of
 
     @property
+    def root(self) -> "Group":
+        """The group that this one is a part of by now."""
+        group = self
+        while group.merged is not None:
+            group = group.merged
+        return group
+
+    @property
     def reduces(self) -> list[Node]:
         return [n for n in self.nodes if n.op.kind == "reduce"]
 
