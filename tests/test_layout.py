@@ -49,7 +49,7 @@ LAYERS = [
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
     ["saved", "profiling"],
-    ["autotune"],
+    ["tuning"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["digits"],
     ["debug", "site", "cli"],

@@ -1,11 +1,11 @@
 """Flambeau: deep learning in Python on WebGPU; every operation is a WGSL shader."""
 
+import os as _os
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import errors
-from .autotune import autotune
 from .budget import memory_budget
 from .custom import custom_op
 from .device import open_device
@@ -55,6 +55,7 @@ if _TYPE_CHECKING:
     from .io.safetensors import save_file as save
     from .profiling import Profile, profile
     from .saved import SavedProgram, load_program, save_program
+    from .tuning import autotune
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
@@ -63,6 +64,7 @@ _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd",
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp")}
 _LATER |= {name: ("saved", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {"autotune": ("tuning", "autotune")}
 _LATER |= {"load": ("io.safetensors", "load_file"), "save": ("io.safetensors", "save_file")}
 
 
@@ -79,6 +81,9 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     return [*globals(), *_LATER]
 
+
+if _os.environ.get("FLAMBEAU_TUNE") == "on":
+    from . import tuning as _tuning  # it begins as it is imported
 
 __version__ = "0.1.0"
 # fmt: off

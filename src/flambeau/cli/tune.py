@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from ..autotune import autotune
 from ..errors import FlambeauError, suggest
 from ..tuned import keep, kept, place_of, taken, text_of
+from ..tuning import autotune
 from .given import DIGITS, model_of, named
 
 CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)

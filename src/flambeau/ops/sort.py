@@ -14,6 +14,7 @@ FUNCTIONS = ("bucketize", "isin", "searchsorted")
 
 SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
 FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
+LITTLE = 2048  # elements: up to here a workgroup sorts them sooner than a dozen launches start
 PIECE = {True: 256, False: 2048}  # elements of a row that are worth a thread, or a workgroup
 GROUPS = 1024  # workgroups that fill a large GPU
 BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
@@ -23,8 +24,11 @@ MOST = 32768  # elements of a workgroup's piece: its counts are 16 bits wide
 def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     options = {"of": x.dtype.short, "descending": descending}
-    if prod(x.shape) and n <= (FEWEST if limits.software else SHORT):
-        return [(_in_registers if limits.software else _in_memory)(rows, n, options)]
+    if limits.software and 0 < n <= FEWEST:
+        return [_in_registers(rows, n, options)]
+    most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
+    if rows * n > 0 and n <= most:
+        return [_in_memory(rows, n, options)]
     bits = 1 if x.dtype is dt.bool_ else bits
     return _by_digits(limits, rows, n, options, -(-bits // 4))
 
