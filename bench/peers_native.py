@@ -14,6 +14,7 @@ from contextlib import ExitStack
 from math import exp, log
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 from _measure import Timing, interleave, show_table
 from native.given import NAMES
@@ -66,7 +67,6 @@ def choose_adapter(name: str) -> None:
     if not icd:
         raise SystemExit(f"{name}: no driver file: {', '.join(map(str, ICDS[name]))}")
     os.environ["VK_DRIVER_FILES"] = os.environ["VK_ICD_FILENAMES"] = icd
-    os.environ["MESA_SHADER_CACHE_DISABLE"] = "true"  # else who ran yesterday compiles nothing
 
 
 def measured(work: str, args: argparse.Namespace) -> dict[str, dict]:
@@ -76,6 +76,8 @@ def measured(work: str, args: argparse.Namespace) -> dict[str, dict]:
         children = {}
         for side in args.sides:
             python = sys.executable if side == "flambeau" else args.python_peers
+            # empty: who ran yesterday compiles too. But there: tinygrad makes its pipelines at every call
+            os.environ["MESA_SHADER_CACHE_DIR"] = stack.enter_context(TemporaryDirectory())
             try:
                 child = stack.enter_context(Child([python, "-m", "native", side, work]))
                 ready = child.ready()
