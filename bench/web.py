@@ -50,7 +50,7 @@ async def measure():
     step, device = fb.jit(graph), x.device
     step(x), graph(x).realize(), step(x)
     program = next(iter(step.programs.values()))[0]
-    words = device._to_js(__import__("array").array("I", (REPLAY, program.prepared.number)))
+    words = device._to_js(__import__("array").array("I", (REPLAY, program.prepared[0].number)))
     one = fb.tensor([1.0])
     one.item()
     return [
