@@ -45,6 +45,19 @@ class Waiting(NamedTuple):
     lr: float
 
 
+def stepping(model: Any, optimizer: Any):
+    """A step of both, which depends on nothing else: a recording notices whatever it could see change."""
+
+    def step(x, y):
+        loss, right = loss_and_right(model, x, y)
+        grads = loss.backward()
+        fb.realize(right)
+        optimizer.step(grads)
+        return loss, right
+
+    return step
+
+
 class Training:
     """The network, its optimiser, and one recorded step of both."""
 
@@ -52,20 +65,13 @@ class Training:
         self.device, self.lr = device, lr
         self.model = network().to(device)
         self.optimizer = optim.Adam(self.model.parameters(), lr=lr, betas=BETAS)
-        self.step = fb.jit(self._step)
+        self.step = fb.jit(stepping(self.model, self.optimizer))
         self.predict = fb.jit(self.model)
         self.keep()
 
     def images(self, pixels: np.ndarray) -> fb.Tensor:
         """Bytes to floats around 0. uint8 [n, 28, 28] -> [n, 1, 28, 28]"""
         return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=self.device)
-
-    def _step(self, x, y):
-        loss, right = loss_and_right(self.model, x, y)
-        grads = loss.backward()
-        fb.realize(right)
-        self.optimizer.step(grads)
-        return loss, right
 
     def logits(self, images: np.ndarray, progress: Progress) -> np.ndarray:
         """Test images through the network, in batches. uint8 [n, 28, 28] -> float32 [n, 10]"""
