@@ -134,6 +134,30 @@ def idx(data: bytes) -> fb.Tensor:
     return flat.reshape(n, 1, *size) if size else flat.int()
 
 
+def stepping(digits: Digits, model, optimizer):
+    """A training step on digits by their places: it depends on nothing that counts steps, so it replays."""
+
+    def step(places):
+        x, y = digits.train[places].float() / 255 - MEAN, digits.train_labels[places]
+        loss, right = loss_and_right(model, x, y)
+        grads = loss.backward()
+        fb.realize(right)
+        optimizer.step(grads)
+        return loss, right
+
+    return step
+
+
+def testing(digits: Digits, model):
+    """How many test digits, by their places, are told right."""
+
+    def right(places):
+        x, y = digits.test[places].float() / 255 - MEAN, digits.test_labels[places]
+        return loss_and_right(model, x, y)[1]
+
+    return right
+
+
 class Training:
     """A network that learns, and all that it takes to stop, go on, or go back to where it was last kept."""
 
@@ -146,8 +170,8 @@ class Training:
 
     def ready(self) -> None:
         self.optimizer = optim.Adam(self.net.model.parameters(), betas=BETAS)
-        self.step = fb.jit(self._step)
-        self.right = fb.jit(self._right)
+        self.step = fb.jit(stepping(self.digits, self.net.model, self.optimizer))
+        self.right = fb.jit(testing(self.digits, self.net.model))
 
     def replace(self, net: Net) -> None:
         """Go on from other weights, with a fresh optimiser."""
@@ -166,18 +190,6 @@ class Training:
         await self.net.keep()
         self.kept = bytes(await save_bytes(self.optimizer.state_dict()))
         self.kept_at = self.done
-
-    def _step(self, places):
-        x, y = self.digits.train[places].float() / 255 - MEAN, self.digits.train_labels[places]
-        loss, right = loss_and_right(self.net.model, x, y)
-        grads = loss.backward()
-        fb.realize(right)
-        self.optimizer.step(grads)
-        return loss, right
-
-    def _right(self, places):
-        x, y = self.digits.test[places].float() / 255 - MEAN, self.digits.test_labels[places]
-        return loss_and_right(self.net.model, x, y)[1]
 
     async def accuracy(self) -> float:
         """The part of the test digits that is told right."""
