@@ -25,7 +25,7 @@ WARM = 0.12  # seconds of work before PyTorch on a GPU is measured
 MISSED = (FlambeauError, ValueError, TypeError, RuntimeError, AttributeError, MemoryError)
 
 
-@click.command()
+@click.command(short_help="Measure this adapter against the project's goals.")
 @click.option("--only", multiple=True, metavar="NAME", help="Part of a workload's name; may be repeated.")
 @click.option("--beside", type=click.Choice(["torch", "none"]), help="The peer; torch where it has a GPU.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")

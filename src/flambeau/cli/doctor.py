@@ -27,7 +27,7 @@ CHILD_SECONDS = 120  # a driver that hangs must not take the report with it
 TOLERANCE = 1e-3
 
 
-@click.command()
+@click.command(short_help="Say what this machine can run on, and what to do.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
 def doctor(as_json: bool):
     """Say what this machine can run on, and what to do where it cannot.

@@ -10,7 +10,7 @@ from ..saved.module import EXECUTOR, MODULE
 from .given import DIGITS, model_of, named
 
 
-@click.command()
+@click.command(short_help="Write a model as a folder that runs in a page.")
 @click.argument("model")
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
 @click.option(

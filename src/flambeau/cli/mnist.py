@@ -220,7 +220,7 @@ def picture(path: Path, history: History, test_set, predictions: np.ndarray) -> 
         click.echo(f"no picture: {e}")
 
 
-@click.command()
+@click.command(short_help="Train a network on digits; save it and a picture.")
 @click.option(
     "--epochs", type=click.IntRange(1), help="Times through the digits.  [default: 3; 10 of few digits]"
 )

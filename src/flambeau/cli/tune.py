@@ -16,7 +16,7 @@ CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 PART = re.compile(r"\w+\s*\[[^\]]*\]")
 
 
-@click.command()
+@click.command(short_help="Measure which kernels are fastest here; keep that.")
 @click.argument("model", required=False)
 @click.option(
     "--input", "inputs", multiple=True, metavar="NAME=DTYPE[SIZES]",

@@ -14,7 +14,7 @@ from ..site.build import size
 from ..site.server import address
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, short_help="Build or serve the site for browsers.")
 @click.pass_context
 def web(ctx: click.Context):
     """Run flambeau in the browser: build a static site, or (without a command) serve it from here.
