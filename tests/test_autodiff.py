@@ -483,7 +483,29 @@ def test_balanced_checkpointing_lowers_the_peak(gpu):
 def test_an_unknown_strategy():
     with pytest.raises(ValueError) as caught:
         fb.checkpointing("sometimes")
-    assert str(caught.value) == "checkpointing('sometimes'): unknown strategy: use 'none' or 'balanced'"
+    known = "use one of 'auto', 'none', 'balanced'"
+    assert str(caught.value) == f"checkpointing('sometimes'): unknown strategy: {known}"
+
+
+def test_recorded_calls_are_balanced(gpu):
+    model = perceptron(gpu, depth=3)
+    x = fb.randn(512, 256, device=gpu).realize()
+
+    def kept(strategy):
+        def call(x):
+            return tuple(model(x).square().mean().backward())
+
+        with fb.checkpointing(strategy):
+            recorded = fb.jit(call)
+            recorded(x)
+            (program,) = [p for found in recorded.programs.values() for p in found]
+            return sum(b.nbytes for b in program.taken), [g.numpy() for g in recorded(x)]
+
+    least, first = kept("balanced")
+    chosen, second = kept("auto")
+    most, third = kept("none")
+    assert chosen == least < most
+    assert all(near(a, b) and near(a, c) for a, b, c in zip(first, second, third))
 
 
 # --- threads ---

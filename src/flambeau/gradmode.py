@@ -4,10 +4,10 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any
 
-KEEP = ("none", "balanced")
+KEEP = ("auto", "none", "balanced")
 PRECISIONS = ("highest", "high", "medium")
 _grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
-_kept = ContextVar("kept", default="none")
+_kept = ContextVar("kept", default="auto")
 _precision = ContextVar("precision", default="highest")
 
 
@@ -101,14 +101,16 @@ class checkpointing(_Switch):
     """What backward passes inside this context keep of the forward pass.
 
     "none": every value that gradients need is kept until they have used it. "balanced": values made by
-    elementwise operations from others that are kept anyway are computed a second time instead.
+    elementwise operations from others that are kept anyway are computed a second time instead. "auto", the
+    default: "balanced" in recorded calls (`fb.jit`), which look for such values once, "none" elsewhere.
     """
 
     switch = _kept
 
     def __init__(self, strategy: str):
         if strategy not in KEEP:
-            raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use 'none' or 'balanced'")
+            known = ", ".join(map(repr, KEEP))
+            raise ValueError(f"checkpointing({strategy!r}): unknown strategy: use one of {known}")
         super().__init__(strategy)
 
 

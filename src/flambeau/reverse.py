@@ -129,7 +129,8 @@ def walk(
     visits = Visits()
     with enable_grad() if create_graph else no_grad():
         found = _walk(starts, order, None if wanted is None else set(wanted), visits)
-    balanced = kept() == "balanced"
+    recorded = getattr(run._local, "recorder", None) is not None
+    balanced = kept() == "balanced" or (recorded and kept() == "auto")
     device = starts[0][0].device or get_device()
     if getattr(getattr(device, "pool", None), "budget", None) is not None:
         fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
