@@ -90,3 +90,9 @@ def test_the_reading_itself():
     text = "[a](b.md#c) ![d](e.png) [f](https://g) [h](#i) `[j](k)`\n```python\nl\n```\n```\n[m](n)\n```\n"
     assert local_links(text) == ["b.md", "e.png"]
     assert code_blocks(text) == ["l\n"]
+
+
+def test_every_benchmark_is_described():
+    files = [p.name for p in (ROOT / "bench").glob("*.py") if not p.name.startswith("_")]
+    told = text_of("bench/README.md")
+    assert [name for name in files if name not in told] == []
