@@ -90,7 +90,8 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
     ours = Tools(flambeau, place)
     for task in wanted:
         sizes = task.software if place.limits.software else task.gpu
-        row: Row = {"name": task.name, "size": list(sizes), "goal": str(task.goal or "")}
+        goal = task.goal if task.goal and (task.goal.everywhere or not place.limits.software) else None
+        row: Row = {"name": task.name, "size": list(sizes), "goal": str(goal or "")}
         if perf_counter() > until:
             yield row | {"missing": "not begun: out of time (--seconds)"}
             continue
@@ -106,8 +107,8 @@ def measure_all(wanted: list[Task], place: Any, ceilings: Ceilings, peer: Any, u
             row |= beside_peer(task, peer, sizes)
         gc.collect()
         place.pool.trim()
-        if task.goal and (task.goal.everywhere or not place.limits.software):
-            row["met"] = task.goal.is_met(row["seconds"], row["rate"], row["of_copy"], row.get("peer"))
+        if goal:
+            row["met"] = goal.is_met(row["seconds"], row["rate"], row["of_copy"], row.get("peer"))
         yield row
 
 
@@ -218,7 +219,7 @@ TIMED = {"kernels": kernels, "host": host, "read": read, "step": step, "process"
 def heading(place: Any, c: Ceilings, peer: Tools | None, software: bool) -> str:
     lines = [str(place), f"measured ceilings: copy {si(c.copy, 'B/s')}, multiply-add {si(c.fma, 'FLOP/s')}"]
     if software:
-        lines.append("a software adapter: small sizes, and goals for GPUs are not judged")
+        lines.append("a software adapter: small sizes, and none of the goals for GPUs")
     if peer:
         lines.append(f"beside torch {peer.f.__version__} on {peer.place}")
     return "\n".join([*lines, "", line(tuple(name for name, _ in COLUMNS))])
