@@ -10,7 +10,7 @@ import flambeau as fb
 from flambeau import pipeline
 from flambeau.fuse import Limits, plan
 from flambeau.node import toposort
-from flambeau.watchdog import SECONDS, cuts, divided, seconds_of
+from flambeau.watchdog import FIRST, SECONDS, cuts, divided, seconds_of
 from flambeau.work import Work, works_of
 
 F = fb.nn.functional
@@ -85,6 +85,13 @@ def test_what_is_short_stays_whole():
     assert cuts(works, limits) == []
     long = Work("b", "map.wgsl", 4, 4, int(0.3 * limits.pace[0]))
     assert cuts((*works, long, long, *works, long), limits) == [4, 8]
+
+
+def test_a_gpu_begins_while_the_rest_of_a_long_plan_is_encoded():
+    works = [Work("add", "map.wgsl", 4, 4, 1)] * (3 * FIRST)
+    assert cuts(works, Limits(software=False)) == [FIRST]
+    assert cuts(works[1:], Limits(software=False)) == []
+    assert cuts(works, Limits(software=True)) == []
 
 
 def test_cpu_adapters_have_no_watchdog(gpu):

@@ -1,4 +1,5 @@
-"""A plan into one whose dispatches and submits end before a driver takes the GPU for hung and resets it."""
+"""A plan into one whose dispatches and submits end before a driver takes the GPU for hung and resets it; and
+where else its submits begin."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +10,7 @@ from .heads import Kernel
 from .work import Work
 
 SECONDS = 0.5  # of one submit at most, by an estimate that is meant to be too long; Windows resets after 2
+FIRST = 12  # kernels of a long plan that a GPU gets at once: it works on them while the host encodes the rest
 
 
 def seconds_of(work: Work, limits: Any) -> float:
@@ -51,11 +53,13 @@ def _split(kernel: Kernel, parts: int) -> list[Kernel]:
 
 
 def cuts(works: Sequence[Work], limits: Any) -> list[int]:
-    """The kernels that begin another submit, since what is before them takes long enough."""
+    """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
+    long plan."""
     found, total = [], 0.0
+    first = FIRST if len(works) >= 3 * FIRST and not limits.software else 0
     for i, w in enumerate(works):
         mine = seconds_of(w, limits)
-        if total and total + mine > SECONDS:
+        if (total and total + mine > SECONDS) or (i and i == first):
             found.append(i)
             total = 0.0
         total += mine
