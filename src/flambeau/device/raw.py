@@ -1,4 +1,4 @@
-"""The hot calls: commands become encoded passes, straight on wgpu's C API, or on the public API elsewhere."""
+"""The hot calls: commands become encoded passes, straight on the C functions of wgpu-native or Dawn."""
 
 import os
 import re
@@ -15,12 +15,14 @@ IN_FLIGHT = 8  # submits that may not be done yet: the next waits for the oldest
 
 
 def path_of(device: Any, provider: Any) -> Any:
-    """The fastest way that the provider offers."""
+    """The hot calls on the provider's own C functions."""
     if provider.__name__ == "wgpu":
         from wgpu.backends import wgpu_native
 
         return WgpuPath(device, wgpu_native.ffi, wgpu_native.lib)
-    return PublicPath(device)
+    from wgpudawn.backends.dawn import _ffi  # type: ignore[import-not-found]
+
+    return DawnPath(device, _ffi.ffi, _ffi.lib)
 
 
 def name_types_quickly(ffi: Any) -> None:
@@ -77,81 +79,6 @@ def spans_of(words: list[int]) -> Iterator[list[tuple]]:
             yield list(group)
 
 
-class PublicPath:
-    """The seam's hot calls on the API that every provider has."""
-
-    compilers = 1  # how many threads may compile at once: Dawn's devices are for one
-
-    tick = 1.0  # ns of one tick of the GPU's clock
-
-    def __init__(self, device: Any):
-        self.device = device
-        self._submits, self._marks = 0, deque()  # how many; what tells that a submit is done, of every fourth
-
-    def module(self, wgsl: str, label: str, trusted: bool) -> Any:
-        """A shader module; this API always checks indices."""
-        return self.device._wgpu.create_shader_module(label=label, code=wgsl)
-
-    def prepare(self, words) -> list[int]:
-        return list(words)
-
-    def submit(self, *parts) -> None:
-        d = self.device
-        words = [w for part in parts for w in part]
-        encoder = d._wgpu.create_command_encoder()
-        compute = None
-        for c in commands_of(words):
-            if len(c) == 6:
-                compute = compute or encoder.begin_compute_pass()
-                pipeline, key, offset, x, y, z = c
-                compute.set_pipeline(d._pipelines[pipeline][0])
-                compute.set_bind_group(0, d.bind(pipeline, key), [offset])
-                compute.dispatch_workgroups(x, y, z)
-            else:
-                if compute:
-                    compute.end()
-                    compute = None
-                source, target, n = c
-                encoder.copy_buffer_to_buffer(d._buffers[source], 0, d._buffers[target], 0, n)
-        if compute:
-            compute.end()
-        d._queue.submit([encoder.finish()])
-        self._submits += 1
-        if self._submits % 4 == 0:
-            self._marks.append(d._queue.on_submitted_work_done_async())
-        if len(self._marks) > IN_FLIGHT // 4:
-            self._marks.popleft().sync_wait()
-
-    def map(self, buffer: Any, total: int) -> "PublicMapping":
-        return PublicMapping(buffer, total)
-
-    def wait(self) -> None:
-        """Mapping would not do: Dawn maps a buffer that no work uses at once."""
-        self.device._queue.on_submitted_work_done_sync()
-        self._marks.clear()
-
-
-class PublicMapping:
-    """A buffer that is to be read once what was submitted is done."""
-
-    def __init__(self, buffer: Any, total: int):
-        self.buffer, self.total = buffer, total
-        self.promise = buffer.map_async("READ", 0, total)
-
-    def is_done(self) -> bool:
-        """The public API has no way to ask: whoever awaits a value there waits."""
-        return True
-
-    def wait(self) -> None:
-        self.promise.sync_wait()
-
-    def view(self) -> memoryview:
-        return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
-
-    def end(self) -> None:
-        self.buffer.unmap()
-
-
 class Prepared:
     """Commands with their objects looked up, ready to be encoded again and again."""
 
@@ -159,23 +86,92 @@ class Prepared:
         self.steps, self.words = steps, words
 
 
-class WgpuPath:
-    """The same on wgpu-native's C functions: 1 to 3 us a dispatch where the public API takes 4 to 6."""
-
-    compilers = min(os.cpu_count() or 1, 8)
+class CPath:
+    """Commands by a provider's C functions: 1 to 3 us a dispatch where its Python API takes 4 to 6."""
 
     def __init__(self, device: Any, ffi: Any, lib: Any):
         self.device, self.ffi, self.lib = device, ffi, lib
-        self._dev = device._wgpu._internal
-        self._queue = device._queue._internal
-        self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
+        self._dev, self._queue = device._wgpu._internal, device._queue._internal
         self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
         self._command = ffi.new("WGPUCommandBuffer[1]")
         self._offset = ffi.new("uint32_t[1]")
+        self._marks: deque = deque()  # of submits that may not be done
+        self._finish = lib.wgpuCommandEncoderFinish
+
+    def _send(self) -> None:
+        """Submit `_command`, and wait where too many submits are under way."""
+        raise NotImplementedError
+
+    def prepare(self, words) -> "Prepared":
+        """Look up once what replaying these commands needs."""
+        steps, last = [], None
+        for c in commands_of(words):
+            if len(c) == 6:
+                pipeline, key, offset, x, y, z = c
+                group = self.device.bind(pipeline, key)
+                raw = self.device._pipelines[pipeline][0]._internal
+                steps.append((None if raw is last else raw, group._internal, offset, x, y, z, group))
+                last = raw
+            else:
+                steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
+                last = None
+        return Prepared(steps, words)
+
+    def submit(self, *parts) -> None:
+        """Encode lists of commands, or what `prepare` made of them, and submit once."""
+        lib = self.lib
+        self._encoder = lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
+        self._compute = None
+        for part in parts:
+            self._play(part if isinstance(part, Prepared) else self.prepare(part))
+        self._end()
+        self._command[0] = self._finish(self._encoder, self._buffer_desc)
+        self._send()
+        lib.wgpuCommandBufferRelease(self._command[0])
+        lib.wgpuCommandEncoderRelease(self._encoder)
+
+    def _play(self, prepared: "Prepared") -> None:
+        lib, offset = self.lib, self._offset
+        set_pipeline, set_group = (
+            lib.wgpuComputePassEncoderSetPipeline,
+            lib.wgpuComputePassEncoderSetBindGroup,
+        )
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        compute = self._compute
+        for step in prepared.steps:
+            if len(step) == 7:
+                raw, group, offset[0], x, y, z, _ = step
+                if raw is not None or compute is None:
+                    if compute is None:
+                        compute = lib.wgpuCommandEncoderBeginComputePass(self._encoder, self._pass_desc)
+                    set_pipeline(compute, raw)
+                set_group(compute, 0, group, 1, offset)
+                dispatch(compute, x, y, z)
+            else:
+                self._compute = compute
+                self._end()
+                compute = None
+                lib.wgpuCommandEncoderCopyBufferToBuffer(self._encoder, step[0], 0, step[1], 0, step[2])
+        self._compute = compute
+
+    def _end(self) -> None:
+        if self._compute is not None:
+            self.lib.wgpuComputePassEncoderEnd(self._compute)
+            self.lib.wgpuComputePassEncoderRelease(self._compute)
+            self._compute = None
+
+
+class WgpuPath(CPath):
+    """Commands by wgpu-native's C functions."""
+
+    compilers = min(os.cpu_count() or 1, 8)
+
+    def __init__(self, device: Any, ffi: Any, lib: Any):
+        super().__init__(device, ffi, lib)
+        self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
         self._index = ffi.new("WGPUSubmissionIndex *")
-        self._marks: deque[int] = deque()  # the submits that may not be done
         self._mappings: dict[int, WgpuMapping] = {}
         self._mappings_made, self._pointer, self._number = 0, ffi.typeof("void *"), ffi.typeof("uintptr_t")
         self._watch_loss()
@@ -228,66 +224,12 @@ class WgpuPath:
         made = checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
         return _api.GPUShaderModule(label, made, wgpu)
 
-    def prepare(self, words) -> "Prepared":
-        """Look up once what replaying these commands needs."""
-        steps, last = [], None
-        for c in commands_of(words):
-            if len(c) == 6:
-                pipeline, key, offset, x, y, z = c
-                group = self.device.bind(pipeline, key)
-                raw = self.device._pipelines[pipeline][0]._internal
-                steps.append((None if raw is last else raw, group._internal, offset, x, y, z, group))
-                last = raw
-            else:
-                steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
-                last = None
-        return Prepared(steps, words)
-
-    def submit(self, *parts) -> None:
-        """Encode lists of commands, or what `prepare` made of them, and submit once."""
+    def _send(self) -> None:
         lib = self.lib
-        self._encoder = lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
-        self._compute = None
-        for part in parts:
-            self._play(part if isinstance(part, Prepared) else self.prepare(part))
-        self._end()
-        self._command[0] = lib.wgpuCommandEncoderFinish(self._encoder, self._buffer_desc)
         self._marks.append(lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
-        lib.wgpuCommandBufferRelease(self._command[0])
-        lib.wgpuCommandEncoderRelease(self._encoder)
         if len(self._marks) > IN_FLIGHT:
             self._index[0] = self._marks.popleft()
             lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
-
-    def _play(self, prepared: "Prepared") -> None:
-        lib, offset = self.lib, self._offset
-        set_pipeline, set_group = (
-            lib.wgpuComputePassEncoderSetPipeline,
-            lib.wgpuComputePassEncoderSetBindGroup,
-        )
-        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
-        compute = self._compute
-        for step in prepared.steps:
-            if len(step) == 7:
-                raw, group, offset[0], x, y, z, _ = step
-                if raw is not None or compute is None:
-                    if compute is None:
-                        compute = lib.wgpuCommandEncoderBeginComputePass(self._encoder, self._pass_desc)
-                    set_pipeline(compute, raw)
-                set_group(compute, 0, group, 1, offset)
-                dispatch(compute, x, y, z)
-            else:
-                self._compute = compute
-                self._end()
-                compute = None
-                lib.wgpuCommandEncoderCopyBufferToBuffer(self._encoder, step[0], 0, step[1], 0, step[2])
-        self._compute = compute
-
-    def _end(self) -> None:
-        if self._compute is not None:
-            self.lib.wgpuComputePassEncoderEnd(self._compute)
-            self.lib.wgpuComputePassEncoderRelease(self._compute)
-            self._compute = None
 
     def map(self, buffer: Any, total: int) -> "WgpuMapping":
         """Ask for a buffer to be mapped, with a callback of our own."""
@@ -336,3 +278,59 @@ class WgpuMapping:
 
     def end(self) -> None:
         self.path.lib.wgpuBufferUnmap(self.buffer._internal)
+
+
+class DawnPath(CPath):
+    """Commands by Dawn's C functions; what is not hot by its Python API."""
+
+    compilers = 1  # how many threads may compile at once: Dawn's devices are for one
+    tick = 1.0  # ns of one tick of the GPU's clock
+
+    def __init__(self, device: Any, ffi: Any, lib: Any):
+        from wgpudawn.backends.dawn import _api  # type: ignore[import-not-found]
+
+        super().__init__(device, ffi, lib)
+        self._checked: Any = _api.libf  # raises what goes wrong
+        self._finish = self._checked.wgpuCommandEncoderFinish
+        self._submits = 0
+
+    def module(self, wgsl: str, label: str, trusted: bool) -> Any:
+        """A shader module; Dawn leaves checks of indices out for a whole device only."""
+        return self.device._wgpu.create_shader_module(label=label, code=wgsl)
+
+    def _send(self) -> None:
+        self._checked.wgpuQueueSubmit(self._queue, 1, self._command)
+        self._submits += 1
+        if self._submits % 4 == 0:
+            self._marks.append(self.device._queue.on_submitted_work_done_async())
+        if len(self._marks) > IN_FLIGHT // 4:
+            self._marks.popleft().sync_wait()
+
+    def map(self, buffer: Any, total: int) -> "DawnMapping":
+        return DawnMapping(buffer, total)
+
+    def wait(self) -> None:
+        """Mapping would not do: Dawn maps a buffer that no work uses at once."""
+        self.device._queue.on_submitted_work_done_sync()
+        self._marks.clear()
+
+
+class DawnMapping:
+    """A buffer that is to be read once what was submitted is done."""
+
+    def __init__(self, buffer: Any, total: int):
+        self.buffer, self.total = buffer, total
+        self.promise = buffer.map_async("READ", 0, total)
+
+    def is_done(self) -> bool:
+        """Dawn's Python API has no way to ask: whoever awaits a value there waits."""
+        return True
+
+    def wait(self) -> None:
+        self.promise.sync_wait()
+
+    def view(self) -> memoryview:
+        return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
+
+    def end(self) -> None:
+        self.buffer.unmap()
