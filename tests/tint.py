@@ -47,7 +47,7 @@ class Compiler:
         if (inputs, outputs) not in self.layouts:
             kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
             entries = [
-                {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
+                {"binding": i, "visibility": 4, "buffer": {"type": k}}
                 for i, k in enumerate(kinds)
             ]
             layout = self.device.create_bind_group_layout(entries=entries)

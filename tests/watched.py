@@ -85,8 +85,8 @@ class WatchedDevice(native.NativeDevice):
         self.kernels[label] = wgsl
         return super().pipeline(watched(wgsl, inputs + outputs), label, inputs, outputs + 1, proven)
 
-    def bind(self, pipeline: int, handles: tuple[int, ...]):
-        return super().bind(pipeline, (*handles, self.strays))
+    def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0):
+        return super().bind(pipeline, (*handles, self.strays), offset)
 
     def found(self) -> tuple[int, int]:
         """How many accesses strayed since the last call, and the largest index."""

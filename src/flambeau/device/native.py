@@ -196,25 +196,27 @@ class NativeDevice:
             if found is None:
                 kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
                 entries = [
-                    {"binding": i, "visibility": 4, "buffer": {"type": k, "has_dynamic_offset": i == 0}}
-                    for i, k in enumerate(kinds)
+                    {"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)
                 ]
                 layout = self._wgpu.create_bind_group_layout(entries=entries)
                 whole = self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
                 found = self._layouts[inputs, outputs] = layout, whole
             return found
 
-    def bind(self, pipeline: int, handles: tuple[int, ...]) -> Any:
-        """The bind group of a pipeline's layout with these buffers (the first is Params), made once."""
+    def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
+        """The bind group of a pipeline's layout with these buffers, made once. The first is Params, from byte
+        `offset` on: offsets that are given with each dispatch cost more than a group for each."""
         _, layout, outputs = self._pipelines[pipeline]
-        key = (outputs, *handles)
+        key = (outputs, offset, *handles)
         group = self._groups.get(key)
         if group is None:
             for i, h in enumerate(handles[-outputs:], len(handles) - outputs):
                 if h in handles[1:i]:
                     raise KernelError(f"{self.name}: a kernel reads and writes buffer {h} at once")
             params, *buffers = (self._buffers[h] for h in handles)
-            entries = [{"binding": 0, "resource": {"buffer": params, "offset": 0, "size": PARAMS_WINDOW}}]
+            entries = [
+                {"binding": 0, "resource": {"buffer": params, "offset": offset, "size": PARAMS_WINDOW}}
+            ]
             entries += [
                 {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
                 for i, b in enumerate(buffers, 1)

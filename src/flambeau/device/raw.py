@@ -96,7 +96,6 @@ class CPath:
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
         self._command = ffi.new("WGPUCommandBuffer[1]")
-        self._offset = ffi.new("uint32_t[1]")
         self._marks: deque = deque()  # of submits that may not be done
         self._finish = lib.wgpuCommandEncoderFinish
 
@@ -110,9 +109,9 @@ class CPath:
         for c in commands_of(words):
             if len(c) == 6:
                 pipeline, key, offset, x, y, z = c
-                group = self.device.bind(pipeline, key)
+                group = self.device.bind(pipeline, key, offset)
                 raw = self.device._pipelines[pipeline][0]._internal
-                steps.append((None if raw is last else raw, group._internal, offset, x, y, z, group))
+                steps.append((None if raw is last else raw, group._internal, x, y, z, group))
                 last = raw
             else:
                 steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
@@ -133,7 +132,7 @@ class CPath:
         lib.wgpuCommandEncoderRelease(self._encoder)
 
     def _play(self, prepared: "Prepared") -> None:
-        lib, offset = self.lib, self._offset
+        lib, none = self.lib, self.ffi.NULL
         set_pipeline, set_group = (
             lib.wgpuComputePassEncoderSetPipeline,
             lib.wgpuComputePassEncoderSetBindGroup,
@@ -141,13 +140,13 @@ class CPath:
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         compute = self._compute
         for step in prepared.steps:
-            if len(step) == 7:
-                raw, group, offset[0], x, y, z, _ = step
+            if len(step) == 6:
+                raw, group, x, y, z, _ = step
                 if raw is not None or compute is None:
                     if compute is None:
                         compute = lib.wgpuCommandEncoderBeginComputePass(self._encoder, self._pass_desc)
                     set_pipeline(compute, raw)
-                set_group(compute, 0, group, 1, offset)
+                set_group(compute, 0, group, 0, none)
                 dispatch(compute, x, y, z)
             else:
                 self._compute = compute

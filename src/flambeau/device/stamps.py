@@ -42,7 +42,7 @@ class Stamps:
             pipeline, key, offset, x, y, z = span[0]
             compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
             compute.set_pipeline(self.device._pipelines[pipeline][0])
-            compute.set_bind_group(0, self.device.bind(pipeline, key), [offset])
+            compute.set_bind_group(0, self.device.bind(pipeline, key, offset))
             compute.dispatch_workgroups(x, y, z)
             return compute.end()
         encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies are outside of passes: between two
