@@ -223,6 +223,23 @@ def test_only_what_fits_is_a_candidate(limits, fits):
     assert matrix.candidates(product_of(planner, head, head)) == fits
 
 
+@pytest.mark.parametrize("checked,size,default", [(False, 256, "matrix64"), (True, 256, ""), (False, 64, "")])
+def test_high_takes_units_where_they_are_faster(checked, size, default):
+    """With every place in memory checked, three products are no faster than one of float32."""
+    limits = Limits(matrix=(REAL._replace(checked=checked),), workgroup_memory=49152)
+    x = fb.zeros(size, size, device=PaperDevice(limits)).realize()
+    with fb.set_matmul_precision("high"):
+        order = toposort([(x @ x).node])
+    planner = Planner([order[-1]], order, limits)
+    product = product_of(planner, order[-1], order[-1])
+    assert (matrix.by_rule(product, matrix.candidates(product)) or "") == default
+    with fb.set_matmul_precision("medium"):
+        order = toposort([(x @ x).node])
+    planner = Planner([order[-1]], order, limits)
+    product = product_of(planner, order[-1], order[-1])
+    assert (matrix.by_rule(product, matrix.candidates(product)) is None) == (size < 128)
+
+
 # --- training ---
 
 
