@@ -13,16 +13,12 @@
 //% endblock
 //% block declarations
 //% set strip = unit.n if unit.kind == "subgroup" else across
-//% set ns = namespace(size=0)
-//% for s, g in sides
-//% set ns.size = ns.size + g.pitch * (step if s.along == "free" else g.extent) * (2 if split else 1)
-//% endfor
-{{ units.memory(unit, ns.size, workgroup[0] // unit.lanes * unit.m * strip) }}
+{{ units.memory(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
 //% endblock
 //% block body
 //% set strip = unit.n if unit.kind == "subgroup" else across
   let t = lid.x;
-{{ units.views(unit) }}
+{{ units.views(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
   let group = wid.x + wid.y * p.{{ groups }};
   let depth = group / (p.{{ tiles[0] }} * p.{{ tiles[1] }});
   if (depth >= p.{{ depth }}) {

@@ -7,6 +7,9 @@
 {% macro size(s, g) -%}
   {{ g.pitch * (step if s.along == "free" else g.extent) }}
 {%- endmacro %}
+{% macro all() -%}
+  {{ (size(*sides[0]) | int + size(*sides[1]) | int) * (2 if split else 1) }}
+{%- endmacro %}
 {% macro start(side, low) -%}
   {{ (size(*sides[0]) | int * (2 if split else 1) if side else 0) + (size(*sides[side]) | int if low else 0) }}
 {%- endmacro %}

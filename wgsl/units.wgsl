@@ -44,12 +44,14 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 {%- endmacro %}
 
 //# what the body begins with: the memory as words, as elements of 2 bytes and as sums
-{% macro views(unit) -%}
+{% macro views(unit, elements, results) -%}
 //% if unit.kind == "view"
-  let words = bufferView<array<u32>>(&memory, 0);
-  let halves = bufferView<array<f16>>(&memory, 0);
-  let sums = bufferView<array<f32>>(&memory, 0);
-  let fours = bufferView<array<vec4<f32>>>(&memory, 0);
+//# of known lengths: then a compiler that checks indices sees that a thread's places are inside
+//% set bytes = [elements * 2, results * 4] | max
+  let words = bufferView<array<u32, {{ bytes // 4 }}>>(&memory, 0);
+  let halves = bufferView<array<f16, {{ bytes // 2 }}>>(&memory, 0);
+  let sums = bufferView<array<f32, {{ bytes // 4 }}>>(&memory, 0);
+  let fours = bufferView<array<vec4<f32>, {{ bytes // 16 }}>>(&memory, 0);
 //% elif unit.kind == "plain"
   let subgroup = lid.x / {{ unit.lanes }}u;
 //% endif
