@@ -18,7 +18,8 @@
 //% block body
 //% set strip = unit.n if unit.kind == "subgroup" else across
   let t = lid.x;
-{{ units.views(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
+//% set subgroups = workgroup[0] // unit.lanes
+{{ units.views(unit, halves.all() | int, subgroups * unit.m * strip, subgroups) }}
   let group = wid.x + wid.y * p.{{ groups }};
   let depth = group / (p.{{ tiles[0] }} * p.{{ tiles[1] }});
   if (depth >= p.{{ depth }}) {

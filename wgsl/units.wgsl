@@ -11,7 +11,7 @@ enable chromium_experimental_subgroup_matrix;
 {%- endmacro %}
 
 {% macro builtins(unit) -%}
-  {{ "@builtin(subgroup_id) subgroup: u32, " if unit.kind != "plain" }}
+  {{ "@builtin(subgroup_id) subgroup_id: u32, " if unit.kind != "plain" }}
 {%- endmacro %}
 
 //# `elements` of 2 bytes, which sums take over when the products are made; a multiple of 16 bytes, since matrix loads
@@ -43,8 +43,9 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 //% endif
 {%- endmacro %}
 
-//# what the body begins with: the memory as words, as elements of 2 bytes and as sums
-{% macro views(unit, elements, results) -%}
+//# what the body begins with: the memory as words, as elements of 2 bytes and as sums; which subgroup this is, of so
+//# many, as a compiler that checks indices understands it (it follows min and %, but no &)
+{% macro views(unit, elements, results, subgroups) -%}
 //% if unit.kind == "view"
 //# of known lengths: then a compiler that checks indices sees that a thread's places are inside
 //% set bytes = [elements * 2, results * 4] | max
@@ -52,8 +53,11 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
   let halves = bufferView<array<f16, {{ bytes // 2 }}>>(&memory, 0);
   let sums = bufferView<array<f32, {{ bytes // 4 }}>>(&memory, 0);
   let fours = bufferView<array<vec4<f32>, {{ bytes // 16 }}>>(&memory, 0);
-//% elif unit.kind == "plain"
+//% endif
+//% if unit.kind == "plain"
   let subgroup = lid.x / {{ unit.lanes }}u;
+//% else
+  let subgroup = min(subgroup_id, {{ subgroups - 1 }}u);
 //% endif
   let lane = lid.x % {{ unit.lanes }}u;
 {%- endmacro %}
