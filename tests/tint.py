@@ -46,10 +46,7 @@ class Compiler:
     def layout(self, inputs: int, outputs: int):
         if (inputs, outputs) not in self.layouts:
             kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
-            entries = [
-                {"binding": i, "visibility": 4, "buffer": {"type": k}}
-                for i, k in enumerate(kinds)
-            ]
+            entries = [{"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)]
             layout = self.device.create_bind_group_layout(entries=entries)
             self.layouts[inputs, outputs] = self.device.create_pipeline_layout(bind_group_layouts=[layout])
         return self.layouts[inputs, outputs]
