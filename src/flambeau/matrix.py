@@ -20,15 +20,13 @@ TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)
 
 class Unit(NamedTuple):
     """What an adapter's matrix units multiply: float16 [m, k] by [k, n], added to float32 [m, n], by a
-    subgroup of so many lanes. kind: the language that kernels for it are written in (wgsl/units.wgsl).
-    checked: places in workgroup memory are clamped, whatever is known of them."""
+    subgroup of so many lanes. kind: the language that kernels for it are written in (wgsl/units.wgsl)."""
 
     kind: str
     m: int
     n: int
     k: int
     lanes: int
-    checked: bool = False
 
 
 PLAIN = Unit("plain", 32, 32, 16, 32)
@@ -83,13 +81,9 @@ def bucket_of(product: Product) -> tuple:
 
 
 def by_rule(product: Product, names: list[str]) -> str | None:
-    """The variant that is the best of all, where matrix units are worth it: with three products for one and
-    every place checked they are no faster than tiles of float32, which are more precise."""
-    precision, unit = precision_of(product), unit_of(product.limits)
-    least = 16 if precision == "exact" else 128  # float32 is read twice, and scaled
-    if not names or unit is None or min(product.m, product.n, product.k) < least:
-        return None
-    if precision == "high" and unit.checked:
+    """The variant that is the best of all, where matrix units are worth it."""
+    least = 16 if precision_of(product) == "exact" else 128  # float32 is read twice, and scaled
+    if not names or min(product.m, product.n, product.k) < least:
         return None
     tiles = product.batch * -(-product.m // 128) * -(-product.n // 128)
     return names[0] if tiles >= CORES else names[-1]

@@ -35,16 +35,16 @@ def open_device(adapter: Any, unchecked: bool, **wanted: Any) -> Any:
     return extras.request_device_sync(adapter, enable_toggles=toggles, **wanted)
 
 
-def units(adapter: Any, checked: bool) -> tuple[Unit, ...]:
+def units(adapter: Any) -> tuple[Unit, ...]:
     """What the adapter's matrix units multiply of float16 and add up in float32, where subgroups have one
-    size. `checked`: kernels' indices are checked on this device."""
+    size."""
     if MATRICES not in adapter.features or "shader-f16" not in adapter.features:
         return ()
     from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
 
     found = extras.get_adapter_properties(adapter).get("subgroup_matrix_configs", ())
     return tuple(
-        Unit("subgroup", c["m"], c["n"], c["k"], c["max_subgroup_size"], checked)
+        Unit("subgroup", c["m"], c["n"], c["k"], c["max_subgroup_size"])
         for c in found
         if (c["component_type"], c["result_component_type"]) == ("f16", "f32")
         and c["min_subgroup_size"] == c["max_subgroup_size"]

@@ -70,9 +70,7 @@ class NativeDevice:
             turns=turns,
             pace=PACES.get(adapter.type, Limits.pace),
             tuned=choices_for(self.identity),
-            matrix=()
-            if os.environ.get("FLAMBEAU_LIMITS")
-            else dawn.units(adapter.raw, checks_wanted() != "off"),
+            matrix=() if os.environ.get("FLAMBEAU_LIMITS") else dawn.units(adapter.raw),
         )
         self.checks = checks_wanted()
         self.max_binding = self._wgpu.limits["max-storage-buffer-binding-size"]
