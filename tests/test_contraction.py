@@ -146,3 +146,15 @@ def test_halves_are_written_at_once_where_columns_come_in_fours(many_threads):
         assert len(y.plan()) == count
         want = a.numpy().astype("f4") @ b.numpy().astype("f4") + c.numpy().astype("f4")
         np.testing.assert_allclose(y.numpy(), np.maximum(want, 0), rtol=2e-3, atol=2e-2)
+
+
+@pytest.mark.parametrize(
+    ("m", "k", "n"), [(260, 256, 264), (257, 260, 260), (256, 257, 256), (260, 258, 260)]
+)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_a_large_product_takes_two_steps_at_once(m, k, n, is_turned):
+    """On software adapters; an odd number of steps is taken singly."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
+    x = fb.tensor(np.ascontiguousarray(a.T)).T if is_turned else fb.tensor(a)
+    np.testing.assert_allclose((x @ fb.tensor(b)).numpy(), a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)

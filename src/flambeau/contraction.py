@@ -28,6 +28,7 @@ from .variants import by_rule, candidates, product_kernels
 
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
+TURN_FROM = 256  # rows, columns and summed: from here on also than reading it in fours along the summed dims
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
@@ -120,7 +121,8 @@ def register_kernels(planner, head: Node, tail: Node, full: Shape) -> list[Kerne
 def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part) -> list[Kernel]:
     build = _Build(planner, head, tail, a, b, full, groups, part)
     kernel = build.kernel()
-    if a.mode == "scalar" and build.is_worth_packing():
+    is_turned = a.mode == "k" and b.mode == "free" and build.is_worth_turning()
+    if (a.mode == "scalar" or is_turned) and build.is_worth_packing():
         a, copy = _pack(planner, a, full, groups)
         return [copy, _Build(planner, head, tail, a, b, full, groups, part).kernel()]
     return [kernel]
@@ -210,7 +212,7 @@ class _Build:
         tiles = (-(-n // (tv * wg[0])), -(-m // (tu * wg[1])))
         grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
         options = {
-            "acc": head.dtype.short, "tu": tu, "tv": tv, "ks": 4 if "k" in (self.u.mode, self.v.mode) else 1,
+            "acc": head.dtype.short, "tu": tu, "tv": tv, "ks": self.step(),
             "u": self.side(self.u, ROWS), "v": self.side(self.v, COLUMNS),
             "rows": self.group(ROWS), "columns": self.group(COLUMNS),
             "summed": self.group(SUMMED), "batch": self.group(BATCH),
@@ -233,6 +235,19 @@ class _Build:
     def is_worth_packing(self) -> bool:
         """Every packed element is read by many columns, and rows come in fours."""
         return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
+
+    def is_worth_turning(self) -> bool:
+        """Two steps of the summed dim at once are half of the text that four are, and run as fast."""
+        least = min(self.total(g) for g in (ROWS, COLUMNS, SUMMED))
+        return self.planner.limits.software and self.total(BATCH) == 1 and least >= TURN_FROM
+
+    def step(self) -> int:
+        """How many neighbours along the last summed run a turn of the loop takes."""
+        if "k" in (self.u.mode, self.v.mode):
+            return 4
+        summed = self.of(SUMMED)
+        is_even = bool(summed) and self.sizes[summed[-1]] % 2 == 0
+        return 2 if is_even and self.u.mode == self.v.mode == "free" and self.is_worth_turning() else 1
 
     def of_epilogue(self, after) -> list[Affine]:
         return [Affine((*f.strides, *(0,) * self.nk), f.offset) for f in after[0].affines()] if after else []
