@@ -13,7 +13,7 @@ struct Params {
 @group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, words) }}>;
 //% endfor
 //% for name, stored, words in outs
-@group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ vec(stored, words) }}>;
+@group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ "atomic<" ~ stored ~ ">" if atomics else vec(stored, words) }}>;
 //% endfor
 
 //% for name, f in functions

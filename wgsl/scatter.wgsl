@@ -1,64 +1,40 @@
-//# Rows of `in2` put into the rows that value_at gives: `in0` has the destinations sorted, `in1` the order that sorts them.
-//# A thread makes one element of the result: it finds its run by halving, and joins it in order (or takes the last).
+//# Rows joined to the rows that value_at gives: `in0` has the order that sorts the destinations, `in2` where the run of
+//# each row begins. A thread joins a run in order, for one column or for four neighbours.
 //# Parts of the longer runs have been joined before: in3 those of `chunk` neighbours each, in4 of chunk * chunk.
 //% extends "whole.wgsl"
 //% import "combine.wgsl" as combine
 //% block work
-//% set T = wgsl(dtypes[2], 1)
+//% set T = wgsl(dtypes[1], out_width)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i >= p.size) {
     return;
   }
   let row = i / p.width;
   let column = i % p.width;
-  var low = 0u;
-  var high = p.count;
-  while (low < high) {
-    let middle = (low + high) / 2u;
-    if (u32(in0[middle]) {{ "<=" if join == "assign" else "<" }} row) {
-      low = middle + 1u;
-    } else {
-      high = middle;
-    }
-  }
-//% if join == "assign"
-  var result = value_at(i);
-  if (low > 0u) {
-    if (u32(in0[low - 1u]) == row) {
-      result = {{ T.load("in2", "u32(in1[low - 1u]) * p.width + column", 1) }};
-    }
-  }
-//% else
-  var result = value_at(i);
-  while (low < p.count) {
-    if (u32(in0[low]) != row) {
-      break;
-    }
+  var low = in2[row];
+  let end = in2[row + 1u];
+  var result = {{ "values_at(i * 4u)" if out_width == 4 else "value_at(i)" }};
+  while (low < end) {
     var step = 1u;
     var source = 0u;
 //% for level in range(levels)
     let span{{ level }} = {{ "p.chunk" if level == 0 else "p.chunk * p.chunk" }};
-    if (low % span{{ level }} == 0u) {
-      if (low + span{{ level }} <= p.count) {
-        if (u32(in0[low + span{{ level }} - 1u]) == row) {
-          step = span{{ level }};
-          source = {{ level + 1 }}u;
-        }
-      }
+    if ((low % span{{ level }} == 0u) & (low + span{{ level }} <= end)) {
+      step = span{{ level }};
+      source = {{ level + 1 }}u;
     }
 //% endfor
     var x: {{ T }};
     if (source == 0u) {
-      x = {{ T.load("in2", "u32(in1[low]) * p.width + column", 1) }};
+      x = in1[u32(in0[low]) * p.width + column];
     }
 //% for level in range(levels)
     if (source == {{ level + 1 }}u) {
-      x = {{ T.load("in%d" % (level + 3), "low / span%d * p.width + column" % level, 1) }};
+      x = in{{ level + 3 }}[low / span{{ level }} * p.width + column];
     }
 //% endfor
     result = {{ combine.join[join](T, "result", "x") }};
     low += step;
   }
-//% endif
-  out[i] = {{ T.store("result") }};
+  out[i] = result;
 //% endblock

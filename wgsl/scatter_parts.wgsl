@@ -2,7 +2,7 @@
 //% extends "whole.wgsl"
 //% import "combine.wgsl" as combine
 //% block work
-//% set T = wgsl(dtypes[2], 1)
+//% set T = wgsl(dtypes[2], out_width)
   let i = group * {{ workgroup[0] }}u + lid.x;
   if (i >= p.size) {
     return;
@@ -11,15 +11,22 @@
   let column = i % p.width;
   let first = chunk * p.span;
   if (in0[first] != in0[first + p.span - 1u]) {
-    out[i] = {{ T.store("%s(%s)" % (T, T.zero)) }};
     return;
   }
-//% set at = "(chunk * p.chunk + k)" if level else "u32(in1[first + k])"
+//% set at = "(chunk * p.chunk + k + %d)" if level else "u32(in1[first + k + %d])"
   var k = 0u;
-  var result = {{ T.load("in2", "%s * p.width + column" % at, 1) }};
-  for (k = 1u; k < p.chunk; k++) {
-    let x = {{ T.load("in2", "%s * p.width + column" % at, 1) }};
-    result = {{ combine.join[join](T, "result", "x") }};
+  var result = in2[{{ at % 0 }} * p.width + column];
+//% for j in range(1, 4)
+  let x{{ j }} = in2[{{ at % j }} * p.width + column];
+  result = {{ combine.join[join](T, "result", "x%d" % j) }};
+//% endfor
+  for (k = 4u; k < p.chunk; k += 4u) {
+//% for j in range(4)
+    let x{{ j }} = in2[{{ at % j }} * p.width + column];
+//% endfor
+//% for j in range(4)
+    result = {{ combine.join[join](T, "result", "x%d" % j) }};
+//% endfor
   }
-  out[i] = {{ T.store("result") }};
+  out[i] = result;
 //% endblock

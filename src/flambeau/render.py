@@ -242,6 +242,7 @@ def render(shader) -> str:
             workgroup=shader.workgroup,
             functions=shader.functions,
             ranged=dict(shader.options).get("ranged", ""),
+            atomics=dict(shader.options).get("atomics", False),
             acc=dict(shader.options).get("acc", "f32"),
             wgsl=wgsl,
             vec=vec,

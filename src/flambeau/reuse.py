@@ -131,7 +131,9 @@ class _Order:
             for v in k.inputs:
                 self.readers.setdefault(v, set()).add(i)
         self.missing = [
-            {w for v in k.inputs for w in writers.get(v, ()) if w != i} for i, k in enumerate(kernels)
+            {w for v in k.inputs for w in writers.get(v, ()) if w != i}
+            | {w for v in k.outputs for w in writers[v] if w < i}  # one may begin what another goes on with
+            for i, k in enumerate(kernels)
         ]
         self.users: list[list[int]] = [[] for _ in kernels]
         for i, missing in enumerate(self.missing):

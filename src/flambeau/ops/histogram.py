@@ -5,41 +5,44 @@ from typing import Any
 
 from .. import dtype as dt
 from ..op import Family, Launch, composed, kernel
+from .rows import begun
 from .select import known
 
 BINS = 4096  # counters that fit in the memory of a workgroup
-PART = 16384  # elements of a workgroup, whose counts are then added up
-
-
-def _parts(shape) -> int:
-    return min(max(-(-prod(shape) // PART), 1), 256)
+PART = 4096  # elements that are worth a workgroup, which then adds its counts to those of others
+MOST = 1024  # workgroups
 
 
 def _count_launches(limits, x, bins) -> list[Launch]:
-    n, parts = prod(x.shape), _parts(x.shape)
-    cells = max(1 << (bins - 1).bit_length(), 64)
-    sizes: dict[str, Any] = {"bins": bins, "n": n, "part": -(-n // parts)}
-    options = {"cells": cells}
-    return [Launch("histogram.wgsl", (), parts, sizes, options, workgroup=(256, 1, 1), traced=0)]
+    n = prod(x.shape)
+    fours = 4 if n % 4 == 0 else 1
+    parts = min(max(-(-n // PART), 1), MOST)
+    part = -(-n // (parts * fours)) * fours
+    cells = max(1 << (bins - 1).bit_length(), 64) if bins <= BINS else 0
+    sizes: dict[str, Any] = {"bins": bins, "n": n, "part": part}
+    options = {"cells": cells, "atomics": True}
+    count = Launch(
+        "histogram.wgsl", (), -(-n // part) if n else 1, sizes, options, workgroup=(256, 1, 1), traced=0,
+        fours=fours == 4, turns=part // 256 + 1 + bins // 256,
+    )  # fmt: skip
+    return [begun(bins, "0"), count]
 
 
 def _count_reference(xp, x, bins):
     inside = x[(x >= 0) & (x < bins)]
-    out = xp.zeros((_parts(x.shape), bins), dtype="int32")
-    out[0] = xp.bincount(inside.reshape(-1), minlength=bins)
-    return out
+    return xp.bincount(inside.reshape(-1), minlength=bins).astype("int32")
 
 
 class Histogram(Family):
     @kernel(
         "whole",
-        shape=lambda s, bins: (_parts(s), bins),
+        shape=lambda s, bins: (bins,),
         dtype=lambda *_, **__: dt.int32,
         xp=_count_reference,
         launch=_count_launches,
     )
     def _count(self, bins):
-        """How often each of 0 to bins - 1 occurs, in parts to be added up; others are left out."""
+        """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
         return (self.int(),), {"bins": bins}
 
     @composed
@@ -112,14 +115,8 @@ def _length(x, minlength: int) -> int:
 
 
 def counts(x, bins: int):
-    """How often each of 0 to bins - 1 occurs: by counters in workgroup memory, or by sorting. -> [bins]"""
-    if bins <= BINS:
-        return (
-            x.reshape(-1)._count(bins).sum(0) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
-        )
-    ordered = x.reshape(-1).sort(0)[0]
-    wanted = type(x).arange(bins, device=x.device)
-    return ordered._search(wanted, True) - ordered._search(wanted, False)
+    """How often each of 0 to bins - 1 occurs. -> [bins] int32"""
+    return x.reshape(-1)._count(bins) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
 
 
 def _range(x, low, high, wide: float):

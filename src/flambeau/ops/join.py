@@ -12,24 +12,45 @@ FUNCTIONS = (
     "dstack", "hstack", "stack", "vstack",
 )  # fmt: skip
 FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
+LARGE = 1 << 15  # elements of a tensor that are worth a dispatch
 GROUP = 64
 
 
 def _cat_launch(limits, *nodes, dim):
-    """Dispatches of as many inputs as bindings allow, each writing its columns of the result's rows."""
+    """A dispatch for each large input, and for as many small ones in turn as bindings allow: each writes its
+    columns of the result's rows."""
     rows = prod(nodes[0].shape[:dim])
     widths = [prod(n.shape[dim:]) for n in nodes]
-    most, before, launches = limits.storage_buffers - 1, 0, []
-    for at in range(0, len(nodes), most):
-        part = widths[at : at + most]
-        sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(part)}
-        sizes |= {f"end{i}": sum(part[: i + 1]) for i in range(len(part))}
-        sizes |= {"size": rows * sum(part), "width": sum(part), "whole": sum(widths), "before": before}
-        reads = tuple(range(at, at + len(part)))
-        groups = -(-rows * sum(part) // GROUP)
-        launches.append(Launch("join.wgsl", reads, groups, sizes, {"count": len(part)}))
-        before += sum(part)
+    whole, most, before, at, launches = sum(widths), limits.storage_buffers - 1, 0, 0, []
+    while at < len(nodes):
+        few = [w for w in widths[at : at + most]]
+        few = few[: next((i for i, w in enumerate(few) if rows * w >= LARGE), len(few))]
+        made = _few(few, at, rows, whole, before) if few else _large(limits, at, rows, widths[at], whole, before)
+        launches.append(made)
+        taken = max(len(few), 1)
+        before += sum(widths[at : at + taken])
+        at += taken
     return launches
+
+
+def _large(limits, at, rows, width, whole, before) -> Launch:
+    """One input, whatever it is made of: four neighbours a thread where rows are made of fours."""
+    wide = 4 if not (width % 4 or whole % 4 or before % 4) else 1
+    sizes: dict[str, int | float] = {"size": rows * width // wide, "width": width // wide}
+    sizes |= {"whole": whole // wide, "before": before // wide}
+    threads = GROUP if limits.software else 2 * GROUP
+    groups = -(-rows * width // wide // threads)
+    workgroup = (threads, 1, 1)
+    return Launch("join_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4)
+
+
+def _few(widths, at, rows, whole, before) -> Launch:
+    """Several inputs that lie in order."""
+    sizes: dict[str, int | float] = {f"width{i}": w for i, w in enumerate(widths)}
+    sizes |= {f"end{i}": sum(widths[: i + 1]) for i in range(len(widths))}
+    sizes |= {"size": rows * sum(widths), "width": sum(widths), "whole": whole, "before": before}
+    reads = tuple(range(at, at + len(widths)))
+    return Launch("join.wgsl", reads, -(-rows * sum(widths) // GROUP), sizes, {"count": len(widths)})
 
 
 def _cat_shape(*shapes, dim):

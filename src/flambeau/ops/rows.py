@@ -1,8 +1,9 @@
 """Rows folded into rows by index, in a fixed order: what every scatter and index gradient is made of.
 
-Where indices repeat, sums, products and extremes join in the order of the sources, and an assignment takes
-the last, as NumPy does. There are no atomics: destinations are sorted, then each element of the result finds
-those that are its own.
+Where indices repeat, an assignment takes the last, as NumPy does: the largest position that names a place,
+by an atomic maximum, which comes out the same in any order. Sums, products and extremes join in the order of
+the sources, without atomics: destinations are sorted, then each element of the result joins those that are its
+own.
 """
 
 from math import prod
@@ -14,45 +15,74 @@ CHUNK = 64  # neighbours in a run that are joined before the run is
 GROUP = 64
 
 
+def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
+    """The launch that fills a result of n elements, with which atomics then go on."""
+    width = 4 if n >= 4 else 1
+    count = -(-n // width)
+    return Launch("fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
+
+
+def _last_launches(limits, place, n) -> list[Launch]:
+    count = prod(place.shape)
+    groups = -(-count // GROUP)
+    return [begun(n, "-1"), Launch("last.wgsl", (), groups, {"size": count}, {"atomics": True}, traced=0)]
+
+
+def _last_xp(xp, place, n):
+    out = xp.full((n,), -1, dtype="int32")
+    xp.maximum.at(out, place, xp.arange(place.shape[0], dtype="int32"))
+    return out
+
+
 def _scatter_launch(limits, x, keys, order, src, *, join):
     count, width = src.shape
-    launches, levels = [], 0
-    span, reads = CHUNK, 3
-    while join != "assign" and levels < 2 and count >= span * 16:
+    wide = 4 if width % 4 == 0 else 1
+    width //= wide
+    rows = x.shape[0]
+    starts = Launch(
+        "scatter_starts.wgsl", (1,), -(-(rows + 1) // GROUP), {"rows": rows, "count": count},
+        writes="starts", elements=rows + 1, dtype=dt.uint32,
+    )  # fmt: skip
+    launches, levels, span = [starts], 0, CHUNK
+    while levels < 2 and count >= span * 16:
         size = count // span * width
         launches.append(
             Launch(
-                "scatter_parts.wgsl", (1, 2, "part0" if levels else reads), -(-size // GROUP),
+                "scatter_parts.wgsl", (1, 2, "part0" if levels else 3), -(-size // GROUP),
                 {"size": size, "width": width, "span": span, "chunk": CHUNK}, {"join": join, "level": levels},
-                writes=f"part{levels}", elements=size,
+                writes=f"part{levels}", elements=size * wide, width=wide, wide=(2,) if wide == 4 else (),
             )
         )  # fmt: skip
         span, levels = span * CHUNK, levels + 1
-    size = prod(x.shape)
-    names = [f"part{level}" for level in range(levels)]
-    sizes = {"size": size, "width": width, "count": count, "chunk": CHUNK}
-    groups = -(-size // GROUP)
-    options = {"join": join, "levels": levels}
+    reads = (2, 3, "starts", *(f"part{level}" for level in range(levels)))
+    sizes = {"size": rows * width, "width": width, "chunk": CHUNK}
     turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
-    return [
-        *launches,
-        Launch("scatter.wgsl", (1, 2, 3, *names), groups, sizes, options, traced=0, turns=turns),
-    ]
+    last = Launch(
+        "scatter.wgsl", reads, -(-rows * width // GROUP), sizes, {"join": join, "levels": levels}, traced=0,
+        turns=turns, width=wide, wide=(1, *range(3, 3 + levels)) if wide == 4 else (), fours=wide == 4,
+    )  # fmt: skip
+    return [*launches, last]
 
 
 def _scatter_xp(xp, x, keys, order, src, join):
     y = x.copy()
-    places, rows = keys, src[order]
-    if join == "assign":
-        last = xp.append(places[1:] != places[:-1], True)
-        y[places[last]] = rows[last]
-    else:
-        fold = {"sum": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[join]
-        fold.at(y, places, rows)
+    fold = {"sum": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[join]
+    fold.at(y, keys, src[order])
     return y
 
 
 class Rows(Family):
+    @kernel(
+        "whole",
+        shape=lambda place, n: (n,),
+        dtype=lambda place, n: dt.int32,
+        xp=_last_xp,
+        launch=_last_launches,
+    )
+    def _last(self, n):
+        """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
+        return (self,), {"n": n}
+
     @kernel(
         "whole",
         shape=lambda x, keys, order, src, join: x,
@@ -76,7 +106,7 @@ def join_rows(x, place, src, reduce, include_self=True):
         return join_rows(x.int(), place, src.int(), reduce, include_self).bool()
     if reduce == "assign":
         return put_rows(x, place, src.to(x.dtype), join="assign")
-    hit = None if include_self else put_rows(few(x, False), place, few(src, True), join="assign")
+    hit = None if include_self else named(x, place)
     if hit is not None:
         start = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
         x = hit.where(_extreme(x.dtype, reduce) if start is None else start, x)
@@ -86,6 +116,11 @@ def join_rows(x, place, src, reduce, include_self=True):
         count = put_rows(start, place, few(src, 1), join="sum")
         return total / count if x.dtype.is_float else total // count
     return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
+
+
+def named(x, place):
+    """Whether each row of x is named. [v, d], [j] in 0..v -> [v, 1]"""
+    return (place._last(x.shape[0]) >= 0).unsqueeze(1)
 
 
 def few(x, value):
@@ -106,10 +141,10 @@ def _put_grad(g, y, x, place, src, join):
 
 def _assign_grad(g, y, x, place, src):
     """Only the last of equal places has a gradient, and what it replaced has none."""
-    mine = type(g).arange(src.shape[0], device=g.device).unsqueeze(1)
-    last = put_rows(few(x, -1), place, mine, join="assign")
-    won = last.index_select(0, place) == mine
-    return [(last < 0).where(g, 0), None, won.where(g.index_select(0, place), 0)]
+    last = place._last(x.shape[0])
+    won = last.index_select(0, place) == type(g).arange(src.shape[0], device=g.device)
+    kept = (last < 0).unsqueeze(1).where(g, 0)
+    return [kept, None, won.unsqueeze(1).where(g.index_select(0, place), 0)]
 
 
 def _extreme_grad(g, y, x, place, src):
@@ -146,6 +181,9 @@ def _put_rows(x, place, src, *, join):
     j = src.shape[0]
     if j == 1:
         return _one_row(x, place, src, join)
+    if join == "assign":
+        last = place._last(x.shape[0])
+        return (last >= 0).unsqueeze(1).where(src.index_select(0, last), x)
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
     return x._scatter_sorted(place.gather(0, order), order, src, join)
 

@@ -8,7 +8,7 @@ from ..op import Family, composed, composite
 from ..shape import normal_dim
 from .brackets import cut, moved, one_index, parse, uncut
 from .places import along, as_index, nd_places, place_of
-from .rows import join_rows, put_rows
+from .rows import join_rows
 
 FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
 NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
@@ -55,8 +55,7 @@ class Scatter(Family):
         d = normal_dim(dim, self.ndim)
         index = as_index(self, index, d)
         n = self.shape[d] if self.ndim else 1
-        hit = type(self).full((n,), False, device=self.device)
-        hit = put_rows(hit.unsqueeze(1), place_of(index, n), _like(hit, index.shape[0]), join="assign")
+        hit = (place_of(index, n).reshape(-1)._last(n) >= 0) if index.numel() else type(self).full((n,), False)
         hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
         return hit.where(value, self).to(self.dtype)
 
@@ -131,10 +130,6 @@ class Scatter(Family):
         x = self.reshape(prod(self.shape[:k]), prod(rest))
         join = "assign" if reduce == "none" else NAMES[reduce]
         return join_rows(x, places.reshape(-1), rows, join).reshape(*self.shape)
-
-
-def _like(x, count):
-    return type(x).full((count, 1), True, device=x.device)
 
 
 def _source(x, src, shape):

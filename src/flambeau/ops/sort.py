@@ -15,6 +15,7 @@ FUNCTIONS = ("bucketize", "isin", "searchsorted")
 SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
 FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
 LITTLE = 2048  # elements: up to here a workgroup sorts them sooner than a dozen launches start
+RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
 PIECE = {True: 256, False: 2048}  # elements of a row that are worth a thread, or a workgroup
 GROUPS = 1024  # workgroups that fill a large GPU
 BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
@@ -29,8 +30,19 @@ def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
     most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
     if rows * n > 0 and n <= most:
         return [_in_memory(rows, n, options)]
+    if not limits.software and 0 < rows * n * n <= RANKED:
+        return [_by_rank(rows, n, options)]
     bits = 1 if x.dtype is dt.bool_ else bits
     return _by_digits(limits, rows, n, options, -(-bits // 4))
+
+
+def _by_rank(rows: int, n: int, options) -> Launch:
+    """Each element compared with all others of its row."""
+    pieces = -(-n // 16)
+    sizes: dict[str, Any] = {"n": n, "pieces": pieces}
+    return Launch(
+        "sort_rank.wgsl", (), rows * pieces, sizes, options, workgroup=(256, 1, 1), traced=0, turns=-(-n // 256)
+    )
 
 
 def _in_registers(rows: int, n: int, options) -> Launch:
