@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernels import planned_for
 from references_index import by_slices, scattered
 from test_ops import check, mixed, values
 
@@ -150,3 +151,44 @@ def test_index_tensors_of_every_dtype(device):
         made = [x[index], x.index_select(0, index), x.gather(0, index), ones[index]]
         got = values(*made)
         assert [v.tolist() for v in got] == [[0.0, 255.0, 7.0]] * 3 + [[1.0] * 3]
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["cpu-adapter", "real-gpu"])
+@pytest.mark.parametrize("dim", [0, 1])
+def test_large_parts_are_joined_each_by_itself(software, dim, gpu):
+    x = np.random.default_rng(3).random((520, 70), "f4")
+    with planned_for(gpu, software):
+        t = fb.tensor(x, device=gpu)
+        parts = [t, t * 2, t.flip(0), t.flip(1), t]
+        small = t[:1] if dim == 0 else t[:, :1]
+        got = fb.cat([*parts, small, small], dim)
+        assert len(got.plan()) == (6 if dim == 0 else 8)  # columns are copied first
+        small = x[:1] if dim == 0 else x[:, :1]
+        want = np.concatenate([x, x * 2, x[::-1], x[:, ::-1], x, small, small], dim)
+        assert np.array_equal(got.numpy(), want)
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["cpu-adapter", "real-gpu"])
+@pytest.mark.parametrize("count", [9, 9000, 20001])
+@pytest.mark.parametrize("bins", [5, 4096, 10000])
+def test_counts(software, count, bins, gpu):
+    x = np.random.default_rng(4).integers(-3, bins + 3, count).astype("i4")
+    with planned_for(gpu, software):
+        got = fb.tensor(x, device=gpu).bincount(length=bins).numpy()
+    assert np.array_equal(got, np.bincount(x[(x >= 0) & (x < bins)], minlength=bins))
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["cpu-adapter", "real-gpu"])
+@pytest.mark.parametrize("width", [1, 3, 8])
+@pytest.mark.parametrize("rows", [2, 700, 5000])
+def test_many_sources(software, width, rows, gpu):
+    rng = np.random.default_rng(5)
+    x, src = rng.normal(size=(rows, width)).astype("f4"), rng.normal(size=(5000, width)).astype("f4")
+    index = rng.integers(0, rows, 5000).astype("i4")
+    added, put = x.astype("f8"), x.copy()
+    np.add.at(added, index, src)
+    put[index] = src
+    with planned_for(gpu, software):
+        ours = [fb.tensor(v, device=gpu) for v in (x, index, src)]
+        assert np.array_equal(ours[0].index_copy(0, ours[1], ours[2]).numpy(), put)
+        check(ours[0].index_add(0, ours[1], ours[2]).numpy(), added, 2e-5)

@@ -260,7 +260,7 @@ def command(device, monkeypatch):
     monkeypatch.setattr(devices, "get_device", lambda spec=None: device)
 
     def call(*arguments):
-        done = CliRunner().invoke(main, ["tune", *arguments], catch_exceptions=False)
+        done = CliRunner().invoke(main, ["tune", "--here", *arguments], catch_exceptions=False)
         return done.exit_code, done.stdout or done.output
 
     return call
@@ -307,5 +307,64 @@ def test_the_cpu_has_no_kernels():
 
     from flambeau.cli import main
 
-    done = CliRunner().invoke(main, ["tune", "--device", "cpu", "--op", "sum(f32[2])"])
+    done = CliRunner().invoke(main, ["tune", "--here", "--device", "cpu", "--op", "sum(f32[2])"])
     assert done.output == "flambeau: tune: cpu has no kernels to choose from: see 'flambeau doctor'\n"
+
+
+# --- a child process ---
+
+DANGEROUS = """
+import os, time
+from flambeau import choice, reduction, tuning
+
+usual, prepared = reduction._staged, tuning.Bench.prepared
+
+def staged(planner, head, tail, domain):
+    names = ["whole", "parts", "crashes", "hangs"]
+    name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
+    reduction.SPLIT_AT = 1 << 30 if name == "whole" else {"parts": 16, "crashes": 32, "hangs": 64}[name]
+    return usual(planner, head, tail, domain)
+
+def dangerous(self, whole, kernels):
+    if self.trying == "crashes":
+        os._exit(9)
+    if self.trying == "hangs":
+        time.sleep(600)
+    return prepared(self, whole, kernels)
+
+def measure(self, name, *rest, usual=tuning.Bench.measure):
+    self.trying = name
+    return usual(self, name, *rest)
+
+reduction._staged, tuning.Bench.prepared, tuning.Bench.measure = staged, dangerous, measure
+
+def total(x):
+    return (x * 2).sum(1)
+"""
+
+
+def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd):
+    from flambeau.cli import apart
+
+    (tmp_path / "nets.py").write_text(DANGEROUS)
+    monkeypatch.chdir(tmp_path)
+    apart.run_apart(["nets.py:total", "--input", "x=f32[N, 40000]", "--batch", "3"], seconds=4)
+    said = capfd.readouterr()
+    lost = [line for line in said.err.splitlines() if " is dropped" in line]
+    start = "flambeau: tune: test [3, 40000]: "
+    assert lost == [
+        f"{start}crashes is dropped: it ended the process (code 9)",
+        f"{start}hangs is dropped: it hung for 4 s",
+    ]
+    assert said.out.startswith("test [3, 40000]: ") and "@trial" not in said.out
+    assert "crashes dropped: it crashed; hangs dropped: it crashed" in said.out
+
+
+def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
+    from flambeau.cli import apart
+
+    with pytest.raises(SystemExit) as e:
+        apart.run_apart(["--op", "sum"])
+    assert e.value.code == 1
+    said = capfd.readouterr().err
+    assert said.count("tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'") == 1

@@ -1,5 +1,6 @@
 """A graph into the variants of its kernels that are fastest here: each is run, compared and timed."""
 
+import json
 import os
 import sys
 from collections import Counter
@@ -21,6 +22,9 @@ BUDGET, ROUNDS = 0.02, 3  # seconds that timing a candidate takes, beside warmin
 BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
 HOPELESS = 2.0  # times the best: not timed more exactly
 TOLERANCE = {"f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}  # of the largest magnitude; other types must agree
+# set by a parent that watches this process (cli/apart.py): a list of [family, bucket, name] as JSON, which
+# are not tried. Each candidate is then told on stdout before it is run, and null after
+LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
 MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
 
 
@@ -63,11 +67,11 @@ class autotune:
             if made is not None:
                 found.append(made)
                 device.limits.tuned[key] = made.choice
+                if identity := getattr(device, "identity", None):
+                    tuned.keep(identity, [made])  # at once: a later candidate may end the process
         if found:
             self.choices += found
             run.forget(device, *device.__dict__.get("plans", {}))
-            if identity := getattr(device, "identity", None):
-                tuned.keep(identity, found)
 
 
 def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
@@ -88,7 +92,11 @@ def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
     default itself can't be run."""
     plans: dict[str, Plan] = {}
+    lost = left_out()
     for name in (made.default, *(n for n in names if n != made.default)):
+        if _key(made, name) in (lost or ()):
+            made.dropped[name] = "it crashed"
+            continue
         chosen = {**device.limits.tuned, (made.family, made.bucket): name}
         try:
             plans[name] = plan(roots, replace(device.limits, tuned=chosen), order)
@@ -113,6 +121,23 @@ def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
     if made.ms[best] < BETTER * made.ms[made.default]:
         made.choice = best
     return made
+
+
+def _key(made: Choice, name: str) -> list:
+    """A candidate, as JSON gives it back."""
+    return json.loads(json.dumps([made.family, made.bucket, name]))
+
+
+def left_out() -> list | None:
+    """The candidates that crashed an earlier process; None where no parent watches."""
+    text = os.environ.get(LEFT_OUT)
+    return None if text is None else json.loads(text)
+
+
+def tell(made: Choice | None, name: str = "") -> None:
+    """Say to the parent, if there is one, which candidate is run now."""
+    if LEFT_OUT in os.environ:
+        print(TRIAL + json.dumps(made and _key(made, name)), flush=True)
 
 
 def unlike(a: Plan, b: Plan) -> list[Kernel]:
@@ -150,12 +175,15 @@ class Bench:
 
     def measure(self, name: str, whole: Plan, kernels: list[Kernel], wanted: dict | None) -> dict | None:
         """Time a candidate's kernels once when their results are those wanted; returns its results."""
+        tell(self.made, name)
         try:
             words, buffers, params = self.prepared(whole, kernels)
             self.device.submit(words)
             results = self.results(kernels, buffers)
         except MISSED as e:
+            tell(None)
             return drop(self.made, name, f"it does not run ({_line(e)})")
+        tell(None)
         if wanted is not None and (wrong := self.difference(results, wanted)):
             return drop(self.made, name, f"it gives wrong numbers ({wrong})")
         self.ready[name] = words, buffers, params

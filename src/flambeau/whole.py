@@ -83,9 +83,7 @@ def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dic
     written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
     names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
     shader = Shader(launch.template, names, kinds, written, launch.workgroup, functions, structure)
-    if launch.writes in given:  # what an earlier launch began
-        out = given[launch.writes][0]
-    elif launch.writes:
+    if launch.writes:
         out = _place(planner, parts, launch.writes, launch.elements, dtype)
     else:  # of a value that is there already only parts are asked for
         again = tail.buffer is not None

@@ -49,6 +49,8 @@ READS: dict[str, Row] = {
 WRITES: dict[str, Row] = {
     "masked_scatter": Row(lambda x, m, s: assigned(x, m, s.ravel()[: m.sum()]),
                           (X, In((2, 3, 4), kind="b"), In((24,)))),
+    "_last": Row(lambda i, n: np.array([max(np.flatnonzero(i == p), default=-1) for p in range(n)]),
+                 (In((9,), 0, 3, "i"),), {"n": 5}, grads=0, call=lambda i, n: i._last(n)),
     "_scatter_sorted": Row(
         lambda x, src: joined(x, [(r, c) for r in (0, 0, 3) for c in (0, 1)], src[[2, 0, 1]].ravel(), "sum"),
         (In((4, 2)), In((3, 2))), grads=0,

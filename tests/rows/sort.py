@@ -56,7 +56,7 @@ SORT: dict[str, Row] = {
 
 COUNT: dict[str, Row] = {
     "_count": Row(lambda x, bins: how_often(x, bins), (FEW,), {"bins": 3}, grads=0, kinds="ub",
-                  call=lambda x, bins: x._count(bins).sum(0)),
+                  call=lambda x, bins: x._count(bins)),
     "bincount": Row(lambda x, w: how_often(x, 4, w), (In((9,), 0, 3, "i"), In((9,))),
                     call=lambda x, w: COMPOSED["bincount"](x, w, length=4)),
     "histc": Row(lambda x, bins, min, max: in_bins(x, np.linspace(min, max, bins + 1)), (In((3, 7)),),

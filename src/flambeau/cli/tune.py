@@ -10,6 +10,7 @@ import click
 from ..errors import FlambeauError, suggest
 from ..tuned import keep, kept, place_of, taken, text_of
 from ..tuning import autotune
+from .apart import run_apart
 from .given import DIGITS, model_of, named
 
 CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
@@ -27,13 +28,14 @@ PART = re.compile(r"\w+\s*\[[^\]]*\]")
 @click.option("--op", "ops", multiple=True, metavar="CALL", help="'matmul(f32[64, 784], f32[784, 128])'.")
 @click.option("--again", is_flag=True, help="Measure what was measured before too.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
+@click.option("--here", is_flag=True, help="Measure in this process: a candidate that crashes ends it.")
 @click.option(
     "--export", "to", type=click.Path(dir_okay=False, path_type=Path), help="Write all choices to FILE."
 )
 @click.option("--import", "source", type=click.Path(path_type=Path), help="Keep the choices of such a FILE.")
 def tune(
     model: str | None, inputs: tuple[str, ...], batch: int, train: bool, ops: tuple[str, ...], again: bool,
-    device: str | None, to: Path | None, source: Path | None,
+    device: str | None, here: bool, to: Path | None, source: Path | None,
 ):  # fmt: skip
     """Measure which kernels are fastest for MODEL on this adapter, and keep that for later runs.
 
@@ -46,6 +48,8 @@ def tune(
     """
     from ..device import get_device
 
+    if (ops or model) and not here:
+        return run_apart(_arguments())
     place = get_device(device)
     if place.kind != "gpu":
         raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
@@ -65,6 +69,21 @@ def tune(
     if to is not None:
         to.write_text(text_of(place.identity, every := kept(place.identity)), encoding="utf-8")
         click.echo(f"wrote {len(every)} choices to {to}")
+
+
+def _arguments() -> list[str]:
+    """This command's arguments again, as text."""
+    context = click.get_current_context()
+    found: list[str] = []
+    for p in context.command.params:
+        value = context.params.get(p.name or "")
+        flag = [p.opts[0]] if isinstance(p, click.Option) else []
+        if isinstance(p, click.Option) and p.is_flag:
+            found += flag if value else []
+        else:
+            for one in value if isinstance(value, tuple) else () if value is None else (value,):
+                found += [*flag, str(one)]
+    return found
 
 
 def measure(call: Callable[[], Any], train: bool) -> None:

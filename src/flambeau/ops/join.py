@@ -23,9 +23,11 @@ def _cat_launch(limits, *nodes, dim):
     widths = [prod(n.shape[dim:]) for n in nodes]
     whole, most, before, at, launches = sum(widths), limits.storage_buffers - 1, 0, 0, []
     while at < len(nodes):
-        few = [w for w in widths[at : at + most]]
+        few = widths[at : at + most]
         few = few[: next((i for i, w in enumerate(few) if rows * w >= LARGE), len(few))]
-        made = _few(few, at, rows, whole, before) if few else _large(limits, at, rows, widths[at], whole, before)
+        made = (
+            _few(few, at, rows, whole, before) if few else _large(limits, at, rows, widths[at], whole, before)
+        )
         launches.append(made)
         taken = max(len(few), 1)
         before += sum(widths[at : at + taken])
@@ -41,7 +43,9 @@ def _large(limits, at, rows, width, whole, before) -> Launch:
     threads = GROUP if limits.software else 2 * GROUP
     groups = -(-rows * width // wide // threads)
     workgroup = (threads, 1, 1)
-    return Launch("join_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4)
+    return Launch(
+        "join_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4
+    )
 
 
 def _few(widths, at, rows, whole, before) -> Launch:

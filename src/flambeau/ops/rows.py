@@ -2,8 +2,7 @@
 
 Where indices repeat, an assignment takes the last, as NumPy does: the largest position that names a place,
 by an atomic maximum, which comes out the same in any order. Sums, products and extremes join in the order of
-the sources, without atomics: destinations are sorted, then each element of the result joins those that are its
-own.
+the sources, without atomics: destinations are sorted, then each element of the result joins those of its own.
 """
 
 from math import prod

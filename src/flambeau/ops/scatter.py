@@ -55,7 +55,9 @@ class Scatter(Family):
         d = normal_dim(dim, self.ndim)
         index = as_index(self, index, d)
         n = self.shape[d] if self.ndim else 1
-        hit = (place_of(index, n).reshape(-1)._last(n) >= 0) if index.numel() else type(self).full((n,), False)
+        if not index.numel():
+            return self
+        hit = place_of(index, n).reshape(-1)._last(n) >= 0
         hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
         return hit.where(value, self).to(self.dtype)
 

@@ -41,7 +41,14 @@ def _by_rank(rows: int, n: int, options) -> Launch:
     pieces = -(-n // 16)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
     return Launch(
-        "sort_rank.wgsl", (), rows * pieces, sizes, options, workgroup=(256, 1, 1), traced=0, turns=-(-n // 256)
+        "sort_rank.wgsl",
+        (),
+        rows * pieces,
+        sizes,
+        options,
+        workgroup=(256, 1, 1),
+        traced=0,
+        turns=-(-n // 256),
     )
 
 
