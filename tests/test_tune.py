@@ -203,6 +203,19 @@ def test_a_folder_that_can_not_be_written(own_cache, capsys):
     assert tuned.choices_for(OF) == {}
 
 
+def test_a_read_only_folder(monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    tuned.keep(OF, FOUND)
+    monkeypatch.setattr(Path, "write_text", refuse)
+    tuned.keep(OF, [Choice("test", (3,), "x", "x")])
+    place = tuned.place_of(OF)
+    said = f"flambeau: {place} can't be written (Read-only file system): choices hold for this process\n"
+    assert capsys.readouterr().err == said
+    assert tuned.kept(OF) == FOUND  # what was there still holds
+
+
 def test_off_uses_none(monkeypatch, capsys):
     tuned.keep(OF, FOUND)
     monkeypatch.setenv("FLAMBEAU_TUNE", "off")

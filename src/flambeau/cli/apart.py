@@ -28,7 +28,7 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
         if code == 0:
             return
         if culprit is None:
-            raise SystemExit(code if code > 0 else 1)  # its own message was shown
+            raise SystemExit(max(code or 1, 1))  # its own message was shown
         family, bucket, name = culprit
         why = f"it hung for {seconds:g} s" if code is None else f"it ended the process (code {code})"
         click.echo(f"flambeau: tune: {family} {bucket}: {name} is dropped: {why}", err=True)
