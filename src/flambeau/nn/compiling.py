@@ -9,6 +9,7 @@ from .. import pipeline, run
 from ..commands import DISPATCH
 from ..device import IN_BROWSER, get_device
 from ..errors import FlambeauError
+from ..gradmode import checkpointing, kept
 from ..node import toposort
 from ..ops.random import generator
 from ..recorder import Recorder
@@ -21,7 +22,8 @@ def compile_call(call: Callable[[], Any]) -> int:
     run._local.recorder = recorder
     drawn = generator.offset
     try:
-        results = list(_tensors(call()))
+        with checkpointing("none" if kept() == "auto" else kept()):  # as the call would run by itself
+            results = list(_tensors(call()))
         if recorder.spoiled:
             raise FlambeauError(f"compile: {recorder.spoiled}")
         nodes = [t.node for t in (*results, *(t for t, _ in recorder.assigned.values()))]
