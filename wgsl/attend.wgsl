@@ -26,22 +26,6 @@
 {{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}
 {%- endmacro %}
 
-//# where the bias of this head starts: its strides are 0 along dims of size 1
-{% macro bias_head(o) -%}
-{% if o.bias %}
-  let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;
-{% endif %}
-{%- endmacro %}
-
-//# the place of the first query among the keys
-{% macro begin(o) -%}
-{% if o.placed %}
-  let begin = u32(in3[0]);
-{% elif o.causal %}
-  let begin = 0u;
-{% endif %}
-{%- endmacro %}
-
 //# softcap, bias and masks on the sum of a vec4
 {% macro finish(t, a, key, query, o) -%}
       var s{{ t }} = {{ a }}.x + {{ a }}.y + {{ a }}.z + {{ a }}.w;

@@ -1,9 +1,11 @@
-//# From sums of products to scores in powers of two, in attention's tiles and for few rows: scale, cap, bias, masks.
+//# From sums of products to scores in powers of two, in attention's tiles and for few rows: scale, cap, bias, masks. Where
+//# biases and queries begin, in all its kernels.
 
 //# below every score: a row whose best is here has no key; what is masked is lower still, and its weight is 0
 {% set BOTTOM = "-1.7e38" %}
 {% set MASKED = "-3.4028234e38" %}
 
+//# where the bias of this head starts: its strides are 0 along dims of size 1
 {% macro bias_head(o) -%}
 {% if o.bias %}
   let bias_at = (head / p.heads) * p.bias_batch + (head % p.heads) * p.bias_head;

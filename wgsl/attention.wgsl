@@ -3,6 +3,7 @@
 //# queries] is the logarithm of the row's sum of exponentials, which the gradients need.
 //% extends "whole.wgsl"
 //% import "attend.wgsl" as at
+//% import "attend_scores.wgsl" as scoring
 //% block shared
 //% if staged
 var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
@@ -15,8 +16,8 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
   let row = block * {{ workgroup[0] }}u + lid.x;
   let query = min(row, p.queries - 1u);
   let kv = head / p.group;
-{{ at.bias_head(o) }}
-{{ at.begin(o) }}
+{{ scoring.bias_head(o) }}
+{{ scoring.begin(o) }}
 //% for c in range(d)
   let q{{ c }} = in0[(head * p.queries + query) * {{ d }}u + {{ c }}u] * p.scale;
 //% endfor

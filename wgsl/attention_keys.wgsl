@@ -2,6 +2,7 @@
 //# Inputs as in attention_queries.wgsl.
 //% extends "whole.wgsl"
 //% import "attend.wgsl" as at
+//% import "attend_scores.wgsl" as scoring
 //% block shared
 //% if staged
 var<workgroup> queries: array<vec4<f32>, {{ tile * d }}>;
@@ -12,7 +13,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
 //% set wanted = d if of == "key" else e
   let kv = group / p.blocks;
   let block = group % p.blocks;
-{{ at.begin(o) }}
+{{ scoring.begin(o) }}
   let row = block * {{ workgroup[0] }}u + lid.x;
   let key = min(row, p.keys - 1u);
   let place = kv * p.keys + key;
@@ -29,7 +30,7 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
 //% endfor
   let start = {{ "block * %du / %du * %du" % (workgroup[0], tile, tile) if o.causal else "0u" }};
   for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
-{{ at.bias_head(o) }}
+{{ scoring.bias_head(o) }}
     for (var first = start; first < p.queries; first += {{ tile }}u) {
 //% if staged
       workgroupBarrier();

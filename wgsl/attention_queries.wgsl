@@ -3,6 +3,7 @@
 //# sum, and the sum of result * gradient.
 //% extends "whole.wgsl"
 //% import "attend.wgsl" as at
+//% import "attend_scores.wgsl" as scoring
 //% block shared
 //% if staged
 var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
@@ -12,11 +13,11 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 //% block work
   let head = group / p.blocks;
   let block = group % p.blocks;
-{{ at.begin(o) }}
+{{ scoring.begin(o) }}
   let row = block * {{ workgroup[0] }}u + lid.x;
   let query = min(row, p.queries - 1u);
   let kv = head / p.group;
-{{ at.bias_head(o) }}
+{{ scoring.bias_head(o) }}
   let place = head * p.queries + query;
   let norm = in4[place * 2u];
   let delta = in4[place * 2u + 1u];

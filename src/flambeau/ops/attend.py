@@ -102,21 +102,14 @@ THREADS = 64  # of its workgroups
 REGISTERS = 288  # that a thread's accumulators may take
 FULL = 264  # workgroups that keep a large GPU busy
 # Measured on an H200, best first; of those whose threads have two vec4s of a row or less the first is taken.
-FORWARD = (
+QUERIED = (
     Tile(8, 16, 8, 8, 16, 1),
     Tile(8, 8, 8, 8, 16, 1),
     Tile(16, 16, 8, 8, 16, 1),
     Tile(16, 8, 8, 8, 16, 1),
-    Tile(32, 8, 8, 8, 32, 0),
-    Tile(8, 16, 4, 8, 8, 1),
 )
-QUERIES = (
-    Tile(8, 16, 8, 8, 16, 1),
-    Tile(8, 8, 8, 8, 16, 1),
-    Tile(16, 16, 8, 8, 16, 1),
-    Tile(16, 8, 8, 8, 16, 1),
-    Tile(8, 16, 4, 4, 8, 0),
-)
+FORWARD = (*QUERIED, Tile(32, 8, 8, 8, 32, 0), Tile(8, 16, 4, 8, 8, 1))
+QUERIES = (*QUERIED, Tile(8, 16, 4, 4, 8, 0))
 KEYS = (
     Tile(8, 16, 8, 8, 16, 1),
     Tile(8, 8, 8, 8, 16, 0),
