@@ -32,6 +32,7 @@ LAYERS = [
     ["variants"],
     ["matrix"],
     ["contraction", "whole", "reuse", "siblings"],
+    ["absorb", "bundles"],
     ["groups"],
     ["fuse"],
     ["slots"],

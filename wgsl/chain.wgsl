@@ -3,13 +3,13 @@
 
 {% macro function(name, f, wgsl, acc) -%}
 //% if f.results
-struct Results {
+struct {{ f.result }} {
 //% for result, dtype in f.results
   {{ result }}: {{ wgsl(dtype, f.width) }},
 //% endfor
 }
 //% endif
-fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ "Results" if f.results else wgsl(f.dtype, f.width) }} {
+fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 //% for s in f.steps
 {{ step[s.kind](s, f, wgsl) }}
 //% endfor
@@ -33,6 +33,26 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
 //# one element (or four neighbours) of a buffer, splatted where the others of the vector share it
 {% macro cell(s, at, T, width) -%}
   {{ T.load(s.name, at, width) }}
+{%- endmacro %}
+
+//# the sum of pieces that lie one behind the other, each as large as the whole result
+{% macro pieces(s, f, wgsl) -%}
+//% set T = wgsl(s.dtype, f.width)
+//% set width, size, all = s.extra
+  let {{ s.var }}_n = p.{{ size }};
+  var {{ s.var }} = {{ T }}({{ T.zero }});
+  var {{ s.var }}_at = {{ ix.place(s.index) }};
+  for (; {{ s.var }}_at + 3u * {{ s.var }}_n < p.{{ all }}; {{ s.var }}_at += 4u * {{ s.var }}_n) {
+//% for j in range(4)
+    let {{ s.var }}_{{ j }} = {{ T.load(s.name, "%s_at + %du * %s_n" % (s.var, j, s.var), width) }};
+//% endfor
+//% for j in range(4)
+    {{ s.var }} += {{ s.var }}_{{ j }};
+//% endfor
+  }
+  for (; {{ s.var }}_at < p.{{ all }}; {{ s.var }}_at += {{ s.var }}_n) {
+    {{ s.var }} += {{ T.load(s.name, s.var ~ "_at", width) }};
+  }
 {%- endmacro %}
 
 {% macro gather(s, f, wgsl) -%}
@@ -97,4 +117,4 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   let {{ s.var }} = {{ wgsl(s.dtype, f.width) }}({{ s.name }});
 {%- endmacro %}
 
-//% set step = {"stat": stat, "load": load, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}
+//% set step = {"stat": stat, "load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}

@@ -80,7 +80,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f
 {{ ix.unravel("e", functions[1][1].coords, e_dims) }}
     out[row] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["result"] + functions[1][1].coords | list) | join(", ") ~ ")") }};
 //% else
-    out[row{{ " * p." ~ parts ~ " + part" if parts }}] = {{ wgsl(out_dtype, 1).store("result") }};
+    out[{{ "part * p." ~ rows ~ " + row" if behind else "row" ~ (" * p." ~ parts ~ " + part" if parts else "") }}] = {{ wgsl(out_dtype, 1).store("result") }};
 //% endif
   }
 //% endblock

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from . import matrix
 from .choice import choose
-from .heads import WORKGROUP, Kernel, Shader, copy_kernel, epilogue, label, spread_grid
+from .heads import WORKGROUP, Kernel, Shader, before_packed, copy_kernel, epilogue, label, spread_grid
 from .lower import (
     Bindings,
     Function,
@@ -22,7 +22,7 @@ from .lower import (
 from .node import Node
 from .reduction import reduce_parts
 from .shape import Affine, Shape, View, broadcast, collapse, contiguous_strides, run_size
-from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Place, before_packed, operand, order_of
+from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Place, operand, order_of
 from .tiling import Product
 from .variants import by_rule, candidates, product_kernels
 

@@ -6,6 +6,8 @@ from heapq import heapify, heappop, heappush
 from math import prod
 
 from . import contraction, groups, heads, reduction, whole
+from .absorb import absorbed
+from .bundles import bundled, gathered
 from .claims import Claims
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
@@ -25,6 +27,7 @@ class Limits:
     """What a kernel may use; the portable minimum of WebGPU unless the device says more."""
 
     storage_buffers: int = 8
+    bundle_buffers: int = 8  # those of a kernel that does the work of several
     invocations: int = 256
     groups: int = 65535
     workgroup_memory: int = 16384  # bytes
@@ -209,25 +212,37 @@ class Planner(Claims):
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
         kernels = scheduled(self.kernels, self.made)
+        roots = tuple(self.value_of(alias(n)) for n in self.roots)
+        kernels = absorbed(kernels, set(roots))
         written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)
         stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
-        roots = tuple(self.value_of(alias(n)) for n in self.roots)
         known = dict(stored) | {v: self.order[v].nbytes for v in dying or ()}
         free = written - set(roots) | (dying or frozenset())
         if dying:
             kernels = soon(kernels, known, free)
-        last = {v: i for i, k in enumerate(kernels) for v in k.inputs}
+        bundles = [[k] for k in kernels]
+        if dying is not None and not self.limits.software:
+            there = {i for i, n in enumerate(self.order) if n.buffer is not None} | set(roots)
+            bundles = gathered(kernels, known, there, dying, self.limits)
+        kernels = tuple(k for bundle in bundles for k in bundle)
         if dying is not None:
-            kernels = in_place(kernels, last, known, free)
+            kernels = in_place(kernels, last_of(kernels), known, free)
+        rest = iter(kernels)
+        kernels = tuple(k for bundle in bundles for k in bundled([next(rest) for _ in bundle], self.limits))
         return Plan(
             kernels,
             tuple(i for i, n in enumerate(self.order) if n.buffer is not None),
             tuple(i for i, n in enumerate(self.order) if n.scalars and n.buffer is None),
             roots,
             stored,
-            last,
+            last_of(kernels),
         )
+
+
+def last_of(kernels: tuple["heads.Kernel", ...]) -> dict[int, int]:
+    """The last kernel that reads each value."""
+    return {v: i for i, k in enumerate(kernels) for v in k.reads}
 
 
 def scheduled(kernels: list["heads.Kernel"], made: list[int]) -> tuple["heads.Kernel", ...]:

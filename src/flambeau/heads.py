@@ -17,7 +17,7 @@ from .lower import (
     view_through,
 )
 from .node import Node
-from .shape import Affine, View, collapse, run_size
+from .shape import Affine, View, collapse, refined, run_size
 
 WORKGROUP = 64
 GPU_WORKGROUP = 128  # of a map on a GPU: with 64 a copy reaches 0.79 of the bandwidth that it has with 128
@@ -48,6 +48,7 @@ class Kernel:
     over: (an output, the value that it is written over, and that is read from there); see `reuse`.
     ends: why what it computes is stored, and not a part of the kernels that read it.
     instead: an input, and the kernel that serves where the result may be written over it.
+    parts: the kernels whose work it does, where that is several's; see `bundles`.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Kernel:
     over: tuple[tuple[int, int], ...] = ()
     ends: str = ""
     instead: "tuple[int, Kernel] | None" = None
+    parts: "tuple[Kernel, ...]" = ()
 
     @property
     def reads(self) -> tuple[int, ...]:
@@ -101,10 +103,21 @@ class ReadTrace(Trace):
 
 
 def map_kernel(planner, node: Node) -> list[Kernel]:
-    """Every element by itself."""
-    trace = Trace(planner, node.shape)
-    root = trace.value(node) if node.op.kind != "gather" else trace._gather(node, (), 0)
-    return [_map(planner, trace, {planner.index[id(node)]: root})]
+    """Every element by itself, over finer dims than the value's where what it is made of was reshaped so."""
+    if node.op.kind == "gather":
+        trace = Trace(planner, node.shape)
+        return [_map(planner, trace, {planner.index[id(node)]: trace._gather(node, (), 0)})]
+    domain = node.shape
+    while True:
+        trace = Trace(planner, domain)
+        try:
+            root = trace.value(node, () if domain == node.shape else (Move("reshape", (domain,), None),))
+            return [_map(planner, trace, {planner.index[id(node)]: root})]
+        except NeedStore as need:
+            finer = refined(domain, need.shape) if prod(need.shape) == prod(domain) else None
+            if finer is None or len(finer) <= len(domain):
+                raise
+            domain = finer
 
 
 def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
@@ -156,6 +169,12 @@ def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Tr
     trace.reads |= set(trace_reads)
     back = () if tail.shape == tuple(shape) else (Move("reshape", (tuple(shape),), tail),)
     return trace, trace.value(tail, back)
+
+
+def before_packed(planner, head: Node) -> Node:
+    """The last node of a head's epilogue that is written element by element: packed ones come in fours."""
+    path = planner.paths[id(head)]
+    return path[next(i for i, n in enumerate(path) if n.dtype.is_packed) - 1]
 
 
 def finish_function(trace_root, groups, b: Bindings, q: Quantities, shape):

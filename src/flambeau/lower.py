@@ -35,10 +35,10 @@ def check_turns(limits: Any, name: str, turns: int) -> None:
 
 class NeedStore(Exception):
     """Raised while lowering when a node can't be part of this kernel: the planner stores it and tries
-    again."""
+    again. shape: the dims that it could be read over, where those of the kernel stand in the way."""
 
-    def __init__(self, node: Node, why: str):
-        self.node, self.why = node, why
+    def __init__(self, node: Node, why: str, shape: Shape = ()):
+        self.node, self.why, self.shape = node, why, shape
 
 
 class Move(NamedTuple):
@@ -73,7 +73,7 @@ def view_through(shape: Shape, chain: tuple[Move, ...]) -> View:
         moved = MOVES[move.name](view, *move.args)
         if moved is None:
             assert move.below is not None, "a reshape that the planner added must always be a view"
-            raise NeedStore(move.below, "this reshape needs a copy")
+            raise NeedStore(move.below, "this reshape needs a copy", view.shape)
         view = moved
     return view
 
@@ -103,7 +103,7 @@ class Test(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One line of a function. kind: load, scalar, iota, random, op, settle, guard, gather, acc."""
+    """A line of a function: load, pieces (a sum), scalar, iota, random, op, settle, guard, gather, acc."""
 
     kind: str
     var: str

@@ -5,14 +5,26 @@ from math import prod
 from typing import Any
 
 from .choice import choose
-from .heads import WORKGROUP, Kernel, ReadTrace, Shader, epilogue, finish_function, label, spread_grid
-from .lower import Bindings, Move, Quantities, Trace, check_turns, collapse_domain
+from .heads import (
+    GPU_WORKGROUP,
+    WORKGROUP,
+    Kernel,
+    ReadTrace,
+    Shader,
+    before_packed,
+    epilogue,
+    finish_function,
+    label,
+    spread_grid,
+)
+from .lower import Bindings, Move, NeedStore, Quantities, Trace, check_turns, collapse_domain
 from .node import Node
 from .shape import View
 
 SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
 LANES = 4096  # threads that fill a software adapter well enough
 THREADS, GROUPS = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+PIECES = 64  # parts that one thread adds up at most
 WINDOW, FILL = 25, 1 << 18  # elements that a thread reduces alone, and how many such threads fill a GPU
 
 
@@ -51,9 +63,45 @@ def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
 
 
 def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
-    """The second stage: the parts of each row, which lie side by side."""
+    """The second stage: the parts of each row, which lie side by side, or one behind the other."""
+    if are_pieces(planner, head, parts):
+        trace_root = epilogue(planner, head, tail, head.shape)
+        return pieces_kernel(planner, head, tail, trace_root, part, parts)
     trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
     return _Build(planner, head, tail, Domain(trace, 0, trace.domain, len(head.shape)), None, 1).kernel()
+
+
+def are_pieces(planner, head: Node, parts: int) -> bool:
+    """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
+    which may be that of a kernel that reads the sums (see `absorb`)."""
+    return head.op.name == "_sum" and parts <= PIECES and not planner.limits.software
+
+
+def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int, narrow=False) -> Kernel:
+    """A thread adds up four neighbours of every piece, or one; after: the trace and root of the epilogue."""
+    q, b = Quantities(), Bindings()
+    size = prod(head.shape)
+    runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * len(head.shape))
+    fits = not narrow and size % 4 == 0 and (after is None or after[0].can_widen(runs, sizes))
+    width = 4 if fits else 1
+    if tail.dtype.is_packed and width == 1:
+        raise NeedStore(before_packed(planner, head), "packed elements are written in fours")
+    b.add(part, head.dtype, width)
+    coords = [f"c{i}" for i in range(len(runs))]
+    body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
+    if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
+        return pieces_kernel(planner, head, tail, after, part, pieces, narrow=True)
+    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
+    options = {
+        "acc": head.dtype.short, "size": q.add("n", size), "all": q.add("n", size * pieces),
+        "groups": q.add("g", grid[0]), "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
+    }  # fmt: skip
+    shader = Shader(
+        "contract_parts.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, width),),
+        (GPU_WORKGROUP, 1, 1), body, tuple(options.items()),
+    )  # fmt: skip
+    name = label("sum", after[0] if after else None)
+    return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
 
 
 def _staged(planner, head: Node, tail: Node, domain: Domain) -> list[Kernel]:
@@ -192,6 +240,7 @@ class _Build:
             "lanes": lanes,
             "across": across,
             "columns": self.is_columns(),
+            "behind": self.parts > 1 and are_pieces(self.planner, self.head, self.parts),
         }
         return "tree.wgsl", THREADS, grid, options
 

@@ -11,6 +11,7 @@ OVER = (
     "map.wgsl",
     "maps.wgsl",
 )  # templates whose threads read only those elements of a value that they write
+READS = ("load", "gather", "pieces")  # steps that read a buffer
 
 
 def in_place(
@@ -64,22 +65,27 @@ def _is_beside(k: Kernel, x: int, v: int) -> bool:
         return False
     place, options = k.inputs.index(x), dict(k.shader.options)
     out = k.shader.outs[k.outputs.index(v)]
-    numbers = {name: q for (name, _), q in zip(k.shader.params, k.quantities, strict=True)}
+    numbers = numbers_of(k)
     sizes = [numbers[name] for name in options["dims"]]
     if len(k.shader.functions) > 1 and len(k.outputs) > 1:
         return False  # one result may be written before the other is computed
     for _, f in k.shader.functions:
         for step in f.steps:
-            if step.name != f"in{place}" or step.kind not in ("load", "gather"):
+            if step.name != f"in{place}" or step.kind not in READS:
                 continue
-            if step.kind == "gather" or (step.dtype, *step.extra) != out or f.width != out[1]:
+            if step.kind != "load" or (step.dtype, *step.extra) != out or f.width != out[1]:
                 return False
-            if step.tests or not _is_row_major(step, f, sizes, numbers):
+            if step.tests or not is_row_major(step, f, sizes, numbers):
                 return False
     return True
 
 
-def _is_row_major(step: Step, f: Function, sizes: list[int], numbers: dict[str, Any]) -> bool:
+def numbers_of(k: Kernel) -> dict[str, Any]:
+    """A kernel's quantities by their names."""
+    return {name: q for (name, _), q in zip(k.shader.params, k.quantities, strict=True)}
+
+
+def is_row_major(step: Step, f: Function, sizes: list[int], numbers: dict[str, Any]) -> bool:
     """Whether a load's index counts the elements of the domain in order."""
     assert step.index is not None
     terms, stride = dict(step.index.terms), 1
@@ -105,8 +111,7 @@ def _overwriting(k: Kernel, x: int, v: int) -> Kernel:
 
 
 def _renamed(f: Function, names: dict[str, str]) -> Function:
-    reads = ("load", "gather")
-    steps = tuple(s._replace(name=names.get(s.name, s.name)) if s.kind in reads else s for s in f.steps)
+    steps = tuple(s._replace(name=names.get(s.name, s.name)) if s.kind in READS else s for s in f.steps)
     return f._replace(steps=steps)
 
 

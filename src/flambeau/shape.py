@@ -241,3 +241,20 @@ def collapse(shape: Shape, affines: list[Affine], groups: tuple[int, ...]) -> li
 
 def run_size(shape: Shape, run: tuple[int, ...]) -> int:
     return prod(shape[d] for d in run)
+
+
+def refined(a: Shape, b: Shape) -> Shape | None:
+    """The dims that both shapes of as many elements are made of by merging neighbours; None where there are
+    none.
+
+    [6, 4], [2, 12] -> [2, 3, 4]
+    """
+    marks = {1}
+    for shape in (a, b):
+        size = 1
+        for n in reversed(shape):
+            size *= n
+            marks.add(size)
+    ends = sorted(marks)
+    sizes = [(high // low, high % low) for low, high in pairwise(ends)]
+    return None if any(rest for _, rest in sizes) else tuple(n for n, _ in reversed(sizes))

@@ -98,12 +98,6 @@ def operand(planner, node: Node, shape: Shape, rank: int) -> Operand:
     return Operand(node, trace, root, shape)
 
 
-def before_packed(planner, head: Node) -> Node:
-    """The last node of a head's epilogue that is written element by element: packed ones come in fours."""
-    path = planner.paths[id(head)]
-    return path[next(i for i, n in enumerate(path) if n.dtype.is_packed) - 1]
-
-
 MOST = 3  # buffers that a computed operand may read: both operands leave room for an epilogue's
 ONCE = 128  # columns (or rows) of a tile: for how many an element is staged once
 # Picoseconds on the GPU that this was fitted to: an operation, reading another element of a large operand and

@@ -5,11 +5,12 @@ from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
-from .heads import GPU_WORKGROUP, Kernel, Shader, epilogue, label, spread_grid
-from .lower import Bindings, Index, NeedStore, Quantities, Trace, collapse_domain, name_index
+from .heads import GPU_WORKGROUP, Kernel, Shader, before_packed, epilogue, label, spread_grid
+from .lower import Bindings, Index, NeedStore, Quantities, Trace, name_index
 from .node import Node
+from .reduction import pieces_kernel
 from .shape import Affine, contiguous_strides, run_size
-from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling, before_packed
+from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling
 
 
 class Tile(NamedTuple):
@@ -280,28 +281,6 @@ def high_of(rows: int) -> int:
     return next(n for n in (1, 2, 4, 8) if n >= rows)
 
 
-def parts_kernel(product: Product, part: int, pieces: int, narrow: bool = False) -> Kernel:
-    """The second pass: a thread adds up four neighbours of every piece, or one."""
-    q, b, head, tail = Quantities(), Bindings(), product.head, product.tail
-    after, size = product.after, prod(product.head.shape)
-    runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * product.rank)
-    fits = not narrow and size % 4 == 0 and (after is None or after[0].can_widen(runs, sizes))
-    width = 4 if fits else 1
-    check_fours(product, width)
-    b.add(part, head.dtype, width)
-    coords = [f"c{i}" for i in range(len(runs))]
-    body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
-    if len(b.values) > product.planner.max_inputs:  # a buffer read both in fours and singly is bound twice
-        return parts_kernel(product, part, pieces, narrow=True)
-    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), product.limits.groups)
-    options = {
-        "acc": head.dtype.short, "size": q.add("n", size), "all": q.add("n", size * pieces),
-        "groups": q.add("g", grid[0]), "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
-    }  # fmt: skip
-    shader = Shader(
-        "contract_parts.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, width),),
-        (GPU_WORKGROUP, 1, 1), body, tuple(options.items()),
-    )  # fmt: skip
-    out = product.planner.index[id(tail)]
-    name = label("sum", after[0] if after else None)
-    return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
+def parts_kernel(product: Product, part: int, pieces: int) -> Kernel:
+    """The second pass: the sum of the pieces."""
+    return pieces_kernel(product.planner, product.head, product.tail, product.after, part, pieces)

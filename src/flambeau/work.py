@@ -57,9 +57,10 @@ def _served(plan: Plan, count: int) -> list[int]:
         k = plan.kernels[i]
         own = next((v for v in k.outputs if v < count), k.outputs[0])
         out[i] = own if own < count else reader.get(own, own)
-        for v in k.reads:
-            if v >= count:
-                reader[v] = out[i]
+        for part in k.parts or (k,):
+            for v in part.reads:
+                if v >= count:
+                    reader[v] = part.outputs[0] if k.parts else out[i]
     return out
 
 

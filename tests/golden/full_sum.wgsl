@@ -113,7 +113,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   workgroupBarrier();
   if (is_row & (lane == 0u)) {
     let result = joined;
-    out[row * p.n6 + part] = result;
+    out[part * p.n1 + row] = result;
   }
 }
 
@@ -121,65 +121,25 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
 struct Params {
   n0: u32,
   n1: u32,
-  n2: u32,
-  n3: u32,
-  n4: u32,
-  g5: u32,
+  g2: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
+@group(0) @binding(1) var<storage, read> in0: array<f32>;
 @group(0) @binding(2) var<storage, read_write> out: array<f32>;
-fn value(r0: u32) -> vec4<f32> {
-  let t0 = in0[(r0) / 4u];
-  return t0;
-}
 fn finish(acc: f32) -> f32 {
   let t0 = acc;
   return t0;
 }
-var<workgroup> box: array<f32, 256>;
-fn element(k: u32) -> vec4<f32> {
-  let r0 = k;
-  return value(r0);
-}
-@compute @workgroup_size(256, 1, 1)
+@compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let lane = lid.x % 1u;
-  let group = wid.x + wid.y * p.g5;
-  let row = (group % p.n4) * 256u + lid.x / 1u;
-  let part = group / p.n4;
-  let is_row = (row < p.n1) & (part < 1u);
-  let first = part * p.n3;
-  let last = select(0u, min(first + p.n3, p.n2), is_row);
-  var t0 = vec4<f32>(0);
-  var t1 = vec4<f32>(0);
-  var t2 = vec4<f32>(0);
-  var t3 = vec4<f32>(0);
-  var k = first + lane * 4u;
-  for (; k + 15u < last; k += 16u) {
-    let x0 = element(k + 0u);
-    let x1 = element(k + 4u);
-    let x2 = element(k + 8u);
-    let x3 = element(k + 12u);
-    t0 = t0 + x0;
-    t1 = t1 + x1;
-    t2 = t2 + x2;
-    t3 = t3 + x3;
+  let first = ((wid.x + wid.y * p.g2) * 128u + lid.x) * 1u;
+  if (first >= p.n0) {
+    return;
   }
-  for (; k < last; k += 4u) {
-    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
-    let x = select(vec4<f32>(0), element(k), inside);
-    t0 = t0 + x;
+  var total = f32(0);
+  for (var at = first; at < p.n1; at += p.n0) {
+    total += in0[at];
   }
-  let t4 = t0 + t1;
-  let t5 = t2 + t3;
-  let t = t4 + t5;
-  let low = t.x + t.y;
-  let high = t.z + t.w;
-  var joined = low + high;
-  if (is_row & (lane == 0u)) {
-    let result = joined;
-    let e = row;
-    out[row] = finish(result);
-  }
+  let result = finish(total);
+  out[first] = result;
 }

@@ -22,17 +22,18 @@ PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
-    "max-storage-buffers-per-shader-stage": 8,
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
 }
 PACES = {"DiscreteGPU": (1e12, 5e10), "CPU": (inf, inf)}  # see Limits.pace
 KERNELS = {"software": True, "gpu": False}  # FLAMBEAU_KERNELS: the other class's kernels, to test them
+BUNDLE_BUFFERS = 64  # that a kernel binds at most, where the adapter lets it
 OF_ADAPTER = {  # and what WebGPU promises of them: all that FLAMBEAU_LIMITS=portable asks for
     "max-buffer-size": 256 << 20,
     "max-storage-buffer-binding-size": 128 << 20,
     "max-compute-workgroups-per-dimension": 65535,
     "max-compute-workgroup-storage-size": 16384,
+    "max-storage-buffers-per-shader-stage": 8,
 }
 
 _announced: set[str] = set()
@@ -64,6 +65,7 @@ class NativeDevice:
         turns = SOFTWARE_TURNS if adapter.is_software else Limits.turns
         self.identity = identity_of(adapter, software)
         self.limits = Limits(
+            bundle_buffers=min(have["max-storage-buffers-per-shader-stage"], BUNDLE_BUFFERS),
             groups=have["max-compute-workgroups-per-dimension"],
             workgroup_memory=have["max-compute-workgroup-storage-size"],
             software=software,

@@ -1,0 +1,114 @@
+"""Small updates in one kernel, sums of pieces where they are read, maps over finer dims: counts, values."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.fuse import Limits, plan
+from flambeau.node import toposort
+from flambeau.render import render
+from flambeau.shape import refined
+
+SHAPES = ((12, 8), (7,), (3,), (16,), (5, 3, 2), (32, 4))
+
+
+def planned(roots, limits, dying=()):
+    nodes = [t.node for t in roots]
+    order = toposort(nodes)
+    places = {id(n): i for i, n in enumerate(order)}
+    return plan(nodes, limits, order, frozenset(places[id(t.node)] for t in dying)).kernels
+
+
+def updates():
+    """New parameters and momenta of unlike shapes, and what they may be written over."""
+    made, old = [], []
+    for shape in SHAPES:
+        p, g, m = (fb.rand(*shape).realize() for _ in range(3))
+        moved = m * 0.9 + g
+        made += [moved, p - moved * 0.1]
+        old += [p, m]
+    return made, old
+
+
+def test_small_updates_are_one_kernel_where_it_can_bind_them():
+    made, old = updates()
+    (k,) = planned(made, Limits(bundle_buffers=32), old)
+    assert (k.shader.template, len(k.parts), len(k.outputs), len(k.over)) == ("bundle.wgsl", 6, 12, 12)
+    assert len(k.inputs) + len(k.outputs) == 18
+    assert "fn segment5(" in render(k.shader)
+
+
+def test_bundles_keep_to_the_limit_and_to_recorded_steps():
+    made, old = updates()
+    assert len(planned(made, Limits(), old)) == 3  # two updates bind six buffers
+    assert len(planned(made, Limits(bundle_buffers=12), old)) == 2
+    assert len(planned(made, Limits(bundle_buffers=32, software=True), old)) == 6
+    nodes = [t.node for t in made]
+    assert len(plan(nodes, Limits(bundle_buffers=32))) == 6  # it would not be run again
+
+
+def test_what_a_kernel_reads_waits_for_none():
+    x, y = fb.rand(4, 4).realize(), fb.rand(6).realize()
+    moved = x * 2
+    found = planned([moved, moved.sum(), y + 1], Limits(bundle_buffers=32), [x, y])
+    assert all(not k.parts for k in found)
+
+
+def test_who_writes_over_what_another_reads_stays_apart():
+    x = fb.rand(8, 4).realize()
+    found = planned([x * 2, x.flip(0) + 1], Limits(bundle_buffers=32), [x])
+    for k in found:
+        for _, over in k.over:
+            assert over not in k.inputs
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "made"),
+    (((6, 4), (2, 12), (2, 3, 4)), ((24,), (4, 6), (4, 6)), ((4, 6), (6, 4), None), ((1, 6), (6,), (6,))),
+)
+def test_refined(a, b, made):
+    assert refined(a, b) == made
+
+
+def test_a_map_is_over_the_dims_of_what_was_reshaped():
+    x, y = fb.rand(4, 3, 2, 2).realize(), fb.rand(8, 6).realize()
+    found = (x * 2).permute(0, 2, 1, 3).reshape(8, 6) + y
+    assert [k.name for k in planned([found], Limits())] == ["mul+add"]
+    wanted = (x.numpy() * 2).transpose(0, 2, 1, 3).reshape(8, 6) + y.numpy()
+    assert np.allclose(found.numpy(), wanted)
+
+
+def test_pieces_are_added_where_they_are_read():
+    a, b, p = (fb.rand(*s).realize() for s in ((8192, 16), (8192, 16), (16, 16)))
+    found = p - (a.t() @ b + 0) * 0.1
+    names = [k.shader.template for k in planned([p * 0.5 + a.t() @ b, found], Limits())]
+    assert names[-1] in ("map.wgsl", "maps.wgsl", "contract_parts.wgsl") and len(names) <= 4
+    wanted = p.numpy() - a.numpy().T @ b.numpy() * 0.1
+    assert np.allclose(found.numpy(), wanted, rtol=1e-4)
+
+
+@pytest.mark.parametrize("make", (optim.Adam, optim.SGD))
+def test_recorded_steps_are_plain_ones(gpu, make):
+    x = np.random.default_rng(0).normal(size=(16, 1, 12, 12)).astype("f4")
+    y = np.arange(16).astype("i4") % 5
+
+    def losses(record):
+        fb.manual_seed(3)
+        model = nn.Sequential(
+            nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(100, 5), nn.LayerNorm(5)
+        )
+        for p in model.parameters():
+            p.assign_(p.to(gpu))
+        opt = make(model.parameters(), lr=0.01)
+
+        def step(a, b):
+            loss = nn.functional.cross_entropy(model(a), b)
+            opt.step(loss.backward())
+            return loss
+
+        step = fb.jit(step) if record else step
+        return [step(fb.tensor(x, device=gpu), fb.tensor(y, device=gpu)).item() for _ in range(4)]
+
+    plain, recorded = losses(False), losses(True)
+    assert np.allclose(plain, recorded, rtol=1e-6) and plain[-1] < plain[0]
