@@ -88,7 +88,7 @@ def test_what_is_short_stays_whole():
 
 
 def test_a_gpu_begins_while_the_rest_of_a_long_plan_is_encoded():
-    works = [Work("add", "map.wgsl", 4, 4, 1)] * (3 * FIRST)
+    works = [Work("add", "map.wgsl", 4, 4, 1)] * (2 * FIRST)
     assert cuts(works, Limits(software=False)) == [FIRST]
     assert cuts(works[1:], Limits(software=False)) == []
     assert cuts(works, Limits(software=True)) == []

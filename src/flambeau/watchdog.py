@@ -56,7 +56,7 @@ def cuts(works: Sequence[Work], limits: Any) -> list[int]:
     """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
     long plan."""
     found, total = [], 0.0
-    first = FIRST if len(works) >= 3 * FIRST and not limits.software else 0
+    first = FIRST if len(works) >= 2 * FIRST and not limits.software else 0
     for i, w in enumerate(works):
         mine = seconds_of(w, limits)
         if (total and total + mine > SECONDS) or (i and i == first):
