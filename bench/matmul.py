@@ -18,6 +18,7 @@ from flambeau.contraction import product_of
 from flambeau.device import get_device
 from flambeau.fuse import Planner
 from flambeau.node import toposort
+from flambeau.profiling.meter import capture
 from flambeau.variants import candidates, estimate
 
 
@@ -113,15 +114,17 @@ def measured(case: Case, variant: str, seconds: float) -> tuple[float, float, fl
     rows = np.s_[..., : min(case.m, 256), :]
     want = case.multiply(host[0][rows] if case.layout[0] == "n" else host[0][..., :256], host[1])
     error = float(np.abs(found.numpy()[rows] - want).max() / np.abs(want).max())
-    return recorded(case, a, b, seconds), first, error
+    return repeated(case, a, b, seconds), first, error
 
 
-def recorded(case: Case, a, b, seconds: float) -> float:
-    """Seconds a product in a recorded step of several, so that the host's time does not count."""
-    count = max(min(int(2e10 / case.flops), int(1e9 / case.bytes), 20), 1)
-    lefts = [(a * 1.0).realize() for _ in range(count)]
-    step = fb.jit(lambda: [case.multiply(x, b) for x in lefts])  # what is given to it would be copied
-    return seconds_of(step, fb.synchronize, seconds) / count
+def repeated(case: Case, a, b, seconds: float) -> float:
+    """Seconds a product: its kernels many times in a submit, so that neither the host's time nor copies count."""
+    kept, found = capture(lambda: case.multiply(a, b).realize())
+    count = max(min(int(0.3 * seconds * 3e13 / case.flops), 200), 1)
+    words = found.words * count
+    each = seconds_of(lambda: get_device().submit(words), fb.synchronize, seconds) / count
+    del kept
+    return each
 
 
 def of_peer(peer, case: Case, seconds: float) -> float:

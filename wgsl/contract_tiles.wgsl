@@ -13,17 +13,34 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% set V = wgsl(acc, 4)
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
+//% if tail
+//# the first tiles whole, one after another; then pieces of the others, the first piece of each first
+  if (group >= p.{{ tail[3] }}) {
+    return;
+  }
+  let cut = group >= p.{{ tail[0] }};
+  let piece = select(0u, (group - p.{{ tail[0] }}) / p.{{ tail[1] }}, cut);
+  let place = group - piece * p.{{ tail[1] }};
+  let line = place / p.{{ tiles[0] }};
+  let depth = line / p.{{ tiles[1] }};
+//% else
+  let place = group;
   let line = group / p.{{ tiles[0] }};
   let depth = line / p.{{ tiles[1] }};
   if (depth >= p.{{ depth }}) {
     return;
   }
-  let column0 = (group % p.{{ tiles[0] }}) * {{ sides[1][1].extent }}u;
+//% endif
+  let column0 = (place % p.{{ tiles[0] }}) * {{ sides[1][1].extent }}u;
   let row0 = (line % p.{{ tiles[1] }}) * {{ sides[0][1].extent }}u;
 //% if parts
   let batch = depth % p.{{ batch.total }};
   let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
   let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
+//% elif tail
+  let batch = depth;
+  let begin = piece * p.{{ tail[2] }};
+  let end = select(p.{{ summed }}, min(begin + p.{{ tail[2] }}, p.{{ summed }}), cut);
 //% else
   let batch = depth;
   let begin = 0u;
@@ -79,6 +96,17 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
     }
     workgroupBarrier();
   }
+//% if tail
+  if (cut) {
+    let aside = (group - p.{{ tail[0] }}) * {{ sides[0][1].extent * sides[1][1].extent // 4 }}u + ty * {{ sides[1][1].extent }}u + tx;
+//% for i in range(high)
+//% for j in range(wide // 4)
+    out1[aside + {{ (i // 4 * down + i % 4) * sides[1][1].extent // 4 + j * across // 4 }}u] = acc{{ i }}_{{ j }};
+//% endfor
+//% endfor
+    return;
+  }
+//% endif
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for j in range(wide // 4)
 {{ tile.own_four("column", "column0 + (tx + %du) * 4u" % (j * across // 4), columns, j * 4, 1 if out_width == 4 else 4) }}

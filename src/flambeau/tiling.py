@@ -42,6 +42,17 @@ TILES = {
 }
 
 
+class Tail(NamedTuple):
+    """The last tiles of a product, which are cut along the summed dims so that all cores end together.
+
+    whole: tiles before them; rest: how many they are; long: summed places of a piece (the last has the rest).
+    """
+
+    whole: int
+    rest: int
+    long: int
+
+
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 
@@ -202,19 +213,23 @@ class Launch:
             "parts": tuple(q.add("n", n) for n in sizes),
         }, depth  # fmt: skip
 
-    def kernel(self, template: str, threads: int, groups: int, functions: tuple, options: dict) -> Kernel:
+    def kernel(
+        self, template: str, threads: int, groups: int, functions: tuple, options: dict, aside: int | None = None
+    ) -> Kernel:
+        """aside: a value that takes, in fours, the sums that are not whole."""
         product, q, b, result = self.product, self.q, self.b, self.result
         grid = spread_grid(groups, product.limits.groups)
         options["groups"] = q.add("g", grid[0])
         dtype = product.tail.dtype if self.part is None else product.head.dtype
+        outs = ((dtype.short, result.width), *([(product.head.dtype.short, 4)] if aside is not None else []))
         shader = Shader(
-            template, tuple(q.names), tuple(b.kinds), ((dtype.short, result.width),), (threads, 1, 1),
-            functions, tuple(options.items()),
-        )  # fmt: skip
+            template, tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), functions, tuple(options.items())
+        )
         after = result.after[0] if result.after else None
         name = label(product.head.attrs["label"], product.a.trace, product.b.trace, after)
         out = product.planner.index[id(product.tail)] if self.part is None else self.part
-        return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
+        values = (out, *([aside] if aside is not None else []))
+        return Kernel(name, shader, tuple(b.values), values, tuple(q.values), grid)
 
     @property
     def is_over(self) -> bool:
@@ -222,24 +237,63 @@ class Launch:
         return len(self.b.values) > self.product.planner.max_inputs
 
 
-def tile_kernel(product: Product, tile: Tile, long: int, part: int | None, narrow: bool = False) -> Kernel:
-    """Tiles in workgroup memory."""
-    made, domain = Launch(product, long, part, narrow), product.domain
+def tile_kernel(
+    product: Product, long: int, part: int | None, tile: Tile, tail: Tail | None = None, narrow: bool = False
+) -> Kernel:
+    """Tiles in workgroup memory. With a tail, `part` takes the pieces of its tiles, one after another."""
+    made = Launch(product, long, part if tail is None else None, narrow)
     sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
-    spelled = [Spelling(name, of, own, domain, narrow) for name, of, own, _ in sides]
+    spelled = [Spelling(name, of, own, product.domain, narrow) for name, of, own, _ in sides]
     functions = made.functions(spelled)
     if made.is_over:
-        return tile_kernel(product, tile, long, part, narrow=True)
+        return tile_kernel(product, long, part, tile, tail, narrow=True)
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
     shares = [share(s, side[3], tile, pad, made.q) for s, side in zip(spelled, sides, strict=True)]
     options, depth = made.options(spelled, shares, tile.step)
-    tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
+    tiles = tiles_of(product, tile)
     options |= {
         "step": tile.step, "high": tile.high, "wide": tile.wide,
         "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
-    return made.kernel("contract_tiles.wgsl", tile.threads, prod(tiles) * depth, functions, options)
+    groups, aside, cut = prod(tiles) * depth, None, ()
+    if tail is not None:
+        groups, aside = tail.whole + tail.rest * -(-product.k // tail.long), part
+        cut = (*tail, groups)
+    options["tail"] = tuple(made.q.add("g", n) for n in cut)
+    return made.kernel("contract_tiles.wgsl", tile.threads, groups, functions, options, aside)
+
+
+def tiles_of(product: Product, tile: Tile) -> tuple[int, int]:
+    """How many tiles lie side by side, and one below another."""
+    return -(-product.n // tile.columns), -(-product.m // tile.rows)
+
+
+def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: bool = False) -> Kernel:
+    """The second pass over the tiles of a tail: a thread adds up four neighbours of every piece."""
+    q, b = Quantities(), Bindings()
+    b.add(part, product.head.dtype, 4)
+    result = Result(product, product.after, narrow)
+    check_fours(product, result.width)
+    functions = result.functions(b, q)
+    if len(b.values) > product.planner.max_inputs:
+        return rest_kernel(product, tile, tail, part, narrow=True)
+    fours = tail.rest * tile.rows * tile.columns // 4
+    grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
+    options = {
+        "acc": product.head.dtype.short, "extent": (tile.rows, tile.columns), "whole": q.add("g", tail.whole),
+        "tiles": tuple(q.add("g", n) for n in tiles_of(product, tile)), "size": q.add("n", fours),
+        "all": q.add("n", fours * -(-product.k // tail.long)), "groups": q.add("g", grid[0]),
+        "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
+        "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+    }  # fmt: skip
+    shader = Shader(
+        "contract_rest.wgsl", tuple(q.names), tuple(b.kinds), ((product.tail.dtype.short, result.width),),
+        (GPU_WORKGROUP, 1, 1), functions, tuple(options.items()),
+    )  # fmt: skip
+    name = label("sum", result.after[0] if result.after else None)
+    out = product.planner.index[id(product.tail)]
+    return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
 
 
 def thin_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:

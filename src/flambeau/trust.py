@@ -11,6 +11,7 @@ PROVEN = frozenset(
         "contract.wgsl",
         "contract_lanes.wgsl",
         "contract_parts.wgsl",
+        "contract_rest.wgsl",
         "contract_thin.wgsl",
         "contract_tiles.wgsl",
         "fold.wgsl",

@@ -2,14 +2,29 @@
 
 from dataclasses import replace
 from functools import partial
-from math import prod
+from math import ceil, prod
 
 from .heads import Kernel, ReadTrace, copy_kernel
 from .shape import Affine, View, contiguous_strides
 from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling
-from .tiling import LANES, THIN, TILES, Product, Tile, lanes_kernel, parts_kernel, thin_kernel, tile_kernel
+from .tiling import (
+    LANES,
+    THIN,
+    TILES,
+    Product,
+    Tail,
+    Tile,
+    lanes_kernel,
+    parts_kernel,
+    rest_kernel,
+    thin_kernel,
+    tile_kernel,
+    tiles_of,
+)
 
-PIECES, PARTIAL = (2, 4, 8, 16, 32, 64), 1 << 26  # of the summed dims; elements that their sums may take
+# how many pieces of the summed dims, by name; 1.33: three quarters and the rest
+PIECES = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2} | {str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)}
+PARTIAL = 1 << 26  # elements that the sums of pieces may take
 SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
 
 
@@ -19,13 +34,14 @@ def candidates(product: Product) -> list[str]:
     if not min(product.m, product.n, product.k, product.batch):
         return found
     results = prod(product.head.shape)
-    pieces = [p for p in PIECES if results * p <= PARTIAL]
+    pieces = {name: p for name, p in PIECES.items() if results * ceil(p) <= PARTIAL}
     for name, tile in TILES.items():
         fits = tile.memory(False) <= product.limits.workgroup_memory
         if fits and tile.threads <= product.limits.invocations:
-            found += [name, *(f"{name}/{p}" for p in pieces if p * tile.step * 4 <= product.k)]
+            found += [name, *(f"{name}/{p}" for p, n in pieces.items() if n * tile.step * 4 <= product.k)]
+            found += [f"{name}+"] if tail_of(product, name) else []
     if min(product.m, product.n) <= THIN:
-        found += ["lanes", "thin", *(f"thin/{p}" for p in pieces if p * 8 * LANES <= product.k)]
+        found += ["lanes", "thin", *(f"thin/{p}" for p, n in pieces.items() if n * 8 * LANES <= product.k)]
     return found
 
 
@@ -48,11 +64,13 @@ def estimate(product: Product, name: str) -> float:
     if name == "registers":
         return float("inf") if len(product.head.shape) and product.k else 0.0
     shape, _, parts = name.partition("/")
-    split = int(parts or 1)
+    split = PIECES[parts] if parts else 1
     if shape == "thin":
         return estimate_thin(product, split)
     if shape == "lanes":
         return estimate_lanes(product)
+    if name.endswith("+"):
+        return estimate_tail(product, shape[:-1])
     tile = TILES[shape]
     groups = -(-product.m // tile.rows) * -(-product.n // tile.columns) * product.batch * split
     speed, beside = EFFICIENCY[shape]
@@ -63,13 +81,58 @@ def estimate(product: Product, name: str) -> float:
     return max(work, read) + second_pass(product, split)
 
 
-def second_pass(product: Product, split: int) -> float:
+def tail_of(product: Product, name: str) -> Tail | None:
+    """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
+    tile, slots = TILES[name], CORES * EFFICIENCY[name][1]
+    total = prod(tiles_of(product, tile)) * product.batch
+    rest = total % slots
+    if rest in (0, total):
+        return None
+    fits = [p for p in PIECES.values() if p * tile.step * 4 <= product.k and ceil(p) * rest <= 4 * slots]
+    best = min(fits, key=lambda p: (rounds_of(rest, p, slots) + ceil(p) * rest / slots / 64), default=1)
+    long = ceil(product.k / (best * tile.step)) * tile.step
+    return Tail(total - rest, rest, long) if long < product.k else None
+
+
+def rounds_of(tiles: int, pieces: float, slots: int) -> float:
+    """How long the pieces of so many tiles take on so many slots, in tiles: the long ones first."""
+    many, long = int(pieces), 1 / pieces
+    full, left = divmod(tiles * many, slots)
+    short = 1 - many * long
+    if short < 1e-6:
+        return (full + (left > 0)) * long
+    beside = (slots - left) * int(long / short + 1e-6) if left else 0
+    return (full + (left > 0)) * long + -(-max(tiles - beside, 0) // slots) * short
+
+
+def estimate_tail(product: Product, name: str) -> float:
+    tile, (speed, beside), tail = TILES[name], EFFICIENCY[name], tail_of(product, name)
+    assert tail is not None
+    slots = CORES * beside
+    rounds = tail.whole / slots + rounds_of(tail.rest, product.k / tail.long, slots)
+    work = rounds * beside * tile.rows * tile.columns * (product.k + 64) / speed
+    pieces = -(-product.k // tail.long)
+    aside = 2 * pieces * tail.rest * tile.rows * tile.columns
+    return work + (BYTE * 4 * aside + KERNEL) / UNIT
+
+
+def tail_kernels(product: Product, name: str) -> list[Kernel]:
+    """The kernels of a product whose last tiles are cut, and added up by another."""
+    tile, tail = TILES[name], tail_of(product, name)
+    assert tail is not None
+    product, copies = packed(product, tile)
+    part = product.planner.temporary(-(-product.k // tail.long) * tail.rest * tile.rows * tile.columns)
+    first = tile_kernel(product, product.k, part, tile, tail)
+    return [*copies, first, rest_kernel(product, tile, tail, part)]
+
+
+def second_pass(product: Product, split: float) -> float:
     if split == 1:
         return 0.0
-    return (BYTE * 4 * (2 * split + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
+    return (BYTE * 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
 
 
-def estimate_thin(product: Product, split: int) -> float:
+def estimate_thin(product: Product, split: float) -> float:
     """Reads at the memory's speed, as far as there are threads to wait for them."""
     few, many = sorted((product.m, product.n))
     groups = -(-many // 128) * product.batch * split
@@ -80,6 +143,8 @@ def estimate_thin(product: Product, split: int) -> float:
 def product_kernels(product: Product, name: str) -> list[Kernel]:
     """The kernels of a variant: one, and another that adds up the pieces of the summed dims."""
     shape, _, parts = name.partition("/")
+    if name.endswith("+"):
+        return tail_kernels(product, shape[:-1])
     planner, head = product.planner, product.head
     copies: list[Kernel] = []
     if shape in ("thin", "lanes"):
@@ -90,7 +155,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
         make, step = partial(tile_kernel, tile=TILES[shape]), TILES[shape].step
     if not parts:
         return [*copies, make(product, long=product.k, part=None)]
-    long = -(-product.k // (int(parts) * step)) * step
+    long = ceil(product.k / (PIECES[parts] * step)) * step
     pieces = -(-product.k // long)
     part = planner.temporary(prod(head.shape) * pieces)
     first = make(product, long=long, part=part)
