@@ -19,6 +19,7 @@ PROVEN = frozenset(
         "quantized_rows.wgsl",
         "quantized_sum.wgsl",
         "quantized_tiles.wgsl",
+        "quantized_words.wgsl",
         "reduce.wgsl",
         "tree.wgsl",
     }

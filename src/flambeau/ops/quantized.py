@@ -85,9 +85,10 @@ def _grad(g, y, x, words, scales, *bias, bits, block):
 def _launch(limits, x, words, scales, *bias, bits, block):
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
-    names = ("rows",) if limits.software else ("rows", "tiles")
+    names = ("rows",) if limits.software else ("rows", "words", "words8", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
-    make = _rows if choose(limits, "quantized", bucket, names, _by_rule(names, m)) == "rows" else _tiles
+    name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
+    make = {"rows": _rows, "words": _words, "words8": lambda *a: _words(*a, ahead=8), "tiles": _tiles}[name]
     return make(limits, sizes, k, bits, block, len(bias))
 
 
@@ -104,6 +105,18 @@ def _rows(limits, sizes, k, bits, block, biases):
     options = {"bits": bits, "vectors": vectors, "lanes": lanes, "lines": lines}
     reads, given = tuple(range(3 + biases)), {"workgroup": (lanes * lines, 1, 1), "wide": (0, 1)}
     return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+
+
+def _words(limits, sizes, k, bits, block, biases, ahead=4):
+    """A few vectors at once, by four rows a line of threads, which read neighbouring words."""
+    vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(sizes["m"], 8)), 32 // bits
+    ahead = ahead if vectors < 4 else 2
+    sizes |= {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
+    groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
+    options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
+    given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
+    reads = tuple(range(3 + biases))
+    return [Launch("quantized_words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
 
 
 def _tiles(limits, sizes, k, bits, block, biases):
