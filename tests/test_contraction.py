@@ -12,7 +12,7 @@ from flambeau.ops.contract import contract
 
 F = fb.nn.functional
 WIDE = Limits(software=False)
-VARIANTS = ("registers", "lanes", "64x64", "64x128/2", "32x32", "16x128/4", "thin", "thin/2")
+VARIANTS = ("registers", "lanes", "64x64", "64x128/2", "32x32/1.33", "16x128/4", "thin", "thin/2")
 
 
 @pytest.fixture
@@ -67,6 +67,22 @@ def test_products_have_the_same_value(forced):
             right = fb.tensor(w.T.copy(), device=forced).t() if flip else fb.tensor(w, device=forced)
             y = (fb.tensor(x, device=forced) @ right + fb.tensor(b)).relu()
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
+@pytest.mark.parametrize("tile", ["128x128", "64x64", "32x64"])
+def test_the_last_tiles_are_cut(tile, shape, many_threads, monkeypatch):
+    """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""
+    monkeypatch.setattr(variants, "CORES", 2)
+    monkeypatch.setattr(choice, "forced", lambda: {"contract": tile + "+"})
+    m, k, n, batch = shape
+    a, b, c = numbers(batch, m, k), numbers(batch, k, n), numbers(n)
+    want = np.maximum(a.astype(float) @ b + c, 0)
+    for flip in (False, True):
+        right = fb.tensor(b.swapaxes(1, 2).copy() if flip else b, device=many_threads)
+        y = (fb.tensor(a, device=many_threads) @ (right.mT if flip else right) + fb.tensor(c)).relu()
+        assert [x.name for x in y.plan()] == ["matmul+add+relu", "sum+add+relu"]
+        np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
 def test_integers_have_the_same_value(forced):
