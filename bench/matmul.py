@@ -118,7 +118,7 @@ def measured(case: Case, variant: str, seconds: float) -> tuple[float, float, fl
 
 
 def repeated(case: Case, a, b, seconds: float) -> float:
-    """Seconds a product: its kernels many times in a submit, so that neither the host's time nor copies count."""
+    """Seconds a product: its kernels many times in a submit, without the host's time and without copies."""
     kept, found = capture(lambda: case.multiply(a, b).realize())
     count = max(min(int(0.3 * seconds * 3e13 / case.flops), 200), 1)
     words = found.words * count

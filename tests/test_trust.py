@@ -156,10 +156,41 @@ def test_no_access_of_sums_strays(watching):
     assert watching.found() == (0, 0)
 
 
-def test_no_access_of_quantised_tiles_strays(watching):
-    with planned_for(watching, software=False):
-        q = fb.quantize(fb.ones(70, 1056, device=watching))
-        fb.realize(fb.quantized_linear(fb.ones(20, 1056, device=watching), q, fb.ones(70, device=watching)))
+@pytest.mark.parametrize("variant", ["rows", "words", "tiles"])
+def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
+    monkeypatch.setattr("flambeau.choice.forced", lambda: {"quantized": variant})
+    with planned_for(watching, software=False, groups=7):
+        for bits in (8, 4):
+            q = fb.quantize(fb.ones(70, 1056, device=watching), bits=bits)
+            fb.realize(
+                fb.quantized_linear(fb.ones(20, 1056, device=watching), q, fb.ones(70, device=watching))
+            )
+    assert watching.found() == (0, 0)
+
+
+def test_no_access_of_attention_by_few_rows_strays(watching):
+    """Grouped heads, odd lengths, causal masks and biases."""
+    t = lambda *shape: fb.ones(*shape, device=watching)  # noqa: E731
+    with planned_for(watching, software=False, groups=7):  # workgroups fold into two dims, rounded up
+        for d, keys in ((64, 300), (20, 131), (12, 1)):
+            q, k, v = t(3, 4, 1, d), t(3, 2, keys, d), t(3, 2, keys, d)
+            bias = t(1, 4, 1, keys)
+            watching.kernels.clear()
+            for given in ({}, {"is_causal": True}, {"attn_mask": bias}):
+                fb.realize(F.scaled_dot_product_attention(q, k, v, enable_gqa=True, **given))
+            assert "attention.pieces" in watching.kernels
+    assert watching.found() == (0, 0)
+
+
+def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
+    """As on a GPU of two cores."""
+    monkeypatch.setattr("flambeau.variants.CORES", 2)
+    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "64x64+"})
+    with planned_for(watching, software=False, groups=7):
+        x, y = (fb.ones(*shape, device=watching).realize() for shape in ((3, 130, 330), (3, 330, 130)))
+        z = (x @ y + fb.ones(130, device=watching)).relu()
+        assert len(z.plan()) == 2
+        fb.realize(z, x.mT @ y.mT)
     assert watching.found() == (0, 0)
 
 

@@ -15,6 +15,9 @@ var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
 //% set at_once = f.threads // f.lanes
 //% set deep = f.threads // f.across
   let kv = group / p.pieces;
+  if (kv >= p.lines) {
+    return;
+  }
   let piece = group % p.pieces;
   let lane = lid.x % {{ f.lanes }}u;
   let beside = lid.x / {{ f.lanes }}u;

@@ -11,6 +11,9 @@ var<workgroup> ws: array<vec4<f32>, 512>;
   let top = (group % p.lines) * 64u;
   let first = (group / p.lines % p.columns) * 64u;
   let part = group / (p.lines * p.columns);
+  if (part >= p.parts) {
+    return;
+  }
   let own = (lid.x / 8u) * 4u;
   let along = (lid.x % 8u) * 4u;
   let tx = lid.x % 16u;

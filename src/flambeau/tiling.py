@@ -214,7 +214,13 @@ class Launch:
         }, depth  # fmt: skip
 
     def kernel(
-        self, template: str, threads: int, groups: int, functions: tuple, options: dict, aside: int | None = None
+        self,
+        template: str,
+        threads: int,
+        groups: int,
+        functions: tuple,
+        options: dict,
+        aside: int | None = None,
     ) -> Kernel:
         """aside: a value that takes, in fours, the sums that are not whole."""
         product, q, b, result = self.product, self.q, self.b, self.result

@@ -8,6 +8,8 @@ from .render import ADDED
 # (what a gather reads), and whose loops end for every size. tests/test_trust.py watches each access.
 PROVEN = frozenset(
     {
+        "attention_few.wgsl",
+        "attention_join.wgsl",
         "contract.wgsl",
         "contract_lanes.wgsl",
         "contract_parts.wgsl",

@@ -23,7 +23,9 @@ from .tiling import (
 )
 
 # how many pieces of the summed dims, by name; 1.33: three quarters and the rest
-PIECES = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2} | {str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)}
+PIECES = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2} | {
+    str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)
+}
 PARTIAL = 1 << 26  # elements that the sums of pieces may take
 SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
 
@@ -89,7 +91,7 @@ def tail_of(product: Product, name: str) -> Tail | None:
     if rest in (0, total):
         return None
     fits = [p for p in PIECES.values() if p * tile.step * 4 <= product.k and ceil(p) * rest <= 4 * slots]
-    best = min(fits, key=lambda p: (rounds_of(rest, p, slots) + ceil(p) * rest / slots / 64), default=1)
+    best = min(fits, key=lambda p: rounds_of(rest, p, slots) + ceil(p) * rest / slots / 64, default=1)
     long = ceil(product.k / (best * tile.step)) * tile.step
     return Tail(total - rest, rest, long) if long < product.k else None
 

@@ -234,7 +234,7 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
     length = -(-keys // pieces // f.keys) * f.keys
     pieces = -(-keys // length)
-    sizes = _sizes(nodes, given, **attrs) | {"rows": rows, "pieces": pieces, "length": length}
+    sizes = _sizes(nodes, given, **attrs) | {"rows": rows, "pieces": pieces, "length": length, "lines": lines}
     count = q.shape[0] * q.shape[1]
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, given, **attrs)}
     tops = Written("tops", count * pieces * 2, dt.float32)
