@@ -185,12 +185,12 @@ def test_no_access_of_attention_by_few_rows_strays(watching):
 def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
     """As on a GPU of two cores."""
     monkeypatch.setattr("flambeau.variants.CORES", 2)
-    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "64x64+"})
+    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "128x128+"})
     with planned_for(watching, software=False, groups=7):
-        x, y = (fb.ones(*shape, device=watching).realize() for shape in ((3, 130, 330), (3, 330, 130)))
-        z = (x @ y + fb.ones(130, device=watching)).relu()
+        x, y = (fb.ones(*shape, device=watching).realize() for shape in ((5, 130, 330), (5, 330, 70)))
+        z = (x @ y + fb.ones(70, device=watching)).relu()
         assert len(z.plan()) == 2
-        fb.realize(z, x.mT @ y.mT)
+        fb.realize(z, y.mT @ x.mT)
     assert watching.found() == (0, 0)
 
 

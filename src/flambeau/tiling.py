@@ -55,6 +55,7 @@ class Tail(NamedTuple):
 
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
+AHEAD = 4, 2  # turns whose reads are under way at once, of vec4s along the columns and along the summed dims
 
 
 class Share(NamedTuple):
@@ -312,7 +313,7 @@ def thin_kernel(product: Product, long: int, part: int | None, narrow: bool = Fa
     if made.is_over:
         return thin_kernel(product, long, part, narrow=True)
     stride = STRIPS if free else 4 * LANES
-    ahead = 4 if free else 2
+    ahead = AHEAD[0 if free else 1]
     shares = [Share(0, 0, 0, 0, 0, stride, False, stride, s.digits(stride, made.q), 0) for s in (a, b)]
     options, depth = made.options([a, b], shares, stride * ahead)
     tiles = -(-product.n // (4 * (LANES if free else STRIPS)))

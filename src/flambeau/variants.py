@@ -9,6 +9,7 @@ from .shape import Affine, View, contiguous_strides
 from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling
 from .tiling import (
     LANES,
+    STRIPS,
     THIN,
     TILES,
     Product,
@@ -23,9 +24,8 @@ from .tiling import (
 )
 
 # how many pieces of the summed dims, by name; 1.33: three quarters and the rest
-PIECES = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2} | {
-    str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)
-}
+UNEVEN = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2}
+PIECES = UNEVEN | {str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)}
 PARTIAL = 1 << 26  # elements that the sums of pieces may take
 SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
 
@@ -40,10 +40,20 @@ def candidates(product: Product) -> list[str]:
     for name, tile in TILES.items():
         fits = tile.memory(False) <= product.limits.workgroup_memory
         if fits and tile.threads <= product.limits.invocations:
-            found += [name, *(f"{name}/{p}" for p, n in pieces.items() if n * tile.step * 4 <= product.k)]
+            even = EFFICIENCY[name][1] == 1
+            found += [name]
+            found += [
+                f"{name}/{p}"
+                for p, n in pieces.items()
+                if n * tile.step * 4 <= product.k and not (even and p in UNEVEN)
+            ]
             found += [f"{name}+"] if tail_of(product, name) else []
     if min(product.m, product.n) <= THIN:
-        found += ["lanes", "thin", *(f"thin/{p}" for p, n in pieces.items() if n * 8 * LANES <= product.k)]
+        found += [
+            "lanes",
+            "thin",
+            *(f"thin/{p}" for p, n in pieces.items() if n * 8 * LANES <= product.k and p not in UNEVEN),
+        ]
     return found
 
 
@@ -53,11 +63,12 @@ def by_rule(product: Product, names: list[str]) -> str:
 
 
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
-# of each tile: the part of the largest's speed, and how many workgroups share a core and end together
+# of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {
-    "128x128": (1.0, 2), "64x128": (0.84, 3), "64x64": (0.8, 1), "64x64k32": (0.72, 1), "32x64": (0.6, 1),
+    "128x128": (1.0, 2), "64x128": (0.8, 1), "64x64": (0.8, 1), "64x64k32": (0.66, 1), "32x64": (0.6, 1),
     "32x32": (0.45, 1), "16x128": (0.45, 1),
 }  # fmt: skip
+CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 UNIT = 5.7  # picoseconds a multiply-add of a core
 
 
@@ -74,21 +85,23 @@ def estimate(product: Product, name: str) -> float:
     if name.endswith("+"):
         return estimate_tail(product, shape[:-1])
     tile = TILES[shape]
-    groups = -(-product.m // tile.rows) * -(-product.n // tile.columns) * product.batch * split
     speed, beside = EFFICIENCY[shape]
-    rounds = -(-groups // (CORES * beside)) * beside if groups > CORES else 1
-    filled = min(rounds * tile.threads / 256, 1.0)  # fewer threads do not hide the time that reads take
-    work = rounds * tile.rows * tile.columns * (product.k / split + 64) / (speed * filled)
+    groups = prod(tiles_of(product, tile)) * product.batch
+    rounds = rounds_of(groups, split, CORES * beside) * beside
+    threads = -(-int(groups * split) // CORES) * tile.threads
+    filled = min(threads / 256, 1.0) ** 0.25  # fewer threads do not hide the time that reads take
+    work = rounds * tile.rows * tile.columns * (product.k + 64 * split) / (speed * filled)
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
 
 
 def tail_of(product: Product, name: str) -> Tail | None:
     """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
-    tile, slots = TILES[name], CORES * EFFICIENCY[name][1]
+    tile, beside = TILES[name], EFFICIENCY[name][1]
+    slots = CORES * beside
     total = prod(tiles_of(product, tile)) * product.batch
     rest = total % slots
-    if rest in (0, total):
+    if beside == 1 or rest in (0, total):  # small tiles leave a short last round as it is
         return None
     fits = [p for p in PIECES.values() if p * tile.step * 4 <= product.k and ceil(p) * rest <= 4 * slots]
     best = min(fits, key=lambda p: rounds_of(rest, p, slots) + ceil(p) * rest / slots / 64, default=1)
@@ -112,7 +125,7 @@ def estimate_tail(product: Product, name: str) -> float:
     assert tail is not None
     slots = CORES * beside
     rounds = tail.whole / slots + rounds_of(tail.rest, product.k / tail.long, slots)
-    work = rounds * beside * tile.rows * tile.columns * (product.k + 64) / speed
+    work = CUT * rounds * beside * tile.rows * tile.columns * (product.k + 64) / speed
     pieces = -(-product.k // tail.long)
     aside = 2 * pieces * tail.rest * tile.rows * tile.columns
     return work + (BYTE * 4 * aside + KERNEL) / UNIT
@@ -136,10 +149,11 @@ def second_pass(product: Product, split: float) -> float:
 
 def estimate_thin(product: Product, split: float) -> float:
     """Reads at the memory's speed, as far as there are threads to wait for them."""
-    few, many = sorted((product.m, product.n))
-    groups = -(-many // 128) * product.batch * split
-    reads = many * product.k * product.batch / min(groups / (3 * CORES), 1.0)
-    return reads * (BYTE * 4 + 0.05 * few) / UNIT + second_pass(product, split)
+    turned = product if product.m <= product.n else product.turned()
+    free = Spelling("b", turned.b, COLUMNS, turned.domain, False).along == "free"
+    groups = -(-turned.n // (4 * (LANES if free else STRIPS))) * product.batch * split
+    reads = turned.n * product.k * product.batch / min(groups / (3 * CORES), 1.0)
+    return reads * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split)
 
 
 def product_kernels(product: Product, name: str) -> list[Kernel]:

@@ -10,7 +10,7 @@ from ..op import Family, Launch, composed, kernel
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-TILED = 32  # vectors: from here on a GPU turns weights into floats once for a tile of them
+TILED = 48  # vectors: from here on a GPU turns weights into floats once for a tile of them
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
 
@@ -85,15 +85,18 @@ def _grad(g, y, x, words, scales, *bias, bits, block):
 def _launch(limits, x, words, scales, *bias, bits, block):
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
-    names = ("rows",) if limits.software else ("rows", "words", "words8", "tiles")
+    names = ("rows",) if limits.software else ("rows", "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
-    make = {"rows": _rows, "words": _words, "words8": lambda *a: _words(*a, ahead=8), "tiles": _tiles}[name]
+    make = {"rows": _rows, "words": _words, "tiles": _tiles}[name]
     return make(limits, sizes, k, bits, block, len(bias))
 
 
 def _by_rule(names, m):
-    return "tiles" if "tiles" in names and m >= TILED else "rows"
+    """One vector needs few reads beside the weights; for more, what they read of the vectors counts."""
+    if len(names) == 1 or m == 1:
+        return "rows"
+    return "words" if m < TILED else "tiles"
 
 
 def _rows(limits, sizes, k, bits, block, biases):
@@ -107,10 +110,10 @@ def _rows(limits, sizes, k, bits, block, biases):
     return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=turns, **given)]
 
 
-def _words(limits, sizes, k, bits, block, biases, ahead=4):
+def _words(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a line of threads, which read neighbouring words."""
     vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(sizes["m"], 8)), 32 // bits
-    ahead = ahead if vectors < 4 else 2
+    ahead = 4 if vectors < 4 else 2
     sizes |= {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
