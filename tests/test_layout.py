@@ -30,7 +30,7 @@ LAYERS = [
     ["sides"],
     ["tiling"],
     ["variants"],
-    ["matrix"],
+    ["matrix", "layout"],
     ["contraction", "whole", "reuse", "siblings"],
     ["absorb", "bundles"],
     ["groups"],

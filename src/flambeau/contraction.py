@@ -7,6 +7,7 @@ from typing import NamedTuple
 from . import matrix
 from .choice import choose
 from .heads import WORKGROUP, Kernel, Shader, before_packed, copy_kernel, epilogue, label, spread_grid
+from .layout import laid_out
 from .lower import (
     Bindings,
     Function,
@@ -65,15 +66,15 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     full = broadcast(*(i.shape for i in head.inputs))
     if planner.limits.software:
         return register_kernels(planner, head, tail, full)
-    product = product_of(planner, head, tail)
+    product, copies = laid_out(product_of(planner, head, tail))
     on_units, names = matrix.candidates(product), candidates(product)
     default = matrix.by_rule(product, on_units) or by_rule(product, names)
     name = choose(planner.limits, "contract", matrix.bucket_of(product), [*on_units, *names], default)
     if name == "registers":
         return register_kernels(planner, head, tail, full)
     if name in matrix.TILES:
-        return matrix.product_kernels(product, name)
-    return product_kernels(product, name)
+        return [*copies, *matrix.product_kernels(product, name)]
+    return [*copies, *product_kernels(product, name)]
 
 
 def product_of(planner, head: Node, tail: Node) -> Product:

@@ -64,9 +64,9 @@ def move_of(node: Node) -> Move:
     return Move(node.op.name, tuple(node.attrs.values()), node.inputs[0])
 
 
-def view_through(shape: Shape, chain: tuple[Move, ...]) -> View:
-    """The view of a contiguous `shape` after every move of the chain, innermost first."""
-    view = View.of(shape)
+def view_through(start: Shape | View, chain: tuple[Move, ...]) -> View:
+    """A view, or that of a contiguous shape, after every move of the chain, innermost first."""
+    view = start if isinstance(start, View) else View.of(start)
     for i, move in enumerate(chain):
         if move.name == "reshape" and chain[i + 1 : i + 2] and chain[i + 1].name == "reshape":
             continue  # the next one says all

@@ -1,0 +1,88 @@
+"""An operand that shows windows into one whose zeros and channels lie in a buffer as tiles read them."""
+
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from .choice import choose
+from .heads import Kernel, ReadTrace, copy_kernel
+from .lower import Move, view_through
+from .node import Node
+from .shape import Affine, View, Window, contiguous_strides
+from .sides import BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand
+from .tiling import TILES, Product
+from .variants import by_rule, candidates
+
+TESTED, SEEN = 8.0, 0.1  # picoseconds that staging an element takes longer, read singly: with a test of its
+# own (padding that depends on what is summed innermost), and with one for many
+
+
+class Windowed(NamedTuple):
+    """An operand of windows: its buffer, the view of it with the zeros around, and what is made of that."""
+
+    base: Node
+    padded: View
+    rest: tuple[Move, ...]
+
+
+def windowed(planner, o: Operand) -> Windowed | None:
+    """How an operand shows windows of a buffer; None where it does not, or is computed."""
+    base, chain = planner.base_of(o.node)
+    at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
+    if at is None or not o.is_stored or not planner.has(base):
+        return None
+    (spec,) = chain[at].args
+    view = view_through(base.shape, chain[:at])
+    lead = (0,) * (len(view.shape) - len(spec))
+    padded = view.pad((*lead, *(w.before for w in spec)), (*lead, *(w.after for w in spec)))
+    bare = tuple(Window(w.kernel, w.stride, w.dilation) for w in spec)
+    return Windowed(base, padded, (Move("_windows", (bare,), None), *chain[at + 1 :]))
+
+
+def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
+    """A product with windows laid out anew where that pays, and the copies to run first."""
+    if not min(product.m, product.n, product.k, product.batch):
+        return product, []
+    for side, other in (("a", COLUMNS), ("b", ROWS)):
+        o = getattr(product, side)
+        found = windowed(product.planner, o)
+        if found is not None:
+            name = choose(
+                product.limits, "windows", product.bucket, ["view", "copy"], rule(product, o, found, other)
+            )
+            return copied(product, side, found) if name == "copy" else (product, [])
+    return product, []
+
+
+def rule(product: Product, o: Operand, found: Windowed, other: int) -> str:
+    """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
+    tile = TILES.get(by_rule(product, candidates(product)).partition("/")[0])
+    if tile is None:
+        return "view"
+    times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
+    summed = [d for d in product.domain.order if product.domain.groups[d] == SUMMED and o.walks(d)]
+    tests = [b.position for s in o.trace.steps if s.view for b in s.view.bounds]
+    each = TESTED if any(t.strides[summed[-1]] for t in tests) else SEEN
+    staged = times * prod(o.walked_shape())
+    return "copy" if staged * each > 2 * BYTE * 4 * prod(found.padded.shape) + KERNEL else "view"
+
+
+def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
+    """Copy what windows are taken of, with the zeros in it and its inner leading dims (channels) innermost,
+    and walk dims as they lie there."""
+    planner, domain = product.planner, product.domain
+    o, padded = getattr(product, side), found.padded
+    rank, (move, *_) = len(padded.shape), found.rest
+    inner = rank - len(move.args[0])
+    order = (0, *range(inner, rank), *range(1, inner))
+    laid = padded.permute(order)
+    value = planner.temporary(prod(laid.shape), o.dtype.itemsize)
+    strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
+    bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
+    seen = view_through(bare, (*found.rest, Move("expand", (domain.shape,), None)))
+    (load,) = o.trace.steps
+    new = Operand(o.node, ReadTrace(planner, load.node, value, seen), 0, domain.shape)
+    far = new.affines[0].strides
+    walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if new.walks(d) else 0))
+    made = replace(product, domain=domain._replace(order=walked), **{side: new})
+    return made, [copy_kernel(planner, load.node, planner.value_of(found.base), laid, value)]
