@@ -9,12 +9,14 @@ from .heads import Kernel, ReadTrace, copy_kernel
 from .lower import Move, view_through
 from .node import Node
 from .shape import Affine, View, Window, contiguous_strides
-from .sides import BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand
+from .sides import BYTE, COLUMNS, ROWS, Operand, sums_positions
 from .tiling import TILES, Product
 from .variants import by_rule, candidates
 
-TESTED, SEEN = 8.0, 0.1  # picoseconds that staging an element takes longer, read singly: with a test of its
-# own (padding that depends on what is summed innermost), and with one for many
+# picoseconds that staging an element takes longer where it is read by itself: along positions of windows that
+# are summed (weights' gradients), each with its own tests, and along channels, with one test for many
+ALONE, ALONG = 4.0, 0.1
+LAUNCH = 1e7  # picoseconds that a kernel more costs a step of small ones
 
 
 class Windowed(NamedTuple):
@@ -43,28 +45,26 @@ def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
     """A product with windows laid out anew where that pays, and the copies to run first."""
     if not min(product.m, product.n, product.k, product.batch):
         return product, []
-    for side, other in (("a", COLUMNS), ("b", ROWS)):
+    for side, own in (("a", ROWS), ("b", COLUMNS)):
         o = getattr(product, side)
         found = windowed(product.planner, o)
         if found is not None:
-            name = choose(
-                product.limits, "windows", product.bucket, ["view", "copy"], rule(product, o, found, other)
-            )
+            default = rule(product, o, found, own)
+            name = choose(product.limits, "windows", product.bucket, ["view", "copy"], default)
             return copied(product, side, found) if name == "copy" else (product, [])
     return product, []
 
 
-def rule(product: Product, o: Operand, found: Windowed, other: int) -> str:
+def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
     """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
-    tile = TILES.get(by_rule(product, candidates(product)).partition("/")[0])
+    tile, domain = TILES.get(by_rule(product, candidates(product)).partition("/")[0]), product.domain
     if tile is None:
         return "view"
-    times = -(-product.domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
-    summed = [d for d in product.domain.order if product.domain.groups[d] == SUMMED and o.walks(d)]
-    tests = [b.position for s in o.trace.steps if s.view for b in s.view.bounds]
-    each = TESTED if any(t.strides[summed[-1]] for t in tests) else SEEN
+    other = ROWS + COLUMNS - own
+    times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
+    each = ALONE if sums_positions(o, domain.groups) else ALONG
     staged = times * prod(o.walked_shape())
-    return "copy" if staged * each > 2 * BYTE * 4 * prod(found.padded.shape) + KERNEL else "view"
+    return "copy" if staged * each > 2 * BYTE * 4 * prod(found.padded.shape) + LAUNCH else "view"
 
 
 def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
@@ -79,7 +79,7 @@ def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[
     value = planner.temporary(prod(laid.shape), o.dtype.itemsize)
     strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
     bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
-    seen = view_through(bare, (*found.rest, Move("expand", (domain.shape,), None)))
+    seen = view_through(bare, found.rest)
     (load,) = o.trace.steps
     new = Operand(o.node, ReadTrace(planner, load.node, value, seen), 0, domain.shape)
     far = new.affines[0].strides

@@ -79,6 +79,11 @@ class Operand:
         return tuple(n if self.walks(d) else 1 for d, n in enumerate(self.shape))
 
     @property
+    def tests(self) -> list[Affine]:
+        """The positions that padding depends on."""
+        return [b.position for s in self.trace.steps if s.view for b in s.view.bounds]
+
+    @property
     def is_stored(self) -> bool:
         """Whether it is read from one buffer as it lies there."""
         return len(self.trace.steps) == 1
@@ -119,13 +124,26 @@ def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
 
 
 def order_of(operands: tuple[Operand, ...], groups: tuple[int, ...]) -> tuple[int, ...]:
-    """The dims in order, but the summed ones that padding depends on first: so it is tested once a step."""
-    tests = [b.position for o in operands for s in o.trace.steps if s.view for b in s.view.bounds]
+    """The dims in order, but the summed ones that padding depends on first: so it is tested once a step.
+
+    Not where windows' positions are summed: those are neighbours in memory, and what is left are not.
+    """
+    if any(sums_positions(o, groups) for o in operands):
+        return tuple(range(len(groups)))
+    tests = [t for o in operands for t in o.tests]
 
     def is_inner(d: int) -> bool:
         return groups[d] == SUMMED and not any(a.strides[d] for a in tests)
 
     return tuple(sorted(range(len(groups)), key=lambda d: (is_inner(d), d)))
+
+
+def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
+    """Whether padding depends on more places of the summed dims than of others: those of a convolution are
+    the taps of its windows, those of its gradient by the weight the windows' positions."""
+    tested = [d for d in range(len(groups)) if any(t.strides[d] for t in o.tests)]
+    summed = prod(o.shape[d] for d in tested if groups[d] == SUMMED)
+    return summed > prod(o.shape[d] for d in tested if groups[d] != SUMMED)
 
 
 class Side(NamedTuple):
