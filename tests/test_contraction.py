@@ -112,6 +112,37 @@ def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monk
     np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("layout", ["view", "copy"])
+@pytest.mark.parametrize(
+    "attrs", [{}, {"stride": 2}, {"padding": 2, "dilation": 2}, {"padding": 1, "groups": 4}]
+)
+def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, many_threads, monkeypatch):
+    """A convolution of odd sizes and both its gradients."""
+    monkeypatch.setattr(choice, "forced", lambda: {"windows": layout})
+    x, w, b = numbers(3, 8, 11, 9), numbers(12, 8 // attrs.get("groups", 1), 3, 2), numbers(12)
+
+    def gradients(device):
+        given = [fb.tensor(a, device=device, requires_grad=True) for a in (x, w, b)]
+        y = F.conv2d(*given, **attrs).sigmoid()
+        found = y.square().sum().backward()
+        return [y.numpy(), *(found[t].numpy() for t in given)]
+
+    for ours, reference in zip(gradients(many_threads), gradients("cpu"), strict=True):
+        np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-4)
+
+
+def test_a_large_weight_gradient_reads_a_copy_with_zeros_and_a_small_one_does_not(many_threads):
+    for channels, copies in ((64, ["copy"]), (4, [])):
+        x, w = (
+            fb.zeros(*s, device=many_threads) for s in ((8, channels, 28, 28), (channels, channels, 3, 3))
+        )
+        w = w.realize().requires_grad_()
+        y = F.conv2d(x.realize(), w, padding=1)
+        g = fb.ones(*y.shape, device=many_threads).realize()
+        made = [k.name for k in (y * g).sum().backward()[w].plan()]
+        assert made == [*copies, "conv_weight+mul", "sum"]
+
+
 def test_batches_have_the_same_value(forced):
     a, b = numbers(3, 2, 600), numbers(3, 600, 4)
     y = fb.tensor(a, device=forced) @ fb.tensor(b, device=forced)
