@@ -12,7 +12,20 @@ from flambeau.ops.contract import contract
 
 F = fb.nn.functional
 WIDE = Limits(software=False)
-VARIANTS = ("registers", "lanes", "64x64", "64x128/2", "128x128/1.33", "32x32", "16x128/4", "thin", "thin/2")
+VARIANTS = (
+    
+    "registers",
+    "lanes",
+    "strips",
+    "64x64",
+    "64x128/2",
+    "128x128/1.33",
+    "32x32",
+    "16x128/4",
+    "thin",
+    "thin/2",
+,
+)
 
 
 @pytest.fixture
@@ -129,6 +142,23 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
 
     for ours, reference in zip(gradients(many_threads), gradients("cpu"), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("size", [(12, 16), (7, 13), (40,), (4, 5, 6)])
+def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threads, monkeypatch):
+    """Strides and dilations that share cells or not, lines that end within four columns or not."""
+    monkeypatch.setattr(choice, "forced", lambda: {"contract": "strips"})
+    name = f"conv{len(size)}d"
+    x, w = numbers(2, 3, *size), numbers(6, 1, *(3,) * len(size))
+    for attrs in ({}, {"stride": 2, "padding": 1}, {"padding": 2, "dilation": 2}):
+        y, want = (
+            getattr(F, name)(fb.tensor(x, device=d), fb.tensor(w, device=d), groups=3, **attrs).relu()
+            for d in (many_threads, "cpu")
+        )
+        assert [k.name for k in y.plan()] == [f"{name}+relu"]
+        if y.shape[-1] >= 4:
+            assert "cell1" in y.wgsl()
+        np.testing.assert_allclose(y.numpy(), want.numpy(), rtol=1e-4, atol=1e-5)
 
 
 def test_a_large_weight_gradient_reads_a_copy_with_zeros_and_a_small_one_does_not(many_threads):

@@ -29,6 +29,7 @@ LAYERS = [
     ["reduction", "rows", "claims"],
     ["sides"],
     ["tiling"],
+    ["strips"],
     ["variants"],
     ["matrix", "layout"],
     ["contraction", "whole", "reuse", "siblings"],

@@ -55,6 +55,9 @@ CASES = {
     "vectors": with_gradients(lambda t, _: t(1, 2048) @ t(2048, 96)),
     "odd products": with_gradients(lambda t, _: t(3, 37, 61) @ t(3, 61, 45)),
     "convolutions": with_gradients(lambda t, _: F.conv2d(t(4, 8, 14, 14), t(16, 8, 3, 3), t(16), padding=1)),
+    "depthwise": with_gradients(
+        lambda t, _: F.conv2d(t(2, 6, 9, 13), t(12, 1, 3, 5), t(12), padding=(1, 2), groups=6)
+    ),
     "short rows": with_gradients(lambda t, _: t(200, 12).softmax(1)),
     "rows": with_gradients(lambda t, _: F.layer_norm(t(33, 512), (512,), t(512), t(512))),
     "long rows": with_gradients(lambda t, _: t(3, 9000).log_softmax(1)),

@@ -14,6 +14,7 @@ PROVEN = frozenset(
         "contract_lanes.wgsl",
         "contract_parts.wgsl",
         "contract_rest.wgsl",
+        "contract_strips.wgsl",
         "contract_thin.wgsl",
         "contract_tiles.wgsl",
         "fold.wgsl",
