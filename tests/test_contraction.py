@@ -13,7 +13,6 @@ from flambeau.ops.contract import contract
 F = fb.nn.functional
 WIDE = Limits(software=False)
 VARIANTS = (
-    
     "registers",
     "lanes",
     "strips",
@@ -24,7 +23,6 @@ VARIANTS = (
     "16x128/4",
     "thin",
     "thin/2",
-,
 )
 
 
@@ -164,7 +162,7 @@ def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threa
 def test_a_large_weight_gradient_reads_a_copy_with_zeros_and_a_small_one_does_not(many_threads):
     for channels, copies in ((64, ["copy"]), (4, [])):
         x, w = (
-            fb.zeros(*s, device=many_threads) for s in ((8, channels, 28, 28), (channels, channels, 3, 3))
+            fb.zeros(*s, device=many_threads) for s in ((32, channels, 56, 56), (channels, channels, 3, 3))
         )
         w = w.realize().requires_grad_()
         y = F.conv2d(x.realize(), w, padding=1)

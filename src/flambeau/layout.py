@@ -9,14 +9,15 @@ from .heads import Kernel, ReadTrace, copy_kernel
 from .lower import Move, view_through
 from .node import Node
 from .shape import Affine, View, Window, contiguous_strides
-from .sides import BYTE, COLUMNS, ROWS, Operand, sums_positions
+from .sides import COLUMNS, ROWS, Operand, sums_positions
 from .tiling import TILES, Product
 from .variants import by_rule, candidates
 
-# picoseconds that staging an element takes longer where it is read by itself: along positions of windows that
-# are summed (weights' gradients), each with its own tests, and along channels, with one test for many
-ALONE, ALONG = 4.0, 0.1
-LAUNCH = 1e7  # picoseconds that a kernel more costs a step of small ones
+# Picoseconds on the GPU that this was fitted to. Staging an element takes longer where it is read by
+# itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
+# channels, with one test for many. A byte of a copy that turns what it reads; a kernel more in a
+# step of small ones.
+ALONE, ALONG, TURNED, LAUNCH = 0.7, 0.41, 0.38, 1e7
 
 
 class Windowed(NamedTuple):
@@ -64,7 +65,7 @@ def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
     times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
     each = ALONE if sums_positions(o, domain.groups) else ALONG
     staged = times * prod(o.walked_shape())
-    return "copy" if staged * each > 2 * BYTE * 4 * prod(found.padded.shape) + LAUNCH else "view"
+    return "copy" if staged * each > 2 * TURNED * 4 * prod(found.padded.shape) + LAUNCH else "view"
 
 
 def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
