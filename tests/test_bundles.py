@@ -79,6 +79,17 @@ def test_a_map_is_over_the_dims_of_what_was_reshaped():
     assert np.allclose(found.numpy(), wanted)
 
 
+def test_a_map_over_finer_dims_may_have_to_split_them_again():
+    bits, scales = fb.randint(0, 9, (16, 64, 4)).realize(), fb.rand(16, 8).realize()
+    wide = scales.reshape(16, 8, 1).expand(16, 8, 32)
+    found = (bits.float().reshape(16, 8, 32) * wide).reshape(16, 256) + bits.float().reshape(16, 256)
+    again = (bits.float().reshape(16, 64, 4) + (wide * 2).reshape(16, 64, 4)).reshape(16, 256)
+    for got, by in ((found, np.repeat(scales.numpy(), 32, 1) + 1), (again, None)):
+        plain = bits.numpy().reshape(16, 256)
+        wanted = plain * by if by is not None else plain + 2 * np.repeat(scales.numpy(), 32, 1)
+        assert np.allclose(got.numpy(), wanted)
+
+
 def test_pieces_are_added_where_they_are_read():
     a, b, p = (fb.rand(*s).realize() for s in ((8192, 16), (8192, 16), (16, 16)))
     found = p - (a.t() @ b + 0) * 0.1

@@ -52,12 +52,13 @@ var<workgroup> tile_b: array<vec4<f32>, 144>;
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
   let group = wid.x + wid.y * p.g24;
+  let place = group;
   let line = group / p.g22;
   let depth = line / p.g23;
   if (depth >= p.n21) {
     return;
   }
-  let column0 = (group % p.g22) * 32u;
+  let column0 = (place % p.g22) * 32u;
   let row0 = (line % p.g23) * 32u;
   let batch = depth;
   let begin = 0u;
