@@ -34,6 +34,7 @@ class Tile(NamedTuple):
 TILES = {
     "128x128": Tile(128, 128, 16, 8, 16),
     "64x128": Tile(64, 128, 16, 8, 8),
+    "128x64": Tile(128, 64, 16, 8, 8),
     "64x64k32": Tile(64, 64, 32, 8, 4),
     "64x64": Tile(64, 64, 16, 8, 8),
     "32x64": Tile(32, 64, 16, 4, 8),
@@ -55,7 +56,7 @@ class Tail(NamedTuple):
 
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
-AHEAD = 4, 2  # turns whose reads are under way at once, of vec4s along the columns and along the summed dims
+AHEAD = 4, 4  # turns whose reads are under way at once, of vec4s along the columns and along the summed dims
 
 
 class Share(NamedTuple):

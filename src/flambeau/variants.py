@@ -67,9 +67,10 @@ def by_rule(product: Product, names: list[str]) -> str:
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
 # of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {
-    "128x128": (1.0, 2), "64x128": (0.8, 1), "64x64": (0.8, 1), "64x64k32": (0.66, 1), "32x64": (0.6, 1),
-    "32x32": (0.45, 1), "16x128": (0.45, 1),
+    "128x128": (1.0, 2), "64x128": (0.88, 1), "128x64": (0.88, 1), "64x64": (0.8, 1), "64x64k32": (0.7, 1),
+    "32x64": (0.55, 1), "32x32": (0.45, 1), "16x128": (0.45, 1),
 }  # fmt: skip
+FULL = 3  # workgroups of other tiles that hide each other's reads on a core
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 UNIT = 5.7  # picoseconds a multiply-add of a core
 
@@ -90,8 +91,8 @@ def estimate(product: Product, name: str) -> float:
     speed, beside = EFFICIENCY[shape]
     groups = prod(tiles_of(product, tile)) * product.batch
     rounds = rounds_of(groups, split, CORES * beside) * beside
-    threads = -(-int(groups * split) // CORES) * tile.threads
-    filled = min(threads / 256, 1.0) ** 0.25  # fewer threads do not hide the time that reads take
+    resident = -(-int(groups * split) // CORES)
+    filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
     work = rounds * tile.rows * tile.columns * (product.k + 64 * split) / (speed * filled)
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
