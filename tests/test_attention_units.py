@@ -1,0 +1,122 @@
+"""Attention on matrix units: masks, groups, lengths, growing scores and gradients, against the formula.
+
+Where an adapter has units, these tests use them (an NVIDIA GPU through Dawn); elsewhere the same kernel runs
+with the units' work in plain WGSL, and Tint is asked about the text for real ones.
+"""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from kernels import planned_for
+from paper import PaperDevice
+from rows.attention import attention
+
+import flambeau as fb
+from flambeau import choice
+from flambeau.fuse import Limits
+from flambeau.matrix import Unit
+from flambeau.nn.functional import scaled_dot_product_attention as sdpa
+
+PLAIN, REAL = Unit("plain", 16, 16, 16, 32), Unit("subgroup", 16, 16, 16, 32)
+RNG = np.random.default_rng(0)
+KEEP = RNG.random((70, 75)) > 0.4
+KEEP[2] = False  # a row without any key
+GROWING = np.linspace(-60, 60, 75, dtype="f4")[None] * np.linspace(-1, 1, 70, dtype="f4")[:, None]
+CASES = {  # lengths, keys, features of keys and values, mask, options
+    "plain": (128, 64, 64, 64, None, {}),
+    "tails": (70, 75, 32, 32, None, {}),
+    "causal": (150, 150, 32, 64, None, {"is_causal": True}),
+    "causal from a place on": (40, 75, 32, 32, None, {"is_causal": True, "start": 35}),
+    "bool mask": (70, 75, 64, 32, KEEP, {}),
+    "additive mask, softcap": (70, 75, 32, 32, RNG.normal(size=(4, 70, 75)).astype("f4"), {"softcap": 2.0}),
+    "growing scores": (70, 75, 32, 32, GROWING, {}),
+    "large scores": (70, 75, 32, 32, None, {"scale": 40.0}),
+    "no scale": (33, 16, 32, 32, None, {"scale": -1.0}),
+}
+
+
+@pytest.fixture
+def units(gpu, monkeypatch):
+    """The GPU with matrix units, its own or plain ones."""
+    monkeypatch.setattr(choice, "forced", lambda: {"attention": "units"})
+    found = [u for u in gpu.limits.matrix if u[1:] == REAL[1:]]
+    memory = {} if found else {"workgroup_memory": 32768}
+    with planned_for(gpu, False, matrix=tuple(found) or (PLAIN,), **memory):
+        yield gpu
+
+
+def made(case, rng):
+    n, m, d, e, mask, options = CASES[case]
+    arrays = [rng.normal(size=s).astype("f2") for s in ((2, 4, n, d), (2, 2, m, d), (2, 2, m, e))]
+    return arrays, mask, options | {"enable_gqa": True}
+
+
+def expected(arrays, mask, start=None, **options):
+    n, m = arrays[0].shape[-2], arrays[1].shape[-2]
+    if start is not None:
+        mask, options = np.arange(m) <= np.arange(n)[:, None] + start, options | {"is_causal": False}
+    return attention(*(a.astype("f8") for a in arrays), mask, **options)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_against_the_formula(case, units):
+    arrays, mask, options = made(case, np.random.default_rng(1))
+    given = None if mask is None else fb.tensor(mask, device=units)
+    y = sdpa(*(fb.tensor(a, device=units) for a in arrays), attn_mask=given, **options)
+    assert [k.shader.template for k in y.plan()][-1] == "attention_units.wgsl" and y.dtype is fb.float16
+    want = expected(arrays, mask, **options)
+    error = np.linalg.norm(y.numpy().astype("f8") - want) / np.linalg.norm(want)
+    assert error < 6e-4, f"{case}: {error:.1e}"
+
+
+def test_gradients_read_its_norms(units):
+    arrays, _, options = made("causal", np.random.default_rng(2))
+    xs = [fb.tensor(a, device=units).requires_grad_() for a in arrays]
+    y = sdpa(*xs, is_causal=True, enable_gqa=True)
+    found = y.float().square().sum().backward()
+    slow = sdpa(*xs, is_causal=True, enable_gqa=True).float().square().sum().backward(create_graph=True)
+    for x in xs:
+        got, want = found[x].float().numpy(), slow[x].float().numpy()
+        assert np.linalg.norm(got - want) < 3e-3 * np.linalg.norm(want)
+
+
+@pytest.mark.parametrize("d,dtype", [(48, fb.float16), (160, fb.float16), (64, fb.bfloat16), (64, fb.float32)])
+def test_what_does_not_fit_goes_to_tiles(d, dtype):
+    device = PaperDevice(Limits(matrix=(REAL,)))
+    q = fb.zeros(2, 64, d, device=device).to(dtype).realize()
+    assert {k.shader.template for k in sdpa(q, q, q).plan()} == {"attention_tiles.wgsl"}
+
+
+TINT = """
+import json, sys, wgpudawn
+from wgpudawn.backends.dawn import extras
+extras.set_instance_extras(
+    enable_toggles=["allow_unsafe_apis", "expose_wgsl_experimental_features"])
+adapter = wgpudawn.gpu.request_adapter_sync()
+features = ["chromium-experimental-subgroup-matrix", "shader-f16", "subgroups"]
+device = extras.request_device_sync(adapter, required_features=features)
+for text in json.load(sys.stdin):
+    device.create_shader_module(code=text)
+"""
+
+
+def test_tint_takes_it_for_real_units():
+    """Dawn's adapter that computes nothing has every feature: Tint then checks what only a GPU can run."""
+    import json
+
+    pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
+    device = PaperDevice(Limits(matrix=(REAL,)))
+    for case, (n, m, d, e, mask, options) in CASES.items():
+        xs = [fb.zeros(*s, device=device).half().realize() for s in ((2, n, d), (2, m, d), (2, m, e))]
+        given = None if mask is None else fb.tensor(mask if mask.ndim == 2 else mask[:2], device=device)
+        y = sdpa(*xs, attn_mask=given, **options)
+        assert "attention_units.wgsl" in {k.shader.template for k in y.plan()}, case
+        y.realize()
+    texts = [t for t in device.shaders if "subgroupMatrix" in t]
+    env = os.environ | {"WGPU_BACKEND_TYPE": "Null"}
+    call = [sys.executable, "-c", TINT]
+    done = subprocess.run(call, input=json.dumps(texts), capture_output=True, text=True, env=env)
+    assert texts and not done.returncode, done.stderr[-3000:]
