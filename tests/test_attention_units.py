@@ -4,6 +4,7 @@ Where an adapter has units, these tests use them (an NVIDIA GPU through Dawn); e
 with the units' work in plain WGSL, and Tint is asked about the text for real ones.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -73,7 +74,7 @@ def test_against_the_formula(case, units):
 
 
 def test_gradients_read_its_norms(units):
-    arrays, _, options = made("causal", np.random.default_rng(2))
+    arrays, *_ = made("causal", np.random.default_rng(2))
     xs = [fb.tensor(a, device=units).requires_grad_() for a in arrays]
     y = sdpa(*xs, is_causal=True, enable_gqa=True)
     found = y.float().square().sum().backward()
@@ -83,7 +84,10 @@ def test_gradients_read_its_norms(units):
         assert np.linalg.norm(got - want) < 3e-3 * np.linalg.norm(want)
 
 
-@pytest.mark.parametrize("d,dtype", [(48, fb.float16), (160, fb.float16), (64, fb.bfloat16), (64, fb.float32)])
+ODD = [(48, fb.float16), (160, fb.float16), (64, fb.bfloat16), (64, fb.float32)]
+
+
+@pytest.mark.parametrize("d,dtype", ODD)
 def test_what_does_not_fit_goes_to_tiles(d, dtype):
     device = PaperDevice(Limits(matrix=(REAL,)))
     q = fb.zeros(2, 64, d, device=device).to(dtype).realize()
@@ -105,8 +109,6 @@ for text in json.load(sys.stdin):
 
 def test_tint_takes_it_for_real_units():
     """Dawn's adapter that computes nothing has every feature: Tint then checks what only a GPU can run."""
-    import json
-
     pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
     device = PaperDevice(Limits(matrix=(REAL,)))
     for case, (n, m, d, e, mask, options) in CASES.items():

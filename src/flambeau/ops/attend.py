@@ -93,7 +93,7 @@ class Few(NamedTuple):
 
 
 class Units(NamedTuple):
-    """A workgroup of `subgroups` on matrix units, each with `rows` queries, a lane a row; `keys` at a time."""
+    """A workgroup of `subgroups` on matrix units: `rows` queries each, a lane a row, `keys` at a time."""
 
     unit: Any  # a matrix.Unit
     subgroups: int
