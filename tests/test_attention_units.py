@@ -107,9 +107,10 @@ for text in json.load(sys.stdin):
 """
 
 
-def test_tint_takes_it_for_real_units():
+def test_tint_takes_it_for_real_units(monkeypatch):
     """Dawn's adapter that computes nothing has every feature: Tint then checks what only a GPU can run."""
     pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
+    monkeypatch.setattr(choice, "forced", lambda: {"attention": "units"})
     device = PaperDevice(Limits(matrix=(REAL,)))
     for case, (n, m, d, e, mask, options) in CASES.items():
         xs = [fb.zeros(*s, device=device).half().realize() for s in ((2, n, d), (2, m, d), (2, m, e))]

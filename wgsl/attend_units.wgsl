@@ -16,10 +16,10 @@ var<workgroup> grown: vec4<u32>;
 {%- endmacro %}
 
 {% macro views(u) -%}
-{{ units.views(u.unit) }}
+{{ units.views(u.unit, u.elements, 0, u.subgroups) }}
 //% if u.unit.kind != "plain"
-  let pairs = bufferView<array<vec2<u32>>>(&memory, 0);
-  let quads = bufferView<array<vec4<u32>>>(&memory, 0);
+  let pairs = bufferView<array<vec2<u32>, {{ u.elements // 4 }}>>(&memory, 0);
+  let quads = bufferView<array<vec4<u32>, {{ u.elements // 8 }}>>(&memory, 0);
 //% endif
   let strip = {{ u.strips // 2 }}u + subgroup * {{ u.rows * u.pitch }}u;
 {%- endmacro %}
@@ -87,12 +87,12 @@ var<workgroup> grown: vec4<u32>;
 //% endfor
 {%- endmacro %}
 
-//# s<i>_<j>: the products of queries and the keys in memory
+//# s<i>_<j>: the products of queries and the keys in memory; zeroed in words, since compilers do not at each turn of a loop
 {% macro dots(u, d) -%}
 //% for j in range(0, u.keys, u.unit.n)
 //% for i in range(u.rows // u.unit.m)
 {{ units.result(u.unit, "s%d_%d" % (i, j)) }}
-{{ "s%d_%d = Fragment();" % (i, j) if u.unit.kind == "plain" }}
+  s{{ i }}_{{ j }} = {{ "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m) if u.unit.kind != "plain" else "Fragment" }}();
 //% endfor
 //% for k in range(0, d, u.unit.k)
     {
