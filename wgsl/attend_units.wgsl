@@ -119,6 +119,10 @@ var<workgroup> grown: vec4<u32>;
 {{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
 //% endfor
 //% endfor
+//% if u.unit.kind != "plain"
+//# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
+    workgroupBarrier();
+//% endif
 {{ caller() }}
 //% for j in range(0, e, u.unit.n)
 //% for k in range(0, u.keys, u.unit.k)

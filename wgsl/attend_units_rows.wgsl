@@ -48,7 +48,6 @@
 //% endfor
 //% else
 //% for j in range(0, e, u.unit.n)
-      workgroupBarrier();
 //% for i in range(u.rows // u.unit.m)
 {{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
 //% endfor
@@ -60,6 +59,7 @@
 //% for i in range(u.rows // u.unit.m)
       o{{ i }}_{{ j }} = subgroupMatrixLoad<subgroup_matrix_result<f32, {{ u.unit.n }}, {{ u.unit.m }}>, row_major>(sums, strip + {{ i * u.unit.m * u.pitch }}u, {{ u.pitch }}u);
 //% endfor
+      workgroupBarrier();
 //% endfor
 //% endif
 {%- endmacro %}

@@ -131,8 +131,12 @@ class Units(NamedTuple):
         return self.apart + (self.height * (64 + self.pad) if self.unit.kind == "plain" else 0)
 
     def fits(self, limits) -> bool:
-        """Whether a device can run it: 16 bytes more tell whether a row has grown."""
-        return self.threads <= limits.invocations and 2 * self.elements + 16 <= limits.workgroup_memory
+        """Whether a device can run it: 16 bytes more tell whether a row has grown; threads stage whole rows."""
+        fours = (self.d // 4, self.e // 4)
+        whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
+        return (
+            whole and self.threads <= limits.invocations and 2 * self.elements + 16 <= limits.workgroup_memory
+        )
 
 
 MOST_FEW = 16  # rows that attend to the same keys
@@ -206,7 +210,7 @@ def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> 
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if units is not None:
-        names.append("units")  # not the rule's choice: no GPU has given its right results yet
+        names.insert(0, "units")
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
     default = "rows" if limits.software and "rows" in names else names[0]
