@@ -1,6 +1,6 @@
 //# attention_tiles.wgsl on matrix units: each subgroup has u.rows queries as fragments, and each of its lanes a row of scores.
 //# What a weight is relative to (`top`) moves only when a row's best score has grown far beyond it, since results lie in
-//# fragments, which no lane can scale. Keys and values are fetched to registers a block ahead; two barriers a block.
+//# fragments, which no lane can scale. Keys and values are fetched to registers a block ahead; three barriers a block.
 //% extends "whole.wgsl"
 //% import "attend_units.wgsl" as on
 //% import "attend_units_rows.wgsl" as by_row
