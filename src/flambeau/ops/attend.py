@@ -131,7 +131,7 @@ class Units(NamedTuple):
         return self.apart + (self.height * (64 + self.pad) if self.unit.kind == "plain" else 0)
 
     def fits(self, limits) -> bool:
-        """Whether a device can run it: 16 bytes more tell whether a row has grown; threads stage whole rows."""
+        """Whether a device can run it: threads stage whole rows, 16 bytes tell whether one has grown."""
         fours = (self.d // 4, self.e // 4)
         whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
         return (
