@@ -122,8 +122,7 @@ def register_kernels(planner, head: Node, tail: Node, full: Shape) -> list[Kerne
 def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part) -> list[Kernel]:
     build = _Build(planner, head, tail, a, b, full, groups, part)
     kernel = build.kernel()
-    is_turned = a.mode == "k" and b.mode == "free" and build.is_worth_turning()
-    if (a.mode == "scalar" or is_turned) and build.is_worth_packing():
+    if (a.mode == "scalar" or build.is_worth_turning()) and build.is_worth_packing():
         a, copy = _pack(planner, a, full, groups)
         return [copy, _Build(planner, head, tail, a, b, full, groups, part).kernel()]
     return [kernel]
@@ -238,7 +237,15 @@ class _Build:
         return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
 
     def is_worth_turning(self) -> bool:
-        """Two steps of the summed dim at once are half of the text that four are, and run as fast."""
+        """Whether the rows' side is read by fours along the summed dims, which makes four steps of a turn of the
+        loop, where one or two are a fraction of the text and run as fast."""
+        is_slow = self.v.mode == "scalar" and self.is_wide() or self.v.mode == "free" and self.is_large()
+        return self.u.mode == "k" and self.planner.limits.software and is_slow
+
+    def is_wide(self) -> bool:
+        return prod(map(self.total, range(4))) >= SMALL
+
+    def is_large(self) -> bool:
         least = min(self.total(g) for g in (ROWS, COLUMNS, SUMMED))
         return self.planner.limits.software and self.total(BATCH) == 1 and least >= TURN_FROM
 
@@ -248,7 +255,7 @@ class _Build:
             return 4
         summed = self.of(SUMMED)
         is_even = bool(summed) and self.sizes[summed[-1]] % 2 == 0
-        return 2 if is_even and self.u.mode == self.v.mode == "free" and self.is_worth_turning() else 1
+        return 2 if is_even and self.u.mode == self.v.mode == "free" and self.is_large() else 1
 
     def of_epilogue(self, after) -> list[Affine]:
         return [Affine((*f.strides, *(0,) * self.nk), f.offset) for f in after[0].affines()] if after else []
@@ -290,7 +297,7 @@ class _Build:
         columns where columns are read one by one (measured: docs/performance.md), but not for so little work
         that compiling the larger kernel takes longer than running it a hundred times.
         """
-        wide = self.planner.limits.software and prod(map(self.total, range(4))) >= SMALL
+        wide = self.planner.limits.software and self.is_wide()
         tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
         tv = 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
         names = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
