@@ -12,6 +12,7 @@ from flambeau.ops.contract import contract
 
 F = fb.nn.functional
 WIDE = Limits(software=False)
+SOFTWARE = Limits(software=True)
 VARIANTS = (
     "registers",
     "lanes",
@@ -55,7 +56,7 @@ def test_a_long_sum_is_split_where_threads_are_many():
     x, w, b = (fb.zeros(*s).realize() for s in ((4, 40960), (40960, 8), (8,)))
     y = (x @ w + b).relu()
     assert kernels(y, WIDE) == ["matmul", "sum+add+relu"]
-    assert kernels(y, Limits(software=True)) == ["matmul+add+relu"]
+    assert kernels(y, SOFTWARE) == ["matmul+add+relu"]
 
 
 def test_workgroups_past_the_last_write_nothing(many_threads, monkeypatch):
@@ -232,3 +233,64 @@ def test_a_large_product_takes_two_steps_at_once(m, k, n, is_turned):
     a, b = (rng.standard_normal(s).astype(np.float32) for s in ((m, k), (k, n)))
     x = fb.tensor(np.ascontiguousarray(a.T)).T if is_turned else fb.tensor(a)
     np.testing.assert_allclose((x @ fb.tensor(b)).numpy(), a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
+
+
+@pytest.fixture
+def on_a_cpu(gpu, monkeypatch):
+    """The adapter planned for as if it were a software one."""
+    monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=True))
+    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    return gpu
+
+
+def stored(tensor) -> list[tuple[int, list[int]]]:
+    """How many elements each contraction stores at once, and how many its epilogue makes."""
+    shaders = [k.shader for k in plan([tensor.node], SOFTWARE).kernels]
+    contractions = [s for s in shaders if s.template == "contract.wgsl"]
+    return [(s.outs[0][1], [f.width for _, f in s.functions]) for s in contractions]
+
+
+@pytest.mark.parametrize("columns, width", [(4, 4), (20, 4), (18, 1), (7, 1)])
+def test_a_cpu_stores_four_columns_at_once(on_a_cpu, columns, width):
+    x, w, b, r = numbers(9, 6), numbers(6, columns), numbers(columns), numbers(9, columns)
+    xs, ws, bs, rs = (fb.tensor(a, device=on_a_cpu) for a in (x, w, b, r))
+    y = (xs @ ws + bs) * rs
+    assert stored(y) == [(width, [width])]
+    np.testing.assert_allclose(y.numpy(), (x @ w + b) * r, rtol=1e-5, atol=1e-5)
+    y = xs @ ws + bs > rs
+    np.testing.assert_array_equal(y.numpy(), x @ w + b > r)
+
+
+def test_a_cpu_stores_rows_of_pixels_at_once(on_a_cpu):
+    """6 x 6 pixels of 3 channels: rows of them are no fours, but whole channels are."""
+    x, w, m = numbers(2, 5, 6, 6), numbers(3, 5, 3, 3), numbers(2, 3, 6, 6)
+    xs, ws, ms = (fb.tensor(a, device=on_a_cpu) for a in (x, w, m))
+    y = F.conv2d(xs, ws, padding=1) * (ms > 0)
+    assert stored(y) == [(4, [4])]
+    want = F.conv2d(fb.tensor(x, device="cpu"), fb.tensor(w, device="cpu"), padding=1).numpy() * (m > 0)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-4)
+
+
+def test_a_cpu_stores_fours_made_one_by_one(on_a_cpu):
+    """What the epilogue reads does not lie in fours."""
+    x, w, m = numbers(9, 6), numbers(6, 12), numbers(12, 9)
+    xs, ws, ms = (fb.tensor(a, device=on_a_cpu) for a in (x, w, m))
+    y = xs @ ws + ms.t()
+    assert stored(y) == [(4, [1])]
+    np.testing.assert_allclose(y.numpy(), x @ w + m.T, rtol=1e-5, atol=1e-5)
+    y = xs @ ws + fb.arange(12, device=on_a_cpu)
+    np.testing.assert_allclose(y.numpy(), x @ w + np.arange(12), rtol=1e-5, atol=1e-5)
+
+
+def test_a_weight_gradient_on_a_cpu_reads_rows_by_fours(on_a_cpu):
+    x, g = numbers(8, 16, 20, 20), numbers(8, 64, 20, 20)
+    w = numbers(64, 16, 3, 3)
+
+    def gradient(device):
+        weight = fb.tensor(w, device=device, requires_grad=True)
+        y = F.conv2d(fb.tensor(x, device=device), weight, padding=1)
+        return (y * fb.tensor(g, device=device)).sum().backward()[weight]
+
+    names = [k.name for k in gradient(on_a_cpu).plan()]
+    assert names[-2:] == ["copy", "conv_weight"]
+    np.testing.assert_allclose(gradient(on_a_cpu).numpy(), gradient("cpu").numpy(), rtol=1e-3, atol=2e-2)

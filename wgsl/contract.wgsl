@@ -65,10 +65,18 @@
     y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }});
 //% endfor
 //% endfor
+//% if out_width == 4
+//% for j in range(0, tv, 4)
+    if (column0 + {{ j }}u < p.{{ columns.total }}) {
+      out[(start + {{ ix.place(out[2], "_%d" % j) }}) / 4u] = {{ wgsl(out_dtype, 4).store(tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))) }};
+    }
+//% endfor
+//% else
 //% for j in range(tv)
     if (column0 + {{ j }}u < p.{{ columns.total }}) {
       out[start + {{ ix.place(out[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d.%s" % (j // 4, "xyzw"[j % 4]), rows, columns, "r", j)) }};
     }
 //% endfor
+//% endif
   }
 //% endblock

@@ -96,3 +96,9 @@
   {% if not finish %}{{ acc }}
   {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}{{ "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
 {%- endmacro %}
+
+//# the finished values of row i and four columns from j on: by one call, or by four where it makes one at a time
+{% macro result_four(finish, acc, rows, columns, i, j, T) -%}
+  {% if not finish or finish.width == 4 %}{{ result(finish, acc, rows, columns, i, j) }}
+  {%- else %}{{ T }}({% for e in range(4) %}{{ result(finish, acc ~ "." ~ "xyzw"[e], rows, columns, i, j + e) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
+{%- endmacro %}

@@ -219,13 +219,14 @@ class _Build:
             "out": self.place(out, BATCH, ROWS, COLUMNS),
             "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])), "groups": q.add("g", grid[0]),
         }  # fmt: skip
-        functions = (("finish", self.finish(after)),) if after else ()
+        width = 4 if self.stores_fours(out) else 1
+        functions = (("finish", self.finish(after, width == 4 and not narrow)),) if after else ()
         # an operand that the epilogue reads too may be bound twice
         if len(self.b.values) > self.planner.max_inputs:
             again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups, self.part)
             return again.kernel(narrow=True)
         shader = Shader(
-            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), ((self.tail.dtype.short, 1),),
+            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), ((self.tail.dtype.short, width),),
             (*wg, 1), functions, tuple(options.items()),
         )  # fmt: skip
         name = label(head.attrs["label"], after[0] if after else None)
@@ -237,15 +238,18 @@ class _Build:
         return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
 
     def is_worth_turning(self) -> bool:
-        """Whether the rows' side is read by fours along the summed dims, which makes four steps of a turn of the
-        loop, where one or two are a fraction of the text and run as fast."""
-        is_slow = self.v.mode == "scalar" and self.is_wide() or self.v.mode == "free" and self.is_large()
-        return self.u.mode == "k" and self.planner.limits.software and is_slow
+        """Whether the rows' side is read by fours along the summed dims, which makes four steps of each turn
+        of a loop, and one or two are a fraction of the text and run as fast."""
+        if self.u.mode != "k" or not self.planner.limits.software:
+            return False
+        return self.is_large() if self.v.mode == "free" else self.v.mode == "scalar" and self.is_much()
 
-    def is_wide(self) -> bool:
+    def is_much(self) -> bool:
+        """Whether there is more to compute than to compile."""
         return prod(map(self.total, range(4))) >= SMALL
 
     def is_large(self) -> bool:
+        """Whether every group of dims is long."""
         least = min(self.total(g) for g in (ROWS, COLUMNS, SUMMED))
         return self.planner.limits.software and self.total(BATCH) == 1 and least >= TURN_FROM
 
@@ -297,7 +301,7 @@ class _Build:
         columns where columns are read one by one (measured: docs/performance.md), but not for so little work
         that compiling the larger kernel takes longer than running it a hundred times.
         """
-        wide = self.planner.limits.software and self.is_wide()
+        wide = self.planner.limits.software and self.is_much()
         tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
         tv = 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
         names = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
@@ -328,11 +332,31 @@ class _Build:
         sizes = tuple(self.q.add("n", self.sizes[i]) for i in runs)
         return Group(tuple(self.coords[i] for i in runs), sizes, self.q.add("n", self.total(group)))
 
-    def finish(self, after) -> Function:
-        """The epilogue, over the coordinates of batch, rows and columns."""
+    def stores_fours(self, out: Affine) -> bool:
+        """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real
+        GPU gains nothing by it, a CPU's compiler has a quarter of the stores to work through."""
+        if not (self.planner.limits.software and self.of(COLUMNS)):
+            return False
+        runs, sizes = self.joined([out])
+        *others, last = (out.strides[r[-1]] for r in runs)
+        return last == 1 and sizes[-1] % 4 == 0 and all(s % 4 == 0 for s in others)
+
+    def joined(self, affines: list[Affine]) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The dims of the result as few runs as these affines walk, the columns last."""
+        dims = [d for i in self.of(BATCH, ROWS, COLUMNS) for d in self.runs[i]]
+        moved = [Affine(tuple(a.strides[d] for d in dims), 0) for a in affines]
+        groups = tuple(self.groups[d] for d in dims)
+        runs = collapse(tuple(self.full[d] for d in dims), moved, groups)
+        named = [tuple(dims[i] for i in r) for r in runs]
+        return named, [run_size(self.full, r) for r in named]
+
+    def finish(self, after, wide: bool) -> Function:
+        """The epilogue, over the coordinates of batch, rows and columns; of four neighbours where it can."""
         keep = self.of(BATCH, ROWS, COLUMNS)
         runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]
-        return after[0].function(runs, coords, self.b, self.q, after[1], 1)
+        trace, root = after
+        width = 4 if wide and trace.can_widen(*self.joined(self.of_epilogue(after))) else 1
+        return trace.function(runs, coords, self.b, self.q, root, width)
 
 
 def _size(n: int) -> int:
