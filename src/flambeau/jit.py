@@ -152,7 +152,7 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
 
     (None, result, why, whether that will be so next time too) where it can't be replayed.
     """
-    watch, before = Watch(fn, arguments.objects), _random_states()
+    watch, before = Watch(fn, arguments.args, arguments.kw, arguments.objects), _random_states()
     pool = Pool(device, device.pool, exact=True)
     inputs = _places(arguments.tensors, device, pool)
     recorder = Recorder(device)

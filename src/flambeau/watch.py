@@ -21,16 +21,28 @@ PLAIN = (int, float, complex, str, bytes, type(None), range, slice, DType, Op, t
 SEEN = (*PLAIN, HostScalar, Generator)  # these change, and a replay sees it
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"flambeau", "numpy"}
 OPAQUE = LIBRARIES - {"flambeau", "types", "argparse", "collections"}  # their objects change by use
+OBJECT = ("__getattribute__", "__setattr__", "__delattr__")
+# of bytecode: what takes an attribute; how the names of what loads a variable begin; what takes the cell that
+# a variable is in; whose names are none of variables
+TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
+LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
+CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")
+NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
+# by these code gets at attributes that it does not name, or at objects that it is not given
+REACHING = {"getattr", "setattr", "delattr", "hasattr", "vars", "dir", "locals", "globals", "eval", "exec"}
+REACHING |= {"attrgetter", "methodcaller", "__dict__", "__self__", "__getattribute__", "__closure__"}
+REACHING |= {"__globals__", "cell_contents", "f_locals", "get_referrers", "get_objects"}
 
 
 class Watch:
     """The values that a function reads from closures, globals, defaults and attributes, as they are now.
 
     Attributes of objects and modules, and what lists and dicts hold, are followed as far as they go; arrays,
-    sequences longer than `LONG` and objects that are not Python's own are told apart by identity alone.
+    sequences longer than `LONG` and objects that are not Python's own are told apart by identity alone. Of an
+    object that code does nothing with but to take attributes, those that some code names are followed.
     """
 
-    def __init__(self, function: Any, given: Any):
+    def __init__(self, function: Any, args: tuple, kw: dict[str, Any], objects: list):
         self.tensors: list[Tensor] = []
         self.trouble = ""  # why no recording can serve
         self._dicts: list[tuple[str, Any, int | None, Any, tuple]] = []  # of the values behind keys
@@ -38,13 +50,20 @@ class Watch:
         self._kinds: list[tuple] = []  # of the tensors
         self._marks = -1  # the count of requires_grad_ when these were looked at
         self._held: dict[int, Any] = {}  # what was visited, and must keep its identity
+        self._parts: dict[int, tuple[str, Any, set[str]]] = {}  # objects of which names are followed
         self._attributes, self._classes, self._globals = {"forward", "__call__"}, [], {}
-        self._todo = [("", function), ("", given)]
+        self._todo = [("", function)]
+        self._given(function, args, kw, list(objects))
         while self._todo and not self.trouble:
             while self._todo and not self.trouble:
                 self._visit(*self._todo.pop())
             for kind in self._classes:
                 self._of_class(kind)
+            for part in self._parts.values():
+                self._of_part(*part)
+        for name, value, _ in self._parts.values():
+            if id(value) not in self._held:
+                self._absent(name, vars(value))
         self._kinds = [_kind(t) for t in self.tensors]
         if len(self._held) > MOST:
             self.trouble = f"it depends on more than {MOST:,} Python objects"
@@ -87,10 +106,7 @@ class Watch:
         elif isinstance(value, FunctionType):
             self._function(name, value)
         elif isinstance(value, MethodType | partial):
-            parts = (
-                ("__func__", "__self__") if isinstance(value, MethodType) else ("func", "args", "keywords")
-            )
-            self._todo += [(name, getattr(value, part)) for part in parts]
+            self._bound(name, value)
         elif isinstance(value, dict):
             self._dict(name, value, list(value), len(value))
         elif isinstance(value, list | tuple | set | frozenset | deque):
@@ -98,11 +114,11 @@ class Watch:
         elif not isinstance(value, ModuleType) and not _is_opaque(type(value)):
             self._object(name, value)
 
-    def _dict(self, name: str, d: Any, keys: list, count: int | None) -> None:
+    def _dict(self, name: str, d: Any, keys: list, count: int | None, follow: bool = True) -> None:
         if keys and len(keys) <= LONG:
             get = itemgetter(*keys, keys[-1])  # the last twice: one key alone would give no tuple
             self._dicts.append((name, d, count, get, get(d)))
-            self._todo += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys]
+            self._todo += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
         elif count is not None:
             self._others.append((name, lambda: (len(d),), (len(d),)))
 
@@ -114,6 +130,54 @@ class Watch:
             self._others.append((name, lambda: tuple(values), tuple(values)))
         self._todo += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
+    def _bound(self, name: str, value: Any) -> None:
+        if isinstance(value, partial):
+            return self._todo.extend((name, part) for part in (value.func, value.args, value.keywords))
+        self._todo.append((name, value.__func__))
+        code = getattr(_plain(value.__func__), "__code__", None)
+        if code is None or not code.co_argcount:
+            return self._todo.append((name, value.__self__))
+        self._reach(name, value.__self__, code, code.co_varnames[0], False)
+
+    def _given(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
+        """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
+        bound, f = isinstance(f, MethodType), getattr(f, "__func__", f)
+        if isinstance(f, FunctionType):
+            code = f.__code__
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            direct = [*zip(names[bound : code.co_argcount], args, strict=False)]
+            for name, value in [*direct, *((k, v) for k, v in kw.items() if k in names)]:
+                at = next((i for i, o in enumerate(objects) if o is value), None)
+                if at is not None:
+                    self._reach(name, objects.pop(at), code, name, False)
+        self._todo += [("", o) for o in objects]
+
+    def _reach(self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool) -> None:
+        """Follow an object as far as code goes that has it in a variable."""
+        taken = _all_taken(type(value), code, variable, everywhere) if _is_plain(value) else None
+        if taken is None:
+            return self._todo.append((name, value))
+        self._attributes |= taken
+        self._parts.setdefault(id(value), (name, value, set()))
+        self._add_classes(value)
+
+    def _of_part(self, name: str, value: Any, seen: set[str]) -> None:
+        """The attributes of an object that somebody's code names."""
+        if id(value) in self._held or "" in seen:
+            return
+        if not REACHING.isdisjoint(self._attributes):
+            seen.add("")
+            return self._todo.append((name, value))
+        names = [n for n in vars(value) if n in self._attributes and n not in seen]
+        seen.update(names)
+        for at in range(0, len(names), LONG):
+            self._dict(name, vars(value), names[at : at + LONG], None)
+
+    def _absent(self, name: str, d: dict[str, Any]) -> None:
+        """See when an object gets an attribute that is named, and was none of its own before."""
+        absent = frozenset(self._attributes) - d.keys()
+        self._others.append((name or "an attribute", lambda: (d.keys().isdisjoint(absent),), (True,)))
+
     def _object(self, name: str, value: Any) -> None:
         inside = getattr(value, "__dict__", None)
         if isinstance(inside, dict):
@@ -124,6 +188,9 @@ class Watch:
             self._others.append((name, lambda: get(value), get(value)))
             self._todo += [(f"{name}.{s}", getattr(value, s)) for s in names]
         self._todo += [(name, f) for f in (getattr(value, "__wrapped__", None),) if f is not None]
+        self._add_classes(value)
+
+    def _add_classes(self, value: Any) -> None:
         for kind in type(value).__mro__:
             if _library(kind) not in LIBRARIES and kind not in self._classes:
                 self._classes.append(kind)
@@ -137,7 +204,7 @@ class Watch:
             except ValueError:  # not assigned yet
                 continue
             self._others.append((free, partial(_content, cell), (content,)))
-            self._enter(free, content)
+            self._enter(free, content, f.__code__, False)
         get = attrgetter("__defaults__", "__kwdefaults__", "__code__")
         self._others.append((name or f.__name__, lambda: get(f), get(f)))
         for values in (f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)):
@@ -146,25 +213,28 @@ class Watch:
         if str(f.__globals__.get("__name__")).partition(".")[0] not in LIBRARIES:
             used, attributes = _names(f.__code__)
             self._attributes |= attributes
-            self._of_globals(f.__globals__, used)
+            self._of_globals(f.__globals__, used, f.__code__)
 
-    def _of_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]]) -> None:
+    def _of_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]], code: CodeType) -> None:
         seen = self._globals.setdefault(id(scope), set())
         for name, attribute in used:
-            if name not in scope or (name, attribute) in seen:
+            if name not in scope:
                 continue
-            seen.add((name, attribute))
             value = scope[name]
             if not attribute:
-                self._dict("", scope, [name], None)
-                self._enter(name, value)
+                self._enter(name, value, code, True)
+            if (name, attribute) in seen:
+                continue
+            seen.add((name, attribute))
+            if not attribute:
+                self._dict("", scope, [name], None, follow=False)
             elif _is_namespace(value) and attribute in vars(value):
                 self._dict(name, vars(value), [attribute], None)
 
-    def _enter(self, name: str, value: Any) -> None:
+    def _enter(self, name: str, value: Any, code: CodeType, everywhere: bool) -> None:
         if isinstance(value, Iterator) and not isinstance(value, Tensor):
             self.trouble = f"it uses {name}, an iterator: give what comes from it as an argument"
-        self._todo.append((name, value))
+        self._reach(name, value, code, name, everywhere)
 
     def _of_class(self, kind: type) -> None:
         """The methods and constants of a class that somebody's code names."""
@@ -184,6 +254,81 @@ def _content(cell: Any) -> tuple:
         return (cell.cell_contents,)
     except ValueError:
         return ()
+
+
+def _plain(f: Any) -> Any:
+    """What a recorded function of its own records."""
+    return f.__wrapped__ if isinstance(f, FunctionType) and "programs" in vars(f) else f
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether its attributes are what its dict and its classes hold, and nothing else."""
+    kind = type(value)
+    return (
+        not isinstance(value, SEEN)
+        and not _is_opaque(kind)
+        and not hasattr(kind, "__getattr__")
+        and all(getattr(kind, n) is getattr(object, n) for n in OBJECT)
+        and type(getattr(value, "__dict__", None)) is dict
+    )
+
+
+def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
+    """The attributes that code takes of an object in a variable, and the methods that it calls of their own;
+    None where it does anything else with it."""
+    names, todo, done = set(), [(code, variable, everywhere)], set()
+    while todo:
+        at = todo.pop()
+        if at in done:
+            continue
+        done.add(at)
+        taken = _taken(*at)
+        if taken is None:
+            return None
+        for name, called in taken:
+            names.add(name)
+            found = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), None)
+            method = _plain(found)
+            if isinstance(method, FunctionType) and called and method.__code__.co_argcount:
+                todo.append((method.__code__, method.__code__.co_varnames[0], False))
+            elif not isinstance(found, staticmethod | classmethod) and hasattr(type(found), "__get__"):
+                return None
+    return frozenset(names)
+
+
+@cache
+def _taken(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple[str, bool]] | None:
+    """The attributes that code and the functions inside take of a variable (a global one if `everywhere`),
+    each with whether it is called at once; None where they do anything else with it."""
+    if "super" in code.co_names:  # it finds the first argument by itself
+        return None
+    taken, steps = set(), list(dis.get_instructions(code))
+    cell = variable in code.co_cellvars or variable in code.co_freevars
+    for i, step in enumerate(steps):
+        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
+        if variable not in names or step.opname in NO_VARIABLE or (cell and step.opname in CELLS):
+            continue
+        after = steps[i + 1 : i + 3]
+        if after and after[0].opname == "COPY" and after[0].arg == 1:  # self.count += 1
+            after = after[1:]
+        if variable in names[:-1] or not step.opname.startswith(LOADS) or not after:
+            return None
+        if after[0].opname not in TAKES or after[0].argval.startswith("__"):
+            return None
+        taken.add((after[0].argval, _is_call(after[0])))
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType) and (everywhere or variable in inner.co_freevars):
+            more = _taken(inner, variable, everywhere)
+            if more is None:
+                return None
+            taken |= more
+    return frozenset(taken)
+
+
+def _is_call(step: dis.Instruction) -> bool:
+    """Whether what it takes of an object is called there."""
+    late = sys.version_info >= (3, 12)
+    return step.opname == "LOAD_METHOD" or (late and step.opname == "LOAD_ATTR" and bool((step.arg or 0) & 1))
 
 
 def _kind(t: Tensor) -> tuple:
@@ -226,13 +371,14 @@ def _names(code: CodeType) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
     attributes that it takes of anything; of the functions inside as well."""
     used, attributes, before = set(), set(), ""
     for step in dis.get_instructions(code):
-        if step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
+        if step.opname in TAKES:
             attributes.add(step.argval)
-            if before:
+            if before and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
                 used.add((before, step.argval))
         before = step.argval if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ""
         if before:
             used.add((before, ""))
+            attributes |= REACHING & {before}
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             more, further = _names(inner)
