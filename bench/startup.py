@@ -3,7 +3,8 @@
     python bench/startup.py [--runs 5] [--packages 12]
 
 Medians over new processes: the whole, Python alone, the import, opening the adapter, the first result; then
-the packages whose own import takes longest.
+the packages whose own import takes longest. PYTHONDONTWRITEBYTECODE is taken out of their environment: where
+it is set, modules that have no bytecode yet are compiled in each process anew, which adds 0.15 to 0.3 s.
 """
 
 import argparse
@@ -34,8 +35,9 @@ print(t1 - t0, t2 - t1, t3 - t2)
 
 def run(*args: str) -> tuple[float, str, str]:
     """(seconds, stdout, stderr) of a new interpreter."""
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     begin = time.perf_counter()
-    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, check=True, env=os.environ)
+    done = subprocess.run([sys.executable, *args], capture_output=True, text=True, check=True, env=env)
     return time.perf_counter() - begin, done.stdout, done.stderr
 
 
