@@ -79,7 +79,7 @@ export class Executor {
     this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
     this.pipelines = []; // number -> {made (or an ExecutorError), layout, outputs}
     this.layouts = new Map(); // counts of inputs and outputs -> [bind group layout, pipeline layout]
-    this.bindings = new Map(); // "params,buffers" -> bind group
+    this.bindings = new Map(); // "outputs,offset,params,buffers" -> bind group
     this.users = new Map(); // buffer -> the keys of the bind groups that it is in
     this.prepared = new Map(); // number -> {words, steps}
     this.bad = new Map(); // buffer -> why what it holds is not what was asked for
@@ -245,8 +245,7 @@ export class Executor {
     let found = this.layouts.get(key);
     if (!found) {
       const types = ["uniform", ...Array(inputs).fill("read-only-storage"), ...Array(outputs).fill("storage")];
-      const entries = types.map((type, binding) => (
-        { binding, visibility: COMPUTE, buffer: { type, hasDynamicOffset: binding === 0 } }));
+      const entries = types.map((type, binding) => ({ binding, visibility: COMPUTE, buffer: { type } }));
       const layout = this.device.createBindGroupLayout({ entries });
       found = [layout, this.device.createPipelineLayout({ bindGroupLayouts: [layout] })];
       this.layouts.set(key, found);
@@ -254,8 +253,10 @@ export class Executor {
     return found;
   }
 
-  bind({ layout, outputs }, handles) {
-    const key = [outputs, ...handles].join();
+  /** The bind group of these buffers, made once. The first is Params, from byte `offset` on: offsets that are given
+      with each dispatch cost more than a group for each. */
+  bind({ layout, outputs }, handles, offset) {
+    const key = [outputs, offset, ...handles].join();
     let group = this.bindings.get(key);
     if (group) return group;
     for (let i = handles.length - outputs; i < handles.length; i++)
@@ -265,7 +266,7 @@ export class Executor {
     for (let binding = 0; binding < handles.length; binding++) {
       const buffer = this.buffers.get(handles[binding]);
       if (buffer instanceof Error) throw buffer;
-      entries.push({ binding, resource: binding ? { buffer } : { buffer, size: PARAMS_WINDOW } });
+      entries.push({ binding, resource: binding ? { buffer } : { buffer, offset, size: PARAMS_WINDOW } });
     }
     group = this.device.createBindGroup({ layout, entries });
     this.bindings.set(key, group);
@@ -349,18 +350,15 @@ export class Executor {
 
   /** Commands as objects ready to be played; throws what a kernel or a buffer failed with. */
   resolve(words, ends) {
-    const steps = [], offsets = new Uint32Array(words.length >> 3);
-    let at = 0;
+    const steps = [];
     for (let i = 0; i < words.length; i += sizeOf(words, i)) {
       const which = words[i];
       if (which === DISPATCH) {
         const pipeline = this.pipelines[words[i + 1]], end = i + 8 + words[i + 7];
         if (pipeline.made instanceof Error) throw pipeline.made;
         const handles = [words[i + 2], ...words.subarray(i + 8, end)];
-        offsets[at] = words[i + 3];
         const [x, y, z] = words.subarray(i + 4, i + 7);
-        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline, handles), offsets, at, x, y, z });
-        at++;
+        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline, handles, words[i + 3]), x, y, z });
       } else if (which === COPY) {
         const from = this.buffers.get(words[i + 1]), to = this.buffers.get(words[i + 2]);
         for (const buffer of [from, to]) if (buffer instanceof Error) throw buffer;
@@ -400,7 +398,7 @@ function play(encoder, steps) {
     if (step.pipeline) {
       pass ??= encoder.beginComputePass();
       if (step.pipeline !== last) pass.setPipeline((last = step.pipeline));
-      pass.setBindGroup(0, step.group, step.offsets, step.at, 1);
+      pass.setBindGroup(0, step.group);
       pass.dispatchWorkgroups(step.x, step.y, step.z);
     } else {
       pass?.end();
@@ -427,7 +425,7 @@ function playStamped(encoder, span, querySet, at) {
   if (span[0].pipeline) {
     const [step] = span, pass = encoder.beginComputePass({ timestampWrites: { ...begin, ...end } });
     pass.setPipeline(step.pipeline);
-    pass.setBindGroup(0, step.group, step.offsets, step.at, 1);
+    pass.setBindGroup(0, step.group);
     pass.dispatchWorkgroups(step.x, step.y, step.z);
     return pass.end();
   }
