@@ -51,7 +51,7 @@ def on_units(t) -> bool:
     return "contract_matrix.wgsl" in templates(t)
 
 
-SIZES = [(64, 64, 64), (130, 72, 96), (33, 65, 17), (1, 200, 40), (3, 3, 3)]
+SIZES = [(64, 64, 64), (72, 40, 256), (130, 72, 96), (33, 65, 17), (1, 200, 40), (3, 3, 3)]
 
 
 @pytest.mark.parametrize("m,n,k", SIZES)

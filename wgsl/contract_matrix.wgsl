@@ -62,7 +62,9 @@
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
-  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
+//% for turn in range(turns)
+    {
     workgroupBarrier();
 //% for s, g in sides
 //% set lies = lying[loop.index0]
@@ -81,6 +83,8 @@
 //% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
 {{ halves.products(left, rights, kk) }}
 //% endfor
+//% endfor
+    }
 //% endfor
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}

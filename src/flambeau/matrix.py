@@ -13,6 +13,7 @@ from .variants import CORES
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 4  # tile rows that workgroups next to each other walk together
+TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)}
@@ -104,7 +105,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
     if pieces == 1:
         return [*before, matrix_kernel(product, tile, precision, shifts, product.k, None)]
     step = step_of(tile, precision)
-    long = -(-product.k // (pieces * step)) * step
+    long = -(-product.k // (pieces * step * TURNS)) * step * TURNS
     pieces = -(-product.k // long)
     part = planner.temporary(prod(head.shape) * pieces)
     first = matrix_kernel(product, tile, precision, shifts, long, part)
@@ -128,9 +129,11 @@ def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) ->
     shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
     options, depth = made.options(spelled, shares, step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
+    even = not product.k % (TURNS * step) and not long % (TURNS * step)
     options |= {
         "lying": tuple(_buffer(s, f, g) for s, (_, f), g in zip(spelled, functions, shares, strict=False)),
         "unit": unit, "split": precision == "high", "scales": scales, "step": step,
+        "turns": TURNS if even else 1,
         "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
