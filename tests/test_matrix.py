@@ -106,10 +106,62 @@ def test_convolution(units):
 # --- float32 on units ---
 
 
+@pytest.fixture(params=["matrix64", "matrix64/halves"])
+def variant(request, units, monkeypatch):
+    """Units that split float32 on the way to workgroup memory, or in a pass before."""
+    monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
+    choice.forced.cache_clear()
+    units.plans = {}
+    return units, request.param
+
+
+def ran_as(t, variant: str) -> bool:
+    return on_units(t) and ("matrix_halves.wgsl" in templates(t)) == ("/" in variant)
+
+
+SHAPES = [((64, 96), (96, 72)), ((130, 33), (33, 70)), ((65, 128), (128, 64)), ((2, 3, 64, 40), (3, 40, 72))]
+
+
+@pytest.mark.parametrize("precision,bound", [("high", HIGH), ("medium", MEDIUM)])
+@pytest.mark.parametrize("left,right", SHAPES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_float32_of_every_shape(left, right, turned, precision, bound, variant):
+    units, name = variant
+    rng = np.random.default_rng(13)
+    a, b = made(rng, *left), made(rng, *right)
+    x, y = (fb.tensor(np.ascontiguousarray(t.swapaxes(-1, -2)) if turned else t, device=units) for t in (a, b))
+    if turned:
+        x, y = x.transpose(-1, -2), y.transpose(-1, -2)
+    with fb.set_matmul_precision(precision):
+        z = (x @ y + 1).relu()
+        assert ran_as(z, name)
+        assert off(z, np.maximum(a.astype("f8") @ b.astype("f8") + 1, 0)) < bound
+
+
+def test_views_are_split_as_they_are_read(variant):
+    units, name = variant
+    rng = np.random.default_rng(14)
+    a, w = made(rng, 4, 100, 64), made(rng, 3, 72, 32)
+    x, y = fb.tensor(a, device=units)[1:3, 10:80, ::2], fb.tensor(w, device=units)[1]
+    with fb.set_matmul_precision("high"):
+        z = F.linear(x, y)
+        assert ran_as(z, name)
+        assert off(z, a[1:3, 10:80, ::2].astype("f8") @ w[1].T.astype("f8")) < HIGH
+
+
+def test_large_products_are_split_before():
+    for n, ready in ((1024, True), (384, False)):
+        device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
+        x = fb.zeros(n, n, device=device).realize()
+        with fb.set_matmul_precision("high"):
+            assert ran_as(x @ x, "matrix/halves" if ready else "matrix")
+
+
 @pytest.mark.parametrize("precision,bound", [("high", HIGH), ("medium", MEDIUM)])
 @pytest.mark.parametrize("size", [1.0, 1e6, 1e-6, 1e30, 1e-30])
-def test_precision_at_every_size(precision, bound, size, units):
+def test_precision_at_every_size(precision, bound, size, variant):
     """Beyond 65504 float16 is infinite, and below 1e-7 nothing: factors are scaled first."""
+    units, _ = variant
     rng = np.random.default_rng(5)
     a, b = made(rng, 64, 96) * np.float32(size), made(rng, 96, 72)
     with fb.set_matmul_precision(precision):
@@ -139,7 +191,8 @@ def test_elements_of_many_sizes(units):
         assert np.linalg.norm((y - want)[rows]) < HIGH * np.linalg.norm(want[rows])
 
 
-def test_zeros_infinities_and_nan(units):
+def test_zeros_infinities_and_nan(variant):
+    units, _ = variant
     a, b = np.zeros((64, 64), "f4"), np.eye(64, dtype="f4")
     x = fb.tensor(b, device=units)
     for precision in ("high", "medium"):
@@ -151,7 +204,8 @@ def test_zeros_infinities_and_nan(units):
         assert not np.isfinite(y[3:5]).any() and np.allclose(np.delete(y, (3, 4), 0), 64)
 
 
-def test_long_sums_are_added_in_pieces(units):
+def test_long_sums_are_added_in_pieces(variant):
+    units, _ = variant
     rng = np.random.default_rng(8)
     a, b = made(rng, 32, 8200), made(rng, 8200, 40)
     with fb.set_matmul_precision("high"):

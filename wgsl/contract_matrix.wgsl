@@ -44,11 +44,15 @@
   let end = p.{{ summed }};
 //% endif
 //% for s, g in sides
+//% if ready
+{{ halves.first(s, g, "row0" if loop.first else "column0", ready[loop.index0]) }}
+//% else
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
 {{ halves.bases(s, g) if lying[loop.index0] }}
+//% endif
 //% if scales
   let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
-  let {{ s.name }}_scale = bitcast<f32>(u32({{ s.name }}_shift + 127) << 23u);
+  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not ready }}
 //% endif
 //% endfor
 //% for i in range(down // unit.m)
@@ -68,7 +72,9 @@
     workgroupBarrier();
 //% for s, g in sides
 //% set lies = lying[loop.index0]
-//% if lies
+//% if ready
+{{ halves.copies(s, g, ready[loop.index0][0]) }}
+//% elif lies
 {{ halves.cells(s, g, lies, ragged) }}
 //% else
 //% for i in range(g.pieces * (4 if s.along == "k" else 1))
@@ -76,7 +82,13 @@
 //% endfor
 {{ staging.fetch(s, g, wgsl, ragged) }}
 //% endif
-{{ halves.put(s, g, loop.index0, lies and s.dtype == "f16") }}
+//% endfor
+//% for s, g in sides
+//% if ready
+{{ halves.place(s, g, loop.index0) }}
+//% else
+{{ halves.put(s, g, loop.index0, lying[loop.index0] and s.dtype == "f16") }}
+//% endif
 //% endfor
     workgroupBarrier();
 //% for kk in range(0, step, unit.k)
@@ -102,7 +114,7 @@
       let at = subgroup * {{ unit.m * strip }}u + e;
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
       let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }} + {{ ix.place(out_places[2], "_0") }};
-//% set finish = functions[2][1] if functions | length > 2 else none
+//% set finish = functions[-1][1] if functions | length > (0 if ready else 2) else none
       out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
     }
   }

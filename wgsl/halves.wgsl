@@ -3,6 +3,7 @@
 //% import "units.wgsl" as units
 //% import "side.wgsl" as side
 
+//% set planes = 2 if split else 1
 //# where a side's tile begins in workgroup memory; its low halves lie behind its high ones
 {% macro size(s, g) -%}
   {{ g.pitch * (step if s.along == "free" else g.extent) }}
@@ -37,6 +38,33 @@
 //% endfor
 {{ side.advance(s, g) }}
     }
+{%- endmacro %}
+
+//# a side that lies ready, tile by tile: where this thread's cells of the first tile are, and a tile's next
+{% macro cells_of(s, g) -%}
+  {{ g.extent * step // 4 }}
+{%- endmacro %}
+{% macro first(s, g, at, ready) -%}
+  var {{ s.name }}_at = batch * p.{{ ready[1] }} + {{ at }} / {{ g.extent }}u * p.{{ ready[2] }} + begin / {{ step }}u * {{ cells_of(s, g) | int * planes }}u + t;
+{%- endmacro %}
+{% macro copies(s, g, buffer) -%}
+//% set cells = cells_of(s, g) | int
+//% for h in range(planes)
+//% for i in range(cells // workgroup[0])
+    let {{ s.name }}x{{ h }}_{{ i }} = {{ buffer }}[{{ s.name }}_at + {{ h * cells + i * workgroup[0] }}u];
+//% endfor
+//% endfor
+    {{ s.name }}_at += {{ cells * planes }}u;
+{%- endmacro %}
+{% macro place(s, g, side) -%}
+//% set line = (g.extent if s.along == "free" else step) // 4
+//% for h in range(planes)
+//% for i in range(cells_of(s, g) | int // workgroup[0])
+//% set at = "%du + t / %du * %du + t %% %du * 4u" % (start(side, h) | int + i * workgroup[0] // line * g.pitch, line, g.pitch, line)
+    {{ units.put(unit, at, "%sx%d_%d.x" % (s.name, h, i)) }}
+    {{ units.put(unit, at ~ " + 2u", "%sx%d_%d.y" % (s.name, h, i)) }}
+//% endfor
+//% endfor
 {%- endmacro %}
 
 //# this thread's part of a side from registers to workgroup memory

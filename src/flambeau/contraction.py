@@ -72,7 +72,7 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     name = choose(planner.limits, "contract", matrix.bucket_of(product), [*on_units, *names], default)
     if name == "registers":
         return register_kernels(planner, head, tail, full)
-    if name in matrix.TILES:
+    if name in on_units:
         return [*copies, *matrix.product_kernels(product, name)]
     return [*copies, *product_kernels(product, name)]
 

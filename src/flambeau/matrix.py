@@ -3,10 +3,10 @@
 from math import prod
 from typing import NamedTuple
 
-from .dtype import float32
-from .heads import Kernel, Shader
+from .dtype import float16, float32
+from .heads import Kernel, Shader, spread_grid
 from .lower import Bindings, Quantities
-from .sides import COLUMNS, ROWS, Operand, Spelling
+from .sides import BATCH, COLUMNS, ROWS, Group, Operand, Side, Spelling
 from .tiling import Launch, Product, Share, Tile, parts_kernel, share
 from .variants import CORES
 
@@ -16,6 +16,8 @@ BAND = 4  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
+READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
+OFTEN = 8  # times that each element of a side is staged, from which on that pass pays
 TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)}
 
 
@@ -72,7 +74,8 @@ def candidates(product: Product) -> list[str]:
         return []
     if precision != "exact" and not (_is_loaded(product.a) and _is_loaded(product.b)):
         return []
-    return [n for n, tile in TILES.items() if memory(tile, precision) <= product.limits.workgroup_memory]
+    fits = [n for n, tile in TILES.items() if memory(tile, precision) <= product.limits.workgroup_memory]
+    return fits if precision == "exact" else [*fits, *(n + READY for n in fits)]
 
 
 def bucket_of(product: Product) -> tuple:
@@ -87,58 +90,132 @@ def by_rule(product: Product, names: list[str]) -> str | None:
     if not names or min(product.m, product.n, product.k) < least:
         return None
     tiles = product.batch * -(-product.m // 128) * -(-product.n // 128)
-    return names[0] if tiles >= CORES else names[-1]
+    fits = [n for n in names if n in TILES]
+    name = fits[0] if tiles >= CORES else fits[-1]
+    rows, columns = TILES[name][:2]
+    often = product.m > rows * (OFTEN - 1) and product.n > columns * (OFTEN - 1)
+    return name + READY if often and name + READY in names else name
 
 
 def product_kernels(product: Product, name: str) -> list[Kernel]:
     """The product of a variant, after the search for the operands' ranges where they are of float32."""
-    precision, tile = precision_of(product), TILES[name]
+    precision, tile = precision_of(product), TILES[name.removesuffix(READY)]
     assert precision is not None
-    planner, head = product.planner, product.head
-    before, shifts = [], []
+    tile = tile._replace(step=step_of(tile, precision))
+    before, shifts, ready = [], [], None
     if precision != "exact":
-        for side in (product.a, product.b):
-            kernels, value = range_kernels(planner, side)
-            before += kernels
-            shifts.append(value)
+        found = [range_kernels(product.planner, side) for side in (product.a, product.b)]
+        # pass by pass, since those of both sides can run at once
+        before = [kernel for passes in zip(*(kernels for kernels, _ in found), strict=True) for kernel in passes]
+        shifts = [value for _, value in found]
+    if name.endswith(READY):
+        sides = ((product.a, ROWS, tile.rows), (product.b, COLUMNS, tile.columns))
+        made = [ready_side(product, s, tile, precision, v) for s, v in zip(sides, shifts, strict=True)]
+        before += [kernel for kernel, _ in made]
+        ready = [side for _, side in made]
     pieces = -(-product.k // LONGEST) if precision == "high" else 1
     if pieces == 1:
-        return [*before, matrix_kernel(product, tile, precision, shifts, product.k, None)]
-    step = step_of(tile, precision)
-    long = -(-product.k // (pieces * step * TURNS)) * step * TURNS
+        return [*before, matrix_kernel(product, tile, precision, shifts, ready, product.k, None)]
+    turn = tile.step * TURNS
+    long = -(-product.k // (pieces * turn)) * turn
     pieces = -(-product.k // long)
-    part = planner.temporary(prod(head.shape) * pieces)
-    first = matrix_kernel(product, tile, precision, shifts, long, part)
+    part = product.planner.temporary(prod(product.head.shape) * pieces)
+    first = matrix_kernel(product, tile, precision, shifts, ready, long, part)
     return [*before, first, parts_kernel(product, part, pieces)]
 
 
-def matrix_kernel(product, tile, precision, shifts, long, part, narrow=False) -> Kernel:
-    """One dispatch of tiles; shifts: the values that hold by which powers of two the sides are scaled."""
-    made, domain, unit = Launch(product, long, part, narrow), product.domain, unit_of(product.limits)
+def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=False) -> Kernel:
+    """One dispatch of tiles; shifts: the values that hold by which powers of two the sides are scaled; ready:
+    the sides as float16, if a pass made them so."""
+    made, unit = Launch(product, long, part, narrow), unit_of(product.limits)
     assert unit is not None
     if precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second workgroup
         unit = unit._replace(kind="view")  # on a core is worth more than plain arrays are
-    step = step_of(tile, precision)
-    tile = tile._replace(step=step)
-    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
-    spelled = [Spelling(name, of, own, domain, narrow) for name, of, own, _ in sides]
-    functions = made.functions(spelled)
+    spelled, shares, functions, more = _ready(made, tile, ready) if ready else _staged(made, tile)
     scales = tuple(made.b.add(value, float32, 1) for value in shifts)
     if made.is_over:
-        return matrix_kernel(product, tile, precision, shifts, long, part, narrow=True)
-    shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
-    options, depth = made.options(spelled, shares, step)
+        return matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=True)
+    options, depth = made.options(spelled, shares, tile.step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
-    even = not product.k % (TURNS * step) and not long % (TURNS * step)
+    turn = TURNS * tile.step
     options |= {
-        "lying": tuple(_buffer(s, f, g) for s, (_, f), g in zip(spelled, functions, shares, strict=False)),
-        "unit": unit, "split": precision == "high", "scales": scales, "step": step,
-        "turns": TURNS if even else 1,
+        "unit": unit, "split": precision == "high", "scales": scales, "step": tile.step,
+        "turns": 1 if product.k % turn or long % turn else TURNS,
         "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
-    }  # fmt: skip
+    } | more  # fmt: skip
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
     return made.kernel("contract_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
+
+
+def _staged(made: Launch, tile: Tile) -> tuple:
+    """Sides that are brought to float16 on their way to workgroup memory, and options of their own."""
+    product = made.product
+    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
+    spelled = [Spelling(name, of, own, product.domain, made.narrow) for name, of, own, _ in sides]
+    functions = made.functions(spelled)
+    shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
+    read = zip(spelled, functions, shares, strict=False)  # an epilogue may follow
+    return spelled, shares, functions, {"ready": (), "lying": tuple(_buffer(s, f, g) for s, (_, f), g in read)}
+
+
+class Ready(NamedTuple):
+    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see Side; line, batch:
+    cells of four from one line of tiles, or one product, to the next."""
+
+    name: str
+    along: str
+    extent: int
+    value: int
+    line: int
+    batch: int
+
+    def side(self, q: Quantities) -> Side:
+        none = Group((), (), "")
+        return Side(self.name, "f16", self.along, True, (), none, none, none)
+
+
+def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
+    """Sides that a pass before has made, and options of their own."""
+    b, q = made.b, made.q
+    shares = [
+        Share(r.extent, (r.extent if r.along == "free" else tile.step) + PAD, 0, 0, 0, 0, True, 0, (), 0)
+        for r in ready
+    ]
+    read = tuple((b.add(r.value, float16, 4), q.add("n", r.batch), q.add("n", r.line)) for r in ready)
+    turn = TURNS * tile.step
+    more = {
+        "ready": read, "lying": ("", ""), "ragged": False, "turns": TURNS,
+        "summed": q.add("n", -(-made.product.k // turn) * turn),
+    }  # fmt: skip
+    return ready, shares, made.result.functions(b, q), more
+
+
+def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -> tuple[Kernel, Ready]:
+    """The kernel that makes a side (operand, dims, extent of a tile) ready, scaled by 2^shift."""
+    operand, own, extent = side
+    planner, q, b, domain = product.planner, Quantities(), Bindings(), product.domain
+    spelled = Spelling("x", operand, own, domain, False)
+    function = spelled.function(b, q)
+    along = "k" if own == ROWS else "free"
+    fours, planes = extent * tile.step // 4, 2 if precision == "high" else 1
+    lines, steps = -(-domain.total(own) // extent), -(-product.k // (TURNS * tile.step)) * TURNS
+    shared = not any(operand.walks(d) for d, g in enumerate(domain.groups) if g == BATCH)
+    line = steps * fours * planes
+    out = planner.temporary(lines * line * (1 if shared else product.batch), 8)
+    made = Ready("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
+    tiles = lines * steps * (1 if shared else product.batch)
+    grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
+    options = {
+        "s": spelled.side(q), "along": along, "extent": extent, "step": tile.step, "split": planes == 2,
+        "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1), "size": q.add("n", tiles),
+        "steps": q.add("n", steps), "lines": q.add("n", lines), "groups": q.add("g", grid[0]),
+    }  # fmt: skip
+    shader = Shader(
+        "matrix_halves.wgsl", tuple(q.names), tuple(b.kinds), (("f16", 4),), (THREADS, 1, 1),
+        (("x", function),), tuple(options.items()),
+    )  # fmt: skip
+    return Kernel("halves", shader, tuple(b.values), (out,), tuple(q.values), grid), made
 
 
 def _buffer(s: Spelling, function, g: Share) -> str:
