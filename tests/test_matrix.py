@@ -129,7 +129,9 @@ def test_float32_of_every_shape(left, right, turned, precision, bound, variant):
     units, name = variant
     rng = np.random.default_rng(13)
     a, b = made(rng, *left), made(rng, *right)
-    x, y = (fb.tensor(np.ascontiguousarray(t.swapaxes(-1, -2)) if turned else t, device=units) for t in (a, b))
+    x, y = (
+        fb.tensor(np.ascontiguousarray(t.swapaxes(-1, -2)) if turned else t, device=units) for t in (a, b)
+    )
     if turned:
         x, y = x.transpose(-1, -2), y.transpose(-1, -2)
     with fb.set_matmul_precision(precision):

@@ -106,7 +106,9 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
     if precision != "exact":
         found = [range_kernels(product.planner, side) for side in (product.a, product.b)]
         # pass by pass, since those of both sides can run at once
-        before = [kernel for passes in zip(*(kernels for kernels, _ in found), strict=True) for kernel in passes]
+        before = [
+            kernel for passes in zip(*(kernels for kernels, _ in found), strict=True) for kernel in passes
+        ]
         shifts = [value for _, value in found]
     if name.endswith(READY):
         sides = ((product.a, ROWS, tile.rows), (product.b, COLUMNS, tile.columns))
@@ -156,12 +158,17 @@ def _staged(made: Launch, tile: Tile) -> tuple:
     functions = made.functions(spelled)
     shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
     read = zip(spelled, functions, shares, strict=False)  # an epilogue may follow
-    return spelled, shares, functions, {"ready": (), "lying": tuple(_buffer(s, f, g) for s, (_, f), g in read)}
+    return (
+        spelled,
+        shares,
+        functions,
+        {"ready": (), "lying": tuple(_buffer(s, f, g) for s, (_, f), g in read)},
+    )
 
 
 class Ready(NamedTuple):
-    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see Side; line, batch:
-    cells of four from one line of tiles, or one product, to the next."""
+    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see Side; line,
+    batch: cells of four from one line of tiles, or one product, to the next."""
 
     name: str
     along: str
@@ -208,8 +215,9 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
     grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
     options = {
         "s": spelled.side(q), "along": along, "extent": extent, "step": tile.step, "split": planes == 2,
-        "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1), "size": q.add("n", tiles),
-        "steps": q.add("n", steps), "lines": q.add("n", lines), "groups": q.add("g", grid[0]),
+        "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1),
+        "size": q.add("n", tiles), "steps": q.add("n", steps), "lines": q.add("n", lines),
+        "groups": q.add("g", grid[0]),
     }  # fmt: skip
     shader = Shader(
         "matrix_halves.wgsl", tuple(q.names), tuple(b.kinds), (("f16", 4),), (THREADS, 1, 1),
