@@ -109,11 +109,13 @@ def spirals(n=64):
 
 def mlp(device):
     fb.manual_seed(0)
-    return nn.Sequential(
-        nn.Linear(2, 32, device=device),
-        nn.BatchNorm1d(32, device=device),
-        nn.Tanh(),
-        nn.Linear(32, 2, device=device),
+    return (
+        nn.Sequential(  # no bias below the norm: its gradient is zero, and Adam steps by what rounding leaves
+            nn.Linear(2, 32, bias=False, device=device),
+            nn.BatchNorm1d(32, device=device),
+            nn.Tanh(),
+            nn.Linear(32, 2, device=device),
+        )
     )
 
 

@@ -72,10 +72,8 @@ def view_through(start: Shape | View, chain: tuple[Move, ...]) -> View:
             continue  # the next one says all
         moved = MOVES[move.name](view, *move.args)
         if moved is None:
-            # a reshape that the planner added splits dims, so the one before it is what no strides can say
-            below = move.below or chain[i - 1].below
-            assert below is not None, "a reshape that the planner added must always be a view"
-            raise NeedStore(below, "this reshape needs a copy", view.shape)
+            below = move.below or chain[i - 1].below  # the planner's own reshapes only split dims
+            raise NeedStore(below, "this reshape needs a copy", view.shape)  # type: ignore[arg-type]
         view = moved
     return view
 
