@@ -11,7 +11,7 @@ self.addEventListener("install", () => self.skipWaiting());
 self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
 self.addEventListener("message", (event) => {
   if (event.data.claim) event.waitUntil(self.clients.claim());
-  if (event.data.keep) event.waitUntil(Promise.all(event.data.keep.map(loaded)));
+  if (event.data.keep) event.waitUntil(Promise.all(event.data.keep.map(once)));
 });
 
 self.addEventListener("fetch", (event) => {
@@ -43,6 +43,13 @@ async function newest(event) {
     if (found) return found;
     throw error;
   }
+}
+
+const coming = new Map(); // url -> promise, of what is being kept: two pages, or two messages, name the same
+
+function once(url) {
+  if (!coming.has(url)) coming.set(url, loaded(url).finally(() => coming.delete(url)));
+  return coming.get(url);
 }
 
 /** Keep what a page loaded while no service worker looked on. */
