@@ -42,31 +42,10 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endfor
   }
 //% if lanes > 1
-//% for v in range(vectors)
-  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
-//% endfor
-  for (var apart = {{ lanes // 2 }}u; apart > 0u; apart /= 2u) {
-    workgroupBarrier();
-    if (lane < apart) {
-//% for v in range(vectors)
-      acc{{ v }} += sums[lid.x + apart + {{ v * lanes * lines }}u];
-      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
-//% endfor
-    }
-  }
+{{ weights.joined(vectors, lanes, lines) }}
 //% endif
-  if (lane == 0u) {
-//% for r in range(4)
-    if (row + {{ r }}u < p.n) {
-//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 else ""
-//% for v in range(vectors)
-      if (first + {{ v }}u < p.m) {
-        out[(first + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
-      }
-//% endfor
-    }
-//% endfor
-  }
+//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
+{{ weights.written(vectors, B) }}
 //% endblock
 //# four neighbours of a cell from its e-th four on, as floats
 {% macro unpacked(cell, e, bits) -%}

@@ -14,7 +14,7 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 import flambeau as fb
 from flambeau import optim
 from flambeau.device import get_device
-from flambeau.digits import BETAS, MEAN, loss_and_right, network, rate
+from flambeau.digits import BETAS, MEAN, loss_and_right, network, rate, train_step
 from flambeau.inspection import kernels_of
 from flambeau.io import load_bytes, save_bytes
 
@@ -139,11 +139,7 @@ def stepping(digits: Digits, model, optimizer):
 
     def step(places):
         x, y = digits.train[places].float() / 255 - MEAN, digits.train_labels[places]
-        loss, right = loss_and_right(model, x, y)
-        grads = loss.backward()
-        fb.realize(right)
-        optimizer.step(grads)
-        return loss, right
+        return train_step(model, optimizer, x, y)
 
     return step
 

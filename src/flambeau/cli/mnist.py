@@ -18,7 +18,7 @@ from ..data import DataLoader
 from ..data import mnist as digits
 from ..debug import first_bad
 from ..device import get_device
-from ..digits import BETAS, LR, MEAN, loss_and_right, network, rate
+from ..digits import BETAS, LR, MEAN, loss_and_right, network, rate, train_step
 from ..errors import FlambeauError
 from .progress import Progress
 
@@ -47,15 +47,7 @@ class Waiting(NamedTuple):
 
 def stepping(model: Any, optimizer: Any):
     """A step of both, which depends on nothing else: a recording notices whatever it could see change."""
-
-    def step(x, y):
-        loss, right = loss_and_right(model, x, y)
-        grads = loss.backward()
-        fb.realize(right)
-        optimizer.step(grads)
-        return loss, right
-
-    return step
+    return lambda x, y: train_step(model, optimizer, x, y)
 
 
 class Training:
