@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from .choice import choose
 from .lower import (
     Bindings,
     Function,
@@ -20,6 +21,9 @@ from .node import Node
 from .shape import Affine, View, collapse, refined, run_size
 
 WORKGROUP = 64
+LARGE = (
+    1 << 23
+)  # elements of a map (more than any in a bundle) above which its threads may make several fours
 GPU_WORKGROUP = 128  # of a map on a GPU: with 64 a copy reaches 0.79 of the bandwidth that it has with 128
 
 
@@ -148,7 +152,8 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
     if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
         return _map(planner, trace, roots, narrow=True)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
-    grid = spread_grid(-(-n // (threads * written)), planner.limits.groups)
+    several = several_of(planner.limits, n, len(b.values), len(roots) == 1 and width == 4)
+    grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
     template, name = "map.wgsl", "value"
     if len(roots) > 1:
@@ -156,9 +161,17 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
         template, name, body = "maps.wgsl", "values", body._replace(result="Results", results=results)
     shader = Shader(
         template, tuple(q.names), tuple(b.kinds), tuple((d.short, written) for d in dtypes),
-        (threads, 1, 1), ((name, body),), (("size", size), ("dims", tuple(dims)), ("span", span)),
+        (threads, 1, 1), ((name, body),),
+        (("size", size), ("dims", tuple(dims)), ("span", span), ("several", several)),
     )  # fmt: skip
     return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
+
+
+def several_of(limits, n: int, inputs: int, in_fours: bool) -> int:
+    """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
+    if limits.software or not in_fours or n <= LARGE:
+        return 1
+    return int(choose(limits, "map", (min(n.bit_length(), 28), inputs), ["1", "2", "4"], "1"))
 
 
 def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:
