@@ -35,6 +35,25 @@ def test_brackets(device):
         check(got, A[key], 0, f"{key}")
 
 
+FOURS = {  # how four neighbours are read, of a matrix or of one column for all
+    "at once": (0, [5, 0, -1], 8),
+    "each": (1, [7, 0, -8, 3, 3, 2, 1, 4], 8),
+    "one for all": (0, [2, -6, 1, 1], 1),
+}
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1", "?"])
+@pytest.mark.parametrize("how", FOURS)
+def test_neighbours_of_a_gather(how, dtype, device):
+    dim, index, columns = FOURS[how]
+    a = (np.arange(6 * columns).reshape(6, columns) % 5).astype(dtype)
+    x, i = fb.tensor(a, device=device).expand(6, 8), fb.tensor(np.array(index, "i4"), device=device)
+    got, want = x.index_select(dim, i), np.take(np.broadcast_to(a, (6, 8)), index, dim)
+    padded = fb.nn.functional.pad(got.float(), (4, 4, 1, 1))
+    for y, right in zip(values(got, padded), (want, np.pad(want.astype("f4"), ((1, 1), (4, 4))))):
+        check(y, right, 0, how)
+
+
 @pytest.mark.parametrize("key", PICKS, ids=str)
 def test_index_tensors(key, device):
     ours, theirs = keyed(key, device)

@@ -24,6 +24,7 @@ LAYERS = [
     ["host"],
     ["node", "op"],
     ["ops"],
+    ["widen"],
     ["lower"],
     ["heads"],
     ["reduction", "rows", "claims"],

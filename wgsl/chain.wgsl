@@ -55,18 +55,36 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   }
 {%- endmacro %}
 
+//# an element by its index along a dim; four neighbours at once where they share the index, else each by its own
 {% macro gather(s, f, wgsl) -%}
-//% set T = wgsl(s.dtype, 1)
-  let {{ s.var }}_i = i32({{ s.args[0] }});
-  let {{ s.var }}_n = i32(p.{{ s.extra[0] }});
-  let {{ s.var }}_w = clamp(select({{ s.var }}_i, {{ s.var }}_i + {{ s.var }}_n, {{ s.var }}_i < 0), 0, {{ s.var }}_n - 1);
-  let {{ s.var }}_a = {{ ix.place(s.index) }} + u32({{ s.var }}_w) * p.{{ s.extra[1] }};
+//% set n, stride, read = s.extra
+//% set each = read == "each"
+//% set I = wgsl("i32", 4 if each else 1)
+//% set T = wgsl(s.dtype, f.width)
+  let {{ s.var }}_i = {{ I }}({{ s.args[0] ~ (".x" if f.width == 4 and not each else "") }});
+  let {{ s.var }}_n = i32(p.{{ n }});
+  let {{ s.var }}_w = clamp(select({{ s.var }}_i, {{ s.var }}_i + {{ s.var }}_n, {{ s.var }}_i < {{ I.of("0") if each else "0" }}), {{ I.of("0") if each else "0" }}, {{ I.of(s.var ~ "_n - 1") if each else s.var ~ "_n - 1" }});
+  let {{ s.var }}_a = {{ ix.place(s.index) }} + {{ I.u }}({{ s.var }}_w) * p.{{ stride }}{{ neighbours(s, f) if each }};
 //% if s.tests
   let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
-  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ T.load(s.name, "select(0u, " ~ s.var ~ "_a, " ~ s.var ~ "_ok)", 1) }}, {{ s.var }}_ok);
+//% set at = "select(%s, %s_a, %s_ok)" % (I.u ~ "()" if each else "0u", s.var, s.var)
+  let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ gathered(s, T, read, at) }}, {{ s.var }}_ok);
 //% else
-  let {{ s.var }} = {{ T.load(s.name, s.var ~ "_a", 1) }};
+  let {{ s.var }} = {{ gathered(s, T, read, s.var ~ "_a") }};
 //% endif
+{%- endmacro %}
+
+//# how far four neighbours lie from the first
+{% macro neighbours(s, f) -%}
+  {% for c, stride in s.index.terms if c == f.coords[-1] %} + vec4<u32>(0u, 1u, 2u, 3u){{ " * p." ~ stride if stride != "1" }}{% endfor %}
+{%- endmacro %}
+
+{% macro gathered(s, T, read, at) -%}
+//% if read == "each"
+{{ T }}({% for c in "xyzw" %}{{ T.scalar.load(s.name, "(%s).%s" % (at, c), 1) }}{{ ", " if not loop.last }}{% endfor %})
+//%- else
+{{ T.load(s.name, at, 4 if read == "four" else 1) }}
+//%- endif
 {%- endmacro %}
 
 {% macro scalar(s, f, wgsl) -%}

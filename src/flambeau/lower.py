@@ -10,6 +10,7 @@ from .dtype import DType
 from .errors import KernelError
 from .node import Node
 from .shape import Affine, Shape, View, collapse, run_size
+from .widen import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
@@ -325,23 +326,7 @@ class Trace:
 
     def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
         """Whether four neighbours of the innermost run can be read at once everywhere."""
-        if not runs or any(s.kind == "gather" for s in self.steps):
-            return False
-        last, alone = runs[-1][-1], len(runs) == 1
-        if not alone and sizes[-1] % 4:
-            return False
-        for s in self.steps:
-            if s.view is None:
-                continue
-            if any(b.position.strides[last] for b in s.view.bounds):
-                return False
-            index = s.view.index
-            if s.kind == "iota" or index.strides[last] == 0:
-                continue
-            others = (index.strides[run[-1]] for run in runs[:-1])
-            if index.strides[last] != 1 or index.offset % 4 or any(o % 4 for o in others):
-                return False
-        return True
+        return bool(runs) and (len(runs) == 1 or sizes[-1] % 4 == 0) and can_widen(self.steps, runs)
 
     def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
         """Give coordinates their names and quantities their places in Params."""
@@ -359,22 +344,22 @@ class Trace:
         named = []
         for i in steps:
             s = self.steps[i]
-            splat = inner is None or (s.kind == "load" and not s.view.index.strides[inner])  # type: ignore
-            named.append(self._named(i, s, name, bindings, q, 1 if splat else 4))
+            named.append(self._named(i, s, name, bindings, q, reading(self.steps, i, inner)))
         width = 1 if inner is None else 4
         return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
 
-    def _named(self, i: int, s: Raw, spell, bindings: Bindings, q: Quantities, width: int) -> Step:
+    def _named(self, i: int, s: Raw, spell, bindings: Bindings, q: Quantities, read: str) -> Step:
         args = tuple(f"t{a}" for a in s.args)
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
             index = spell(s.view.index)
             tests = tuple(Test(spell(b.position), q.add("n", b.size)) for b in s.view.bounds)
         if s.kind in ("load", "gather"):
-            name = bindings.add(s.value, s.dtype, width if s.kind == "load" else 1)
+            width = 4 if read == "four" else 1
+            name = bindings.add(s.value, s.dtype, width)
             extra = (width,)
         if s.kind == "gather":
-            extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]))
+            extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]), read)
         if s.kind == "scalar":
             name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
         if s.kind == "random":

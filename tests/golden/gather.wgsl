@@ -10,17 +10,17 @@ struct Params {
   g7: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
-@group(0) @binding(1) var<storage, read> in0: array<i32>;
+@group(0) @binding(1) var<storage, read> in0: array<vec4<i32>>;
 @group(0) @binding(2) var<storage, read> in1: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<vec4<f32>>;
-fn value(c0: u32, c1: u32) -> f32 {
-  let t0 = in0[c0 * p.s3 + c1];
-  let t1_i = i32(t0);
+fn value(c0: u32, c1: u32) -> vec4<f32> {
+  let t0 = in0[(c0 * p.s3 + c1) / 4u];
+  let t1_i = vec4<i32>(t0);
   let t1_n = i32(p.n4);
-  let t1_w = clamp(select(t1_i, t1_i + t1_n, t1_i < 0), 0, t1_n - 1);
-  let t1_a = c1 + u32(t1_w) * p.s5;
-  let t1 = in1[t1_a];
-  let t2 = f32(p.v6);
+  let t1_w = clamp(select(t1_i, t1_i + t1_n, t1_i < vec4<i32>(0)), vec4<i32>(0), vec4<i32>(t1_n - 1));
+  let t1_a = c1 + vec4<u32>(t1_w) * p.s5 + vec4<u32>(0u, 1u, 2u, 3u);
+  let t1 = vec4<f32>(in1[(t1_a).x], in1[(t1_a).y], in1[(t1_a).z], in1[(t1_a).w]);
+  let t2 = vec4<f32>(p.v6);
   let t3 = (t1 + t2);
   return t3;
 }
@@ -32,25 +32,9 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     return;
   }
   var i_rest = i;
-  let c1_0 = i_rest % p.n2;
+  let c1 = i_rest % p.n2;
   i_rest /= p.n2;
-  let c0_0 = i_rest;
-  let c1_1n = c1_0 + 1u;
-  let c1_1c = c1_1n >= p.n2;
-  let c1_1 = select(c1_1n, 0u, c1_1c);
-  let c0_1 = min(c0_0 + u32(c1_1c), p.n1 - 1u);
-  let c1_2n = c1_1 + 1u;
-  let c1_2c = c1_2n >= p.n2;
-  let c1_2 = select(c1_2n, 0u, c1_2c);
-  let c0_2 = min(c0_1 + u32(c1_2c), p.n1 - 1u);
-  let c1_3n = c1_2 + 1u;
-  let c1_3c = c1_3n >= p.n2;
-  let c1_3 = select(c1_3n, 0u, c1_3c);
-  let c0_3 = min(c0_2 + u32(c1_3c), p.n1 - 1u);
-  let y0 = value(c0_0, c1_0);
-  let y1 = value(c0_1, c1_1);
-  let y2 = value(c0_2, c1_2);
-  let y3 = value(c0_3, c1_3);
-  let y = vec4<f32>(y0, y1, y2, y3);
+  let c0 = i_rest;
+  let y = value(c0, c1);
   out[i / 4u] = y;
 }
