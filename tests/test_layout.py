@@ -27,6 +27,7 @@ LAYERS = [
     ["widen"],
     ["lower"],
     ["heads"],
+    ["windows"],
     ["reduction", "rows", "claims"],
     ["sides"],
     ["tiling"],

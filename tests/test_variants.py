@@ -55,6 +55,7 @@ CASES = {
     "vectors": with_gradients(lambda t, _: t(1, 2048) @ t(2048, 96)),
     "odd products": with_gradients(lambda t, _: t(3, 37, 61) @ t(3, 61, 45)),
     "convolutions": with_gradients(lambda t, _: F.conv2d(t(4, 8, 14, 14), t(16, 8, 3, 3), t(16), padding=1)),
+    "pools": with_gradients(lambda t, _: F.max_pool2d(t(2, 3, 13, 16), 3, 2, 1)),
     "depthwise": with_gradients(
         lambda t, _: F.conv2d(t(2, 6, 9, 13), t(12, 1, 3, 5), t(12), padding=(1, 2), groups=6)
     ),

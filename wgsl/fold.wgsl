@@ -15,12 +15,20 @@
   var total = {{ wgsl(acc, 1) }}(0);
 //% for size_, positions, kernel, stride, dilation, before in axes
 //% set a = loop.index0
+//% if dilation
   for (var k{{ a }} = 0u; k{{ a }} < p.{{ kernel }}; k{{ a }}++) {
     let from{{ a }} = at{{ a }} - k{{ a }} * p.{{ dilation }};
     let w{{ a }} = from{{ a }} / p.{{ stride }};
     if (k{{ a }} * p.{{ dilation }} > at{{ a }} || w{{ a }} >= p.{{ positions }} || w{{ a }} * p.{{ stride }} != from{{ a }}) {
       continue;
     }
+//% else
+//# from the first window that reaches so far to the last that begins before
+  let low{{ a }} = select(0u, (at{{ a }} - p.{{ kernel }}) / p.{{ stride }} + 1u, at{{ a }} >= p.{{ kernel }});
+  let high{{ a }} = min(at{{ a }} / p.{{ stride }} + 1u, p.{{ positions }});
+  for (var w{{ a }} = low{{ a }}; w{{ a }} < high{{ a }}; w{{ a }}++) {
+    let k{{ a }} = at{{ a }} - w{{ a }} * p.{{ stride }};
+//% endif
 //% endfor
     total += value({{ f.coords | join(", ") }});
 //% for axis in axes

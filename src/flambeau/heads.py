@@ -219,7 +219,7 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     body = trace.function(runs, coords, b, q, root, 1)
     axes = tuple(
         (q.add("n", head.shape[lead + i]), q.add("n", x.shape[lead + i]), q.add("n", w.kernel),
-         q.add("s", w.stride), q.add("s", w.dilation), q.add("s", w.before))
+         q.add("s", w.stride), q.add("s", w.dilation) if w.dilation > 1 else "", q.add("s", w.before))
         for i, w in enumerate(spec)
     )  # fmt: skip
     after = epilogue(planner, head, tail, head.shape, trace.reads)

@@ -20,6 +20,7 @@ from .heads import (
 from .lower import Bindings, Move, NeedStore, Quantities, Trace, check_turns, collapse_domain
 from .node import Node
 from .shape import View
+from .windows import windows_of
 
 SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
 LANES = 4096  # threads that fill a software adapter well enough
@@ -106,6 +107,8 @@ def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int
 
 def _staged(planner, head: Node, tail: Node, domain: Domain) -> list[Kernel]:
     build = _Build(planner, head, tail, domain, None, 1)
+    if windows := windows_of(planner, head, tail, domain, build.runs, build.sizes):
+        return [windows.kernel()]
     parts = build.parts_wanted()
     if parts == 1:
         return [build.kernel()]

@@ -112,6 +112,7 @@ def environment() -> Environment:
     )
     made.globals["elementwise"] = _elementwise
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
+    made.filters["prefix"] = lambda text, begin: f"{begin}{text}"
     return made
 
 

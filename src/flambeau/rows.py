@@ -11,6 +11,7 @@ from .heads import Kernel, Shader, label, out_name, spread_grid
 from .lower import Bindings, Function, Move, NeedStore, Quantities, Raw, Trace, collapse_domain, view_through
 from .node import Node
 from .shape import Shape, contiguous_strides
+from .windows import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
@@ -194,6 +195,11 @@ class _Build:
         last = bool(self.inner) and self.sizes[-1] % 4 == 0
         return last and self.trace.can_widen(self.runs, self.sizes)
 
+    def is_of_windows(self) -> bool:
+        """Whether rows share what they read with their neighbours: each reduction then reads it for four."""
+        line = line_of(self.trace.steps, self.runs, self.sizes, self.kept)
+        return line is not None and (len(self.inner) > 1 or line.stride < line.cell(0, line.taps))
+
     def form(self, width: int) -> tuple[int, int]:
         """Threads of a row, and how many reads each holds (0: none, rows are read anew in each phase)."""
         limits, reads = self.planner.limits, self.length // width
@@ -214,6 +220,8 @@ class _Build:
                     names.append(f"held{lanes}")
             usual = next((f"held{n}" for most, n in LANES if reads <= most), "")
             default = usual if usual in names else default
+        if self.is_of_windows():
+            default = STAGED
         bucket = (_power(reads), width, held)
         name = choice.choose(limits, "rows", bucket, names, default)
         if name == STAGED:

@@ -1,33 +1,11 @@
 """Contractions of few rows over short windows (depthwise convolutions): a thread makes four neighbours."""
 
 from dataclasses import replace
-from math import gcd
-from typing import NamedTuple
 
 from .heads import GPU_WORKGROUP, Kernel
-from .shape import Affine
 from .sides import COLUMNS, ROWS, SUMMED, Spelling
 from .tiling import THIN, Launch, Product, Share, high_of
-
-CELLS = 32  # elements of a line that a thread reads for its four columns
-
-
-class Line(NamedTuple):
-    """Four windows beside each other: a window begins `stride` cells after the one before, its taps are
-    `dilation` cells apart; `columns` of them are in a line."""
-
-    taps: int
-    stride: int
-    dilation: int
-    columns: int
-
-    @property
-    def cells(self) -> tuple[int, ...]:
-        """The cells that four windows read."""
-        return tuple(sorted({self.cell(j, t) for j in range(4) for t in range(self.taps)}))
-
-    def cell(self, column: int, tap: int) -> int:
-        return column * self.stride + tap * self.dilation
+from .windows import CELLS, Line, walk_of
 
 
 def along(product: Product) -> Product:
@@ -44,20 +22,13 @@ def line_of(product: Product) -> Line | None:
     if product.m > THIN or not own or not summed or shape[own[-1]] < 4 or not b.walks(summed[-1]):
         return None
     column, tap = own[-1], summed[-1]
-    found = {ratio(a, column, tap) for a in b.affines if a.strides[column] or a.strides[tap]}
+    found = {walk_of(a, column, tap) for a in b.affines if a.strides[column] or a.strides[tap]}
     stride, dilation = found.pop() if len(found) == 1 else (0, 0)
     if not stride:
         return None
     line = Line(shape[tap], stride, dilation, shape[column])
     alone = Spelling("b", b, COLUMNS, product.domain, True).runs[SUMMED][-1] == (tap,)
     return line if alone and len(line.cells) <= CELLS else None
-
-
-def ratio(a: Affine, column: int, tap: int) -> tuple[int, int]:
-    """Strides of two dims in units of what they share; (0, 0) unless both go forward."""
-    x, y = a.strides[column], a.strides[tap]
-    unit = gcd(x, y)
-    return (x // unit, y // unit) if x > 0 and y > 0 else (0, 0)
 
 
 def strips_kernel(product: Product, narrow: bool = False) -> Kernel:

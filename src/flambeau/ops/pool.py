@@ -155,6 +155,25 @@ def _max_pool(nd):
 max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
 
 
+def _window_sum_grad(g, y, x, spec):
+    n = len(spec)
+    size = x.shape[x.ndim - n :]
+    if any(w.stride != 1 for w in spec):
+        return [fold(g.reshape(*g.shape, *(1,) * n).expand(*g.shape, *(w.kernel for w in spec)), spec, size)]
+    spans = [w.dilation * (w.kernel - 1) for w in spec]
+    before = [s - w.before for s, w in zip(spans, spec, strict=True)]
+    each = zip(spec, before, spans, size, g.shape[g.ndim - n :], strict=True)
+    return [
+        window_sum(g, spec=tuple(Window(w.kernel, 1, w.dilation, b, s - b + m - o) for w, b, s, m, o in each))
+    ]
+
+
+@composite(grad=_window_sum_grad)
+def window_sum(x, *, spec):
+    """The sum of each window over the last dims, zeros around. [..., *size] -> [..., *positions]"""
+    return x._windows(spec).sum(tuple(range(x.ndim, x.ndim + len(spec))))
+
+
 def _count(x, n: int, positions: int, w: Window, padding: int, include: bool):
     """How many elements each window of one dim is divided by. -> [positions] int32"""
     start = type(x).arange(positions, device=x.device) * w.stride - padding
@@ -180,7 +199,7 @@ def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad,
         raise ValueError("divisor_override is 0: give another number")
     spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
     x, dtype = in_float32(x)
-    total = x._windows(spec).sum(tuple(range(x.ndim, x.ndim + nd)))
+    total = window_sum(x, spec=spec)
     divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
     return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
 

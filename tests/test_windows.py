@@ -1,0 +1,66 @@
+"""Reductions over short windows: four neighbours a thread, right at every edge, and one kernel each."""
+
+import numpy as np
+import pytest
+from kernels import planned_for
+from test_ops import check, values
+
+import flambeau as fb
+from flambeau.fuse import Limits, plan
+
+F = fb.nn.functional
+SHAPE = 2, 3, 11, 14
+POOLS = {
+    "whole fours read at once": lambda x: F.max_pool2d(x[..., :12], 2),
+    "an odd line": lambda x: F.max_pool2d(x, 2),
+    "overlapping, with an edge": lambda x: F.max_pool2d(x, 3, 2, 1),
+    "with gaps": lambda x: F.max_pool2d(x, 3, 1, 1, 2),
+    "further apart than they are long": lambda x: F.max_pool2d(x, (1, 2), (2, 3)),
+    "too far apart to share": lambda x: F.max_pool2d(x, (2, 3), (1, 5)),
+    "to a whole number of windows": lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True),
+    "along one dim": lambda x: F.max_pool1d(x[0], 3, 1),
+    "over three dims": lambda x: F.max_pool3d(x, (2, 3, 2), 1),
+    "means": lambda x: F.avg_pool2d(x, 3, 1, 1),
+    "means without the edge, with a stride": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    "roots of squares, and more after": lambda x: F.lp_pool2d(x.relu() + 1, 2, 3, 1).exp() * 2,
+    "of what is computed": lambda x: F.max_pool2d(x.flip(3) * x, 3, 2),
+}
+
+
+def with_gradient(pool, x):
+    x = x.detach().requires_grad_()
+    y = pool(x)
+    weights = fb.arange(y.numel(), device=x.device).reshape(*y.shape).to(y.dtype) % 7
+    return y, y.backward(weights)[x]
+
+
+@pytest.mark.parametrize("software", [True, False], ids=["software", "gpu"])
+@pytest.mark.parametrize("name", POOLS)
+def test_pools(name, software, gpu):
+    a = np.random.default_rng(3).integers(-9, 9, SHAPE).astype("f4")  # many are equal: the first counts
+    right = values(*with_gradient(POOLS[name], fb.tensor(a, device="cpu")))
+    with planned_for(gpu, software):
+        got = values(*with_gradient(POOLS[name], fb.tensor(a, device=gpu)))
+    for y, want in zip(got, right):
+        check(y, want, 1e-6, name)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1"])
+def test_dtypes_and_numbers_that_are_none(dtype, gpu):
+    a = np.random.default_rng(3).integers(0, 99, SHAPE).astype(dtype)
+    if dtype[0] == "f":
+        a[0, 0, 3:6, 5], a[1] = np.nan, -np.inf
+    x, on_cpu = fb.tensor(a, device=gpu), fb.tensor(a, device="cpu")
+    for pool in (POOLS["overlapping, with an edge"], POOLS["an odd line"]):
+        check(values(pool(x))[0], values(pool(on_cpu))[0], 0, dtype)
+
+
+def templates(x):
+    return [k.shader.template for k in plan([x.node], Limits())]
+
+
+def test_each_pool_is_one_kernel():
+    x = fb.tensor(np.ones(SHAPE, "f4")).realize()
+    assert templates(F.max_pool2d(x, 3, 2, 1)) == ["windows.wgsl"]
+    assert templates(F.avg_pool2d(x, 2) * 2) == ["windows.wgsl"]
+    assert templates(x.sum(3)) == ["tree.wgsl"]
