@@ -13,6 +13,7 @@ from programs import programs
 from rows import ROWS
 from test_ops import arrays, tensors, values
 from test_portable import LARGE, backward, of_views
+from test_windows import POOLS, with_gradient
 from watched import WatchedDevice, watched
 
 import flambeau as fb
@@ -148,6 +149,15 @@ def test_no_access_strays(software, watching):
             run_row(name, watching)
         strays, farthest = watching.found()
         assert not strays, f"{name}: {strays} out of bounds, up to {farthest}, in {list(watching.kernels)}"
+
+
+def test_no_access_of_pools_strays(watching):
+    watching.kernels.clear()
+    with planned_for(watching, software=False):
+        x = fb.ones(2, 3, 11, 14, device=watching)
+        for pool in POOLS.values():
+            fb.realize(*with_gradient(pool, x))
+    assert watching.found() == (0, 0)
 
 
 def test_no_access_of_sums_strays(watching):

@@ -14,6 +14,8 @@
 {{ ix.unravel("line", lead, dims) }}
   let first = place * {{ stride }}u;
 //% for j in range(4)
+//# a line's last strip may end behind it
+  let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }};
   var acc{{ j }} = {{ T }}({{ combine.start[op](T) }});
 //% endfor
 //% for r, n in loops
@@ -36,7 +38,7 @@
 //% for t in range(taps)
 //% set cell = "cell%d" % (j * stride + t * dilation)
 //% if "value" in fs
-//% set column = "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j
+//% set column = "column%d" % j
 //% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
 //% set cell = "value(%s)" % ((given + lead | list + [column] + loops | map("first") | list + ["%du" % t]) | join(", "))
 //% endif
@@ -49,7 +51,7 @@
   let row = line * p.{{ line }} + place;
 //% for j in range(4)
 //% if finish
-  let e{{ j }}_row = row + {{ j }}u;
+  let e{{ j }}_row = line * p.{{ line }} + column{{ j }};
 {{ ix.unravel("e%d_row" % j, finish.coords | map("suffix", "_%d" % j) | list, e_dims) }}
   let y{{ j }} = finish(acc{{ j }}{% for c in finish.coords %}, {{ c }}_{{ j }}{% endfor %});
 //% else

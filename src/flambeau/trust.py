@@ -25,6 +25,7 @@ PROVEN = frozenset(
         "quantized_words.wgsl",
         "reduce.wgsl",
         "tree.wgsl",
+        "windows.wgsl",
     }
 )
 
