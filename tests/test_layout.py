@@ -48,6 +48,7 @@ LAYERS = [
     ["reverse", "interchange"],
     ["tensor"],
     ["watch"],
+    ["holes"],
     ["program"],
     ["functions", "jit", "autograd", "func", "array_api", "custom", "testing"],
     ["fft", "linalg", "signal", "special"],

@@ -11,17 +11,19 @@ from . import run
 from .device import get_device
 from .device.pool import Pool
 from .gradmode import settings
+from .holes import Hole
 from .node import Node
 from .op import OPS
 from .ops.random import Generator
-from .program import Program, copied, parts_of
+from .program import Program, parts_of
 from .recorder import Recorder, held
-from .stages import stage, submit
+from .stages import stage
 from .tensor import Tensor, tensor
 from .watch import Watch
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
+SEVERAL = "it computes on several devices: record the parts on each"
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 
 
@@ -152,9 +154,11 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
 
     (None, result, why, whether that will be so next time too) where it can't be replayed.
     """
+    if any(t.device is not device for t in arguments.tensors):
+        return None, fn(*arguments.args, **arguments.kw), SEVERAL, True
     watch, before = Watch(fn, arguments.args, arguments.kw, arguments.objects), _random_states()
     pool = Pool(device, device.pool, exact=True)
-    inputs = _places(arguments.tensors, device, pool)
+    inputs = [_standing(t.node, device) for t in arguments.tensors]
     recorder = Recorder(device)
     result = _called(fn, recorder, *arguments.swapped(map(Tensor, inputs)))
     trouble, certain = watch.trouble or recorder.spoiled, True
@@ -173,9 +177,11 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
             asked = held(roots, _known(recorder, inputs, outputs))
         if asked.isdisjoint(inputs):
             program = Program(recorder, watch, pool, inputs, roots, asked, result)
-            out = program.play([])
+            out = program.play(arguments.tensors, [])
             states = {id(s.tensor) for s in program.states}
             for mine, theirs in zip(outputs, parts_of(out)[0], strict=True):
+                if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
+                    mine.node.buffer = theirs.node.buffer
                 if id(mine) not in states:  # whoever holds it must not see what replays write
                     mine.node = theirs.node
             return program, out, "", False
@@ -184,17 +190,12 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
     return None, result, trouble, certain
 
 
-def _places(tensors: list[Tensor], device: Any, pool: Pool) -> list[Node]:
-    """Nodes that stand for the arguments, with buffers that are the recording's own."""
-    nodes, words = [], []
-    for t in tensors:
-        node = Node(OPS["buffer"], (), {}, t.shape, t.dtype, device)
-        node.buffer = pool.take(node.nbytes)
-        words += copied(t.node.buffer, node.buffer)
-        nodes.append(node)
-    if words:
-        submit(device, (), words)
-    return nodes
+def _standing(given: Node, device: Any) -> Node:
+    """A node that stands for an argument while its function is recorded."""
+    node = Node(OPS["buffer"], (), {}, given.shape, given.dtype, device)
+    node.buffer = given.buffer
+    node.buffer.shared = True  # a function that is not recorded after all may keep it
+    return node
 
 
 def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
@@ -217,7 +218,7 @@ def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:
     """Why a recording of one device's commands is not all that the call does."""
     moved = [old for _, old in recorder.before]
     if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
-        return "it computes on several devices: record the parts on each"
+        return SEVERAL
     return "it assigns to two tensors of one value: copy one" if len(set(moved)) < len(moved) else ""
 
 

@@ -7,14 +7,16 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from . import run
-from .commands import COPY, DISPATCH
+from .commands import DISPATCH
 from .device.pool import Pool
+from .holes import Hole, commands, copied, fill, runs
 from .node import Node, describe, toposort
 from .op import OPS
 from .ops.random import generator
 from .pipeline import patch_params, pieces, word_of
 from .recorder import Recorder
 from .reverse import Gradients
+from .slots import lifetimes
 from .stages import stage, submit
 from .tensor import Tensor
 from .tree import leaves, like
@@ -75,13 +77,16 @@ class Program:
     ):  # fmt: skip
         self.device, self.watch, self.pool = recorder.device, watch, pool
         outputs, self.rebuild = parts_of(result)
-        self.inputs, self.drawn, before = [n.buffer for n in inputs], recorder.drawn, recorder.before
+        self.drawn, before = recorder.drawn, recorder.before
         self.states: list[State] = []
         restored = self._settle_places(before, asked)
-        dying = {id(n) for n in (*inputs, *(old for _, old in before))} - {id(t.node) for t in outputs}
-        self._compile(roots, dying)
+        self.inputs = self._input_places(inputs, {id(old) for _, old in before})
+        whole = [n for n in inputs if not isinstance(n.buffer, Hole)]
+        dying = {id(n) for n in (*whole, *(old for _, old in before))} - {id(t.node) for t in outputs}
+        self._compile(roots, dying, inputs, outputs)
         self.outputs = [(t.node.buffer, t.shape, t.dtype) for t in outputs]
         self.carry = self._carry()
+        self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
         for old, buffer in restored:
             old.buffer = buffer
         for n in roots:
@@ -108,13 +113,35 @@ class Program:
             submit(self.device, (), words)
         return restored
 
-    def _compile(self, roots: list[Node], dying: set[int]) -> None:
+    def _input_places(self, inputs: list[Node], assigned: set[int]) -> list[Any]:
+        """Where the arguments' values are for the commands: where each call has them; those that are assigned
+        to inside in places of the recording's own."""
+        for i, n in enumerate(inputs):
+            n.buffer = self.pool.take(n.nbytes) if id(n) in assigned else Hole(i, n.nbytes, self.pool)
+        return [n.buffer for n in inputs]
+
+    def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Hole]:
+        """A hole for each result that kernels may write where the caller will have it, by the value that its
+        buffer holds first."""
+        (*_, first), sizes, leaves = lifetimes(plan), dict(plan.stored), set(plan.leaves)
+        wanted = {id(t.node) for t in outputs}
+        found: dict[int, Hole] = {}
+        for n, value in zip(roots, plan.roots, strict=True):
+            top = first.get(value, value)
+            if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
+                found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
+        return found
+
+    def _compile(
+        self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]
+    ) -> None:
         order = toposort(roots)
         places = frozenset(i for i, n in enumerate(order) if id(n) in dying)
         with stage("key"):
             key = run.graph_key(roots, order, places)
         compiled = run.plan_for(self.device, roots, order, key, places)
-        self.taken = run.lay(compiled, roots, order, self.pool)
+        results = self._results(compiled.plan, roots, outputs)
+        self.taken = run.lay(compiled, roots, order, self.pool, results)
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
         self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
@@ -127,9 +154,11 @@ class Program:
             source = order[p.node].scalars[0]
             if hasattr(source, "value") or hasattr(source, "words"):
                 self.patches.append((p.word, source, p.part, p.format))
-        self._find_reads([order[i] for i in compiled.plan.leaves if i not in places])
-        self.pieces = pieces(compiled, self.words)
-        self.sent, self.prepared = b"", None
+        given = {id(n) for n in inputs}
+        leaves = [order[i] for i in compiled.plan.leaves if i not in places]
+        self._find_reads([n for n in leaves if id(n) not in given])
+        self.pieces = [(works, runs(words)) for works, words in pieces(compiled, self.words)]
+        self.sent = b""
 
     def _find_reads(self, leaves: list[Node]) -> None:
         """Whose values the commands read: tensors from before the call, or constants made inside."""
@@ -192,27 +221,59 @@ class Program:
         words += copied(place, old.buffer)
         t.node = self._leaf(place, t.shape, t.dtype, old.param)
 
-    def play(self, before: list[int]) -> Any:
-        """Run the commands, with the results copied to buffers of their own."""
-        out, after = [], []
-        for source, shape, dtype in self.outputs:
-            node = self._leaf(None, shape, dtype)
-            node.buffer = self.device.pool.take(node.nbytes)
-            after += copied(source, node.buffer)
-            out.append(Tensor(node))
+    def play(self, given: list[Tensor], before: list[int]) -> Any:
+        """Run the commands on these arguments, with the results in buffers of their own."""
+        device, filled = self.device, {}
+        held = self._take_in(given, filled, before)
+        out, after = self._results_of(filled)
         now = self.params.tobytes()
         if now != self.sent:
             with stage("write"):
-                self.device.write(self.uniform, now)
+                device.write(self.uniform, now)
             self.sent = now
-        if self.prepared is None:
-            self.prepared = [self.device.prepare(words) for _, words in self.pieces]
-        *first, (works, last) = zip((works for works, _ in self.pieces), self.prepared, strict=True)
-        for piece, ready in first:
-            submit(self.device, piece, before, ready)
+        *first, (works, last) = self.pieces
+        for some, piece in first:
+            submit(device, some, before, *[run.prepared(device, filled) for run in piece])
             before = []
-        submit(self.device, works, before, last, after + self.carry)
+        after += fill(self.carry, filled)
+        submit(device, works, before, *[run.prepared(device, filled) for run in last], after)
+        del held
         return self.rebuild(out)
+
+    def _take_in(self, given: list[Tensor], filled: dict[int, int], words: list[int]) -> list[Any]:
+        """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
+        copies."""
+        copies = []
+        for t, place in zip(given, self.inputs, strict=True):
+            buffer = t.node.buffer
+            if isinstance(place, Hole):
+                if buffer.handle in self.holds or not place.is_bound(buffer):
+                    copy = place.place or self.device.pool.take(place.nbytes)
+                    copies.append(copy)
+                    words += copied(buffer, copy)
+                    buffer = copy
+                filled[place.handle] = buffer.handle
+            else:
+                words += copied(buffer, place)
+        return copies
+
+    def _results_of(self, filled: dict[int, int]) -> tuple[list[Tensor], list[int]]:
+        """Tensors for the results, and the copies to those that the commands do not write."""
+        out, after = [], []
+        for source, shape, dtype in self.outputs:
+            node = self._leaf(None, shape, dtype)
+            node.buffer = buffer = self.device.pool.take(node.nbytes)
+            out.append(Tensor(node))
+            if isinstance(source, Hole):
+                if source.handle not in filled:  # else an argument, or a result that is there twice
+                    bound = source.is_bound(buffer)
+                    filled[source.handle] = buffer.handle if bound else source.place.handle
+                    if bound:
+                        continue
+                after += fill(copied(source, buffer), filled)
+            else:
+                after += copied(source, buffer)
+        return out, after
 
     def replay(self, given: list[Tensor]) -> Any:
         """Run the recorded commands on new inputs."""
@@ -220,25 +281,14 @@ class Program:
         params = self.params
         with self.device.lock:
             words = self._settle_states()
-            for t, place in zip(given, self.inputs, strict=True):
-                words += copied(t.node.buffer, place)
             for word, source, part, wgsl in self.patches:
                 value = source.words[part] if hasattr(source, "words") else source.value
                 params[word] = word_of(value, wgsl)
-            return self.play(words)
+            return self.play(given, words)
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""
-        words, i, n = self.words, 0, 0
-        while i < len(words):
-            n += words[i] == DISPATCH
-            i += 8 + words[i + 7] if words[i] == DISPATCH else 4
-        return n
-
-
-def copied(source: Any, target: Any) -> list[int]:
-    """The command that copies a buffer's value to another."""
-    return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
+        return sum(self.words[i] == DISPATCH for i, _ in commands(self.words))
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:

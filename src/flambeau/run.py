@@ -3,6 +3,7 @@
 import os
 import threading
 import weakref
+from collections.abc import Mapping
 from itertools import count
 from typing import Any
 
@@ -182,12 +183,17 @@ def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -
     _name(compiled, handles)
 
 
-def lay(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> list[Any]:
+def lay(
+    compiled: Compiled, roots: list[Node], order: list[Node], pool: Any, there: Mapping[int, Any] = {}
+) -> list[Any]:
     """`place` with all lifetimes known, for commands that come again and again: buffers are the plan's for as
-    long as the list that is returned lives."""
+    long as the list that is returned lives.
+
+    there: the buffers of values that have theirs already.
+    """
     plan = compiled.plan
-    slots = assign(plan)
-    check_room(pool, plan, slots.nbytes)
+    slots = assign(plan, apart=frozenset(there))
+    check_room(pool, plan, slots.nbytes + sum(b.nbytes for b in there.values()))
     taken: dict[int, Any] = {}
     try:
         for i, n in enumerate(slots.sizes):
@@ -195,6 +201,7 @@ def lay(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> 
     except OutOfMemory as e:
         raise no_room(pool, plan, taken, e, slots.nbytes) from None
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    buffers |= there
     buffers |= {v: taken[at] for v, at in slots.of.items()}
     for k in plan.kernels:
         for v, x in k.over:

@@ -18,19 +18,19 @@ class Slots(NamedTuple):
         return sum(self.sizes)
 
 
-def assign(plan: Plan, align: int = 256) -> Slots:
+def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) -> Slots:
     """Give every value a slot that no other uses meanwhile: the largest first, each the smallest that is free
     (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
 
     Values share whole buffers, not ranges of one: WebGPU lets no kernel read one part of a buffer and write
-    another.
+    another. Values `apart`, and those written over them, have buffers elsewhere.
     """
     begins, ends, first = lifetimes(plan)
     sizes = dict(plan.stored)
     slots: list[int] = []
     taken: list[list[tuple[int, int]]] = []  # of each slot: when it is in use, in order
     of: dict[int, int] = {}
-    for v in sorted(begins, key=lambda v: (-sizes[v], begins[v])):
+    for v in sorted((v for v in begins if v not in apart), key=lambda v: (-sizes[v], begins[v])):
         span = begins[v], ends[v]
         fits = (i for i in reversed(range(len(slots))) if _is_free(taken[i], span))
         at = next(fits, None)  # slots were made the largest first: the last that is free is the smallest

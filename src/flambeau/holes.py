@@ -1,0 +1,82 @@
+"""Commands that name buffers which each replay brings, into commands that a device takes."""
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from .commands import COPY, DISPATCH
+from .device.pool import Pool
+
+LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
+SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in
+KEPT = 16  # ways to fill the holes of a run of commands that are kept ready
+
+
+class Hole:
+    """An argument's buffer, or a result's, in the commands of a recording: a number below zero.
+
+    What is large is bound where it is. Small buffers are, too, from the second time on; one that was never
+    seen is copied to `place` or from there, since bind groups cost more than a small copy.
+    """
+
+    shared = False
+
+    def __init__(self, number: int, nbytes: int, pool: Pool):
+        self.handle, self.nbytes = ~number, nbytes
+        self.place = pool.take(nbytes) if nbytes < LARGE else None
+        self.seen: deque[int] = deque(maxlen=SEEN)
+
+    def is_bound(self, buffer: Any) -> bool:
+        """Whether the commands take this buffer where it is; else it is known from now on."""
+        if self.place is None or buffer.handle in self.seen:
+            return True
+        self.seen.append(buffer.handle)
+        return False
+
+
+class Run:
+    """Commands in a row that name the same holes, ready for what these were filled with lately."""
+
+    def __init__(self, words: list[int], holes: tuple[int, ...]):
+        self.words, self.holes = words, holes
+        self.ready: dict[tuple[int, ...], Any] = {}
+
+    def prepared(self, device: Any, filled: dict[int, int]) -> Any:
+        """What the device submits, where `filled` says what is in each hole."""
+        key = tuple([filled[hole] for hole in self.holes])
+        found = self.ready.get(key)
+        if found is None:
+            found = self.ready[key] = device.prepare(fill(self.words, filled))
+            if len(self.ready) > KEPT:
+                self.ready.pop(next(iter(self.ready)))
+        return found
+
+
+def fill(words: list[int], filled: dict[int, int]) -> list[int]:
+    """Commands with buffers in the places of holes."""
+    return [filled[word] if word < 0 else word for word in words]
+
+
+def runs(words: list[int]) -> list[Run]:
+    """Commands in runs that name the same holes."""
+    named = ((tuple(sorted({w for w in words[i:j] if w < 0})), i, j) for i, j in commands(words))
+    found = []
+    for holes, spans in groupby(named, lambda span: span[0]):
+        (_, begin, end), *more = spans
+        found.append(Run(words[begin : more[-1][2] if more else end], holes))
+    return found
+
+
+def commands(words: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Where each command begins and ends."""
+    i = 0
+    while i < len(words):
+        end = i + (8 + words[i + 7] if words[i] == DISPATCH else 4)
+        yield i, end
+        i = end
+
+
+def copied(source: Any, target: Any) -> list[int]:
+    """The command that copies a buffer's value to another."""
+    return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
