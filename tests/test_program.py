@@ -72,6 +72,16 @@ def test_a_snapshot_keeps_its_value():
     assert (copy.tolist(), lazy.tolist(), detached.tolist()) == ([0, 1], [0, 2], [0, 1])
 
 
+def test_what_is_made_of_a_value_that_was_assigned_over_keeps_it():
+    w, _, _, step = stepping()
+    x = numbers(1.0, 1.0)
+    step(x), step(x)
+    lazy = w * 2
+    w.assign_([5.0, 5.0])
+    step(x)
+    assert (lazy.tolist(), w.tolist()) == ([0, 2], [4.5, 4.5])
+
+
 def test_values_assigned_from_outside_are_seen():
     w, c, _, step = stepping()
     x = numbers(1.0, 1.0)

@@ -3,7 +3,8 @@
 import gc
 import random
 import sys
-from collections.abc import Callable, Iterator
+from collections import deque
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
@@ -16,7 +17,7 @@ from .node import Node
 from .op import OPS
 from .ops.random import Generator
 from .program import Program, parts_of
-from .recorder import Recorder, held
+from .recorder import ASSIGNED, Recorder, held
 from .stages import stage
 from .tensor import Tensor, tensor
 from .watch import Watch
@@ -73,6 +74,8 @@ class Recordings:
                 self.programs[key] = variants
                 variants.insert(0, variants.pop(i))
                 self.tries.pop(key, None)
+                if program.assigns_to(given):  # it reads its argument after that, perhaps
+                    return self.fn(*args, **kw)
                 with stage("replay"):
                     return program.replay(given)
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
@@ -131,13 +134,13 @@ class Arguments:
             self.objects.append(value)
             key.append(id(value))
 
-    def swapped(self, tensors: Iterator[Tensor]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments with other tensors in the places of these."""
+    def swapped(self, take: Callable[[], Tensor]) -> tuple[tuple, dict[str, Any]]:
+        """The arguments with the tensors that `take` gives in the places of these."""
 
         def swap(value: Any) -> Any:
             kind = type(value)
             if _is_input(value):
-                return next(tensors)
+                return take()
             if kind is list or kind is tuple:
                 return kind(map(swap, value))
             return {k: swap(v) for k, v in value.items()} if kind is dict else value
@@ -160,8 +163,8 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
     pool = Pool(device, device.pool, exact=True)
     inputs = [_standing(t.node, device) for t in arguments.tensors]
     recorder = Recorder(device)
-    result = _called(fn, recorder, *arguments.swapped(map(Tensor, inputs)))
-    trouble, certain = watch.trouble or recorder.spoiled, True
+    result = _called(fn, recorder, arguments, inputs)
+    trouble, certain = watch.trouble or recorder.spoiled, recorder.spoiled != ASSIGNED
     name = watch.changed()
     if name is not None and not trouble:
         trouble, certain = f"it changes {name}: keep that in a tensor, or outside of it", False
@@ -206,12 +209,19 @@ def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dic
     return known
 
 
-def _called(fn: Callable, recorder: Recorder, args: tuple, kw: dict[str, Any]) -> Any:
+def _called(fn: Callable, recorder: Recorder, arguments: Arguments, inputs: list[Node]) -> Any:
+    ours = list(map(Tensor, inputs))
+    for mine, theirs in zip(ours, arguments.tensors, strict=True):
+        twins = recorder.twins.setdefault(id(theirs), [theirs])
+        twins.append(mine)
+        recorder.twins[id(mine)] = twins
+    args, kw = arguments.swapped(deque(ours).popleft)
     run._local.recorder = recorder
     try:
         return fn(*args, **kw)
     finally:
         run._local.recorder = None
+        recorder.twins = {}
 
 
 def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:

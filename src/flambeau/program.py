@@ -5,6 +5,7 @@ from collections.abc import Callable
 from sys import getrefcount
 from types import SimpleNamespace
 from typing import Any, NamedTuple
+from weakref import ref
 
 from . import run
 from .commands import DISPATCH
@@ -86,13 +87,14 @@ class Program:
         self._compile(roots, dying, inputs, outputs)
         self.outputs = [(t.node.buffer, t.shape, t.dtype) for t in outputs]
         self.carry = self._carry()
+        self.assigned = {id(t) for t, _, _ in self.states}
         self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
         for old, buffer in restored:
             old.buffer = buffer
         for n in roots:
             run.release(n)
         for t, place, _ in self.states:
-            t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
+            self._stay(t, place)
 
     def __del__(self):
         if getattr(self, "uniform", 0):
@@ -132,9 +134,7 @@ class Program:
                 found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
         return found
 
-    def _compile(
-        self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]
-    ) -> None:
+    def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
         order = toposort(roots)
         places = frozenset(i for i, n in enumerate(order) if id(n) in dying)
         with stage("key"):
@@ -200,6 +200,10 @@ class Program:
             return "a tensor"
         return self.watch.changed()
 
+    def assigns_to(self, given: list[Tensor]) -> bool:
+        """Whether one of the arguments is a tensor that the call assigns to."""
+        return not self.assigned.isdisjoint(map(id, given))
+
     def _settle_states(self) -> list[int]:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
         its node."""
@@ -208,18 +212,24 @@ class Program:
             if t.node.buffer is None:
                 run.realize(t)
             if t.node.buffer is not place:
+                self._leave(place.last(), place, words)
                 words += copied(t.node.buffer, place)
-                t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
+                self._stay(t, place)
             elif _references(t) > HELD:
-                self._leave(t, place, words)
+                self._leave(t.node, place, words)
+                self._stay(t, place)
         return words
 
-    def _leave(self, t: Tensor, place: Any, words: list[int]) -> None:
-        """Move the value that others hold to a buffer of its own; the tensor goes on where it was."""
-        old = t.node
-        old.buffer, old.replaced = self.device.pool.take(place.nbytes), True
-        words += copied(place, old.buffer)
-        t.node = self._leaf(place, t.shape, t.dtype, old.param)
+    def _leave(self, old: Node | None, place: Any, words: list[int]) -> None:
+        """Move the value that others hold to a buffer of its own."""
+        if old is not None and old.buffer is place:
+            old.buffer, old.replaced = self.device.pool.take(place.nbytes), True
+            words += copied(place, old.buffer)
+
+    def _stay(self, t: Tensor, place: Any) -> None:
+        """The tensor's value is in its place from now on."""
+        t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
+        place.last = ref(t.node)
 
     def play(self, given: list[Tensor], before: list[int]) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""

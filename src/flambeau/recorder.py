@@ -8,6 +8,8 @@ from . import run
 from .node import Node, next_serial, toposort
 from .ops.random import generator
 
+ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
+
 
 class Recorder:
     """Listens to one call. Nothing runs meanwhile: all that the call computes becomes one plan."""
@@ -17,6 +19,7 @@ class Recorder:
         self.drawn = generator.offset  # where the call's random numbers begin
         self.spoiled = ""  # why the call can't be replayed
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
+        self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it
         self._asked: list[weakref.ref[Any]] = []
 
     def defer(self, tensors: Any) -> None:
@@ -26,6 +29,11 @@ class Recorder:
     def note(self, t: Any, old: Node) -> None:
         """A tensor is assigned to: after every replay its new value must be where the old one was."""
         self.assigned.setdefault(id(t), (t, old))
+        for twin in self.twins.get(id(t), ()):  # one tensor, for the function
+            self.spoiled = self.spoiled or ASSIGNED
+            if twin.node is not t.node:
+                was, twin.node = twin.node, t.node
+                run.assigned(twin, was)
 
     def spoil(self, why: str) -> None:
         """What happens now can't be recorded: the rest of the call, and all later ones, run as they are."""

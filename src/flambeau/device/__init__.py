@@ -95,11 +95,12 @@ def web_file(name: str) -> Path:
 class Buffer:
     """A piece of device memory, given back to its pool when nothing refers to it any more."""
 
-    __slots__ = ("handle", "nbytes", "pool", "shared", "size")
+    __slots__ = ("handle", "last", "nbytes", "pool", "shared", "size")
 
     def __init__(self, pool: Any, handle: int, nbytes: int, size: int):
         self.pool, self.handle, self.nbytes, self.size = pool, handle, nbytes, size
         self.shared = False  # by several nodes
+        self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
 
     def __del__(self):
         self.pool.give(self)
