@@ -62,7 +62,7 @@ def whole_us(step: Callable, x: Any, y: Any, seconds: float) -> float:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--seconds", type=float, default=0.3, help="of each measurement")
     seconds = arguments.parse_args().seconds
     table = []

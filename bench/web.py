@@ -24,6 +24,7 @@ FLAGS = ["--no-sandbox", "--enable-unsafe-webgpu", "--disable-quic", "--disable-
 # In the page: a chain of tiny kernels that can't fuse, so that the time is the host's.
 DISPATCH = """
 import time
+from array import array
 import flambeau as fb
 from flambeau.device.web import REPLAY
 
@@ -50,7 +51,8 @@ async def measure():
     step, device = fb.jit(graph), x.device
     step(x), graph(x).realize(), step(x)
     program = next(iter(step.programs.values()))[0]
-    words = device._to_js(__import__("array").array("I", (REPLAY, program.prepared[0].number)))
+    numbers = [[*run.ready.values()][-1].number for run in program.pieces[0][1]]
+    words = device._to_js(array("I", [word for number in numbers for word in (REPLAY, number)]))
     one = fb.tensor([1.0])
     one.item()
     return [

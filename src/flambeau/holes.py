@@ -27,12 +27,12 @@ class Hole:
         self.place = pool.take(nbytes) if nbytes < LARGE else None
         self.seen: deque[int] = deque(maxlen=SEEN)
 
-    def is_bound(self, buffer: Any) -> bool:
-        """Whether the commands take this buffer where it is; else it is known from now on."""
+    def taken(self, buffer: Any) -> Any:
+        """What the commands take for this buffer: itself, or `place` where it comes for the first time."""
         if self.place is None or buffer.handle in self.seen:
-            return True
+            return buffer
         self.seen.append(buffer.handle)
-        return False
+        return self.place
 
 
 class Run:

@@ -125,7 +125,8 @@ class Program:
     def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Hole]:
         """A hole for each result that kernels may write where the caller will have it, by the value that its
         buffer holds first."""
-        (*_, first), sizes, leaves = lifetimes(plan), dict(plan.stored), set(plan.leaves)
+        _, _, first = lifetimes(plan)
+        sizes, leaves = dict(plan.stored), set(plan.leaves)
         wanted = {id(t.node) for t in outputs}
         found: dict[int, Hole] = {}
         for n, value in zip(roots, plan.roots, strict=True):
@@ -257,12 +258,14 @@ class Program:
         for t, place in zip(given, self.inputs, strict=True):
             buffer = t.node.buffer
             if isinstance(place, Hole):
-                if buffer.handle in self.holds or not place.is_bound(buffer):
-                    copy = place.place or self.device.pool.take(place.nbytes)
-                    copies.append(copy)
-                    words += copied(buffer, copy)
-                    buffer = copy
-                filled[place.handle] = buffer.handle
+                if buffer.handle in self.holds:
+                    bound = place.place or self.device.pool.take(place.nbytes)
+                else:
+                    bound = place.taken(buffer)
+                if bound is not buffer:
+                    copies.append(bound)
+                    words += copied(buffer, bound)
+                filled[place.handle] = bound.handle
             else:
                 words += copied(buffer, place)
         return copies
@@ -276,9 +279,9 @@ class Program:
             out.append(Tensor(node))
             if isinstance(source, Hole):
                 if source.handle not in filled:  # else an argument, or a result that is there twice
-                    bound = source.is_bound(buffer)
-                    filled[source.handle] = buffer.handle if bound else source.place.handle
-                    if bound:
+                    bound = source.taken(buffer)
+                    filled[source.handle] = bound.handle
+                    if bound is buffer:
                         continue
                 after += fill(copied(source, buffer), filled)
             else:
