@@ -81,9 +81,10 @@ class Program:
         self.drawn, before = recorder.drawn, recorder.before
         self.states: list[State] = []
         restored = self._settle_places(before, asked)
-        self.inputs = self._input_places(inputs, {id(old) for _, old in before})
-        whole = [n for n in inputs if not isinstance(n.buffer, Hole)]
-        dying = {id(n) for n in (*whole, *(old for _, old in before))} - {id(t.node) for t in outputs}
+        self.inputs = [Hole(i, n.nbytes, pool) for i, n in enumerate(inputs)]
+        for n, hole in zip(inputs, self.inputs, strict=True):
+            n.buffer = hole
+        dying = {id(old) for _, old in before} - {id(t.node) for t in outputs}
         self._compile(roots, dying, inputs, outputs)
         self.outputs = [(t.node.buffer, t.shape, t.dtype) for t in outputs]
         self.carry = self._carry()
@@ -115,13 +116,6 @@ class Program:
             submit(self.device, (), words)
         return restored
 
-    def _input_places(self, inputs: list[Node], assigned: set[int]) -> list[Any]:
-        """Where the arguments' values are for the commands: where each call has them; those that are assigned
-        to inside in places of the recording's own."""
-        for i, n in enumerate(inputs):
-            n.buffer = self.pool.take(n.nbytes) if id(n) in assigned else Hole(i, n.nbytes, self.pool)
-        return [n.buffer for n in inputs]
-
     def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Hole]:
         """A hole for each result that kernels may write where the caller will have it, by the value that its
         buffer holds first."""
@@ -130,7 +124,7 @@ class Program:
         wanted = {id(t.node) for t in outputs}
         found: dict[int, Hole] = {}
         for n, value in zip(roots, plan.roots, strict=True):
-            top = first.get(value, value)
+            top = first[value] if value in first else value
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
                 found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
         return found
@@ -255,19 +249,16 @@ class Program:
         """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
         copies."""
         copies = []
-        for t, place in zip(given, self.inputs, strict=True):
+        for t, hole in zip(given, self.inputs, strict=True):
             buffer = t.node.buffer
-            if isinstance(place, Hole):
-                if buffer.handle in self.holds:
-                    bound = place.place or self.device.pool.take(place.nbytes)
-                else:
-                    bound = place.taken(buffer)
-                if bound is not buffer:
-                    copies.append(bound)
-                    words += copied(buffer, bound)
-                filled[place.handle] = bound.handle
+            if buffer.handle in self.holds:
+                bound = hole.place or self.device.pool.take(hole.nbytes)
             else:
-                words += copied(buffer, place)
+                bound = hole.taken(buffer)
+            if bound is not buffer:
+                copies.append(bound)
+                words += copied(buffer, bound)
+            filled[hole.handle] = bound.handle
         return copies
 
     def _results_of(self, filled: dict[int, int]) -> tuple[list[Tensor], list[int]]:
