@@ -63,4 +63,5 @@ def test_each_pool_is_one_kernel():
     x = fb.tensor(np.ones(SHAPE, "f4")).realize()
     assert templates(F.max_pool2d(x, 3, 2, 1)) == ["windows.wgsl"]
     assert templates(F.avg_pool2d(x, 2) * 2) == ["windows.wgsl"]
-    assert templates(x.sum(3)) == ["tree.wgsl"]
+    for rows in (x.sum(3), x[:, :, :4].sum(2), x.reshape(-1, 2).amax(1)):
+        assert templates(rows) == ["tree.wgsl"]  # a new size must not make a new shader

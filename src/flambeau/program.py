@@ -124,7 +124,7 @@ class Program:
         wanted = {id(t.node) for t in outputs}
         found: dict[int, Hole] = {}
         for n, value in zip(roots, plan.roots, strict=True):
-            top = first[value] if value in first else value
+            top = first.get(value, value)
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
                 found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
         return found

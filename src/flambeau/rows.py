@@ -195,11 +195,6 @@ class _Build:
         last = bool(self.inner) and self.sizes[-1] % 4 == 0
         return last and self.trace.can_widen(self.runs, self.sizes)
 
-    def is_of_windows(self) -> bool:
-        """Whether rows share what they read with their neighbours: each reduction then reads it for four."""
-        line = line_of(self.trace.steps, self.runs, self.sizes, self.kept)
-        return line is not None and (len(self.inner) > 1 or line.stride < line.cell(0, line.taps))
-
     def form(self, width: int) -> tuple[int, int]:
         """Threads of a row, and how many reads each holds (0: none, rows are read anew in each phase)."""
         limits, reads = self.planner.limits, self.length // width
@@ -220,8 +215,10 @@ class _Build:
                     names.append(f"held{lanes}")
             usual = next((f"held{n}" for most, n in LANES if reads <= most), "")
             default = usual if usual in names else default
-        if self.is_of_windows():
-            default = STAGED
+        if line_of(self.trace.steps, self.runs, self.sizes, self.kept):
+            default = (
+                STAGED  # rows share what they read with their neighbours: each reduction reads it for four
+            )
         bucket = (_power(reads), width, held)
         name = choice.choose(limits, "rows", bucket, names, default)
         if name == STAGED:

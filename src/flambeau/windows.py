@@ -11,7 +11,9 @@ from .shape import Affine, Bound, View
 from .widen import can_widen
 
 CELLS = 32  # elements of a line that a thread reads for its four columns
-STRIDE = 4  # cells from a window to the next at most: further apart, four share little
+STEP = (
+    4  # cells from a window to the next, and from a tap to the next, at most: further apart they share none
+)
 
 
 class Line(NamedTuple):
@@ -51,8 +53,10 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     walks = (walk_of(s.view.index, column, tap) for s in steps if s.kind == "load" and s.view)
     stride, dilation = next((w for w in walks if w[0]), (0, 0))
     line = Line(sizes[-1], stride, dilation, sizes[outer - 1])
-    fits = 0 < stride <= STRIDE and line.taps <= CELLS and len(line.cells) <= CELLS
-    return line if fits else None
+    near = 0 < stride <= STEP and dilation <= STEP and line.taps <= CELLS and len(line.cells) <= CELLS
+    # windows that lie one behind the other, as rows of a matrix do, are no line
+    apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
+    return line if near and not apart else None
 
 
 class Windows:

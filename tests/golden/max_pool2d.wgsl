@@ -1,44 +1,38 @@
 // max+where
 struct Params {
-  n0: u32,
-  n1: u32,
-  n2: u32,
+  v0: u32,
+  s1: u32,
+  o2: u32,
   n3: u32,
-  v4: u32,
-  s5: u32,
-  o6: u32,
-  n7: u32,
+  o4: u32,
+  n5: u32,
+  s6: u32,
+  s7: u32,
   s8: u32,
   o9: u32,
-  n10: u32,
-  s11: u32,
-  s12: u32,
-  s13: u32,
-  s14: u32,
-  o15: u32,
-  s16: u32,
-  o17: u32,
+  s10: u32,
+  o11: u32,
+  n12: u32,
+  o13: u32,
+  n14: u32,
+  v15: f32,
+  n16: u32,
+  n17: u32,
   n18: u32,
-  s19: u32,
-  o20: u32,
-  n21: u32,
-  v22: f32,
-  n23: u32,
-  n24: u32,
-  n25: u32,
-  n26: u32,
-  g27: u32,
+  n19: u32,
+  n20: u32,
+  g21: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<f32>;
-@group(0) @binding(2) var<storage, read_write> out: array<f32>;
-fn value(c0: u32, c1: u32, c2: u32, r0: u32, r1: u32) -> f32 {
-  let t0 = bool(p.v4 != 0u);
-  let t1 = select(bool(false), t0, ((p.o6 + c1 * p.s5 + r0) < p.n7) & ((p.o9 + c2 * p.s8 + r1) < p.n10));
-  let t2_ok = ((p.o17 + c1 * p.s16 + r0) < p.n18) & ((p.o20 + c2 * p.s19 + r1) < p.n21);
-  let t2_at = select(0u, p.o15 + c0 * p.s11 + c1 * p.s12 + c2 * p.s13 + r0 * p.s14 + r1, t2_ok);
+@group(0) @binding(2) var<storage, read_write> out: array<vec4<f32>>;
+fn cells(c0: u32, c1: u32, r0: u32, cell: u32) -> f32 {
+  let t0 = bool(p.v0 != 0u);
+  let t1 = select(bool(false), t0, ((p.o2 + c1 * p.s1 + r0) < p.n3) & ((p.o4 + cell) < p.n5));
+  let t2_ok = ((p.o11 + c1 * p.s10 + r0) < p.n12) & ((p.o13 + cell) < p.n14);
+  let t2_at = select(0u, p.o9 + c0 * p.s6 + c1 * p.s7 + r0 * p.s8 + cell, t2_ok);
   let t2 = select(f32(0), in0[t2_at], t2_ok);
-  let t3 = f32(p.v22);
+  let t3 = f32(p.v15);
   let t4 = select(t3, t2, t1);
   return t4;
 }
@@ -46,79 +40,64 @@ fn finish(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   return t0;
 }
-var<workgroup> box: array<f32, 256>;
-fn element(k: u32, c0: u32, c1: u32, c2: u32) -> f32 {
-  var k_rest = k;
-  let r1 = k_rest % p.n3;
-  k_rest /= p.n3;
-  let r0 = k_rest;
-  return value(c0, c1, c2, r0, r1);
-}
-@compute @workgroup_size(256, 1, 1)
+@compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let lane = lid.x % 8u;
-  let group = wid.x + wid.y * p.g27;
-  let row = (group % p.n26) * 32u + lid.x / 8u;
-  let part = group / p.n26;
-  let is_row = (row < p.n23) & (part < 1u);
-  var row_rest = row;
-  let c2 = row_rest % p.n1;
-  row_rest /= p.n1;
-  let c1 = row_rest % p.n0;
-  row_rest /= p.n0;
-  let c0 = row_rest;
-  let first = part * p.n25;
-  let last = select(0u, min(first + p.n25, p.n24), is_row);
-  var t0 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  var t1 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  var t2 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  var t3 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
-  var k = first + lane * 1u;
-  for (; k + 24u < last; k += 32u) {
-    let x0 = element(k + 0u, c0, c1, c2);
-    let x1 = element(k + 8u, c0, c1, c2);
-    let x2 = element(k + 16u, c0, c1, c2);
-    let x3 = element(k + 24u, c0, c1, c2);
-    t0 = nanmax_f32(t0, x0);
-    t1 = nanmax_f32(t1, x1);
-    t2 = nanmax_f32(t2, x2);
-    t3 = nanmax_f32(t3, x3);
+  let strip = (wid.x + wid.y * p.g21) * 128u + lid.x;
+  if (strip >= p.n19) {
+    return;
   }
-  for (; k < last; k += 8u) {
-    let x = element(k, c0, c1, c2);
-    t0 = nanmax_f32(t0, x);
+  let place = (strip % p.n18) * 4u;
+  let line = strip / p.n18;
+  var line_rest = line;
+  let c1 = line_rest % p.n17;
+  line_rest /= p.n17;
+  let c0 = line_rest;
+  let first = place * 2u;
+  let column0 = place + 0u;
+  var acc0 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  let column1 = place + 1u;
+  var acc1 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  let column2 = place + 2u;
+  var acc2 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  let column3 = place + 3u;
+  var acc3 = f32(bitcast<f32>(0xff800000u | min(lid.x, 0u)));
+  for (var r0 = 0u; r0 < p.n16; r0++) {
+    let cell0 = cells(c0, c1, r0, first + 0u);
+    let cell1 = cells(c0, c1, r0, first + 1u);
+    let cell2 = cells(c0, c1, r0, first + 2u);
+    let cell3 = cells(c0, c1, r0, first + 3u);
+    let cell4 = cells(c0, c1, r0, first + 4u);
+    let cell5 = cells(c0, c1, r0, first + 5u);
+    let cell6 = cells(c0, c1, r0, first + 6u);
+    let cell7 = cells(c0, c1, r0, first + 7u);
+    let cell8 = cells(c0, c1, r0, first + 8u);
+    acc0 = nanmax_f32(acc0, cell0);
+    acc0 = nanmax_f32(acc0, cell1);
+    acc0 = nanmax_f32(acc0, cell2);
+    acc1 = nanmax_f32(acc1, cell2);
+    acc1 = nanmax_f32(acc1, cell3);
+    acc1 = nanmax_f32(acc1, cell4);
+    acc2 = nanmax_f32(acc2, cell4);
+    acc2 = nanmax_f32(acc2, cell5);
+    acc2 = nanmax_f32(acc2, cell6);
+    acc3 = nanmax_f32(acc3, cell6);
+    acc3 = nanmax_f32(acc3, cell7);
+    acc3 = nanmax_f32(acc3, cell8);
   }
-  let t4 = nanmax_f32(t0, t1);
-  let t5 = nanmax_f32(t2, t3);
-  let t = nanmax_f32(t4, t5);
-  var joined = t;
-  box[lid.x] = joined;
-  workgroupBarrier();
-  if (lane < 4u) {
-    let other = box[lid.x + 4u];
-    joined = nanmax_f32(joined, other);
-  }
-  workgroupBarrier();
-  box[lid.x] = joined;
-  workgroupBarrier();
-  if (lane < 2u) {
-    let other = box[lid.x + 2u];
-    joined = nanmax_f32(joined, other);
-  }
-  workgroupBarrier();
-  box[lid.x] = joined;
-  workgroupBarrier();
-  if (lane < 1u) {
-    let other = box[lid.x + 1u];
-    joined = nanmax_f32(joined, other);
-  }
-  workgroupBarrier();
-  if (is_row & (lane == 0u)) {
-    let result = joined;
-    let e = row;
-    let e0 = e;
-    out[row] = finish(result, e0);
-  }
+  let row = line * p.n20 + place;
+  let e0_row = line * p.n20 + column0;
+  let e0_0 = e0_row;
+  let y0 = finish(acc0, e0_0);
+  let e1_row = line * p.n20 + column1;
+  let e0_1 = e1_row;
+  let y1 = finish(acc1, e0_1);
+  let e2_row = line * p.n20 + column2;
+  let e0_2 = e2_row;
+  let y2 = finish(acc2, e0_2);
+  let e3_row = line * p.n20 + column3;
+  let e0_3 = e3_row;
+  let y3 = finish(acc3, e0_3);
+  out[row / 4u] = vec4<f32>(y0, y1, y2, y3);
 }
 fn nanmax_f32(a: f32, b: f32) -> f32 {
   let kept = select(max(a, b), a, (bitcast<u32>(a) & u32(0x7fffffffu)) > u32(0x7f800000u));
