@@ -3,7 +3,7 @@
 import struct
 import threading
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,36 +57,25 @@ class Compiled:
 
 
 def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
-    """The device's pipelines by structure; what these kernels lack is compiled, several at once where the
-    device can."""
+    """The device's pipelines by structure; what these kernels lack begins to be compiled, several at once
+    where the device can."""
     cache = device.__dict__.setdefault("pipelines", {})
-    missing = {k.shader: k.name for k in reversed(kernels) if k.shader not in cache}
-    if not missing:
-        return cache
+    missing: dict[Shader, str] = {}
+    for k in kernels:
+        if k.shader not in cache:
+            missing.setdefault(k.shader, k.name)
     counters.renders += len(missing)
     counters.compiles += len(missing)
-    with stage("render"):
-        jobs = [
-            (render(s), label, len(s.bindings), len(s.outs), is_proven(s)) for s, label in missing.items()
-        ]
-    with stage("compile"):
-        for at, (shader, made) in enumerate(zip(missing, _compiled(device, jobs), strict=True), 1):
-            cache[shader] = made
-            if progress is not None:
-                progress(at, len(missing), missing[shader])
+    for s, label in missing.items():
+        with stage("render"):
+            text = render(s)
+        with stage("compile"):
+            cache[s] = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
+    if progress is not None:
+        for at, (s, label) in enumerate(missing.items(), 1):
+            device.compiled(cache[s])
+            progress(at, len(missing), label)
     return cache
-
-
-def _compiled(device: Any, jobs: list[tuple]) -> Iterator[int]:
-    """The pipelines of some texts, in order; drivers compile outside of Python's lock."""
-    most = min(len(jobs), getattr(device, "compilers", 1))
-    if most < 2:
-        yield from (device.pipeline(*job) for job in jobs)
-        return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(most) as workers:
-        yield from workers.map(lambda job: device.pipeline(*job), jobs)
 
 
 def word_of(value: Any, wgsl: str) -> int:

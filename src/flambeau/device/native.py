@@ -4,6 +4,9 @@ import logging
 import os
 import sys
 import threading
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -12,6 +15,7 @@ from ..fuse import SOFTWARE_TURNS, Limits
 from ..tuned import Identity, choices_for
 from . import dawn, told
 from .adapters import Adapter, provider
+from .compiling import Job, compiling_of, layout_of
 from .fetch import Fetch, Stagings
 from .pool import Pool
 from .stamps import Stamps
@@ -58,7 +62,7 @@ class NativeDevice:
         self.name = f"gpu:{adapter}"
         self.lock = threading.RLock()
         self.lost: str | None = None
-        self._wgpu = _open(adapter)
+        self._wgpu = open_wgpu(adapter)
         self._queue = self._wgpu.queue
         have = self._wgpu.limits
         software = KERNELS.get(os.environ.get("FLAMBEAU_KERNELS", ""), adapter.is_software)
@@ -79,7 +83,7 @@ class NativeDevice:
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
         self._making = threading.Lock()  # of what several compiling threads share
-        self._pipelines: list[tuple[Any, Any, int]] = []
+        self._pipelines: list[tuple[Future, Any, int]] = []
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, list[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
@@ -87,6 +91,7 @@ class NativeDevice:
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
+        self._compiling = compiling_of(self)
 
     def __repr__(self) -> str:
         return self.name
@@ -166,44 +171,53 @@ class NativeDevice:
     # --- kernels ---
 
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
-        """Compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the compiler's
-        message and the text.
+        """Begin to compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the
+        compiler's message and the text.
 
         What is proven to stay in its buffers gets no checks of indices, where the provider can leave them
         out and FLAMBEAU_CHECKS=full does not ask for them.
         """
-        layout, pipeline_layout = self._layout(inputs, outputs)
-        try:
-            module = self._fast.module(wgsl, label, self.checks == "off" or (proven and not self.checks))
-            made = self._wgpu.create_compute_pipeline(
-                label=label, layout=pipeline_layout, compute={"module": module, "entry_point": "main"}
-            )
-        except Exception as e:
-            self.check()
-            raise KernelError(
-                f"{label}: the kernel does not compile on {self.name}: {told(str(e), wgsl)}"
-            ) from e
+        trusted = self.checks == "off" or (proven and not self.checks)
+        job = Job(wgsl, label, inputs, outputs, trusted)
+        with self._explained(job):
+            module = self._fast.module(self._wgpu, wgsl, label, trusted)
         with self._making:
+            layout, whole = self._layout(inputs, outputs)
+            made = self._compiling.begin(lambda: self._compile(job, module, whole))
             self._pipelines.append((made, layout, outputs))
             return len(self._pipelines) - 1
+
+    def _compile(self, job: Job, module: Any, layout: Any) -> Any:
+        with self._explained(job):
+            return self._compiling.compile(job, module, layout)
+
+    @contextmanager
+    def _explained(self, job: Job) -> Iterator[None]:
+        try:
+            yield
+        except Exception as e:
+            self.check()
+            why = f"the kernel does not compile on {self.name}: {told(str(e), job.wgsl)}"
+            raise KernelError(f"{job.label}: {why}") from e
+
+    def is_compiled(self, pipeline: int) -> bool:
+        """Whether `compiled` would return at once."""
+        return self._pipelines[pipeline][0].done()
+
+    def compiled(self, pipeline: int) -> Any:
+        """The provider's pipeline, waited for; KernelError where the driver refuses it."""
+        return self._pipelines[pipeline][0].result()
 
     def outputs_of(self, pipeline: int) -> int:
         """How many buffers a pipeline writes: the last that it binds."""
         return self._pipelines[pipeline][2]
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
-        """Params, buffers to read and buffers to write: one layout for every pipeline of that shape."""
-        with self._making:
-            found = self._layouts.get((inputs, outputs))
-            if found is None:
-                kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
-                entries = [
-                    {"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)
-                ]
-                layout = self._wgpu.create_bind_group_layout(entries=entries)
-                whole = self._wgpu.create_pipeline_layout(bind_group_layouts=[layout])
-                found = self._layouts[inputs, outputs] = layout, whole
-            return found
+        """One layout for every pipeline of that shape."""
+        found = self._layouts.get((inputs, outputs))
+        if found is None:
+            found = self._layouts[inputs, outputs] = layout_of(self._wgpu, inputs, outputs)
+        return found
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
         """The bind group of a pipeline's layout with these buffers, made once. The first is Params, from byte
@@ -271,7 +285,8 @@ def limits_of(have: dict[str, int]) -> dict[str, int]:
     return {k: min(v, have[k]) for k, v in LIMITS.items()} | memory
 
 
-def _open(adapter: Adapter) -> Any:
+def open_wgpu(adapter: Adapter) -> Any:
+    """A provider's device, with what we ask of it."""
     raw = adapter.raw
     limits = limits_of(raw.limits)
     features = [f for f in WANTED_FEATURES if f in raw.features]

@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from ..commands import DISPATCH
+from ..stages import stage
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 IN_FLIGHT = 8  # submits that may not be done yet: the next waits for the oldest
@@ -80,9 +81,10 @@ def spans_of(words: list[int]) -> Iterator[list[tuple]]:
 
 
 class Prepared:
-    """Commands with their objects looked up, ready to be encoded again and again."""
+    """Commands with their objects looked up (None: at their first submit), ready to be encoded again and
+    again."""
 
-    def __init__(self, steps: list[tuple], words: list[int]):
+    def __init__(self, steps: list[tuple] | None, words: list[int]):
         self.steps, self.words = steps, words
 
 
@@ -104,34 +106,62 @@ class CPath:
         raise NotImplementedError
 
     def prepare(self, words) -> "Prepared":
-        """Look up once what replaying these commands needs."""
+        """Commands with what replaying them needs, as far as that is compiled already."""
+        commands = commands_of(words)
+        ready = all(len(c) < 6 or self.device.is_compiled(c[0]) for c in commands)
+        return Prepared(self._look_up(commands) if ready else None, words)
+
+    def _look_up(self, commands: list[tuple]) -> list[tuple]:
         steps, last = [], None
-        for c in commands_of(words):
+        for c in commands:
             if len(c) == 6:
                 pipeline, key, offset, x, y, z = c
                 group = self.device.bind(pipeline, key, offset)
-                raw = self.device._pipelines[pipeline][0]._internal
+                raw = self.device.compiled(pipeline)._internal
                 steps.append((None if raw is last else raw, group._internal, x, y, z, group))
                 last = raw
             else:
                 steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
                 last = None
-        return Prepared(steps, words)
+        return steps
 
     def submit(self, *parts) -> None:
-        """Encode lists of commands, or what `prepare` made of them, and submit once."""
-        lib = self.lib
-        self._encoder = lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
-        self._compute = None
+        """Encode lists of commands, or what `prepare` made of them, and submit once (oftener where a kernel
+        is being compiled: what comes before it runs meanwhile)."""
+        self._begin()
         for part in parts:
-            self._play(part if isinstance(part, Prepared) else self.prepare(part))
+            ready = part if isinstance(part, Prepared) else self.prepare(part)
+            if ready.steps is None:
+                ready.steps = self._play_as_compiled(commands_of(ready.words))
+            else:
+                self._play(ready.steps)
+        self._flush()
+
+    def _begin(self) -> None:
+        self._encoder = self.lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
+        self._compute = None
+
+    def _flush(self) -> None:
         self._end()
         self._command[0] = self._finish(self._encoder, self._buffer_desc)
         self._send()
-        lib.wgpuCommandBufferRelease(self._command[0])
-        lib.wgpuCommandEncoderRelease(self._encoder)
+        self.lib.wgpuCommandBufferRelease(self._command[0])
+        self.lib.wgpuCommandEncoderRelease(self._encoder)
 
-    def _play(self, prepared: "Prepared") -> None:
+    def _play_as_compiled(self, commands: list[tuple]) -> list[tuple]:
+        """Play commands of which some are being compiled; their steps."""
+        steps, begin = [], 0
+        for end, c in enumerate(commands):
+            if len(c) == 6 and not self.device.is_compiled(c[0]):
+                steps += self._play(self._look_up(commands[begin:end]))
+                begin = end
+                self._flush()
+                with stage("compile"):
+                    self.device.compiled(c[0])
+                self._begin()
+        return steps + self._play(self._look_up(commands[begin:]))
+
+    def _play(self, steps: list[tuple]) -> list[tuple]:
         lib, none = self.lib, self.ffi.NULL
         set_pipeline, set_group = (
             lib.wgpuComputePassEncoderSetPipeline,
@@ -139,7 +169,7 @@ class CPath:
         )
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         compute = self._compute
-        for step in prepared.steps:
+        for step in steps:
             if len(step) == 6:
                 raw, group, x, y, z, _ = step
                 if raw is not None or compute is None:
@@ -154,6 +184,7 @@ class CPath:
                 compute = None
                 lib.wgpuCommandEncoderCopyBufferToBuffer(self._encoder, step[0], 0, step[1], 0, step[2])
         self._compute = compute
+        return steps
 
     def _end(self) -> None:
         if self._compute is not None:
@@ -200,14 +231,13 @@ class WgpuPath(CPath):
         logger.addHandler(Listen())
         logger.propagate = False
 
-    def module(self, wgsl: str, label: str, trusted: bool) -> Any:
-        """A shader module, without checks of indices and loops where it is trusted.
+    def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
+        """A device's shader module, without checks of indices and loops where it is trusted.
 
         With them naga clamps each index into workgroup memory, which costs a matmul a quarter of its speed.
         """
         from wgpu.backends.wgpu_native import _api
 
-        wgpu = self.device._wgpu
         if not trusted:
             return wgpu.create_shader_module(label=label, code=wgsl)
         ffi, texts = self.ffi, (wgsl.encode(), label.encode())
@@ -229,6 +259,13 @@ class WgpuPath(CPath):
         if len(self._marks) > IN_FLIGHT:
             self._index[0] = self._marks.popleft()
             lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
+
+    def finish(self, wgpu: Any, commands: Any) -> None:
+        """Submit to a device, and return when that is done."""
+        raw, command = wgpu._internal, self.ffi.new("WGPUCommandBuffer[1]", [commands._internal])
+        mark = self.ffi.new("WGPUSubmissionIndex *")
+        mark[0] = self.lib.wgpuQueueSubmitForIndex(wgpu.queue._internal, 1, command)
+        self.lib.wgpuDevicePoll(raw, True, mark)
 
     def map(self, buffer: Any, total: int) -> "WgpuMapping":
         """Ask for a buffer to be mapped, with a callback of our own."""
@@ -293,9 +330,9 @@ class DawnPath(CPath):
         self._finish = self._checked.wgpuCommandEncoderFinish
         self._submits = 0
 
-    def module(self, wgsl: str, label: str, trusted: bool) -> Any:
-        """A shader module; Dawn leaves checks of indices out for a whole device only."""
-        return self.device._wgpu.create_shader_module(label=label, code=wgsl)
+    def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
+        """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
+        return wgpu.create_shader_module(label=label, code=wgsl)
 
     def _send(self) -> None:
         self._checked.wgpuQueueSubmit(self._queue, 1, self._command)

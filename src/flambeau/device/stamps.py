@@ -41,7 +41,7 @@ class Stamps:
         if len(span[0]) == 6:
             pipeline, key, offset, x, y, z = span[0]
             compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
-            compute.set_pipeline(self.device._pipelines[pipeline][0])
+            compute.set_pipeline(self.device.compiled(pipeline))
             compute.set_bind_group(0, self.device.bind(pipeline, key, offset))
             compute.dispatch_workgroups(x, y, z)
             return compute.end()

@@ -192,6 +192,9 @@ class WebDevice:
         indices."""
         return self._executor.pipeline(wgsl, label, inputs, outputs)
 
+    def compiled(self, pipeline: int) -> None:
+        """Nothing: a page that waited would keep the browser from compiling."""
+
     def outputs_of(self, pipeline: int) -> int:
         """How many buffers a pipeline writes: the last that it binds."""
         return self._executor.outputsOf(pipeline)

@@ -1,0 +1,143 @@
+"""Kernels into pipelines in the background: by several threads, and ahead where a driver compiles late."""
+
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import DeviceError
+
+SCRATCH = 1024  # bytes of a buffer that a kernel binds and does not touch
+OFF = ("MESA_SHADER_CACHE_DISABLE", "MESA_GLSL_CACHE_DISABLE")  # the second is the first's older name
+
+
+class Job(NamedTuple):
+    """A kernel's text, and how many buffers it reads and writes."""
+
+    wgsl: str
+    label: str
+    inputs: int
+    outputs: int
+    trusted: bool
+
+
+def compiling_of(device: Any) -> Any:
+    """How a device compiles."""
+    if device.compilers < 2:
+        return Compiling(device)
+    return (Ahead if compiles_late(device.adapter) else InThreads)(device)
+
+
+class Compiling:
+    """In the calling thread."""
+
+    def __init__(self, device: Any):
+        self.device = device
+
+    def begin(self, compile: Callable[[], Any]) -> Future:
+        """What a call returns, or is to return."""
+        done: Future = Future()
+        done.set_result(compile())
+        return done
+
+    def compile(self, job: Job, module: Any, layout: Any) -> Any:
+        """The pipeline of a module."""
+        return create(self.device._wgpu, job, module, layout)
+
+
+class InThreads(Compiling):
+    """In threads of their own: drivers compile outside of Python's lock."""
+
+    def __init__(self, device: Any):
+        super().__init__(device)
+        self._workers = ThreadPoolExecutor(device.compilers, "compile")
+
+    def begin(self, compile: Callable[[], Any]) -> Future:
+        """What a call in one of the threads is to return."""
+        return self._workers.submit(compile)
+
+
+class Ahead(InThreads):
+    """For llvmpipe, which compiles a kernel when it is first dispatched, in the one thread of its device, and
+    keeps the result on disk.
+
+    Each thread has a device to dispatch on: the first ours, the others one of their own, of which ours finds
+    on disk what was compiled.
+    """
+
+    def __init__(self, device: Any):
+        super().__init__(device)
+        self._of_thread = threading.local()
+        self._free = [device._wgpu]
+
+    def compile(self, job: Job, module: Any, layout: Any) -> Any:
+        """The pipeline of a module, which the driver has compiled."""
+        ours, mine = self.device._wgpu, self._own()
+        if mine is not ours:
+            theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
+            self._dispatch(mine, job, create(mine, job, theirs, layout_of(mine, job.inputs, job.outputs)[1]))
+        made = create(ours, job, module, layout)
+        if mine is ours:
+            self._dispatch(ours, job, made)
+        return made
+
+    def _own(self) -> Any:
+        """This thread's device; ours where the driver opens no more."""
+        if not hasattr(self._of_thread, "wgpu"):
+            self._of_thread.wgpu = self.device._wgpu
+            try:
+                self._free.pop()
+            except IndexError:
+                from .native import open_wgpu
+
+                with suppress(DeviceError):
+                    self._of_thread.wgpu = open_wgpu(self.device.adapter)
+        return self._of_thread.wgpu
+
+    def _dispatch(self, wgpu: Any, job: Job, pipeline: Any) -> None:
+        """Dispatch no workgroups, and return when that is done."""
+        kinds = [0x40, *[0x80] * (job.inputs + job.outputs)]  # UNIFORM, STORAGE
+        buffers = [wgpu.create_buffer(size=SCRATCH, usage=kind) for kind in kinds]
+        entries = [{"binding": i, "resource": {"buffer": b}} for i, b in enumerate(buffers)]
+        group = wgpu.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=entries)
+        encoder = wgpu.create_command_encoder()
+        compute = encoder.begin_compute_pass()
+        compute.set_pipeline(pipeline)
+        compute.set_bind_group(0, group)
+        compute.dispatch_workgroups(0, 0, 0)
+        compute.end()
+        self.device._fast.finish(wgpu, encoder.finish())
+
+
+def create(wgpu: Any, job: Job, module: Any, layout: Any) -> Any:
+    """A device's pipeline of a module."""
+    return wgpu.create_compute_pipeline(
+        label=job.label, layout=layout, compute={"module": module, "entry_point": "main"}
+    )
+
+
+def layout_of(wgpu: Any, inputs: int, outputs: int) -> tuple[Any, Any]:
+    """Params, buffers to read and buffers to write: the layouts of a bind group and of a pipeline."""
+    kinds = ["uniform", *["read-only-storage"] * inputs, *["storage"] * outputs]
+    entries = [{"binding": i, "visibility": 4, "buffer": {"type": k}} for i, k in enumerate(kinds)]
+    layout = wgpu.create_bind_group_layout(entries=entries)
+    return layout, wgpu.create_pipeline_layout(bind_group_layouts=[layout])
+
+
+def compiles_late(adapter: Any) -> bool:
+    """Whether this is llvmpipe through Vulkan, and keeps what it compiles on disk."""
+    if adapter.backend != "Vulkan" or not adapter.name.startswith("llvmpipe"):
+        return False
+    given = os.environ.get
+    if any(given(name, "").lower() in ("1", "true", "yes") for name in OFF):
+        return False
+    folder = given("MESA_SHADER_CACHE_DIR") or given("MESA_GLSL_CACHE_DIR") or given("XDG_CACHE_HOME")
+    try:
+        path = Path(folder) if folder else Path.home() / ".cache"
+    except RuntimeError:  # nobody's home
+        return False
+    there = next((p for p in (path, *path.parents) if p.exists()), path)
+    return os.access(there, os.W_OK)
