@@ -30,10 +30,18 @@
   var acc{{ i }}_{{ j }} = {{ V }}(0);
 //% endfor
 //% endfor
+//# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
+//% if flat
+//% for c in summed.coords
+  var {{ c }} = 0u;
+//% endfor
+  for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ ks }}u) {
+//% else
 //% for c in summed.coords
 //% set step = ks if loop.last else 1
   for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ step }}u) {
 //% endfor
+//% endif
 {{ tile.read("u", u, tu, ks, wgsl, summed) }}
 {{ tile.read("v", v, tv, ks, wgsl, summed) }}
 //% for s in range(ks)
@@ -46,9 +54,14 @@
 //% endfor
 //% endfor
 //% endfor
+//% if flat
+{{ tile.count_on(summed, ks) }}
+  }
+//% else
 //% for c in summed.coords
   }
 //% endfor
+//% endif
 //% set finish = functions[0][1] if functions else none
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)

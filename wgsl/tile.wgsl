@@ -74,6 +74,18 @@
 //% endfor
 {%- endmacro %}
 
+//# the coordinates of the next turn of a loop over all summed dims
+{% macro count_on(summed, ks) -%}
+//% for c in summed.coords | reverse
+//% set size = summed.sizes[loop.revindex0]
+    {{ c }} += {{ "%du" % ks if loop.first else "u32(%s_end)" % loop.previtem }};
+//% if not loop.last
+    let {{ c }}_end = {{ c }} >= p.{{ size }};
+    {{ c }} = select({{ c }}, 0u, {{ c }}_end);
+//% endif
+//% endfor
+{%- endmacro %}
+
 //# one row's element at step s
 {% macro one(side, o, i, s) -%}
   {% if o.mode == "k" %}{{ side }}x{{ i }}.{{ "xyzw"[s] }}

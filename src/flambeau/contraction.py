@@ -213,6 +213,7 @@ class _Build:
         grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
         options = {
             "acc": head.dtype.short, "tu": tu, "tv": tv, "ks": self.step(),
+            "flat": self.planner.limits.software and len(self.of(SUMMED)) > 1,
             "u": self.side(self.u, ROWS), "v": self.side(self.v, COLUMNS),
             "rows": self.group(ROWS), "columns": self.group(COLUMNS),
             "summed": self.group(SUMMED), "batch": self.group(BATCH),
