@@ -32,6 +32,9 @@ class PaperDevice:
         self.shaders.setdefault(wgsl, (label, inputs))
         return len(self.shaders)
 
+    def compiled(self, pipeline: int) -> None:
+        pass
+
     def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
         return Arrived([bytes(n) for _, n in asked])
 

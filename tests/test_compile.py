@@ -1,13 +1,14 @@
 """Compiling ahead: several pipelines at once, and a model's kernels without a call."""
 
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import flambeau as fb
 from flambeau import nn, pipeline, run
-from flambeau.device import native
+from flambeau.device import compiling, native
 from flambeau.errors import FlambeauError, KernelError
 
 
@@ -78,13 +79,13 @@ def test_the_cpu_has_nothing_to_compile():
 def test_pipelines_are_compiled_by_several_threads(device, monkeypatch):
     if device.compilers < 2:
         pytest.skip("one processor, or a provider whose devices are for one thread")
-    threads, usual = set(), device.pipeline
+    threads, usual = set(), device._compiling.compile
 
     def watched(*job):
         threads.add(threading.get_ident())
         return usual(*job)
 
-    monkeypatch.setattr(device, "pipeline", watched)
+    monkeypatch.setattr(device._compiling, "compile", watched)
     told = []
     monkeypatch.setattr(pipeline, "progress", lambda *what: told.append(what))
     x = fb.tensor(np.ones((32, 32), "f4"), device=device)
@@ -93,6 +94,107 @@ def test_pipelines_are_compiled_by_several_threads(device, monkeypatch):
     assert threading.get_ident() not in threads
     assert [at for at, _, _ in told] == list(range(1, len(told) + 1)) and told[-1][1] == len(told) > 6
     assert np.array_equal(ys[0].numpy(), np.full((32, 32), 32.0))
+
+
+def test_what_is_compiled_runs_while_the_rest_is_being_compiled(device, monkeypatch):
+    if device.compilers < 2:
+        pytest.skip("one processor, or a provider whose devices are for one thread")
+    submits, first_runs = [], threading.Event()
+    usual, play, flush = device._compiling.compile, device._fast._play, device._fast._flush
+
+    def held(job, *rest):
+        if job.label.startswith("matmul"):
+            assert first_runs.wait(60)
+        return usual(job, *rest)
+
+    def played(steps):
+        if steps:
+            first_runs.set()
+        return play(steps)
+
+    def seen():
+        submits.append(0)
+        flush()
+
+    monkeypatch.setattr(device._compiling, "compile", held)
+    monkeypatch.setattr(device._fast, "_play", played)
+    monkeypatch.setattr(device._fast, "_flush", seen)
+    x = fb.tensor(np.arange(1024, dtype="f4").reshape(32, 32), device=device)
+    y = x @ x.sum(1, keepdim=True)
+    assert counted(lambda: fb.realize(y)) == (2, 1)
+    assert len(submits) > 1
+    wide = x.numpy().astype("f8")
+    assert np.allclose(y.numpy(), wide @ wide.sum(1, keepdims=True))
+    before = len(submits)
+    assert counted(lambda: fb.realize(x @ x.sum(1, keepdim=True))) == (0, 1) and len(submits) == before + 1
+
+
+def test_what_a_driver_refuses_has_no_value(device, monkeypatch):
+    usual = device._compiling.compile
+
+    def refused(job, *rest):
+        if job.label.startswith("matmul"):
+            raise RuntimeError("no more")
+        return usual(job, *rest)
+
+    monkeypatch.setattr(device._compiling, "compile", refused)
+    x = fb.tensor(np.ones((32, 32), "f4"), device=device)
+    y = x @ x
+    for _ in range(2):
+        with pytest.raises(KernelError) as e:
+            y.numpy()
+        assert str(e.value) == f"matmul: the kernel does not compile on {device.name}: no more"
+    assert y.node.buffer is None
+    assert np.array_equal(x.sum(0).numpy(), np.full(32, 32.0))
+
+
+# --- a driver that compiles at the first dispatch, and keeps what it compiled on disk ---
+
+
+LATE = {"name": "llvmpipe (LLVM 15.0.6, 256 bits)", "backend": "Vulkan"}
+
+
+@pytest.mark.parametrize(
+    ("adapter", "settings", "late"),
+    [
+        (LATE, {}, True),
+        (LATE | {"backend": "OpenGL"}, {}, False),
+        (LATE | {"name": "SwiftShader Device (Subzero)"}, {}, False),
+        (LATE, {"MESA_SHADER_CACHE_DISABLE": "true"}, False),
+        (LATE, {"MESA_GLSL_CACHE_DISABLE": "1"}, False),
+        (LATE, {"MESA_SHADER_CACHE_DISABLE": "false"}, True),
+        (LATE, {"MESA_SHADER_CACHE_DIR": "/etc/hostname/x"}, False),
+    ],
+)
+def test_which_drivers_compile_late(adapter, settings, late, monkeypatch, tmp_path):
+    for name in (*compiling.OFF, "MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not made yet"))
+    for name, value in settings.items():
+        monkeypatch.setenv(name, value)
+    assert compiling.compiles_late(SimpleNamespace(**adapter)) == late
+
+
+def test_every_thread_compiles_on_a_device_of_its_own(device, monkeypatch):
+    if not isinstance(device._compiling, compiling.Ahead):
+        pytest.skip("this driver compiles at once, or keeps nothing")
+    usual, dispatched, both = device._compiling._dispatch, [], threading.Barrier(2)
+
+    def seen(wgpu, job, made):
+        if len(dispatched) < 2:
+            both.wait(30)
+        dispatched.append((job.label, wgpu))
+        usual(wgpu, job, made)
+
+    monkeypatch.setattr(device._compiling, "_dispatch", seen)
+    x = fb.tensor(np.arange(1024, dtype="f4").reshape(32, 32), device=device)
+    rows, product = x.sum(1), x @ x
+    fb.realize(rows, product)
+    assert sorted(label for label, _ in dispatched) == ["matmul", "sum"]
+    wgpus = [wgpu for _, wgpu in dispatched]
+    assert device._wgpu in wgpus and wgpus[0] is not wgpus[1]
+    assert np.array_equal(rows.numpy(), x.numpy().sum(1))
+    assert np.allclose(product.numpy(), x.numpy() @ x.numpy())
 
 
 def test_one_bad_kernel_among_many(device):

@@ -13,7 +13,7 @@ from .fuse import Plan
 from .heads import Kernel, Shader
 from .render import render
 from .stages import stage
-from .trust import is_proven
+from .trust import is_ours, is_proven
 from .work import Work
 
 PARAMS_ALIGN, PARAMS_LIMIT = 64, 256  # words: where a dispatch's Params start, and how many it may have
@@ -70,7 +70,10 @@ def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
         with stage("render"):
             text = render(s)
         with stage("compile"):
-            cache[s] = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
+            made = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
+            if not is_ours(s):  # what is wrong with it is said before anything runs
+                device.compiled(made)
+        cache[s] = made
     if progress is not None:
         for at, (s, label) in enumerate(missing.items(), 1):
             device.compiled(cache[s])

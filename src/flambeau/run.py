@@ -153,8 +153,13 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
                 device.write(compiled.uniform, now)
             compiled.sent = now
         counters.submits += 1
-        for works, words in pieces(compiled, compiled.words):
-            submit(device, works, words)
+        try:
+            for works, words in pieces(compiled, compiled.words):
+                submit(device, works, words)
+        except Exception:
+            for root in roots:  # what was not computed has no value
+                root.buffer = None
+            raise
 
 
 def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:

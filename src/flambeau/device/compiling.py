@@ -140,4 +140,4 @@ def compiles_late(adapter: Any) -> bool:
     except RuntimeError:  # nobody's home
         return False
     there = next((p for p in (path, *path.parents) if p.exists()), path)
-    return os.access(there, os.W_OK)
+    return there.is_dir() and os.access(there, os.W_OK)
