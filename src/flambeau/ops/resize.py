@@ -15,6 +15,7 @@ from .conv import pair
 from .reduce import in_float32
 
 NN = ("interpolate", "upsample")
+FEW = 12  # outputs of an input whose gradients are added in one expression
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
@@ -84,6 +85,15 @@ def _picked(x, dim: int, index):
     return x.index_select(dim, index.reshape(-1)).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
+def _weighed(x, dim: int, index, weight):
+    """The sum of what each row of an index takes along a dim, by its weights. [..., n, ...], [k, m] twice ->
+    [..., m, ...]"""
+    y: Any = 0
+    for k in range(index.shape[0]):
+        y = x.index_select(dim, index[k]) * _along(weight[k], dim, x.ndim) + y
+    return y
+
+
 def _along(t, dim: int, rank: int):
     return t.reshape(*t.shape, *(1,) * (rank - 1 - dim))
 
@@ -95,15 +105,14 @@ def _resize_grad(g, y, x, dim, line):
 @composite(grad=_resize_grad)
 def resize(x, *, dim, line):
     """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
-    kind = KINDS[line.kind]
-    whole, frac = _position(type(x).arange(line.o, device=x.device), line)
+    kind, arange = KINDS[line.kind], type(x).arange
+    whole, frac = _position(arange(line.o, device=x.device), line)
+    if kind.weight is None:
+        return x.index_select(dim, whole.clamp(0, line.n - 1))
+    taps = arange(kind.taps, device=x.device).unsqueeze(1)
     total = _total(frac, kind)
-    y: Any = 0
-    for tap in range(kind.taps):
-        index = (whole + (tap - kind.before)).clamp(0, line.n - 1)
-        taken = x.index_select(dim, index)
-        y = taken * _along(_weight(frac, tap, kind, total), dim, x.ndim) + y if kind.weight else taken
-    return y.to(x.dtype)
+    index = (whole + (taps - kind.before)).clamp(0, line.n - 1)
+    return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
 
 
 def _first_output(line: Line, kind: Kind, x):
@@ -139,16 +148,18 @@ def _resize_back(x, *, dim, line):
     """The adjoint of resize: each input gathers from what took it. [..., o, ...] -> [..., n, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     most = _most_outputs(line, kind)
-    i = _first_output(line, kind, x).unsqueeze(1) + arange(most, device=x.device)  # [n, most]
+    i = _first_output(line, kind, x) + arange(most, device=x.device).unsqueeze(1)  # [most, n]
     whole, frac = _position(i, line)
     total, weight = _total(frac, kind), 0
-    j = arange(line.n, device=x.device).unsqueeze(1)
+    j = arange(line.n, device=x.device)
     for tap in range(kind.taps):
         hit = (whole + (tap - kind.before)).clamp(0, line.n - 1) == j
         weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight
-    weight = (i < line.o).where(weight, 0.0)
-    taken = _picked(x, dim, i.clamp(max=line.o - 1))
-    return (taken * _along(weight, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
+    weight, i = (i < line.o).where(weight, 0.0), i.clamp(max=line.o - 1)
+    if most <= FEW:
+        return _weighed(x, dim, i, weight).to(x.dtype)
+    taken = _picked(x, dim, i.mT)
+    return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
 def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> Line:
