@@ -9,12 +9,16 @@ import flambeau as fb
 from flambeau import choice
 from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
 from flambeau.nn import functional as F
+from flambeau.render import render
 
 VARIANTS = (
     "staged",
     "loop1",
     "loop128",
     "loop256",
+    "once128",
+    "once256",
+    "deep256",
     "held1",
     "held8",
     "held32",
@@ -166,3 +170,40 @@ def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found)
     wanted = grads[x].numpy() * mask.numpy()
     assert np.allclose(grads[r].numpy(), wanted, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once128", "once256", "deep256"))
+@pytest.mark.parametrize("classes", (4096, 5003))
+def test_cross_entropy_in_every_form(gpu, variant, name, classes):
+    """Rows whose largest comes first, last, after minus infinities; NaN and infinity stay in their rows."""
+    variant(name)
+    rng = np.random.default_rng(classes)
+    x = (rng.normal(size=(70, classes)) * 30).astype("f4")
+    t = rng.integers(0, classes, 70).astype("i4")
+    x[1, :3000], x[2, -1], x[3, 0], x[4, 7], x[5, 9] = -np.inf, 300, 300, np.nan, np.inf
+    t[1], t[6] = classes - 1, -100
+    with planned_for(gpu, software=False):
+        logits = fb.tensor(x, device=gpu).requires_grad_()
+        loss = F.cross_entropy(logits, fb.tensor(t, device=gpu), reduction="none")
+        found = [loss.numpy(), loss.sum().backward()[logits].numpy()]
+    with np.errstate(invalid="ignore"):
+        away = x.astype("f8") - x.max(1, keepdims=True)
+        p = np.exp(away)
+        total = p.sum(1, keepdims=True)
+        want = np.log(total[:, 0]) - away[np.arange(70), t]
+    want[6] = 0
+    p = p / total * (t != -100)[:, None]
+    p[np.arange(70), t] -= t != -100
+    assert np.allclose(found[0], want, rtol=2e-6, atol=1e-5, equal_nan=True)
+    assert np.isnan(found[0][4:6]).all() and not np.isnan(np.delete(found[0], (4, 5))).any()
+    assert np.allclose(np.delete(found[1], 5, 0), np.delete(p, 5, 0), atol=2e-6, equal_nan=True)
+
+
+def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(variant):
+    x, t = made(70, 20001).requires_grad_().realize(), fb.zeros(70, dtype=fb.int32).realize()
+    loss = F.cross_entropy(x, t)
+    for name, times in (("loop256", 3), ("once256", 2)):
+        variant(name)
+        found = plan([loss.node, loss.backward()[x].node], CLASSES["gpu"]).kernels
+        (text,) = (render(k.shader) for k in found if k.shader.template == "rows.wgsl")
+        assert text.count("for (var k = 0u") == times

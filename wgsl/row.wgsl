@@ -25,6 +25,25 @@
     {{ s.name }}_all = {{ combine.join[s.op](T, s.name ~ "_all", "%s_x%d" % (s.name, j)) }};
 {%- endmacro %}
 
+//# the largest of what a lane has that is finite, so that no difference of it is NaN; of NaN it is NaN
+{% macro finite(T, x) -%}{{ combine.larger(T, x, T ~ "(-3.4028234e38)") }}{%- endmacro %}
+
+//# a sum of exponentials of what is below a maximum, after a turn: what it had is scaled where that grew
+{% macro follow(s, reads, wgsl, width) -%}
+//% set T = wgsl(s.dtype, width)
+    let {{ s.name }}_to = {{ finite(T, s.top ~ "_all") }};
+    {{ s.name }}_all *= {{ T.call("safe_exp") }}({{ s.name }}_from - {{ s.name }}_to);
+//% for j in range(reads)
+    {{ s.name }}_all += {{ T.call("safe_exp") }}({{ s.top }}_x{{ j }} - {{ s.name }}_to);
+//% endfor
+    {{ s.name }}_from = {{ s.name }}_to;
+{%- endmacro %}
+
+//# the same after the maximum was joined further: `from` is what it was below before
+{% macro scale(s, sum, from, top, T) -%}
+  {{ sum }} *= {{ T.call("safe_exp") }}({{ from }} - {{ finite(T, T ~ "(" ~ top ~ ")") }});
+{%- endmacro %}
+
 //# four neighbours joined to one
 {% macro narrow(s, wgsl, width) -%}
 //% set S = wgsl(s.dtype, 1)

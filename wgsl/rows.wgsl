@@ -30,6 +30,9 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% for s in stats
   var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
+//% if s.top
+  var {{ s.name }}_from = {{ r.finite(wgsl(s.dtype, width), s.top ~ "_all") }};
+//% endif
 //% endfor
 //% if stats and not regs
   for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
@@ -38,21 +41,34 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% endif
 //% for j in range(reads)
-//% for s in stats
+//% for s in stats | rejectattr("top")
 {{ r.add(s, fs[s.function], along, j, wgsl, width) }}
 //% endfor
+//% endfor
+//% for s in stats | selectattr("top")
+{{ r.follow(s, reads, wgsl, width) }}
 //% endfor
 //% if stats and not regs
   }
 //% endif
 //% for s in stats
+//% if s.top
+{{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) }}
+//% endif
 {{ r.narrow(s, wgsl, width) }}
+//% if s.top
+  let {{ s.name }}_lane = {{ r.finite(wgsl(s.dtype, 1), s.top) }};
+//% endif
 //% endfor
 //% if stats and lanes > 1
 //% if not is_first
   workgroupBarrier();
 //% endif
-{{ r.tree(stats, steps, wgsl) }}
+{{ r.tree(stats | rejectattr("top") | list, steps, wgsl) }}
+//% for s in stats | selectattr("top")
+{{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
+{{ r.tree([s], steps, wgsl) }}
+//% endfor
 //% endif
 //% endfor
 //% if full and not regs

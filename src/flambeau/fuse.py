@@ -162,10 +162,17 @@ class Planner(Claims):
         least = min((g for g in found[first:] if g is not None), key=lambda g: prod(g.key))
         del stack[found.index(least) + 1 :]
         self._dissolve(least)
+        if len(stack) > 1 and id(stack[-1]) not in self.stored:
+            stack.pop()
 
     def _dissolve(self, group: groups.Group) -> None:
+        """Have a group's values computed by themselves, or where they are read if that was stored for its
+        sake alone."""
         for n in group.outputs:
             self.group_of.pop(id(n), None)
+        for n in group.kept:
+            if id(n) not in self.emitted and id(n) not in self.asked:
+                self.stored.discard(id(n))
 
     def _commit(self, node: Node, group: groups.Group | None, kernels: list["heads.Kernel"]) -> None:
         done = group.outputs if group else [node, *self._parts(node)]

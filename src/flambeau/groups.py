@@ -126,7 +126,7 @@ class Rows:
 
     def _elementwise(self, n: Node) -> None:
         near = {id(g): g for g in map(self.of, n.inputs) if g is not None}
-        for first in sorted(near.values(), key=lambda g: -g.low):
+        for first in sorted(near.values(), key=lambda g: (-prod(g.key), -g.low)):  # what has most to read
             group = first.root  # an earlier turn may have merged it
             for other in near.values():
                 group = self._merged(group, other.root) or group
@@ -189,6 +189,7 @@ class Rows:
             wanted[id(n)] = self._is_wanted(n, group, wanted)
             if wanted[id(n)] and n.op.kind == "elementwise" and self._is_dear(n, group):
                 planner.keep(n, "others read it")
+                group.kept.append(n)
         self._take_in(group)
         inside = [n for n in group.nodes if id(n) in planner.stored]
         group.outputs = [n for n in inside if id(n) in planner.asked or wanted[id(n)]]

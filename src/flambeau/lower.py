@@ -201,7 +201,7 @@ class Trace:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)
         while node.op.kind == "movement" and not self.planner.has(node):
-            chain = (move_of(node), *chain)
+            chain = chain if node.op.name == "detach" else (move_of(node), *chain)
             node = alias(node.inputs[0])
         key = (id(node), *[move[:2] for move in chain])
         if key not in self.memo:

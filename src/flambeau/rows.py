@@ -16,7 +16,7 @@ from .windows import line_of
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
 LANES = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
-AHEAD = 4  # reads under way where rows are read anew
+AHEAD, DEEP = 4, 16  # reads under way where rows are read anew: usually, and by the variants "deep"
 HELD = 128  # 32-bit registers of a thread that may hold elements of its row
 LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are reduced by many workgroups each
 STAGED = "staged"  # the variant that is no kernel of this kind
@@ -27,7 +27,8 @@ class Group:
     """Reductions over the same rows, and the elementwise nodes around and behind them.
 
     key: how many rows, and how long they are; (elements, 0) of values that have the same elements. nodes: all
-    that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored.
+    that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored, and kept:
+    those of them that are for the group's sake.
     low: the least stage of what a reduction reads, and outside: what is read from outside (see `groups`).
     first: the serial number of the first of the nodes.
     """
@@ -37,6 +38,7 @@ class Group:
     outside: list[Node] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
+    kept: list[Node] = field(default_factory=list)
     first: int = 0
     merged: "Group | None" = None  # the group that this one became a part of
 
@@ -96,6 +98,16 @@ class Phase:
 
     held: list[int]
     stats: list[tuple[Node, int]]  # the reduction, and the step that it reduces
+
+
+class Form(NamedTuple):
+    """How many threads share a row, how many reads each holds (0: none, rows are read anew in each phase),
+    whether sums follow a maximum, and how many reads are under way."""
+
+    lanes: int
+    regs: int
+    once: bool
+    ahead: int
 
 
 def row_kernel(planner, group: Group) -> list[Kernel] | None:
@@ -169,11 +181,28 @@ class _Build:
             of(self.members[i])
         return level
 
-    def phases(self, hold: bool) -> list[Phase]:
+    def followers(self) -> dict[int, Node]:
+        """Sums of exp(x - the largest x), by their ids, and the largest that they follow: one turn along a
+        row can keep both, scaling the sum where the largest grows (Milakov and Gimelshein, 2018)."""
+        steps, found = self.trace.steps, {}
+        for i, at in self.values.items():
+            e = steps[at]
+            if self.members[i].op.name != "_sum" or e.name != "exp" or e.dtype.short != "f32":
+                continue
+            away = steps[e.args[0]]
+            top = steps[away.args[1]] if away.name == "sub" else e
+            is_max = top.kind == "stat" and top.node.op.name == "_max"
+            if is_max and self.values[id(top.node)] == away.args[0]:
+                found[i] = top.node
+        return found
+
+    def phases(self, hold: bool, once: bool = False) -> list[Phase]:
         """Reductions by level, and the results as the last phase; each with what it is the first to read of
-        what several of them read."""
+        what several of them read. once: sums that can follow a maximum are beside it."""
         level = self.levels()
         last = 1 + max(level.values(), default=-1)
+        if once:
+            level |= {i: level[id(top)] for i, top in self.followers().items()}
         made = [Phase([], []) for _ in range(last + 1)]
         for i, at in level.items():
             made[at].stats.append((self.members[i], self.values[i]))
@@ -195,8 +224,8 @@ class _Build:
         last = bool(self.inner) and self.sizes[-1] % 4 == 0
         return last and self.trace.can_widen(self.runs, self.sizes)
 
-    def form(self, width: int) -> tuple[int, int]:
-        """Threads of a row, and how many reads each holds (0: none, rows are read anew in each phase)."""
+    def form(self, width: int) -> Form | None:
+        """How the threads of a row go about it; None where they are no kernel of this kind."""
         limits, reads = self.planner.limits, self.length // width
         phases = self.phases(True)
         turns = len(phases) * reads * self.trace.turns
@@ -208,6 +237,8 @@ class _Build:
                 default = "loop1" if self.rows >= FEW else STAGED
         else:
             names += ["loop128", "loop256"]
+            if self.followers():
+                names += ["once128", "once256"] + ["deep256"] * (width == 1)
             default = "loop256" if self.rows >= FEW or self.length < LONG else STAGED
             for lanes in (1, 8, 32, 64, 128, 256):
                 each = _power(-(-reads // lanes))
@@ -222,31 +253,35 @@ class _Build:
         bucket = (_power(reads), width, held)
         name = choice.choose(limits, "rows", bucket, names, default)
         if name == STAGED:
-            return 0, 0
-        lanes = int(name[4:])
-        return lanes, _power(-(-reads // lanes)) if name.startswith("held") else 0
+            return None
+        kind, lanes = name[:4], int(name[4:])
+        ahead = 1 if limits.software else DEEP if kind == "deep" else AHEAD
+        return Form(
+            lanes, _power(-(-reads // lanes)) if kind == "held" else 0, kind in ("once", "deep"), ahead
+        )
 
     def kernel(self, narrow: bool = False) -> list[Kernel] | None:
         planner = self.planner
         width = 4 if not narrow and self.can_widen() else 1
         if any(n.dtype.is_packed and (width == 1 or not self.is_long(n)) for n in self.group.outputs):
             return None  # packed types are written in whole words
-        lanes, regs = self.form(width)
-        if not lanes:
+        form = self.form(width)
+        if form is None:
             return None
+        lanes = form.lanes
         q, b = Quantities(), Bindings()
         threads = max(WORKGROUP[not planner.limits.software], lanes)
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
         grid = spread_grid(-(-self.rows // (threads // lanes)), planner.limits.groups)
         options: dict[str, Any] = {
             "rows": q.add("n", self.rows), "length": q.add("n", self.length), "line": q.add("g", grid[0]),
-            "lanes": lanes, "across": threads // lanes, "regs": regs, "width": width,
-            "ahead": 1 if planner.limits.software else AHEAD, "steps": steps_of(lanes),
+            "lanes": lanes, "across": threads // lanes, "regs": form.regs, "width": width,
+            "ahead": form.ahead, "steps": steps_of(lanes),
             "row_dims": tuple(q.add("n", self.sizes[i]) for i in self.outer[1:]),
             "dims": tuple(q.add("n", self.sizes[i]) for i in self.inner[1:]),
             "own": tuple(coords[: len(self.outer)]), "along": tuple(coords[len(self.outer) :]),
         }  # fmt: skip
-        made = _Functions(self, coords, b, q, width, regs > 0)
+        made = _Functions(self, coords, b, q, width, form)
         if len(b.values) + len(self.results) > planner.limits.storage_buffers:
             return None if narrow else self.kernel(narrow=True)  # a buffer read in two ways is bound twice
         options |= made.options(lanes)
@@ -268,26 +303,29 @@ class _Build:
 
 
 class Stat(NamedTuple):
-    """A reduction as the template sees it: its variable, its op, what it adds up and where lanes join it."""
+    """A reduction as the template sees it: its variable, its op, what it adds up and where lanes join it; of
+    a sum of exponentials also which maximum it follows."""
 
     name: str
     op: str
     dtype: str
     function: str
     box: str
+    top: str = ""
 
 
 class _Functions:
     """The WGSL functions of a kernel over rows, phase by phase."""
 
-    def __init__(self, build: _Build, coords, b: Bindings, q: Quantities, width: int, hold: bool):
+    def __init__(self, build: _Build, coords, b: Bindings, q: Quantities, width: int, form: Form):
         self.build, self.trace, self.width = build, build.trace, width
+        self.followers = build.followers() if form.once else {}
         self.where = build.runs, coords, b, q
         self.functions: list[tuple[str, Function]] = []
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.names: dict[int, str] = {}  # id of a reduction -> the variable that has it
         self.boxes: dict[str, str] = {}
-        self.phases = [self.phase(p) for p in build.phases(hold)]
+        self.phases = [self.phase(p) for p in build.phases(form.regs > 0, form.once)]
         self.full, self.single = [], []
         for i, (n, step) in enumerate(build.results):
             if build.is_long(n):
@@ -296,7 +334,7 @@ class _Functions:
                 self.single.append((out_name(i), self.add("row", step, 1)))
 
     def phase(self, phase: Phase) -> tuple:
-        held, stats, taken = [], [], Counter()
+        held, stats, taken, names = [], [], Counter(), {}
         for s in phase.held:
             held.append((f"t{s}", self.add("read", s, self.width)))
             self.held.add(s)
@@ -305,9 +343,11 @@ class _Functions:
             box = f"box_{dtype}_{taken[dtype]}"
             taken[dtype] += 1
             self.boxes[box] = dtype
-            function = self.add("value", step, self.width)
-            stats.append(Stat(f"s{len(self.names) + len(stats)}", node.op.name[1:], dtype, function, box))
-        self.names |= {id(n): s.name for (n, _), s in zip(phase.stats, stats, strict=True)}
+            top = self.followers.get(id(node))
+            function = "" if top else self.add("value", step, self.width)
+            name = names[id(node)] = f"s{len(self.names) + len(stats)}"
+            stats.append(Stat(name, node.op.name[1:], dtype, function, box, names[id(top)] if top else ""))
+        self.names |= names
         return tuple(held), tuple(stats)
 
     def add(self, kind: str, root: int, width: int) -> str:

@@ -61,7 +61,7 @@ class _Finder:
         for group in reversed(groups):
             if self._joins(n, reads, group):
                 return
-        group = Group((prod(n.shape), 0), 0, [], [n], [n], n.serial)
+        group = Group((prod(n.shape), 0), 0, [], [n], [n], first=n.serial)
         self.found.append(group)
         self.reads[id(group)] = reads
         groups.append(group)

@@ -5,6 +5,7 @@ from math import log, pi
 from ..op import composed
 from .activation import softplus
 from .norm import cosine_similarity, pairwise_distance
+from .reduce import in_float32
 
 NN = (
     "binary_cross_entropy",
@@ -59,20 +60,21 @@ def _averaged(loss, share, reduction: str):
     return loss.sum() / share.sum() if reduction == "mean" else _reduce(loss, reduction)
 
 
-def _shares(target, d: int, hit, weight, ndim: int, ignore_index: int):
-    """The weight of each target: its class's, 0 where it is ignored."""
+def _counted(loss, target, d: int, hit, weight, ignore_index: int):
+    """Losses by the weight of their target's class, and these weights; both 0 where a target is ignored."""
     kept = target != ignore_index
     if weight is None:
-        return kept.float()
-    return kept.where(hit.where(_along(weight, d, ndim), 0.0).sum(d), 0.0)
+        return kept.where(loss, 0.0), kept.float()
+    own = hit.where(_along(weight, d, hit.ndim), 0.0).sum(d)
+    return kept.where(loss * own, 0.0), kept.where(own, 0.0)
 
 
 @composed
 def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
     d, hit = _hits(input, target)
-    share = _shares(target, d, hit, weight, input.ndim, ignore_index)
-    return _averaged(-hit.where(input, 0.0).sum(d) * share, share, reduction).to(input.dtype)
+    loss, share = _counted(-hit.where(input, 0.0).sum(d), target, d, hit, weight, ignore_index)
+    return _averaged(loss, share, reduction).to(input.dtype)
 
 
 @composed
@@ -86,21 +88,34 @@ def cross_entropy(
 ):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
     probabilities [n, classes, ...] -> []"""
-    d = min(1, input.ndim - 1)
-    log_p = input.log_softmax(d)
-    weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
-    n = input.shape[d]
+    d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]
     if target.dtype.is_float:
+        log_p = input.log_softmax(d)
+        weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
         loss = -(weighted * wanted).sum(d)
         return loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _hits(input, target)
-    share = _shares(target, d, hit, weight, input.ndim, ignore_index)
-    loss = -hit.where(log_p, 0.0).sum(d) * share
+    loss, all_classes = _surprise(input, hit, d)
+    loss, share = _counted(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
-        spread = (target != ignore_index).where(-weighted.sum(d), 0.0)
+        each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)
+        spread = (target != ignore_index).where(each.sum(d), 0.0)
         loss = loss * (1 - label_smoothing) + spread * (label_smoothing / n)
-    return _averaged(loss, share, reduction).to(log_p.dtype)
+    return _averaged(loss, share, reduction).to(input.dtype)
+
+
+def _surprise(input, hit, d: int):
+    """Minus the log-probability of each target, and of every class; logits, and where the target's class is.
+
+    The largest logit and the target's, and with them the sum of exponentials, need one reading of the logits;
+    their gradient, which needs no further sum, one more. [n, classes, ...] -> [n, ...], [n, classes, ...]
+    """
+    x, _ = in_float32(input)
+    top = x.detach().amax(d, keepdim=True)  # what is subtracted changes nothing, so it has no gradient
+    total = (x - top).exp().sum(d, keepdim=True).log()
+    own = hit.where(x, 0.0).sum(d, keepdim=True)
+    return ((top - own) + total).squeeze(d), (top - x) + total
 
 
 @composed
