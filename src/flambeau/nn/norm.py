@@ -7,7 +7,7 @@ from .. import dtype as dt
 from ..node import describe
 from ..op import no_grad
 from ..ops.composed import layer_norm
-from ..ops.norm import affine_norm, group_norm, instance_norm, moments, rms_norm, track
+from ..ops.norm import affine_norm, batch_affine_norm, group_norm, instance_norm, moments, rms_norm, track
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module, Parameter
@@ -53,9 +53,8 @@ class BatchNorm(Module):
             mean, var = moments(x)
             if self.training and self.track_running_stats:
                 self._track(mean.detach(), var.detach(), x.numel() // self.num_features)
-        else:
-            mean, var = self.running_mean, self.running_var
-        return affine_norm(x, mean, var, self.weight, self.bias, self.eps)
+            return batch_affine_norm(x, mean, var, self.weight, self.bias, self.eps)
+        return affine_norm(x, self.running_mean, self.running_var, self.weight, self.bias, self.eps)
 
     def _check(self, x: Tensor) -> None:
         name = type(self).__name__

@@ -3,7 +3,7 @@
 from math import prod
 
 from ..gradmode import no_grad
-from ..op import composed
+from ..op import composed, composite
 from ..shape import Window
 from .reduce import in_float32
 
@@ -62,6 +62,32 @@ def moments(x):
     return mean, (x - by_channel(mean, x.ndim)).square().mean(dims)
 
 
+def batch_affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
+    """affine_norm by the moments of x itself, which its gradient goes through. [n, c, ...], [c] -> same"""
+    wide, dtype = in_float32(x)
+    weight, bias = (
+        type(x).full((1,), value, device=x.device) if given is None else given.float()
+        for given, value in ((weight, 1.0), (bias, 0.0))
+    )
+    return _batch_affine(wide, mean, var, weight, bias, eps=eps).to(dtype)
+
+
+def _batch_affine_grad(g, y, x, mean, var, weight, bias, eps):
+    """Two sums by channel are all that every gradient needs; mean and var are of x, so they have none."""
+    dims = (0, *range(2, x.ndim))
+    scale = (var + eps).rsqrt()
+    unit = (x - by_channel(mean, x.ndim)) * by_channel(scale, x.ndim)
+    shift, stretch = g.sum(dims), (g * unit).sum(dims)
+    share = x.shape[1] / x.numel()
+    rest = by_channel(shift * share, x.ndim) + unit * by_channel(stretch * share, x.ndim)
+    return [(g - rest) * by_channel(scale * weight, x.ndim), None, None, stretch, shift]
+
+
+@composite(grad=_batch_affine_grad)
+def _batch_affine(x, mean, var, weight, bias, *, eps):
+    return affine_norm(x, mean, var, weight, bias, eps)
+
+
 @no_grad()
 def track(running_mean, running_var, mean, var, n: int, share) -> None:
     """Move running statistics towards a batch's of n values each; the variance is kept unbiased."""
@@ -88,7 +114,7 @@ def batch_norm(
     mean, var = moments(input)
     if running_mean is not None and running_var is not None:
         track(running_mean, running_var, mean.detach(), var.detach(), n, momentum)
-    return affine_norm(input, mean, var, weight, bias, eps)
+    return batch_affine_norm(input, mean, var, weight, bias, eps)
 
 
 @composed
