@@ -34,7 +34,7 @@ LAYERS = [
     ["strips"],
     ["variants"],
     ["matrix", "layout"],
-    ["contraction", "whole", "reuse", "siblings"],
+    ["contraction", "whole", "reuse", "siblings", "sums"],
     ["absorb", "bundles"],
     ["groups"],
     ["fuse"],

@@ -38,14 +38,14 @@ def family(monkeypatch):
     names = ["whole", "parts", "wrong", "broken"]
     usual = reduction._staged
 
-    def staged(planner, head, tail, domain):
+    def staged(planner, made, domain):
         name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
         if name == "broken":
             raise KernelError("test: no such kernel")
         if name == "wrong":
             domain.shape = (*domain.shape[:-1], domain.shape[-1] - 1)
         monkeypatch.setattr(reduction, "SPLIT_AT", 16 if name == "parts" else 1 << 30)
-        return usual(planner, head, tail, domain)
+        return usual(planner, made, domain)
 
     monkeypatch.setattr(reduction, "_staged", staged)
     return names
@@ -332,11 +332,11 @@ from flambeau import choice, reduction, tuning
 
 usual, prepared = reduction._staged, tuning.Bench.prepared
 
-def staged(planner, head, tail, domain):
+def staged(planner, made, domain):
     names = ["whole", "parts", "crashes", "hangs"]
     name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
     reduction.SPLIT_AT = 1 << 30 if name == "whole" else {"parts": 16, "crashes": 32, "hangs": 64}[name]
-    return usual(planner, head, tail, domain)
+    return usual(planner, made, domain)
 
 def dangerous(self, whole, kernels):
     if self.trying == "crashes":

@@ -3,7 +3,9 @@
 //% import "combine.wgsl" as combine
 //% block body
 //% set f = functions[0][1]
-//% set T = wgsl(acc, f.width)
+//% set end = ends[0]
+//% set op = end.op
+//% set T = wgsl(end.dtype, f.width)
 //% set inner = loops | length - 1
   let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if (i >= p.{{ size }}) {
@@ -28,18 +30,19 @@
   }
 //% endfor
 //% if f.width == 4
-//% set S = wgsl(acc, 1)
+//% set S = wgsl(end.dtype, 1)
   let low = {{ combine.join[op](S, "total.x", "total.y") }};
   let high = {{ combine.join[op](S, "total.z", "total.w") }};
   let result = {{ combine.join[op](S, "low", "high") }};
 //% else
   let result = total;
 //% endif
-//% if functions | length > 1
+//% if end.finish
+//% set finish = functions[1][1]
   let e = row;
-{{ ix.unravel("e", functions[1][1].coords, e_dims) }}
-  out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["result"] + functions[1][1].coords | list) | join(", ") ~ ")") }};
+{{ ix.unravel("e", finish.coords, end.dims) }}
+  out[i] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
 //% else
-  out[i] = {{ wgsl(out_dtype, 1).store("result") }};
+  out[i] = {{ wgsl(end.stored, 1).store("result") }};
 //% endif
 //% endblock

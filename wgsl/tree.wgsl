@@ -1,26 +1,22 @@
-//# Rows reduced by many threads each: every lane takes its turns along the row, then the lanes join in a tree.
+//# Rows reduced by many threads each: every lane takes its turns along the row, then the lanes join in a tree. Several
+//# reductions of the same elements (`ends`) are made in one go.
 //% extends "kernel.wgsl"
 //% import "combine.wgsl" as combine
-//% set f = functions[0][1]
-//% set T = wgsl(acc, f.width)
-//% set S = wgsl(acc, 1)
-//% set own = coords | join(", ")
 //% block declarations
 //% set f = functions[0][1]
-//% set S = wgsl(acc, 1)
-var<workgroup> box: array<{{ S }}, {{ workgroup[0] }}>;
+//% for end in ends
+var<workgroup> box{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
+//% endfor
 
-fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f.dtype, f.width) }} {
+fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 {{ ix.unravel("k", f.coords[coords | length:], loops[1:]) }}
   return value({{ f.coords | join(", ") }});
 }
 //% endblock
 //% block body
-//% set f = functions[0][1]
-//% set T = wgsl(acc, f.width)
-//% set S = wgsl(acc, 1)
+//% set fs = dict(functions)
+//% set f = fs["value"]
 //% set own = (coords | join(", ") ~ ", ") if coords else ""
-//% set empty = T ~ "(" ~ combine.start[op](T) ~ ")"
 //% set step = lanes * f.width
   let lane = lid.x {{ "/ %du" % across if columns else "%% %du" % lanes }};
   let group = wid.x + wid.y * p.{{ line }};
@@ -30,57 +26,83 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ wgsl(f
 {{ ix.unravel("row", coords, row_dims) }}
   let first = part * p.{{ chunk }};
   let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
 //% for j in range(4)
-  var t{{ j }} = {{ empty }};
+  var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }});
+//% endfor
 //% endfor
   var k = first + lane * {{ f.width }}u;
   for (; k + {{ 3 * step + f.width - 1 }}u < last; k += {{ 4 * step }}u) {
 //% for j in range(4)
     let x{{ j }} = element(k + {{ j * step }}u, {{ own }});
 //% endfor
+//% for end in ends
 //% for j in range(4)
-    t{{ j }} = {{ combine.join[op](T, "t%d" % j, "x%d" % j) }};
+    t{{ j }}{{ end.tag }} = {{ combine.join[end.op](wgsl(end.dtype, f.width), "t%d%s" % (j, end.tag), "x%d%s" % (j, end.field)) }};
+//% endfor
 //% endfor
   }
   for (; k < last; k += {{ step }}u) {
+    let x = element(k, {{ own }});
 //% if f.width == 4
     let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
-    let x = select({{ empty }}, element(k, {{ own }}), inside);
-//% else
-    let x = element(k, {{ own }});
 //% endif
-    t0 = {{ combine.join[op](T, "t0", "x") }};
-  }
-  let t4 = {{ combine.join[op](T, "t0", "t1") }};
-  let t5 = {{ combine.join[op](T, "t2", "t3") }};
-  let t = {{ combine.join[op](T, "t4", "t5") }};
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
 //% if f.width == 4
-  let low = {{ combine.join[op](S, "t.x", "t.y") }};
-  let high = {{ combine.join[op](S, "t.z", "t.w") }};
-  var joined = {{ combine.join[op](S, "low", "high") }};
+    let y{{ end.tag }} = select({{ T }}({{ combine.start[end.op](T) }}), x{{ end.field }}, inside);
 //% else
-  var joined = t;
+    let y{{ end.tag }} = x{{ end.field }};
 //% endif
+    t0{{ end.tag }} = {{ combine.join[end.op](T, "t0" ~ end.tag, "y" ~ end.tag) }};
+//% endfor
+  }
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
+//% set S = wgsl(end.dtype, 1)
+//% set tag = end.tag
+  let t4{{ tag }} = {{ combine.join[end.op](T, "t0" ~ tag, "t1" ~ tag) }};
+  let t5{{ tag }} = {{ combine.join[end.op](T, "t2" ~ tag, "t3" ~ tag) }};
+  let t{{ tag }} = {{ combine.join[end.op](T, "t4" ~ tag, "t5" ~ tag) }};
+//% if f.width == 4
+  let low{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".x", "t" ~ tag ~ ".y") }};
+  let high{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".z", "t" ~ tag ~ ".w") }};
+  var joined{{ tag }} = {{ combine.join[end.op](S, "low" ~ tag, "high" ~ tag) }};
+//% else
+  var joined{{ tag }} = t{{ tag }};
+//% endif
+//% endfor
 //% set apart = across if columns else 1
 //% for s in (128, 64, 32, 16, 8, 4, 2, 1)
 //% if s < lanes
-  box[lid.x] = joined;
+//% for end in ends
+  box{{ end.tag }}[lid.x] = joined{{ end.tag }};
+//% endfor
   workgroupBarrier();
   if (lane < {{ s }}u) {
-    let other = box[lid.x + {{ s * apart }}u];
-    joined = {{ combine.join[op](S, "joined", "other") }};
+//% for end in ends
+//% set joined = "joined" ~ end.tag
+    let other{{ end.tag }} = box{{ end.tag }}[lid.x + {{ s * apart }}u];
+    {{ joined }} = {{ combine.join[end.op](wgsl(end.dtype, 1), joined, "other" ~ end.tag) }};
+//% endfor
   }
   workgroupBarrier();
 //% endif
 //% endfor
   if (is_row & (lane == 0u)) {
-    let result = joined;
-//% if functions | length > 1
+//% for end in ends
+    {{ "{" if ends | length > 1 }}
+    let result = joined{{ end.tag }};
+//% if end.finish
+//% set finish = fs[end.finish]
     let e = row;
-{{ ix.unravel("e", functions[1][1].coords, e_dims) }}
-    out[row] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["result"] + functions[1][1].coords | list) | join(", ") ~ ")") }};
+{{ ix.unravel("e", finish.coords, end.dims) }}
+    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
 //% else
-    out[{{ "part * p." ~ rows ~ " + row" if behind else "row" ~ (" * p." ~ parts ~ " + part" if parts else "") }}] = {{ wgsl(out_dtype, 1).store("result") }};
+    {{ end.out }}[{{ "part * p." ~ rows ~ " + row" if end.behind else "row" ~ (" * p." ~ parts ~ " + part" if parts else "") }}] = {{ wgsl(end.stored, 1).store("result") }};
 //% endif
+    {{ "}" if ends | length > 1 }}
+//% endfor
   }
 //% endblock

@@ -12,6 +12,7 @@ from .node import Node
 from .rows import Group, row_kernel
 from .shape import Shape
 from .siblings import siblings
+from .sums import sums, sums_kernels
 
 SEARCHED = 64  # nodes below an input that are looked at, to tell whether it is made of a group's values
 AROUND = 6  # nodes below a reduction that are searched for what it reads
@@ -24,6 +25,7 @@ def groups_of(planner: Any) -> list[Group]:
     rows = Rows(planner)
     found = rows.groups()
     taken = {id(n) for g in found for n in g.nodes}
+    found += sums(planner, taken)
     return found + siblings(planner, taken)
 
 
@@ -31,6 +33,8 @@ def kernels_of(planner: Any, group: Group) -> list[Kernel] | None:
     """A group's kernels; None where others are better."""
     if group.key[1]:
         return row_kernel(planner, group)
+    if group.reduces:
+        return sums_kernels(planner, group)
     names = ("apart", "together")
     if choose(planner.limits, "maps", (len(group.outputs),), names, "together") == "apart":
         return None

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 from .choice import choose
 from .heads import (
@@ -15,6 +15,7 @@ from .heads import (
     epilogue,
     finish_function,
     label,
+    out_name,
     spread_grid,
 )
 from .lower import Bindings, Move, NeedStore, Quantities, Trace, check_turns, collapse_domain
@@ -31,12 +32,16 @@ WINDOW, FILL = 25, 1 << 18  # elements that a thread reduces alone, and how many
 
 @dataclass
 class Domain:
-    """What is reduced: the traced expression over the kept dims and then the reduced ones."""
+    """What is reduced: the traced expressions over the kept dims and then the reduced ones."""
 
     trace: Trace
-    root: int
+    roots: tuple[int, ...]  # the step of each
     shape: tuple[int, ...]
     kept: int
+
+    @property
+    def root(self) -> int:
+        return self.roots[0]
 
     @property
     def groups(self) -> tuple[int, ...]:
@@ -51,16 +56,56 @@ class Domain:
         return prod(self.shape[self.kept :])
 
 
+class Reduced(NamedTuple):
+    """One of a kernel's reductions: its node, the last of its epilogue, and the value that its parts are
+    written to, where a second kernel joins them."""
+
+    head: Node
+    tail: Node
+    part: int | None = None
+
+    @property
+    def op(self) -> str:
+        # the parts of a contraction are added
+        return self.head.op.name[1:] if self.head.op.kind == "reduce" else "sum"
+
+
+class End(NamedTuple):
+    """A reduction as the template sees it: the end of its variables' names, its op and type, its field of
+    what is computed for all, where it is written, as what, whether behind the part before, its epilogue."""
+
+    tag: str
+    op: str
+    dtype: str
+    field: str
+    out: str
+    stored: str
+    behind: bool
+    finish: str
+    dims: tuple[str, ...]
+
+
 def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
     """One kernel; two where rows are long and few: their parts first, and then the parts of each row."""
-    dims = head.attrs["dims"]
-    x = head.inputs[0]
+    return several_kernels(planner, [(head, tail)]) or []
+
+
+def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
+    """The same for reductions of one shape over the same dims, which are read once; None where that binds too
+    many buffers. pairs: the head and tail of each."""
+    x, dims = pairs[0][0].inputs[0], pairs[0][0].attrs["dims"]
     outer = [d for d in range(len(x.shape)) if d not in dims]
     order = (*outer, *dims)
     shape = tuple(x.shape[d] for d in order)
-    trace = Trace(planner, shape)
-    root = trace.value(x, () if order == tuple(range(len(order))) else (Move("permute", (order,), None),))
-    return _staged(planner, head, tail, Domain(trace, root, shape, len(outer)))
+    trace = Trace(planner, shape, outputs=len(pairs))
+    moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
+    roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
+    views = (s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None)
+    full = {v for v in views if all(v[d] or n == 1 for d, n in enumerate(shape))}
+    if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
+        return None
+    made = [Reduced(head, tail) for head, tail in pairs]
+    return _staged(planner, made, Domain(trace, roots, shape, len(outer)))
 
 
 def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
@@ -69,7 +114,10 @@ def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kern
         trace_root = epilogue(planner, head, tail, head.shape)
         return pieces_kernel(planner, head, tail, trace_root, part, parts)
     trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
-    return _Build(planner, head, tail, Domain(trace, 0, trace.domain, len(head.shape)), None, 1).kernel()
+    domain = Domain(trace, (0,), trace.domain, len(head.shape))
+    made = _Build(planner, [Reduced(head, tail)], domain, 1).kernel()
+    assert made is not None
+    return made
 
 
 def are_pieces(planner, head: Node, parts: int) -> bool:
@@ -105,26 +153,25 @@ def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int
     return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
 
 
-def _staged(planner, head: Node, tail: Node, domain: Domain) -> list[Kernel]:
-    build = _Build(planner, head, tail, domain, None, 1)
-    if windows := windows_of(planner, head, tail, domain, build.runs, build.sizes):
+def _staged(planner, made: list[Reduced], domain: Domain) -> list[Kernel] | None:
+    build = _Build(planner, made, domain, 1)
+    if len(made) == 1 and (windows := windows_of(planner, *made[0][:2], domain, build.runs, build.sizes)):
         return [windows.kernel()]
     parts = build.parts_wanted()
-    if parts == 1:
-        return [build.kernel()]
-    part = planner.temporary(domain.rows * parts)
-    first = _Build(planner, head, head, domain, part, parts).kernel()
-    return [first, reduce_parts(planner, head, tail, part, parts)]
+    if parts > 1:
+        made = [m._replace(part=planner.temporary(domain.rows * parts)) for m in made]
+    first = _Build(planner, made, domain, parts).kernel()
+    if first is None:
+        return None
+    joined = (reduce_parts(planner, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
+    return [first, *joined]
 
 
 class _Build:
     """One reduction kernel in the making."""
 
-    def __init__(self, planner, head: Node, tail: Node, domain: Domain, part: int | None, parts: int):
-        self.planner, self.head, self.tail, self.domain = planner, head, tail, domain
-        self.part, self.parts = part, parts
-        # the parts of a contraction are added
-        self.op = head.op.name[1:] if head.op.kind == "reduce" else "sum"
+    def __init__(self, planner, made: list[Reduced], domain: Domain, parts: int):
+        self.planner, self.made, self.domain, self.parts = planner, made, domain, parts
         self.runs, self.sizes = collapse_domain(domain.shape, domain.trace.affines(), domain.groups)
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
@@ -146,7 +193,7 @@ class _Build:
         longest = max((self.sizes[i] for i in self.inner), default=1)
         while self.turns(parts) > self.planner.limits.turns and parts < longest:
             parts *= 2
-        check_turns(self.planner.limits, self.op, self.turns(parts))
+        check_turns(self.planner.limits, self.made[0].op, self.turns(parts))
         return parts
 
     def turns(self, parts: int) -> int:
@@ -162,32 +209,52 @@ class _Build:
 
     # --- what both templates share ---
 
-    def kernel(self, narrow: bool = False) -> Kernel:
-        planner, head, tail = self.planner, self.head, self.tail
+    def kernel(self, narrow: bool = False) -> Kernel | None:
+        planner, trace, made = self.planner, self.domain.trace, self.made
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
         row_dims = tuple(q.add("n", self.sizes[i]) for i in self.outer[1:])
         loops = tuple(q.add("n", self.sizes[i]) for i in self.inner)
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
-        trace = self.domain.trace
         body = trace.function(self.runs, coords, b, q, self.domain.root, width)
-        after = epilogue(planner, head, tail, head.shape, trace.reads) if self.part is None else None
-        finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
-        if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
-            return self.kernel(narrow=True)
-        functions = (("value", body),) + ((("finish", finish),) if finish else ())
-        e_dims = tuple(q.add("n", s) for s in e_sizes[1:])
+        if len(made) > 1:
+            roots = zip(self.domain.roots, made, strict=True)
+            results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
+            body = body._replace(result="Results", results=tuple(results))
+        functions, ends, after = [("value", body)], [], []
+        for i, m in enumerate(made):
+            after.append(
+                epilogue(planner, m.head, m.tail, m.head.shape, trace.reads) if m.part is None else None
+            )
+            ends.append(self.end(i, m, after[-1], functions, b, q))
+        if len(b.values) + len(made) > planner.limits.storage_buffers:
+            # a buffer read both in fours and singly is bound twice
+            return None if narrow else self.kernel(narrow=True)
         layout = self.serial if planner.limits.software else self.of_tree
         template, workgroup, grid, options = layout(q, width)
-        options |= {"op": self.op, "acc": head.dtype.short, "row_dims": row_dims, "loops": loops}
-        options |= {"coords": tuple(coords[: len(self.outer)]), "e_dims": e_dims}
+        options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
+        options |= {"coords": tuple(coords[: len(self.outer)])}
         shader = Shader(
-            template, tuple(q.names), tuple(b.kinds), ((tail.dtype.short, 1),),
-            (workgroup, 1, 1), functions, tuple(sorted(options.items())),
+            template, tuple(q.names), tuple(b.kinds), tuple((e.stored, 1) for e in ends),
+            (workgroup, 1, 1), tuple(functions), tuple(sorted(options.items())),
         )  # fmt: skip
-        out = planner.index[id(tail)] if self.part is None else self.part
-        name = label(self.op, trace, after[0] if after else None)
-        return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
+        written = tuple(planner.index[id(m.tail)] if m.part is None else m.part for m in made)
+        name = label("+".join(m.op for m in made), trace, *(a[0] for a in after if a))
+        return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
+
+    def end(self, i: int, m: Reduced, after, functions: list, b: Bindings, q: Quantities) -> End:
+        """The i-th reduction for the template; its epilogue goes to the functions."""
+        finish, _, sizes = finish_function(after, (0,) * len(m.head.shape), b, q, m.head.shape)
+        dtype = m.head.dtype.short
+        if finish:
+            functions.append((f"end{i}", finish._replace(given=(("acc", dtype, 1),))))
+        behind = self.parts > 1 and are_pieces(self.planner, m.head, self.parts)
+        field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
+        return End(
+            f"_{i}" if i else "", m.op, dtype, field, out_name(i),
+            m.tail.dtype.short if m.part is None else dtype, behind, f"end{i}" if finish else "",
+            tuple(q.add("n", s) for s in sizes[1:]),
+        )  # fmt: skip
 
     # --- a thread a row, or a part of one ---
 
@@ -207,6 +274,9 @@ class _Build:
             return False
         across, along = self.runs[self.outer[-1]][-1], self.runs[self.inner[-1]][-1]
         steps = [s.view.index.strides for s in self.domain.trace.steps if s.kind == "load" and s.view]
+        steps = [
+            s for s in steps if s[across] and s[along]
+        ] or steps  # what is broadcast is read from a cache
         return any(s[across] == 1 for s in steps) and not any(s[along] == 1 for s in steps)
 
     def tree(self) -> tuple[int, int, int]:
@@ -243,7 +313,6 @@ class _Build:
             "lanes": lanes,
             "across": across,
             "columns": self.is_columns(),
-            "behind": self.parts > 1 and are_pieces(self.planner, self.head, self.parts),
         }
         return "tree.wgsl", THREADS, grid, options
 

@@ -15,7 +15,7 @@ fn value(c0: u32, r0: u32) -> f32 {
   let t0 = in0[c0 + r0 * p.s1];
   return t0;
 }
-fn finish(acc: f32, e0: u32) -> f32 {
+fn end0(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   return t0;
 }
@@ -51,7 +51,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
   for (; k < last; k += 32u) {
     let x = element(k, c0);
-    t0 = nanmax_f32(t0, x);
+    let y = x;
+    t0 = nanmax_f32(t0, y);
   }
   let t4 = nanmax_f32(t0, t1);
   let t5 = nanmax_f32(t2, t3);
@@ -96,7 +97,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     let result = joined;
     let e = row;
     let e0 = e;
-    out[row] = finish(result, e0);
+    out[row] = end0(result, e0);
   }
 }
 fn nanmax_f32(a: f32, b: f32) -> f32 {

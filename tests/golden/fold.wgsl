@@ -44,7 +44,7 @@ fn value(c0: u32, c1: u32, r0: u32, r1: u32) -> f32 {
   let t0 = in0[c0 * p.s3 + c1 + r0 * p.s4 + r1];
   return t0;
 }
-fn finish(acc: f32, e0: u32) -> f32 {
+fn end0(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   let t1 = f32(p.v5);
   let t2 = (t0 * t1);
@@ -88,7 +88,8 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
   for (; k < last; k += 8u) {
     let x = element(k, c0, c1);
-    t0 = t0 + x;
+    let y = x;
+    t0 = t0 + y;
   }
   let t4 = t0 + t1;
   let t5 = t2 + t3;
@@ -119,6 +120,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     let result = joined;
     let e = row;
     let e0 = e;
-    out[row] = finish(result, e0);
+    out[row] = end0(result, e0);
   }
 }

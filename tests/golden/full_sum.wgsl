@@ -45,9 +45,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     t3 = t3 + x3;
   }
   for (; k < last; k += 1024u) {
+    let x = element(k);
     let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
-    let x = select(vec4<f32>(0), element(k), inside);
-    t0 = t0 + x;
+    let y = select(vec4<f32>(0), x, inside);
+    t0 = t0 + y;
   }
   let t4 = t0 + t1;
   let t5 = t2 + t3;

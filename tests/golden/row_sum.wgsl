@@ -18,7 +18,7 @@ fn value(c0: u32, r0: u32) -> vec4<f32> {
   let t2 = (t0 * t1);
   return t2;
 }
-fn finish(acc: f32, e0: u32) -> f32 {
+fn end0(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   let t1 = sqrt(t0);
   return t1;
@@ -54,9 +54,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     t3 = t3 + x3;
   }
   for (; k < last; k += 4u) {
+    let x = element(k, c0);
     let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
-    let x = select(vec4<f32>(0), element(k, c0), inside);
-    t0 = t0 + x;
+    let y = select(vec4<f32>(0), x, inside);
+    t0 = t0 + y;
   }
   let t4 = t0 + t1;
   let t5 = t2 + t3;
@@ -68,6 +69,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     let result = joined;
     let e = row;
     let e0 = e;
-    out[row] = finish(result, e0);
+    out[row] = end0(result, e0);
   }
 }
