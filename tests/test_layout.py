@@ -54,7 +54,7 @@ LAYERS = [
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],
     ["saved", "profiling"],
-    ["tuning"],
+    ["trials", "tuning"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["digits"],
     ["debug", "site", "cli"],

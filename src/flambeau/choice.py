@@ -14,12 +14,14 @@ def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[st
     """One of `names`, the variants that fit this device and this work.
 
     It is the one that FLAMBEAU_VARIANT forces, else the one that was measured to be fastest for the family
-    and bucket on this device, else `default`, which the family's own rule gives. A name that is not among
-    `names` is passed over: what does not fit is never picked.
+    and bucket on this device, else the one that beat this default in the choices that come with the package,
+    else `default`, which the family's own rule gives. A name that is not among `names` is passed over: what
+    does not fit is never picked.
     """
     if asked is not None:
         asked.append((family, bucket, tuple(names), default))
-    for name in (forced().get(family), limits.tuned.get((family, bucket))):
+    tuned = limits.tuned
+    for name in (forced().get(family), tuned.get((family, bucket)), tuned.get((family, bucket, default))):
         if name is not None and name in names:
             return name
     return default

@@ -25,7 +25,7 @@ from .reduction import reduce_parts
 from .shape import Affine, Shape, View, broadcast, collapse, contiguous_strides, run_size
 from .sides import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Place, operand, order_of
 from .tiling import Product
-from .variants import by_rule, candidates, product_kernels
+from .variants import candidates, product_kernels, ranked
 
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
@@ -67,8 +67,8 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     if planner.limits.software:
         return register_kernels(planner, head, tail, full)
     product, copies = laid_out(product_of(planner, head, tail))
-    on_units, names = matrix.candidates(product), candidates(product)
-    default = matrix.by_rule(product, on_units) or by_rule(product, names)
+    on_units, names = matrix.candidates(product), ranked(product, candidates(product))
+    default = matrix.by_rule(product, on_units) or names[0]
     name = choose(planner.limits, "contract", matrix.bucket_of(product), [*on_units, *names], default)
     if name == "registers":
         return register_kernels(planner, head, tail, full)

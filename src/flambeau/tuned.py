@@ -16,6 +16,7 @@ from .render import HERE, template_folder
 
 FORMAT = 1
 SHIPPED = HERE / "choices"  # for adapters by name, whatever their drivers
+SHIPPED_FROM = 0.95  # of the default's time: what a choice that is shipped takes at most
 MODES = ("", "on", "off")
 TOLD = {  # part of an identity: how a line says that it differs
     "adapter": "of another adapter",
@@ -75,22 +76,38 @@ def templates() -> str:
 
 def place_of(of: Identity) -> Path:
     """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
-    return cache_folder("tuned") / f"{_named(of)}.json"
+    return cache_folder("tuned") / named(of)
 
 
-def _named(of: Identity) -> str:
-    return re.sub(r"\W+", "-", f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}").strip("-").lower()
+def named(of: Identity) -> str:
+    """What the file of an adapter's choices is called."""
+    words = f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}"
+    return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
 
 
-def choices_for(of: Identity) -> dict[tuple[str, Bucket], str]:
-    """What `choice.choose` should pick on an adapter: as shipped, and over that as measured here."""
+def choices_for(of: Identity) -> dict[tuple, str]:
+    """What `choice.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
+    by the default too. Rules change after a file was shipped, and it says only what each choice was better
+    than."""
     if mode() == "off":
         return {}
-    found = {}
-    shipped = SHIPPED / f"{_named(of)}.json"
-    if shipped.is_file():
-        found = {(c.family, c.bucket): c.choice for c in read(shipped)[1]}
+    found: dict[tuple, str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
     return found | {(c.family, c.bucket): c.choice for c in kept(of)}
+
+
+def shipped(of: Identity) -> list[Choice]:
+    """The choices that come with the package for an adapter, whatever its driver and the versions."""
+    place = SHIPPED / named(of)
+    try:
+        return read(place)[1] if place.is_file() else []
+    except (FlambeauError, OSError) as e:
+        print(f"flambeau: {place}: the shipped choices are {_reason(e)}: not used", file=sys.stderr)
+        return []
+
+
+def better(choices: list[Choice]) -> list[Choice]:
+    """Those worth shipping: measured to take less than SHIPPED_FROM of the default's time."""
+    return [c for c in choices if c.choice != c.default and c.ms[c.choice] < SHIPPED_FROM * c.ms[c.default]]
 
 
 def kept(of: Identity) -> list[Choice]:
@@ -105,12 +122,14 @@ def kept(of: Identity) -> list[Choice]:
         if not wrong:
             return found
         what = f"{TOLD[wrong]} ({getattr(was, wrong)}, here {getattr(of, wrong)})"
-    except FlambeauError as e:
-        what = str(e).rpartition(": ")[2]
-    except OSError as e:
-        what = f"not readable ({e.strerror})"
+    except (FlambeauError, OSError) as e:
+        what = _reason(e)
     print(f"flambeau: {place}: the measured choices are {what}: not used", file=sys.stderr)
     return []
+
+
+def _reason(e: Exception) -> str:
+    return f"not readable ({e.strerror})" if isinstance(e, OSError) else str(e).rpartition(": ")[2]
 
 
 def read(path: Path) -> tuple[Identity, list[Choice]]:
@@ -121,8 +140,9 @@ def read(path: Path) -> tuple[Identity, list[Choice]]:
             raise FlambeauError(f"{path}: of format {said['format']}, not {FORMAT}")
         of = Identity(**said["of"])
         found = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
-        if not all(isinstance(c.choice, str) and isinstance(c.family, str) for c in found):
+        if not all(isinstance(text, str) for c in found for text in (c.family, c.choice, c.default)):
             raise TypeError("a choice is no text")
+        hash(tuple(c.bucket for c in found))  # TypeError where one is no key
     except (ValueError, KeyError, TypeError, AttributeError) as e:
         raise FlambeauError(f"{path}: damaged ({type(e).__name__})") from None
     return of, found

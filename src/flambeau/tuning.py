@@ -4,28 +4,30 @@ import json
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 from . import choice, run, tuned
-from .dtype import DType
 from .errors import FlambeauError
 from .fuse import Plan, plan
 from .heads import Kernel
-from .host import from_raw, to_raw
 from .node import Node
-from .pipeline import compile_plan, patch_params
-from .profiling.ceilings import steady
+from .pipeline import pipelines_of
+from .trials import Trials
 from .tuned import Choice
 
-BUDGET, ROUNDS = 0.02, 3  # seconds that timing a candidate takes, beside warming up, and how often
+MOST = 12  # candidates beside the default
 BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
-HOPELESS = 2.0  # times the best: not timed more exactly
-TOLERANCE = {"f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}  # of the largest magnitude; other types must agree
 # set by a parent that watches this process (cli/apart.py): a list of [family, bucket, name] as JSON, which
 # are not tried. Each candidate is then told on stdout before it is run, and null after
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
+TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
 MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
+# told of each contest: how many of a graph's are done, of how many, and what came of it, if anything did
+progress: Callable[[int, int, Choice | None], None] | None = None
 
 
 class autotune:
@@ -53,25 +55,30 @@ class autotune:
 
     def _tune(self, device: Any, roots: list[Node], order: list[Node], graph: tuple) -> None:
         """Measure what a graph asks for and was not measured yet."""
-        found = []
         if (device.name, graph) in self._done:
             return
         self._done.add((device.name, graph))
-        for family, bucket, names, default in asked_by(device, roots, order):
-            key = family, bucket
-            seen = (device.name, key) in self._done or (not self._again and key in device.limits.tuned)
-            self._done.add((device.name, key))
-            if seen or len(names) < 2 or family in choice.forced():
-                continue
+        wanted = [a for a in asked_by(device, roots, order) if self._is_new(device, *a[:3])]
+        found = []
+        for done, (family, bucket, names, default) in enumerate(wanted, 1):
+            self._done.add((device.name, (family, bucket)))
             made = contest(device, roots, order, Choice(family, bucket, default, default), names)
             if made is not None:
                 found.append(made)
-                device.limits.tuned[key] = made.choice
+                device.limits.tuned[family, bucket] = made.choice
                 if identity := getattr(device, "identity", None):
                     tuned.keep(identity, [made])  # at once: a later candidate may end the process
+            if progress is not None:
+                progress(done, len(wanted), made)
         if found:
             self.choices += found
             run.forget(device, *device.__dict__.get("plans", {}))
+
+    def _is_new(self, device: Any, family: str, bucket: tuple, names: tuple) -> bool:
+        """Whether there is something to choose that was not measured."""
+        if len(names) < 2 or family in choice.forced() or (device.name, (family, bucket)) in self._done:
+            return False
+        return self._again or (family, bucket) not in device.limits.tuned
 
 
 def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
@@ -90,11 +97,37 @@ def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
 
 def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> Choice | None:
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
-    default itself can't be run."""
+    default itself can't be run, or no name makes a difference."""
+    plans = planned(device, roots, order, made, names)
+    default = plans.pop(made.default, None)
+    if default is None:
+        return None
+    field = replaced(made.default, default, plans)
+    if not field:
+        return None
+    compile_ahead(device, made, [k for _, kernels in field.values() for k in kernels])
+    trials = Trials(device, order, {v for _, kernels in field.values() for k in kernels for v in k.inputs})
+    try:
+        for name, (whole, kernels) in field.items():
+            entered = enter(trials, made, name, whole, kernels)
+            if not entered and name == made.default:
+                return None
+        made.ms = trials.race()
+    finally:
+        trials.close()
+    best = min(made.ms, key=lambda n: made.ms[n])
+    if made.ms[best] < BETTER * made.ms[made.default]:
+        made.choice = best
+    return made
+
+
+def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> dict[str, Plan]:
+    """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
+    to be better."""
     plans: dict[str, Plan] = {}
-    lost = left_out()
-    for name in (made.default, *(n for n in names if n != made.default)):
-        if _key(made, name) in (lost or ()):
+    others = [n for n in names if n != made.default]
+    for name in (made.default, *others[:MOST]):
+        if _key(made, name) in (left_out() or ()):
             made.dropped[name] = "it crashed"
             continue
         chosen = {**device.limits.tuned, (made.family, made.bucket): name}
@@ -102,25 +135,54 @@ def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
             plans[name] = plan(roots, replace(device.limits, tuned=chosen), order)
         except MISSED as e:
             drop(made, name, f"it can't be planned ({_line(e)})")
-    if made.default not in plans:
-        return None
-    default = plans.pop(made.default)
-    bench = Bench(device, order, made)
-    others = {n: (unlike(default, p), unlike(p, default)) for n, p in plans.items()}
-    mine = list(dict.fromkeys(k for ours, _ in others.values() for k in ours))
-    if not mine:
-        return None  # the name makes no difference here
-    wanted = bench.measure(made.default, default, mine, None)
-    for name, (_, theirs) in others.items():
-        if wanted is None:
-            return None
-        if theirs:  # else it is the default by another name
-            bench.measure(name, plans[name], theirs, wanted)
-    bench.finish()
-    best = min(made.ms, key=lambda n: made.ms[n])
-    if made.ms[best] < BETTER * made.ms[made.default]:
-        made.choice = best
-    return made
+    return plans
+
+
+def compile_ahead(device: Any, made: Choice, kernels: list[Kernel]) -> None:
+    """Compile what all candidates need, several at once. What does not compile is met again, and named, when
+    its candidate is run; so is what crashes, in the next process."""
+    missing = {k.shader: k for k in kernels if k.shader not in device.__dict__.get("pipelines", {})}
+    most = min(len(missing), getattr(device, "compilers", 1))
+    if most < 2 or _key(made, TOGETHER) in (left_out() or ()):
+        return
+
+    def attempt(kernel: Kernel) -> None:
+        with suppress(*MISSED):
+            pipelines_of(device, [kernel])
+
+    tell(made, TOGETHER)
+    with ThreadPoolExecutor(most) as workers:
+        list(workers.map(attempt, missing.values()))
+    tell(None)
+
+
+def enter(trials: Trials, made: Choice, name: str, whole: Plan, kernels: list[Kernel]) -> bool:
+    """Run a candidate once: whether it is as right as the default."""
+    tell(made, name)
+    try:
+        wrong = trials.enter(name, whole, kernels)
+    except MISSED as e:
+        trials.device.check()  # a lost device is the candidate's doing, and the end of this process
+        tell(None)
+        drop(made, name, f"it does not run ({_line(e)})")
+        return False
+    tell(None)
+    if wrong:
+        drop(made, name, f"it gives wrong numbers ({wrong})")
+    return not wrong
+
+
+def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tuple[Plan, list[Kernel]]]:
+    """What each candidate runs, the default first: the kernels that one of them replaces, or its own in their
+    place. A candidate without kernels of its own is the default by another name."""
+    gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
+    mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
+    found = {name: (default, list(mine.values()))} if mine else {}
+    for n, p in others.items():
+        if own := unlike(p, default):
+            kept = {_same(k): k for k in p.kernels if _same(k) in mine.keys() - gone[n].keys()}
+            found[n] = p, [*own, *kept.values()]
+    return found
 
 
 def _key(made: Choice, name: str) -> list:
@@ -163,105 +225,6 @@ def drop(made: Choice, name: str, why: str) -> None:
 
 def _line(e: Exception) -> str:
     return (str(e).strip().splitlines() or [type(e).__name__])[0]
-
-
-class Bench:
-    """Runs some kernels of a plan by themselves, on made-up numbers that are the same for all candidates."""
-
-    def __init__(self, device: Any, order: list[Node], made: Choice):
-        self.device, self.order, self.made = device, order, made
-        self.given: dict[int, Any] = {}
-        self.ready: dict[str, tuple] = {}  # what runs each candidate
-
-    def measure(self, name: str, whole: Plan, kernels: list[Kernel], wanted: dict | None) -> dict | None:
-        """Time a candidate's kernels once when their results are those wanted; returns its results."""
-        tell(self.made, name)
-        try:
-            words, buffers, params = self.prepared(whole, kernels)
-            self.device.submit(words)
-            results = self.results(kernels, buffers)
-        except MISSED as e:
-            tell(None)
-            return drop(self.made, name, f"it does not run ({_line(e)})")
-        tell(None)
-        if wanted is not None and (wrong := self.difference(results, wanted)):
-            return drop(self.made, name, f"it gives wrong numbers ({wrong})")
-        self.ready[name] = words, buffers, params
-        self.made.ms[name] = self.time(name, BUDGET / 10)
-        return results
-
-    def time(self, name: str, budget: float) -> float:
-        """Milliseconds of a candidate's kernels."""
-        return round(1e3 * steady(self.device, self.ready[name][0], budget)[0], 6)
-
-    def finish(self) -> None:
-        """Time those that may win in turns, so that what else the machine does falls on all of them."""
-        ms = self.made.ms
-        close = [n for n in ms if ms[n] < HOPELESS * min(ms.values()) or n == self.made.default]
-        for _ in range(ROUNDS):
-            for name in close:
-                ms[name] = min(ms[name], self.time(name, BUDGET))
-        for _, _, params in self.ready.values():
-            self.device.free(params)
-
-    def prepared(self, whole: Plan, kernels: list[Kernel]) -> tuple[list[int], dict[int, Any], int]:
-        """The commands of these kernels, the buffers that they were given, and that of their Params."""
-        sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
-        compiled = compile_plan(self.device, Plan(tuple(kernels), (), (), (), (), {}))
-        patch_params(compiled.params, compiled.patches, self.order)
-        self.device.write(compiled.uniform, compiled.params.tobytes())
-        written = {v for k in kernels for v in k.outputs}
-        buffers: dict[int, Any] = {}
-        for v in dict.fromkeys(value for _, value in compiled.slots):
-            if v in written or v >= len(self.order):
-                buffers[v] = self.device.pool.take(sizes[v])
-                self.device.write(buffers[v].handle, bytes(buffers[v].size))
-            else:
-                buffers[v] = self.input(v)
-        words = list(compiled.words)
-        for place, value in compiled.slots:
-            words[place] = buffers[value].handle
-        return words, buffers, compiled.uniform
-
-    def input(self, value: int) -> Any:
-        """Numbers between -1 and 1 (whole ones from 0 to 7) in place of a node's value."""
-        if value not in self.given:
-            node = self.order[value]
-            made = self.device.pool.take(max(node.nbytes, 4))
-            self.device.write(
-                made.handle, _numbers(value, max(made.nbytes // node.dtype.itemsize, 1), node.dtype)
-            )
-            self.given[value] = made
-        return self.given[value]
-
-    def results(self, kernels: list[Kernel], buffers: dict[int, Any]) -> dict[int, Any]:
-        """What these kernels make of the graph's values."""
-        values = [v for v in dict.fromkeys(v for k in kernels for v in k.outputs) if v < len(self.order)]
-        parts = self.device.read([(buffers[v].handle, self.order[v].nbytes) for v in values])
-        return {v: from_raw(p, self.order[v].dtype) for v, p in zip(values, parts, strict=True)}
-
-    def difference(self, found: dict[int, Any], wanted: dict[int, Any]) -> str:
-        """Where results differ by more than their type allows."""
-        import numpy as np
-
-        for v in found.keys() & wanted.keys():
-            tolerance = TOLERANCE.get(self.order[v].dtype.short, 0.0)
-            a, b = (x.astype("f8") for x in (found[v], wanted[v]))
-            ends = np.isfinite(b)
-            error = np.abs(np.where(ends, a - b, 0)).max(initial=0.0)
-            top = np.abs(np.where(ends, b, 0)).max(initial=0.0)
-            if not (error <= tolerance * top and np.array_equal(ends, np.isfinite(a))):
-                return f"off by {error:.1e} where the largest is {top:.1e}"
-        return ""
-
-
-def _numbers(seed: int, count: int, dtype: DType) -> bytes:
-    import numpy as np
-
-    rng = np.random.default_rng(seed)
-    if dtype.is_float:
-        return to_raw(rng.uniform(-1, 1, count).astype("f4"), dtype).tobytes()
-    return to_raw(rng.integers(0, 2 if dtype.kind == "b" else 8, count), dtype).tobytes()
 
 
 if os.environ.get("FLAMBEAU_TUNE") == "on":

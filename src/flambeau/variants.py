@@ -64,6 +64,11 @@ def by_rule(product: Product, names: list[str]) -> str:
     return min(names, key=lambda name: estimate(product, name))
 
 
+def ranked(product: Product, names: list[str]) -> list[str]:
+    """Variants by their estimated time: tuning tries the first."""
+    return sorted(names, key=lambda name: estimate(product, name))
+
+
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
 # of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {

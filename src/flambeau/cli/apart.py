@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from ..errors import FlambeauError
-from ..tuning import LEFT_OUT, TRIAL
+from ..tuning import LEFT_OUT, TOGETHER, TRIAL
 
 SECONDS = 60.0  # that a candidate may take to compile, run and be timed
 MOST = 16  # candidates that may be lost before it is the adapter that is broken
@@ -29,10 +29,12 @@ def run_apart(arguments: Sequence[str], seconds: float = SECONDS) -> None:
             return
         if culprit is None:
             raise SystemExit(max(code or 1, 1))  # its own message was shown
+        lost.append(culprit)
         family, bucket, name = culprit
+        if name == TOGETHER:
+            continue  # one of the candidates: the next child compiles them one by one
         why = f"it hung for {seconds:g} s" if code is None else f"it ended the process (code {code})"
         click.echo(f"flambeau: tune: {family} {bucket}: {name} is dropped: {why}", err=True)
-        lost.append(culprit)
     raise FlambeauError(f"tune: {MOST} candidates crashed: see 'flambeau doctor'")
 
 

@@ -1,20 +1,19 @@
 """`flambeau tune`: turns a model, or calls of operations, into the fastest variants of their kernels."""
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import click
 
-from ..errors import FlambeauError, suggest
-from ..tuned import keep, kept, place_of, taken, text_of
-from ..tuning import autotune
+from .. import tuning
+from ..errors import FlambeauError
+from ..tuned import Choice, better, keep, kept, place_of, taken, text_of
+from ..tuned import named as file_name
 from .apart import run_apart
+from .calls import called, made_up, usual
 from .given import DIGITS, model_of, named
-
-CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
-PART = re.compile(r"\w+\s*\[[^\]]*\]")
 
 
 @click.command(short_help="Measure which kernels are fastest here; keep that.")
@@ -24,23 +23,30 @@ PART = re.compile(r"\w+\s*\[[^\]]*\]")
     help="An argument of the model, in order; N is the batch.",
 )  # fmt: skip
 @click.option("--batch", default=8, show_default=True, help="The N of --input.")
-@click.option("--train", is_flag=True, help="Tune the gradients of the results' sum too.")
+@click.option("--train", is_flag=True, help="Tune the gradients too.")
 @click.option("--op", "ops", multiple=True, metavar="CALL", help="'matmul(f32[64, 784], f32[784, 128])'.")
+@click.option(
+    "--usual", "common", is_flag=True, help="Tune common calls and models: what is done without any."
+)
+@click.option("--seconds", type=float, help="Begin no call after so many seconds.")
 @click.option("--again", is_flag=True, help="Measure what was measured before too.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 @click.option("--here", is_flag=True, help="Measure in this process: a candidate that crashes ends it.")
 @click.option(
-    "--export", "to", type=click.Path(dir_okay=False, path_type=Path), help="Write all choices to FILE."
+    "--export", "to", type=click.Path(path_type=Path), help="Write all choices to FILE, or into a folder."
 )
+@click.option("--better", "best", is_flag=True, help="Export only what beats the rule by 5%.")
 @click.option("--import", "source", type=click.Path(path_type=Path), help="Keep the choices of such a FILE.")
 def tune(
-    model: str | None, inputs: tuple[str, ...], batch: int, train: bool, ops: tuple[str, ...], again: bool,
-    device: str | None, here: bool, to: Path | None, source: Path | None,
+    model: str | None, inputs: tuple[str, ...], batch: int, train: bool, ops: tuple[str, ...], common: bool,
+    seconds: float | None, again: bool, device: str | None, here: bool, to: Path | None, best: bool,
+    source: Path | None,
 ):  # fmt: skip
     """Measure which kernels are fastest for MODEL on this adapter, and keep that for later runs.
 
-    MODEL is what `flambeau export` takes. Every variant that fits is run, compared and timed; what is found
-    is kept in the cache folder by adapter, driver and version. FLAMBEAU_TUNE=off leaves it unused.
+    MODEL is what `flambeau export` takes; without one, common calls and models are measured. Every variant
+    that fits is run, compared and timed; what is found is kept in the cache folder by adapter, driver and
+    version. FLAMBEAU_TUNE=off leaves it unused.
 
     \b
     Example: flambeau tune mnist.safetensors --batch 64 --train
@@ -48,7 +54,8 @@ def tune(
     """
     from ..device import get_device
 
-    if (ops or model) and not here:
+    common = common or not (ops or model or source or to)
+    if (ops or model or common) and not here:
         return run_apart(_arguments())
     place = get_device(device)
     if place.kind != "gpu":
@@ -56,19 +63,54 @@ def tune(
     if source is not None:
         keep(place.identity, imported := taken(source, place.identity))
         click.echo(f"kept {len(imported)} choices of {source} in {place_of(place.identity)}")
-    calls = [called(text, place) for text in ops] + ([modelled(model, inputs, batch, place)] if model else [])
-    if not (calls or source or to):
-        raise FlambeauError("tune: nothing to measure: name a model, or --op 'sum(f32[512, 512])'")
-    with autotune(again=again) as found:
-        for call in calls:
-            measure(call, train)
-    for made in found.choices:
-        click.echo(str(made))
-    if calls and not found.choices:
-        click.echo("nothing new to measure: every choice is made already, or there is none")
+    calls = [(text, called(text, place)) for text in ops]
+    calls += [(model, modelled(model, inputs, batch, place))] if model else []
+    if calls:
+        measured(calls, train, again, seconds)
+    if common:
+        measured(usual(place), True, again, seconds)
     if to is not None:
-        to.write_text(text_of(place.identity, every := kept(place.identity)), encoding="utf-8")
-        click.echo(f"wrote {len(every)} choices to {to}")
+        exported(to, place.identity, best)
+
+
+def measured(
+    calls: Iterable[tuple[str, Callable[[], Any]]], train: bool, again: bool, seconds: float | None
+) -> None:
+    """Tune calls, and say of each what comes of it."""
+    heading: list[str] = []
+
+    def told(done: int, of: int, made: Choice | None) -> None:
+        """A line of a contest, the first below the call's name."""
+        if heading:
+            click.echo(f"{heading.pop()}:")
+        click.echo(f"  {done} of {of}: {made or 'no two candidates differ here'}")
+
+    begin, tuning.progress = perf_counter(), told
+    try:
+        with tuning.autotune(again=again) as found:
+            for name, call in calls:
+                if seconds is not None and perf_counter() - begin > seconds:
+                    click.echo(f"out of time (--seconds): {name} is not begun, nor what follows")
+                    break
+                heading[:] = [name]
+                measure(call, train)
+    finally:
+        tuning.progress = None
+    new = sum(c.choice != c.default for c in found.choices)
+    took = perf_counter() - begin
+    click.echo(f"{len(found.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
+
+
+def exported(to: Path, identity: Any, best: bool) -> None:
+    """Write the choices of the cache folder to a file, or into a folder by the name under which they ship."""
+    every = kept(identity)
+    found = better(every) if best else every
+    to = to / file_name(identity) if to.is_dir() else to
+    try:
+        to.write_text(text_of(identity, found), encoding="utf-8")
+    except OSError as e:
+        raise FlambeauError(f"tune --export {to}: can't be written ({e.strerror}): check the path") from None
+    click.echo(f"wrote {len(found)} choices to {to}")
 
 
 def _arguments() -> list[str]:
@@ -87,7 +129,7 @@ def _arguments() -> list[str]:
 
 
 def measure(call: Callable[[], Any], train: bool) -> None:
-    """Run a call once, and with `train` its gradients."""
+    """Run a call once, and with `train` its gradients at made-up slopes of its results."""
     from ..functions import realize
     from ..tensor import Tensor
 
@@ -95,30 +137,15 @@ def measure(call: Callable[[], Any], train: bool) -> None:
         y = call()
         return [y] if isinstance(y, Tensor) else list(y.values()) if isinstance(y, dict) else list(y)
 
-    realize(*results())
+    values = results()
+    realize(*values)
     if train:
-        loss, *rest = (y.sum() for y in results())
+        # slopes that are numbers in memory, as in a model: kernels know of ones that they are all the same
+        slopes = [made_up(y.dtype, y.shape, y.device) for y in values]
+        loss, *rest = ((y * slope).sum() for y, slope in zip(results(), slopes, strict=True))
         for more in rest:
             loss = loss + more
         realize(*loss.backward())
-
-
-def called(text: str, place: Any) -> Callable[[], Any]:
-    """A call such as "matmul(f32[64, 784], f32[784, 128])" on made-up numbers."""
-    from .. import nn
-    from ..op import COMPOSED, OPS
-    from ..saved.specs import spec_of
-
-    found = CALL.fullmatch(text)
-    if found is None or PART.sub("", found[2]).strip(" ,"):
-        raise FlambeauError(f"tune --op {text!r}: write it as 'matmul(f32[64, 784], f32[784, 128])'")
-    name = found[1]
-    op = getattr(nn.functional, name, None) or COMPOSED.get(name) or OPS.get(name)
-    if op is None:
-        known = [n for n in (*OPS, *COMPOSED) if not n.startswith("_")]
-        raise FlambeauError(f"tune --op {text!r}: unknown operation{suggest(name, known)}")
-    specs = [spec_of(f"x{i}", part) for i, part in enumerate(PART.findall(found[2]))]
-    return lambda: op(*(made_up(s.dtype, s.at(1), place) for s in specs))
 
 
 def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Callable[[], Any]:
@@ -133,12 +160,3 @@ def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call
     if hasattr(made, "to"):
         made = made.to(place)
     return lambda: made(*(made_up(s.dtype, s.at(batch), place) for s in specs))
-
-
-def made_up(dtype: Any, shape: tuple[int, ...], place: Any) -> Any:
-    """Numbers to compute with."""
-    from ..functions import ones, randn
-
-    if dtype.is_float:
-        return randn(*shape, device=place).to(dtype).requires_grad_()
-    return ones(*shape, dtype=dtype, device=place)
