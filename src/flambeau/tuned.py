@@ -193,6 +193,8 @@ def taken(path: Path, of: Identity) -> list[Choice]:
         was, found = read(path)
     except OSError as e:
         raise FlambeauError(f"{path} can't be read ({e.strerror}): check the path") from None
+    except FlambeauError as e:
+        raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
     of = of._replace(templates=templates())
     wrong = [name for name in TOLD if getattr(was, name) != getattr(of, name)]
     if wrong:

@@ -59,26 +59,26 @@ class autotune:
             return
         self._done.add((device.name, graph))
         wanted = [a for a in asked_by(device, roots, order) if self._is_new(device, *a[:3])]
-        found = []
+        before = len(self.choices)
         for done, (family, bucket, names, default) in enumerate(wanted, 1):
             self._done.add((device.name, (family, bucket)))
             made = contest(device, roots, order, Choice(family, bucket, default, default), names)
             if made is not None:
-                found.append(made)
+                self.choices.append(made)
                 device.limits.tuned[family, bucket] = made.choice
                 if identity := getattr(device, "identity", None):
                     tuned.keep(identity, [made])  # at once: a later candidate may end the process
             if progress is not None:
                 progress(done, len(wanted), made)
-        if found:
-            self.choices += found
+        if len(self.choices) > before:
             run.forget(device, *device.__dict__.get("plans", {}))
 
     def _is_new(self, device: Any, family: str, bucket: tuple, names: tuple) -> bool:
         """Whether there is something to choose that was not measured."""
         if len(names) < 2 or family in choice.forced() or (device.name, (family, bucket)) in self._done:
             return False
-        return self._again or (family, bucket) not in device.limits.tuned
+        # what was the fastest for others of the bucket may not fit here
+        return self._again or device.limits.tuned.get((family, bucket)) not in names
 
 
 def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:

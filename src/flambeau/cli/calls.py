@@ -18,20 +18,24 @@ def attention(part: str, more: str = "") -> str:
     return f"scaled_dot_product_attention({', '.join([part] * 3)}{more})"
 
 
-# What `flambeau tune` measures where nothing is named, in this order, since time may run out: name -> a
-# workload, and its sizes on GPUs and on software adapters; and then calls.
+# What `flambeau tune` measures where nothing is named, what matters most first, since time may run out: calls,
+# and after them workloads, whose graphs take longer to plan. Name -> what makes it, its sizes on GPUs and on
+# software adapters.
 MODELS = {
+    "matmul at precision high": (high, (4096,), (256,)),
+    "matmul at precision medium": (medium, (4096,), (256,)),
+    "a smaller matmul at precision high": (high, (1024,), (128,)),
+    "a smaller matmul at precision medium": (medium, (1024,), (128,)),
     "a step of the digits' network": (digits, (64,), (64,)),
     "a step of a tiny GPT": (gpt2, (8, 64), (4, 64)),
-    "matmul at precision high": (high, (4096,), (256,)),
-    "matmul at precision high, smaller": (high, (1024,), (128,)),
-    "matmul at precision medium": (medium, (4096,), (256,)),
-    "matmul at precision medium, smaller": (medium, (1024,), (128,)),
 }
 OF_GPUS = (
+    "conv2d(f32[64, 32, 28, 28], f32[32, 32, 3, 3], padding=1)",
     "conv2d(f32[64, 64, 56, 56], f32[64, 64, 3, 3], padding=1)",
     "linear(f32[4096, 768], f32[3072, 768], f32[3072])",
     attention("f32[8, 12, 512, 64]", ", is_causal=True"),
+    "conv2d(f32[64, 32, 14, 14], f32[64, 32, 3, 3], padding=1)",
+    "linear(f32[64, 3136], f32[128, 3136], f32[128])",
     "conv2d(f32[64, 128, 28, 28], f32[128, 128, 3, 3], padding=1)",
     "conv2d(f32[64, 256, 14, 14], f32[256, 256, 3, 3], padding=1)",
     "linear(f32[4096, 768], f32[768, 768], f32[768])",
@@ -53,6 +57,8 @@ OF_GPUS = (
     "matmul(f32[4096, 4096], f32[4096, 4096])",
     "matmul(f32[8192, 8192], f32[8192])",
     "matmul(f32[8, 768], f32[768, 3072])",
+    "conv2d(f32[64, 1, 28, 28], f32[32, 1, 3, 3], padding=1)",
+    "linear(f32[64, 128], f32[10, 128], f32[10])",
     "matmul(f32[64, 784], f32[784, 128])",
     "matmul(f32[96, 512, 64], f32[96, 64, 512])",
     "softmax(f32[4096, 512], -1)",
@@ -84,10 +90,11 @@ def usual(place: Any) -> Iterator[tuple[str, Call]]:
     import flambeau
 
     software = place.limits.software
-    for name, (make, large, small) in MODELS.items():
-        yield name, make(Tools(flambeau, place), *(small if software else large)).call
     for text in OF_SOFTWARE if software else OF_GPUS:
         yield text, called(text, place)
+        place.pool.trim()
+    for name, (make, large, small) in MODELS.items():
+        yield name, make(Tools(flambeau, place), *(small if software else large)).call
 
 
 def called(text: str, place: Any) -> Call:

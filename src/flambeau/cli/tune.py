@@ -1,6 +1,6 @@
 """`flambeau tune`: turns a model, or calls of operations, into the fastest variants of their kernels."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,7 +12,7 @@ from ..errors import FlambeauError
 from ..tuned import Choice, better, keep, kept, place_of, taken, text_of
 from ..tuned import named as file_name
 from .apart import run_apart
-from .calls import called, made_up, usual
+from .calls import Call, called, made_up, usual
 from .given import DIGITS, model_of, named
 
 
@@ -28,7 +28,7 @@ from .given import DIGITS, model_of, named
 @click.option(
     "--usual", "common", is_flag=True, help="Tune common calls and models: what is done without any."
 )
-@click.option("--seconds", type=float, help="Begin no call after so many seconds.")
+@click.option("--seconds", type=float, help="Measure no other choice after so many seconds.")
 @click.option("--again", is_flag=True, help="Measure what was measured before too.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 @click.option("--here", is_flag=True, help="Measure in this process: a candidate that crashes ends it.")
@@ -68,15 +68,19 @@ def tune(
     if calls:
         measured(calls, train, again, seconds)
     if common:
-        measured(usual(place), True, again, seconds)
+        measured(usual(place), True, again, seconds, skip=True)
     if to is not None:
         exported(to, place.identity, best)
 
 
+class OutOfTime(Exception):
+    """No other choice is to be measured."""
+
+
 def measured(
-    calls: Iterable[tuple[str, Callable[[], Any]]], train: bool, again: bool, seconds: float | None
+    calls: Iterable[tuple[str, Call]], train: bool, again: bool, seconds: float | None, skip: bool = False
 ) -> None:
-    """Tune calls, and say of each what comes of it."""
+    """Tune calls, and say of each what comes of it; skip: go on after those that this adapter can't run."""
     heading: list[str] = []
 
     def told(done: int, of: int, made: Choice | None) -> None:
@@ -84,18 +88,24 @@ def measured(
         if heading:
             click.echo(f"{heading.pop()}:")
         click.echo(f"  {done} of {of}: {made or 'no two candidates differ here'}")
+        if seconds is not None and perf_counter() - begin > seconds:
+            raise OutOfTime
 
     begin, tuning.progress = perf_counter(), told
-    try:
-        with tuning.autotune(again=again) as found:
+    with tuning.autotune(again=again) as found:
+        try:
             for name, call in calls:
-                if seconds is not None and perf_counter() - begin > seconds:
-                    click.echo(f"out of time (--seconds): {name} is not begun, nor what follows")
-                    break
                 heading[:] = [name]
-                measure(call, train)
-    finally:
-        tuning.progress = None
+                try:
+                    measure(call, train)
+                except FlambeauError as e:
+                    if not skip:
+                        raise
+                    click.echo(f"{name}: left out: {str(e).splitlines()[0]}")
+        except OutOfTime:
+            click.echo(f"out of time (--seconds) at {name}")
+        finally:
+            tuning.progress = None
     new = sum(c.choice != c.default for c in found.choices)
     took = perf_counter() - begin
     click.echo(f"{len(found.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
@@ -128,7 +138,7 @@ def _arguments() -> list[str]:
     return found
 
 
-def measure(call: Callable[[], Any], train: bool) -> None:
+def measure(call: Call, train: bool) -> None:
     """Run a call once, and with `train` its gradients at made-up slopes of its results."""
     from ..functions import realize
     from ..tensor import Tensor
@@ -148,7 +158,7 @@ def measure(call: Callable[[], Any], train: bool) -> None:
         realize(*loss.backward())
 
 
-def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Callable[[], Any]:
+def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """A model, with made-up inputs of a batch size."""
     from ..saved.specs import spec_of
 
