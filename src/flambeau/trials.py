@@ -233,10 +233,11 @@ class Trials:
 
     def warm_up(self, entrant: Entrant, begin: float) -> None:
         """Keep a GPU busy until its clock has settled."""
+        if self.device.limits.software:
+            return
         last, now = inf, self.run(entrant, entrant.runs)
-        while not self.device.limits.software and (
-            perf_counter() - begin < WARM
-            or (abs(now / last - 1) > SETTLED and perf_counter() - begin < 3 * WARM)
+        while (spent := perf_counter() - begin) < WARM or (
+            abs(now / last - 1) > SETTLED and spent < 3 * WARM
         ):
             last, now = now, self.run(entrant, entrant.runs)
 

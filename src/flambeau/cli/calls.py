@@ -18,7 +18,7 @@ def attention(part: str, more: str = "") -> str:
     return f"scaled_dot_product_attention({', '.join([part] * 3)}{more})"
 
 
-# What `flambeau tune` measures where nothing is named, what matters most first, since time may run out: calls,
+# What `flambeau tune` measures where nothing is named, what matters most first, as time may run out: calls,
 # and after them workloads, whose graphs take longer to plan. Name -> what makes it, its sizes on GPUs and on
 # software adapters.
 MODELS = {
