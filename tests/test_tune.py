@@ -1,13 +1,15 @@
 """Measured choices of kernels: candidates compared, the best kept, and files that do not hold passed over."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import choice, reduction, run, tuned
+from flambeau import choice, reduction, render, run, tuned, tuning
+from flambeau.cli.workloads import Made
 from flambeau.device import native
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.tuned import Choice, Identity
@@ -35,8 +37,9 @@ def device(gpu, own_cache):
 @pytest.fixture
 def family(monkeypatch):
     """What a sum is made by: rows as they are, in parts, or not at all."""
-    names = ["whole", "parts", "wrong", "broken"]
+    names = ["whole", "parts", "wrong", "broken", "invalid"]
     usual = reduction._staged
+    monkeypatch.setitem(render.ADDED, "invalid.wgsl", "no WGSL")
 
     def staged(planner, made, domain):
         name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
@@ -45,7 +48,10 @@ def family(monkeypatch):
         if name == "wrong":
             domain.shape = (*domain.shape[:-1], domain.shape[-1] - 1)
         monkeypatch.setattr(reduction, "SPLIT_AT", 16 if name == "parts" else 1 << 30)
-        return usual(planner, made, domain)
+        found = usual(planner, made, domain)
+        if name == "invalid":
+            return [replace(k, shader=replace(k.shader, template="invalid.wgsl")) for k in found]
+        return found
 
     monkeypatch.setattr(reduction, "_staged", staged)
     return names
@@ -58,14 +64,16 @@ def test_a_graph_is_measured(device, family, capsys):
         got = y.numpy()
     (made,) = found.choices
     assert (made.family, made.bucket, made.default) == ("test", (3, 40000), "whole")
-    assert set(made.ms) == {"whole", "parts"} and set(made.dropped) == {"wrong", "broken"}
+    assert set(made.ms) == {"whole", "parts"} and set(made.dropped) == {"wrong", "broken", "invalid"}
     assert made.dropped["broken"] == "it can't be planned (test: no such kernel)"
     assert made.dropped["wrong"].startswith("it gives wrong numbers (off by ")
+    start = f"it does not run (sum+mul+add: the kernel does not compile on {device}: "
+    assert made.dropped["invalid"].startswith(start) and "error: " in made.dropped["invalid"]
     said = capsys.readouterr().err.splitlines()
-    assert (
-        "flambeau: tune: test [3, 40000]: broken is dropped: it can't be planned (test: no such kernel)"
-        in said
-    )
+    assert said == [
+        f"flambeau: tune: test [3, 40000]: {name} is dropped: {made.dropped[name]}"
+        for name in ("broken", "wrong", "invalid")
+    ]
     assert device.limits.tuned == {("test", (3, 40000)): made.choice}
     assert np.allclose(got, (x.numpy().astype("f8") * 2).sum(1) + 1, atol=1e-2)
     assert str(found).startswith("test [3, 40000]: ") and "ms: " in str(found)
@@ -84,6 +92,38 @@ def test_what_is_known_is_not_measured_again(device, family, own_cache, capsys):
     opened = native.NativeDevice(device.adapter)
     assert opened.limits.tuned == {("test", (3, 40000)): third.choices[0].choice}
     assert capsys.readouterr().err == ""
+
+
+def test_a_known_choice_that_does_not_fit_is_no_choice(device, family):
+    device.limits.tuned["test", (3, 40000)] = "turbo"
+    with fb.autotune() as found:
+        y = fb.ones(3, 40000, device=device).sum(1)
+        assert y.tolist() == [40000.0] * 3
+    assert [c.default for c in found.choices] == ["whole"]
+    assert device.limits.tuned["test", (3, 40000)] in ("whole", "parts")
+
+
+def test_no_room_to_measure_leaves_the_device_usable(device, family, capsys):
+    x = fb.ones(3, 40000, device=device).realize()
+    with fb.memory_budget(device.pool.live + 4096, device=device), fb.autotune() as found:
+        assert x.sum(1).tolist() == [40000.0] * 3
+    *_, said = capsys.readouterr().err.splitlines()
+    assert said == (
+        "flambeau: tune: test [3, 40000]: whole is dropped: it does not run (alloc(480,000 bytes): 491,520"
+        " bytes are in use of a budget of 495,616: use a smaller batch, or a larger budget)"
+    )
+    assert not found.choices
+    with fb.autotune() as found:
+        x.sum(1).realize()
+    assert len(found.choices) == 1
+
+
+def test_a_contest_is_told(device, family, monkeypatch):
+    told = []
+    monkeypatch.setattr(tuning, "progress", lambda *what: told.append(what))
+    with fb.autotune() as found:
+        fb.realize(fb.ones(3, 40000, device=device).sum(1), fb.ones(3, 50000, device=device).sum(1))
+    assert told == [(1, 2, found.choices[0]), (2, 2, found.choices[1])]
 
 
 def test_a_choice_drops_cached_plans(device, family):
@@ -178,6 +218,8 @@ DAMAGED = {
     "[]": "damaged (TypeError)",
     '{"format": 9}': "of format 9, not 1",
     '{"format": 1, "of": {}, "choices": []}': "damaged (TypeError)",
+    '{"format": 1, "of": {"adapter": "a", "driver": "b", "provider": "c", "kernels": "gpu"}, "choices":'
+    ' [{"family": "a", "bucket": {}, "choice": "b", "default": "c"}]}': "damaged (TypeError)",
 }
 
 
@@ -242,6 +284,33 @@ def test_shipped_choices_hold_below_own(monkeypatch, tmp_path):
     }
 
 
+def test_a_shipped_choice_replaces_only_what_it_beat(device, family):
+    device.limits.tuned["test", (3, 40000), "whole"] = "parts"
+    pick = choice.choose
+    assert pick(device.limits, "test", (3, 40000), family, "whole") == "parts"
+    assert pick(device.limits, "test", (3, 40000), family, "broken") == "broken"  # the rule was changed
+    assert pick(device.limits, "test", (3, 40000), ["whole"], "whole") == "whole"  # it does not fit
+    assert pick(device.limits, "test", (4, 40000), family, "whole") == "whole"
+
+
+@pytest.mark.parametrize("text", DAMAGED)
+def test_a_damaged_shipped_file_is_passed_over(text, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(tuned, "SHIPPED", tmp_path)
+    (tmp_path / tuned.named(OF)).write_text(text)
+    assert tuned.choices_for(OF) == {}
+    place = tmp_path / tuned.named(OF)
+    assert (
+        capsys.readouterr().err == f"flambeau: {place}: the shipped choices are {DAMAGED[text]}: not used\n"
+    )
+
+
+def test_only_what_is_better_ships():
+    def made(name, ms):
+        return Choice("test", (ms,), name, "a", {"a": 1.0, "b": ms})
+
+    assert tuned.better([made("b", 0.94), made("b", 0.96), made("a", 1.2)]) == [made("b", 0.94)]
+
+
 def test_exported_files_hold_for_the_same(tmp_path):
     path = tmp_path / "choices.json"
     path.write_text(tuned.text_of(OF, FOUND))
@@ -255,12 +324,16 @@ def test_exported_files_hold_for_the_same(tmp_path):
     with pytest.raises(FlambeauError) as e:
         tuned.taken(Path("none.json"), OF)
     assert str(e.value) == "none.json can't be read (No such file or directory): check the path"
+    path.write_text("{")
+    with pytest.raises(FlambeauError) as e:
+        tuned.taken(path, OF)
+    assert str(e.value) == (f"{path}: damaged (JSONDecodeError): write it anew with `flambeau tune --export`")
 
 
 def test_shipped_files_are_whole():
     for path in tuned.SHIPPED.glob("*.json"):
         of, choices = tuned.read(path)
-        assert path.name == tuned.place_of(of).name and choices
+        assert path.name == tuned.named(of) and choices == tuned.better(choices) != []
 
 
 # --- the command ---
@@ -306,10 +379,66 @@ def test_the_command_takes_a_model(command, family, tmp_path, monkeypatch):
 
 WRONG = {
     ("--op", "sum"): "tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'",
+    (
+        "--op",
+        "sum(f32[2], frog)",
+    ): "tune --op 'sum(f32[2], frog)': write it as 'matmul(f32[64, 784], f32[784, 128])'",
+    ("--op", "sum(f32[a])"): "tune --op 'sum(f32[a])': 'f32[a]' is no tensor: write it as in"
+    " 'matmul(f32[64, 784], f32[784, 128])'",
     ("--op", "summ(f32[2])"): "tune --op 'summ(f32[2])': unknown operation: did you mean 'sum'?",
     ("nets:total",): "tune: No module named 'nets': name a module that can be imported from here",
     ("mnist",): "tune: MODEL is 'mnist': write module:name, file.py:name or a .safetensors file",
 }
+
+
+def test_the_command_exports_what_is_better_into_a_folder(command, device, tmp_path):
+    found = [Choice("test", (n,), "b", "a", {"a": 1.0, "b": 0.5 * n}) for n in (1, 2)]
+    tuned.keep(device.identity, found)
+    path = tmp_path / tuned.named(device.identity)
+    assert command("--export", str(tmp_path), "--better") == (0, f"wrote 1 choices to {path}\n")
+    assert tuned.read(path)[1] == found[:1]
+    code, said = command("--export", str(tmp_path / "none" / "x.json"))
+    assert (code, said) == (
+        1,
+        f"flambeau: tune --export {tmp_path}/none/x.json: can't be written (No such file or directory):"
+        " check the path\n",
+    )
+
+
+def test_the_command_ends_in_time(command, family):
+    code, said = command("--op", "sum(f32[3, 40000], 1)", "--op", "sum(f32[3, 50000], 1)", "--seconds", "0")
+    first, second, last, count = said.splitlines()
+    assert (
+        code == 0 and first == "sum(f32[3, 40000], 1):" and second.startswith("  1 of 1: test [3, 40000]: ")
+    )
+    assert last == "out of time (--seconds) at sum(f32[3, 40000], 1)" and count.startswith(
+        "1 choices measured"
+    )
+
+
+def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
+    from flambeau.cli import calls
+
+    monkeypatch.setattr(
+        calls, "MODELS", {"a model": (lambda t, n: Made(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
+    )
+    monkeypatch.setattr(calls, "OF_SOFTWARE", ("sum(f32[3, 40000], 1)", "sum(f32[40000000])"))
+    code, said = command()
+    first, *others = said.splitlines()
+    assert code == 0 and first == "sum(f32[3, 40000], 1):" and "a model:" in others
+    assert (
+        f"sum(f32[40000000]): left out: alloc(160,000,000 bytes): {device} binds at most 134,217,728 bytes a"
+        " tensor: split the tensor"
+    ) in others
+
+
+def test_usual_calls_are_calls(gpu):
+    from flambeau.cli import calls
+
+    for text in (*calls.OF_GPUS, *calls.OF_SOFTWARE):
+        assert isinstance(calls.called(text, gpu)(), fb.Tensor), text
+    x = calls.called("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
+    assert x.shape == (2, 3, 4, 3)
 
 
 @pytest.mark.parametrize("arguments", WRONG)
@@ -374,6 +503,30 @@ def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd)
     ]
     assert said.out.startswith("nets.py:total:\n  1 of 1: test [3, 40000]: ") and "@trial" not in said.out
     assert "crashes dropped: it crashed; hangs dropped: it crashed" in said.out
+
+
+COMPILING = """
+import os
+from flambeau import tuning
+
+def pipelines_of(device, kernels):
+    os._exit(7)
+
+tuning.pipelines_of = pipelines_of
+
+def total(x):
+    return x.softmax(-1)
+"""
+
+
+def test_a_crash_of_what_compiles_together_is_found_one_by_one(tmp_path, monkeypatch, capfd):
+    from flambeau.cli import apart
+
+    (tmp_path / "nets.py").write_text(COMPILING)
+    monkeypatch.chdir(tmp_path)
+    apart.run_apart(["nets.py:total", "--input", "x=f32[N, 400]", "--batch", "3"])
+    said = capfd.readouterr()
+    assert "is dropped" not in said.err and said.out.startswith("nets.py:total:\n  1 of 1: rows ")
 
 
 def test_a_child_that_fails_otherwise_is_not_started_again(capfd):

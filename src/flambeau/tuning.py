@@ -224,7 +224,10 @@ def drop(made: Choice, name: str, why: str) -> None:
 
 
 def _line(e: Exception) -> str:
-    return (str(e).strip().splitlines() or [type(e).__name__])[0]
+    """What an error says, in a line: a compiler's message follows below that there is one."""
+    first, *rest = str(e).strip().splitlines() or [type(e).__name__]
+    cause = next((line.strip() for line in rest if "error:" in line), "")
+    return f"{first}: {cause}" if cause else first
 
 
 if os.environ.get("FLAMBEAU_TUNE") == "on":
