@@ -5,7 +5,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -141,18 +140,16 @@ def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
 def compile_ahead(device: Any, made: Choice, kernels: list[Kernel]) -> None:
     """Compile what all candidates need, several at once. What does not compile is met again, and named, when
     its candidate is run; so is what crashes, in the next process."""
-    missing = {k.shader: k for k in kernels if k.shader not in device.__dict__.get("pipelines", {})}
-    most = min(len(missing), getattr(device, "compilers", 1))
-    if most < 2 or _key(made, TOGETHER) in (left_out() or ()):
+    if getattr(device, "compilers", 1) < 2 or _key(made, TOGETHER) in (left_out() or ()):
         return
-
-    def attempt(kernel: Kernel) -> None:
-        with suppress(*MISSED):
-            pipelines_of(device, [kernel])
-
     tell(made, TOGETHER)
-    with ThreadPoolExecutor(most) as workers:
-        list(workers.map(attempt, missing.values()))
+    begun = []
+    for k in kernels:
+        with suppress(*MISSED):
+            begun.append(pipelines_of(device, [k])[k.shader])
+    for pipeline in begun:
+        with suppress(*MISSED):
+            device.compiled(pipeline)
     tell(None)
 
 
