@@ -33,6 +33,8 @@ def places_of(flags, size: int | None = None):
     n = flags.shape[0]
     sums = flags.int()._cumsum(0) if n else type(flags).zeros(1, dtype=flags.int().dtype, device=flags.device)
     total = sums[max(n, 1) - 1]
+    if size is None:
+        sums.realize()  # or what comes after the read would sum again
     count = known(total)[0] if size is None else size
     return sums._search(type(flags).arange(1, count + 1, device=flags.device), False), total
 
@@ -81,8 +83,8 @@ class Select(Family):
         [...] -> [k], or [..., k, ...] with dim
         """
         lines, restore = _lines(self, dim)
-        order = _order(lines.detach())
-        ordered = lines.index_select(0, order)
+        order = _order(lines.detach()).realize()  # or what comes after the read would sort again
+        ordered = lines.index_select(0, order).realize()
         return _runs(ordered, order, restore, return_inverse, return_counts)
 
     @composed
@@ -109,9 +111,11 @@ def _lines(x, dim):
 def _order(lines):
     """Places that sort lines by their first element, then by the next: stable, from the last one back."""
     n, m = lines.shape
-    order = type(lines).arange(n, device=lines.device)
-    for column in reversed(range(m)):
-        order = order.gather(0, lines[:, column].gather(0, order).argsort(0)) if n else order
+    if not n or not m:
+        return type(lines).arange(n, device=lines.device)
+    order = lines[:, m - 1].argsort(0)
+    for column in reversed(range(m - 1)):
+        order = order.gather(0, lines[:, column].gather(0, order).argsort(0))
     return order
 
 
