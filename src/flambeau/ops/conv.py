@@ -5,6 +5,7 @@ from math import prod
 from ..op import composed, composite
 from ..shape import Window
 from .contract import contract, same_rank
+from .join import stack
 from .movement import fold
 
 NN = (
@@ -80,12 +81,34 @@ def spread_back(g, w, size, stride, padding, dilation, groups):
         flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
         whole = tuple(max(b, 0) for b in back)
         return conv(g, flipped, stride=stride, padding=whole, dilation=dilation, groups=groups)
+    if all(d == 1 for d in dilation):
+        return _by_phases(g, w, size, stride, padding, groups)
     gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
     gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
     taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
     cols = contract(gy, taken, 1, "conv_input")
     back = fold(cols, spec_of(w.shape[2:], stride, padding, dilation), tuple(size))
     return back.reshape(g.shape[0], groups * c, *size)
+
+
+def _by_phases(g, w, size, stride, padding, groups):
+    """spread_back of a stride: elements that are `stride` apart take the same taps, and lie one beside the
+    other in a convolution of those alone."""
+    at = next(i for i, s in enumerate(stride) if s != 1)
+    step, dim, ones = stride[at], 2 + at, (1,) * len(size)
+    each, steps = ((*xs[:at], x, *xs[at + 1 :]) for xs, x in ((size, -(-size[at] // step)), (stride, 1)))
+    parts = []
+    for first in range(step):
+        zeros, phase = divmod(first + padding[at], step)
+        taps = w[(slice(None),) * dim + (slice(phase, None, step),)]
+        before = (*padding[:at], zeros, *padding[at + 1 :])
+        parts.append(
+            spread_back(g, taps, each, steps, before, ones, groups)
+            if taps.shape[dim]
+            else type(g).zeros(g.shape[0], groups * w.shape[1], *each, dtype=g.dtype, device=g.device)
+        )
+    y = stack(parts, dim + 1).flatten(dim, dim + 1)
+    return y if y.shape[dim] == size[at] else y.narrow(dim, 0, size[at])
 
 
 @composite(grad=_conv_grad)
