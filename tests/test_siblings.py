@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernels import planned_for
 
 import flambeau as fb
 from flambeau import choice
@@ -89,3 +90,42 @@ def test_states_that_change_places_in_a_recorded_step(gpu):
     for i in range(1, 6):
         turn(X)
         assert [t.numpy()[0] for t in (a, b, c)] == [i % 3, (i + 1) % 3, (i + 2) % 3]
+
+
+def test_what_the_group_alone_reads_is_not_stored():
+    dear = (X * Y).exp()  # both read it, and it is dear
+    assert kernels(dear * 2 + X, dear * X) == [("maps.wgsl", 2)]
+    assert kernels(dear * 2 + X, dear * X, dear) == [("maps.wgsl", 3)]
+    assert kernels(dear * 2 + X, dear * X, dear.sum(0))[0] == ("maps.wgsl", 3)
+    assert kernels(dear * 2 + X, (dear * X).t().relu() @ X)[0] == ("maps.wgsl", 2)
+
+
+def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
+    monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
+    choice.forced.cache_clear()
+    try:
+        dear = (X * Y).exp()
+        assert kernels(dear * 2 + X, dear * X) == [("map.wgsl", 1)] * 3
+    finally:
+        choice.forced.cache_clear()
+
+
+def test_a_gelus_gradient_stores_what_products_read(gpu):
+    """Its gradient, and itself anew: no part of the formula."""
+    x, w, v = made(40, 24), made(24, 32, seed=1).requires_grad_(), made(32, 24, seed=2).requires_grad_()
+    with planned_for(gpu, software=False):
+        h = x @ w
+        loss = (fb.nn.functional.gelu(h, approximate="tanh") @ v).square().sum()
+        grads = loss.backward()
+        found = plan([loss.node, grads[w].node, grads[v].node], gpu.limits)
+        most = max(len(k.outputs) for k in found)
+        got = grads[w].numpy(), grads[v].numpy()
+    assert most <= 3
+    x, w, v = (t.detach().numpy().astype("f8") for t in (x, w, v))
+    h = x @ w
+    u = np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3))
+    y = 0.5 * h * (1 + u)
+    slope = 0.5 * (1 + u) + 0.5 * h * (1 - u * u) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * h * h)
+    g = 2 * y @ v
+    assert np.allclose(got[0], x.T @ (g @ v.T * slope), rtol=1e-4, atol=1e-2)
+    assert np.allclose(got[1], y.T @ g, rtol=1e-4, atol=1e-2)

@@ -170,6 +170,7 @@ class Planner(Claims):
         sake alone."""
         for n in group.outputs:
             self.group_of.pop(id(n), None)
+        self.stored |= {id(n) for n in group.inner}
         for n in group.kept:
             if id(n) not in self.emitted and id(n) not in self.asked:
                 self.stored.discard(id(n))

@@ -28,7 +28,7 @@ class Group:
 
     key: how many rows, and how long they are; (elements, 0) of values that have the same elements. nodes: all
     that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored, and kept:
-    those of them that are for the group's sake.
+    those of them that are for the group's sake; inner: what is not, since the group alone reads it.
     low: the least stage of what a reduction reads, and outside: what is read from outside (see `groups`).
     first: the serial number of the first of the nodes.
     """
@@ -39,6 +39,7 @@ class Group:
     nodes: list[Node] = field(default_factory=list)
     outputs: list[Node] = field(default_factory=list)
     kept: list[Node] = field(default_factory=list)
+    inner: list[Node] = field(default_factory=list)
     first: int = 0
     merged: "Group | None" = None  # the group that this one became a part of
 

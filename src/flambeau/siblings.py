@@ -15,6 +15,7 @@ SAME_ORDER = (
 NEAR = 256  # nodes of the graph between members: values that are computed early live longer
 OPEN = 4  # groups of one shape that a value may join
 SEARCHED = 48  # nodes below a value that are looked at
+DEEP, AROUND = 8, 6  # users of users, and users of one value, that are followed to see who reads it
 
 
 def siblings(planner: Any, taken: set[int]) -> list[Group]:
@@ -25,6 +26,8 @@ def siblings(planner: Any, taken: set[int]) -> list[Group]:
         wanted = n.buffer is None and id(n) in planner.stored and _is_computed(planner, n)
         if wanted and id(n) not in planner.head_of and id(n) not in taken and n.segment is None:
             finder.visit(n)
+    for g in finder.found:
+        finder.settle(g)
     return [g for g in finder.found if len(g.outputs) > 1]
 
 
@@ -52,6 +55,8 @@ class _Finder:
         self.found: list[Group] = []
         self.open: dict[tuple, list[Group]] = {}
         self.reads: dict[int, dict[int, Node]] = {}  # id of a group -> the buffers it reads
+        made = sorted(planner.order, key=lambda n: n.serial)
+        self.rank = {id(n): i for i, n in enumerate(made)}  # when a node was made, and so will be computed
 
     def visit(self, n: Node) -> None:
         reads = self._reads(n)
@@ -93,15 +98,45 @@ class _Finder:
         members = {id(m) for m in group.outputs}
         rest = {i: r for i, r in reads.items() if i not in members}
         shared = len(rest) < len(reads) or any(i in own and prod(own[i].shape) > 1 for i in rest)
-        room = planner.limits.storage_buffers - len(group.outputs) - 1
+        room = planner.limits.storage_buffers - len(self._wanted([*group.outputs, n]))
         first = planner.index[id(group.outputs[0])]
-        if not shared or len(own | rest) > room or planner.index[id(n)] - first > NEAR:
+        if (
+            not shared
+            or len(own | rest) > room
+            or abs(self.rank[id(n)] - self.rank[id(group.outputs[0])]) > NEAR
+        ):
             return False
         if not self._are_apart(rest, members, first):
             return False
         group.nodes.append(n)
         group.outputs.append(n)
         self.reads[id(group)] = own | rest
+        return True
+
+    def settle(self, group: Group) -> None:
+        """Leave out of the outputs what the group alone reads."""
+        group.outputs = self._wanted(group.nodes)
+        group.inner = [n for n in group.nodes if n not in group.outputs]
+        self.planner.stored -= {id(n) for n in group.inner}
+
+    def _wanted(self, members: list[Node]) -> list[Node]:
+        """The members that others read, too."""
+        inside = {id(m) for m in members}
+        return [m for m in members if id(m) in self.planner.asked or not self._is_inner(m, inside)]
+
+    def _is_inner(self, node: Node, inside: set[int], depth: int = 0) -> bool:
+        """Whether all that is made of a value is made in a group, or for its members alone."""
+        users = self.planner.users[id(node)]
+        if not users or depth > DEEP or len(users) > AROUND:
+            return False
+        for u in users:
+            passes = id(u) not in self.planner.stored and u.op.kind in (
+                "elementwise",
+                "movement",
+                "composite",
+            )
+            if id(u) not in inside and not (passes and self._is_inner(u, inside, depth + 1)):
+                return False
         return True
 
     def _are_apart(self, rest: dict[int, Node], members: set[int], first: int) -> bool:
