@@ -38,6 +38,11 @@ def test_sums_that_share_a_buffer_are_one_kernel():
     assert kernels(X.sum(0), X.sum(0) * 2 + 1) == [("tree.wgsl", 2)]
 
 
+def test_dims_of_one_are_no_dims():
+    x, y, rows = X.reshape(1, 60, 48).realize(), Y.reshape(1, 60, 48).realize(), ROWS.reshape(1, 60, 1)
+    assert kernels(x.sum((0, 1)), (x * y * rows).sum((0, 1))) == [("tree.wgsl", 2)]
+
+
 def test_they_can_be_kept_apart(variant):
     variant("apart")
     assert kernels(X.sum(0), (X * Y).sum(0)) == [("tree.wgsl", 1)] * 2

@@ -100,8 +100,9 @@ def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | N
     trace = Trace(planner, shape, outputs=len(pairs))
     moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
     roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
-    views = (s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None)
-    full = {v for v in views if all(v[d] or n == 1 for d, n in enumerate(shape))}
+    real = [d for d, n in enumerate(shape) if n > 1]
+    views = [s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None]
+    full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
     if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
         return None
     made = [Reduced(head, tail) for head, tail in pairs]
