@@ -64,6 +64,7 @@ CASES = {
     "long rows": with_gradients(lambda t, _: t(3, 9000).log_softmax(1)),
     "sums": lambda t: [x for y in (t(300, 700), t(5, 40000)) for x in (y.sum(0), y.amax(1), (y * y).mean())],
     "columns": lambda t: [t(5000, 30).sum(0), t(64, 64, 9).sum((0, 1)), t(4099).prod()],
+    "several sums": lambda t: [x for y in (t(300, 64),) for x in (y.sum(0), (y * y).sum(0) + 1, y.amax(0))],
     "large maps": lambda t: (t(4099, 2049) * 2 + t(2049)).relu(),
     "losses": with_gradients(lambda t, d: F.cross_entropy(t(64, 100), d.steps(100, 64))),
     "attention": with_gradients(

@@ -19,6 +19,7 @@ LANES = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
 AHEAD, DEEP = 4, 16  # reads under way where rows are read anew: usually, and by the variants "deep"
 HELD = 128  # 32-bit registers of a thread that may hold elements of its row
 LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are reduced by many workgroups each
+FOLLOWING = "loop256"  # how rows are read anew whose sums could follow a maximum ("once256"), if unmeasured
 STAGED = "staged"  # the variant that is no kernel of this kind
 
 
@@ -240,7 +241,8 @@ class _Build:
             names += ["loop128", "loop256"]
             if self.followers():
                 names += ["once128", "once256"] + ["deep256"] * (width == 1)
-            default = "loop256" if self.rows >= FEW or self.length < LONG else STAGED
+            anew = FOLLOWING if FOLLOWING in names else "loop256"
+            default = anew if self.rows >= FEW or self.length < LONG else STAGED
             for lanes in (1, 8, 32, 64, 128, 256):
                 each = _power(-(-reads // lanes))
                 if each * width * max(held, 1) <= HELD and each <= 16:
