@@ -12,10 +12,10 @@ SAME_ORDER = (
     "expand",
     "detach",
 )  # movement through which values are still read element by element
-NEAR = 256  # nodes of the graph between members: values that are computed early live longer
+NEAR = 256  # nodes made between members: values that are computed early live longer
 OPEN = 4  # groups of one shape that a value may join
-SEARCHED = 48  # nodes below a value that are looked at
-DEEP, AROUND = 8, 6  # users of users, and users of one value, that are followed to see who reads it
+MOST = 16  # members of a group
+SEARCHED = 48  # nodes below a value, or made of it, that are looked at
 
 
 def siblings(planner: Any, taken: set[int]) -> list[Group]:
@@ -98,14 +98,12 @@ class _Finder:
         members = {id(m) for m in group.outputs}
         rest = {i: r for i, r in reads.items() if i not in members}
         shared = len(rest) < len(reads) or any(i in own and prod(own[i].shape) > 1 for i in rest)
-        room = planner.limits.storage_buffers - len(self._wanted([*group.outputs, n]))
-        first = planner.index[id(group.outputs[0])]
-        if (
-            not shared
-            or len(own | rest) > room
-            or abs(self.rank[id(n)] - self.rank[id(group.outputs[0])]) > NEAR
-        ):
+        apart = abs(self.rank[id(n)] - self.rank[id(group.outputs[0])])
+        if not shared or apart > NEAR or len(members) == MOST:
             return False
+        if len(own | rest) > planner.limits.storage_buffers - len(self._wanted([*group.outputs, n])):
+            return False
+        first = planner.index[id(group.outputs[0])]
         if not self._are_apart(rest, members, first):
             return False
         group.nodes.append(n)
@@ -124,19 +122,21 @@ class _Finder:
         inside = {id(m) for m in members}
         return [m for m in members if id(m) in self.planner.asked or not self._is_inner(m, inside)]
 
-    def _is_inner(self, node: Node, inside: set[int], depth: int = 0) -> bool:
+    def _is_inner(self, node: Node, inside: set[int]) -> bool:
         """Whether all that is made of a value is made in a group, or for its members alone."""
-        users = self.planner.users[id(node)]
-        if not users or depth > DEEP or len(users) > AROUND:
-            return False
-        for u in users:
-            passes = id(u) not in self.planner.stored and u.op.kind in (
-                "elementwise",
-                "movement",
-                "composite",
-            )
-            if id(u) not in inside and not (passes and self._is_inner(u, inside, depth + 1)):
+        seen, todo = set(), [node]
+        while todo:
+            users = self.planner.users[id(todo.pop())]
+            if not users:
                 return False
+            for u in users:
+                if id(u) in inside or id(u) in seen:
+                    continue
+                seen.add(id(u))
+                passes = u.op.kind in ("elementwise", "movement", "composite")
+                if id(u) in self.planner.stored or not passes or len(seen) > SEARCHED:
+                    return False
+                todo.append(u)
         return True
 
     def _are_apart(self, rest: dict[int, Node], members: set[int], first: int) -> bool:
