@@ -72,7 +72,8 @@ class Recordings:
             why = program.changed()
             if why is None:
                 self.programs[key] = variants
-                variants.insert(0, variants.pop(i))
+                if i:
+                    variants.insert(0, variants.pop(i))
                 self.tries.pop(key, None)
                 if program.assigns_to(given):  # it reads its argument after that, perhaps
                     return self.fn(*args, **kw)

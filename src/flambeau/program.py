@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable
+from operator import itemgetter
 from sys import getrefcount
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -124,7 +125,7 @@ class Program:
         wanted = {id(t.node) for t in outputs}
         found: dict[int, Hole] = {}
         for n, value in zip(roots, plan.roots, strict=True):
-            top = first.get(value, value)
+            top: Any = first.get(value, value)
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
                 found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
         return found
@@ -231,11 +232,8 @@ class Program:
         device, filled = self.device, {}
         held = self._take_in(given, filled, before)
         out, after = self._results_of(filled)
-        now = self.params.tobytes()
-        if now != self.sent:
-            with stage("write"):
-                device.write(self.uniform, now)
-            self.sent = now
+        if self.patches or not self.sent:
+            self._send_params()
         *first, (works, last) = self.pieces
         for some, piece in first:
             submit(device, some, before, *[run.prepared(device, filled) for run in piece])
@@ -244,6 +242,13 @@ class Program:
         submit(device, works, before, *[run.prepared(device, filled) for run in last], after)
         del held
         return self.rebuild(out)
+
+    def _send_params(self) -> None:
+        now = self.params.tobytes()
+        if now != self.sent:
+            with stage("write"):
+                self.device.write(self.uniform, now)
+            self.sent = now
 
     def _take_in(self, given: list[Tensor], filled: dict[int, int], words: list[int]) -> list[Any]:
         """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
@@ -265,9 +270,8 @@ class Program:
         """Tensors for the results, and the copies to those that the commands do not write."""
         out, after = [], []
         for source, shape, dtype in self.outputs:
-            node = self._leaf(None, shape, dtype)
-            node.buffer = buffer = self.device.pool.take(node.nbytes)
-            out.append(Tensor(node))
+            buffer = self.device.pool.take(source.nbytes)
+            out.append(Tensor(self._leaf(buffer, shape, dtype)))
             if isinstance(source, Hole):
                 if source.handle not in filled:  # else an argument, or a result that is there twice
                     bound = source.taken(buffer)
@@ -297,6 +301,8 @@ class Program:
 
 def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
     """The tensors in nested containers (and gradients), and how to put others in their places."""
+    if isinstance(result, Tensor):
+        return [result], itemgetter(0)
     found: list[Tensor] = []
     makers: list[Callable] = []
     for leaf in leaves(result):

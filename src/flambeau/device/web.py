@@ -207,9 +207,10 @@ class WebDevice:
         """Run flat lists of commands (or prepared ones): one list to JavaScript, one encoder, one submit."""
         words: list[int] = []
         for part in parts:
-            words += (REPLAY, part.number) if isinstance(part, Prepared) else part
-        ends, self._ends = self._ends, []
-        words += ends
+            words += part.replay if isinstance(part, Prepared) else part
+        if self._ends:
+            ends, self._ends = self._ends, []
+            words += ends
         self._told(self._submit, self._words(words))
 
     def timestamps(self, *parts) -> "Stamps":
@@ -222,7 +223,7 @@ class Prepared:
     """Commands that executor.js keeps for as long as this lives."""
 
     def __init__(self, device: WebDevice, number: int, words: list[int]):
-        self.device, self.number, self.words = device, number, words
+        self.device, self.number, self.words, self.replay = device, number, words, (REPLAY, number)
 
     def __del__(self):
         self.device._ends.extend((FORGET, self.number))
