@@ -2,7 +2,8 @@
 
     python bench/replay.py [--seconds 0.3]
 
-Copied is what every replay did before buffers of the caller were bound; values are compared with NumPy first.
+"copied" is what every replay did before buffers of the caller were bound; "seen" binds those that come again,
+"bound" all. "in turn" gives another of 40 buffers each time. Values are compared with NumPy first.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import flambeau as fb
 from flambeau import holes
 
 SIZES = [1 << n for n in (10, 16, 18, 20, 22, 24)]
+TURNS = 40
 WAYS = {"copied": (1 << 62, 0), "seen": (1 << 62, holes.SEEN), "bound": (0, holes.SEEN)}  # LARGE, SEEN
 
 
@@ -49,15 +51,15 @@ def host_us(step: Callable, x: Any, y: Any, count: int = 40) -> float:
     return min(times) * 1e6
 
 
-def whole_us(step: Callable, x: Any, y: Any, seconds: float) -> float:
+def whole_us(step: Callable, xs: list[Any], y: Any, seconds: float) -> float:
     """A call in a row of calls that end when the device is done; the least of several rows."""
-    best, until, row = 1e9, time.perf_counter() + seconds, 20
-    while time.perf_counter() < until:
+    best, until = 1e9, time.perf_counter() + seconds
+    while best == 1e9 or time.perf_counter() < until:
         begin = time.perf_counter()
-        for _ in range(row):
+        for x in xs:
             step(x, y)
         fb.synchronize()
-        best = min(best, (time.perf_counter() - begin) / row)
+        best = min(best, (time.perf_counter() - begin) / len(xs))
     return best * 1e6
 
 
@@ -70,12 +72,20 @@ def main() -> None:
         for n in SIZES:
             x, y = fb.rand(n).realize(), fb.rand(n).realize()
             steps = [recorded(f, way, x, y) for way in WAYS]
-            whole_us(steps[0], x, y, 0.12)  # the clocks of a GPU that idled rise meanwhile
-            host = [f"{host_us(step, x, y):.0f}" for step in steps]
-            whole = [f"{whole_us(step, x, y, seconds):.0f}" for step in steps]
-            table.append((f.__name__, f"{4 * n:,}", *host, *whole))
-    heads = ("call", "bytes", *(f"host {w}" for w in WAYS), *(f"whole {w}" for w in WAYS))
-    show_table(f"a replay's us on {x.device}", heads, table)
+            whole_us(steps[0], [x] * TURNS, y, 0.12)  # the clocks of a GPU that idled rise meanwhile
+            others = [fb.rand(n).realize() for _ in range(TURNS if 4 * n * TURNS < 1 << 30 else 0)]
+            times = [host_us(step, x, y) for step in steps]
+            times += [whole_us(step, [x] * TURNS, y, seconds) for step in steps]
+            times += [whole_us(step, others, y, seconds) for step in (steps[0], steps[2]) if others]
+            table.append((f.__name__, f"{4 * n:,}", *(f"{t:.0f}" for t in times), *[""] * (8 - len(times))))
+            print(*table[-1], flush=True)
+    ways = tuple(WAYS)
+    heads = [
+        *(f"host {w}" for w in ways),
+        *(f"whole {w}" for w in ways),
+        *(f"in turn {ways[i]}" for i in (0, 2)),
+    ]
+    show_table(f"a replay's us on {x.device}", ("call", "bytes", *heads), table)
 
 
 if __name__ == "__main__":
