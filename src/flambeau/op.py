@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from inspect import unwrap
+from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
@@ -113,7 +114,7 @@ class Op:
     def __get__(self, tensor, owner=None) -> Any:
         if tensor is None:
             return self
-        return lambda *args, **kw: self(tensor, *args, **kw)
+        return MethodType(self, tensor)
 
     def __call__(self, *args, **kw):
         if stages.listener is None:

@@ -10,6 +10,8 @@ Shape = tuple[int, ...]
 
 def broadcast(*shapes: Shape) -> Shape:
     """The common shape of `shapes` by NumPy's rule; ValueError with the two sizes that disagree."""
+    if len(shapes) == 2 and (shapes[0] == shapes[1] or not shapes[1]):  # nearly all, and ten times as fast
+        return shapes[0]
     rank = max(map(len, shapes), default=0)
     out = [1] * rank
     for shape in shapes:

@@ -182,7 +182,8 @@ def _put_rows(x, place, src, *, join):
         return _one_row(x, place, src, join)
     if join == "assign":
         last = place._last(x.shape[0])
-        return (last >= 0).unsqueeze(1).where(src.index_select(0, last), x)
+        last = last.unsqueeze(1)
+        return (last >= 0).where(src._gather(last.expand(*x.shape), 0), x)
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
     return x._scatter_sorted(place.gather(0, order), order, src, join)
 

@@ -165,11 +165,11 @@ def _scatter(x, dim, index, src, reduce, include_self=True):
     place = place_of(index, x.shape[d])
     if index.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
         return _scatter_few(x, place, src, dim=d)
-    flat: Any = 0
+    flat: Any = None
     step = 1
     for e in reversed(range(x.ndim)):
         at = place if e == d else along(x, index.shape[e], e, x.ndim)
-        flat, step = at * step + flat, step * x.shape[e]
+        flat, step = at if flat is None else at * step + flat, step * x.shape[e]
     rows = join_rows(x.reshape(-1, 1), flat.reshape(-1), src.reshape(-1, 1), reduce, include_self)
     return rows.reshape(*x.shape)
 
