@@ -205,3 +205,20 @@ def test_one_bad_kernel_among_many(device):
     assert str(e.value).startswith("bad_wgsl: the kernel does not compile on gpu:")
     assert "nothing_t0" in str(e.value)
     assert (x @ x).numpy()[0, 0] == 32
+
+
+def test_commands_that_come_again_are_kept_ready(gpu):
+    def loop():
+        x = fb.tensor([1.0, 2.0])
+        for _ in range(12):
+            x = (x * 2).realize()
+            other = (x + 1).realize()  # buffers take turns
+            x = (other - 1).realize()
+        return x.tolist()
+
+    assert [loop() for _ in range(3)] == [[4096, 8192]] * 3
+    kept = [found for plan in gpu.plans.values() for found in plan.ready.values()]
+    assert any(found is not None for found in kept)
+    assert all(len(plan.ready) <= 4 * (len(plan.cuts) + 1) for plan in gpu.plans.values())
+    gpu.pool.trim()
+    assert loop() == [4096, 8192]

@@ -145,21 +145,28 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
     (place if device.pool.budget is None else lay)(compiled, roots, order, device.pool)
-    patch_params(compiled.params, compiled.patches, order)
     if compiled.plan.kernels:
-        now = compiled.params.tobytes()
-        if now != compiled.sent:
-            with stage("write"):
-                device.write(compiled.uniform, now)
-            compiled.sent = now
+        send_params(device, compiled, order)
         counters.submits += 1
         try:
             for works, words in pieces(compiled, compiled.words):
-                submit(device, works, words)
+                submit(device, works, compiled.again(device, words))
         except Exception:
             for root in roots:  # what was not computed has no value
                 root.buffer = None
             raise
+
+
+def send_params(device: Any, compiled: Compiled, order: list[Node]) -> None:
+    """Bring a plan's Params to the device where they are not there as they are now."""
+    if compiled.sent and not compiled.patches:
+        return
+    patch_params(compiled.params, compiled.patches, order)
+    now = compiled.params.tobytes()
+    if now != compiled.sent:
+        with stage("write"):
+            device.write(compiled.uniform, now)
+        compiled.sent = now
 
 
 def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:
