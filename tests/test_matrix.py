@@ -77,6 +77,20 @@ def test_layouts_are_read_as_they_lie(turned, units):
     assert off(z, a.astype("f8") @ b.astype("f8")) < EXACT
 
 
+@pytest.mark.parametrize(
+    "loop,k", [(("down", 1), 200), (("down", 4), 512), (("while", 2), 320), (("nested", 4), 512)]
+)
+def test_loops_take_every_place_once(loop, k, units, monkeypatch):
+    monkeypatch.setattr(matrix, "LOOP", loop)
+    monkeypatch.setattr(matrix, "PAIRED", 2)
+    monkeypatch.setattr(matrix, "ACROSS", True)
+    units.plans = {}
+    rng = np.random.default_rng(k)
+    a, b = made(rng, 130, k, dtype="f2"), made(rng, k, 136, dtype="f2")
+    y = fb.tensor(a, device=units) @ fb.tensor(b, device=units)
+    assert on_units(y) and off(y, a.astype("f8") @ b.astype("f8")) < EXACT
+
+
 def test_batches_and_strides(units):
     rng = np.random.default_rng(2)
     a, b = made(rng, 2, 3, 64, 128, dtype="f2"), made(rng, 3, 64, 64, dtype="f2")

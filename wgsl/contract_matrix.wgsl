@@ -14,6 +14,14 @@
 //% block declarations
 //% set strip = unit.n if unit.kind == "subgroup" else across
 {{ units.memory(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
+//% if paired
+//# workgroups that far apart start on the same core: they take tiles next to each other, which share a side
+fn paired(place: u32, all: u32) -> u32 {
+  let slot = place % {{ 2 * paired }}u;
+  let start = place - slot;
+  return select(place, start + slot % {{ paired }}u * 2u + slot / {{ paired }}u, start + {{ 2 * paired }}u <= all);
+}
+//% endif
 //% endblock
 //% block body
 //% set strip = unit.n if unit.kind == "subgroup" else across
@@ -26,7 +34,7 @@
     return;
   }
 //# workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
-  let place = group % (p.{{ tiles[0] }} * p.{{ tiles[1] }});
+  let place = {{ "paired(group %% (p.%s * p.%s), p.%s * p.%s)" % (tiles * 2) if paired else "group %% (p.%s * p.%s)" % tiles }};
   let band = place / (p.{{ tiles[0] }} * {{ band }}u) * {{ band }}u;
   let inside = place % (p.{{ tiles[0] }} * {{ band }}u);
   let high = min(p.{{ tiles[1] }} - band, {{ band }}u);
@@ -66,7 +74,7 @@
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
-  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
+{{ units.loop(loop[0], loop[1], step * turns) }}
 //% for turn in range(turns)
     {
     workgroupBarrier();
@@ -98,7 +106,7 @@
 //% endfor
     }
 //% endfor
-  }
+{{ units.loop_end(loop[0]) }}
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i in range(down // unit.m)
 //% for j in range(0, across, strip)

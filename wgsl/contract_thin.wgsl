@@ -26,13 +26,13 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   let begin = 0u;
   let end = p.{{ summed }};
 //% endif
-  let lane = t % 32u;
-  let strip = t / 32u;
+  let lane = t % {{ lanes }}u;
+  let strip = t / {{ lanes }}u;
 //% if b.along == "free"
-  let column_0 = ((group % p.{{ tiles }}) * 32u + lane) * 4u;
+  let column_0 = ((group % p.{{ tiles }}) * {{ lanes }}u + lane) * 4u;
   let first = begin + strip;
 //% else
-  let column_0 = ((group % p.{{ tiles }}) * {{ workgroup[0] // 32 }}u + strip) * 4u;
+  let column_0 = ((group % p.{{ tiles }}) * {{ workgroup[0] // lanes }}u + strip) * 4u;
   let first = begin + lane * 4u;
 //% endif
 //% for s, g in sides
@@ -68,8 +68,8 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% else
   var sum{{ i }} = {{ V }}({% for c in range(4) %}acc{{ i }}_{{ c }}.x + acc{{ i }}_{{ c }}.y + acc{{ i }}_{{ c }}.z + acc{{ i }}_{{ c }}.w, {% endfor %});
 //% endif
-//% set part, from = ("lane", 1) if b.along == "k" else ("strip", 32)
-//% for far in ((16, 8, 4, 2, 1) if b.along == "k" else (4, 2, 1))
+//% set part, from = ("lane", 1) if b.along == "k" else ("strip", lanes)
+//% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)
   box[t] = sum{{ i }};
   workgroupBarrier();
   if ({{ part }} < {{ far }}u) {

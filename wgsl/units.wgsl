@@ -50,6 +50,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 //# of known lengths: then a compiler that checks indices sees that a thread's places are inside
 //% set bytes = [elements * 2, results * 4] | max
   let words = bufferView<array<u32, {{ bytes // 4 }}>>(&memory, 0);
+  let quads = bufferView<array<vec2<u32>, {{ bytes // 8 }}>>(&memory, 0);
   let halves = bufferView<array<f16, {{ bytes // 2 }}>>(&memory, 0);
   let sums = bufferView<array<f32, {{ bytes // 4 }}>>(&memory, 0);
   let fours = bufferView<array<vec4<f32>, {{ bytes // 16 }}>>(&memory, 0);
@@ -74,6 +75,43 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 //% else
   {{ "words" if unit.kind == "view" else "memory" }}[({{ at }}) / 2u] = {{ word }};
 //% endif
+{%- endmacro %}
+
+//# four elements, from a place on that is a multiple of four; pairs: by one store, where memory is seen so
+{% macro put_four(unit, pairs, at, first, second) -%}
+//% if pairs and unit.kind == "view"
+  quads[({{ at }}) / 4u] = vec2<u32>({{ first }}, {{ second }});
+//% else
+{{ put(unit, at, first) }}
+{{ put(unit, at ~ " + 2u", second) }}
+//% endif
+{%- endmacro %}
+
+//# the loop over the summed places from `begin` to `end`, which is behind it; see matrix.LOOP
+{% macro loop(form, many, turn) -%}
+//% if form == "for"
+  for (var k0 = begin; k0 < end; k0 += {{ turn }}u) {
+//% else
+//% set turns = "(end - begin) / %du" % (turn * many) if many > 1 else "(end - begin + %du) / %du" % (turn - 1, turn)
+  let turns = {{ turns }}{{ " * %du" % many if many > 1 and form != "nested" }};
+//% if form == "while"
+  var left = turns;
+  loop {
+//% else
+  for (var left = turns; left > 0u; left--) {
+  {{ "for (var i = 0u; i < %du; i++) {" % many if form == "nested" }}
+//% endif
+//% endif
+{%- endmacro %}
+{% macro loop_end(form) -%}
+//% if form == "while"
+    continuing {
+      left--;
+      break if left == 0u;
+    }
+//% endif
+  {{ "}" if form == "nested" }}
+  }
 {%- endmacro %}
 
 //# one sum, or four neighbours

@@ -56,7 +56,10 @@ class Tail(NamedTuple):
 
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
-AHEAD = 4, 4  # turns whose reads are under way at once, of vec4s along the columns and along the summed dims
+AHEAD = 4  # turns whose reads are under way at once
+# lanes and reads under way of columns that lie side by side: "narrow" shares longer sums among more strips, so that
+# few columns need no second pass
+THIN_LANES = {"thin": (LANES, AHEAD), "narrow": (8, 8)}
 
 
 class Share(NamedTuple):
@@ -304,21 +307,24 @@ def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: boo
     return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)
 
 
-def thin_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:
-    """Few rows, all of them by each thread, four columns at a time."""
+def thin_kernel(
+    product: Product, long: int, part: int | None, lanes: int, ahead: int, narrow: bool = False
+) -> Kernel:
+    """Few rows, all of them by each thread, four columns at a time; `lanes` threads side by side."""
     made, domain = Launch(product, long, part, narrow), product.domain
     b = Spelling("b", product.b, COLUMNS, domain, narrow)
     free = b.along == "free"
     a = Spelling("a", product.a, ROWS, domain, narrow or free, b.along)
     functions = made.functions([a, b])
     if made.is_over:
-        return thin_kernel(product, long, part, narrow=True)
-    stride = STRIPS if free else 4 * LANES
-    ahead = AHEAD[0 if free else 1]
+        return thin_kernel(product, long, part, lanes, ahead, narrow=True)
+    lanes, ahead = (lanes, ahead) if free else (LANES, AHEAD)
+    strips = LANES * STRIPS // lanes
+    stride = strips if free else 4 * LANES
     shares = [Share(0, 0, 0, 0, 0, stride, False, stride, s.digits(stride, made.q), 0) for s in (a, b)]
     options, depth = made.options([a, b], shares, stride * ahead)
-    tiles = -(-product.n // (4 * (LANES if free else STRIPS)))
-    options |= {"high": high_of(product.m), "ahead": ahead, "tiles": made.q.add("g", tiles)}
+    tiles = -(-product.n // (4 * (lanes if free else strips)))
+    options |= {"high": high_of(product.m), "ahead": ahead, "lanes": lanes, "tiles": made.q.add("g", tiles)}
     return made.kernel("contract_thin.wgsl", LANES * STRIPS, tiles * depth, functions, options)
 
 
