@@ -23,6 +23,7 @@ VARIANTS = (
     "32x32",
     "16x128/4",
     "thin",
+    "narrow",
     "thin/2",
 )
 

@@ -28,14 +28,15 @@ def test_products(m, n, k, block, bits, device):
     assert y.shape == (m, n) and error < 1e-6, error
 
 
-@pytest.mark.parametrize("name", ["rows", "tiles"])
+@pytest.mark.parametrize("name", ["rows", "words", "shared", "tiles"])
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")
     forced.cache_clear()
     try:
         with planned_for(gpu, False):
-            for m, n, k in ((67, 130, 96), (3, 70, 1056)):  # long rows are added up in pieces
+            # long rows are added up in pieces; of few vectors, part by part
+            for m, n, k in ((67, 130, 96), (3, 70, 1056), (1, 35, 2080)):
                 x, w, b = made(m, n, k, seed=1)
                 want = x.astype("f8") @ rounded(w.astype("f8"), 4, 32).T + b
                 q = fb.quantize(fb.tensor(w, device=gpu))

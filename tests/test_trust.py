@@ -166,15 +166,22 @@ def test_no_access_of_sums_strays(watching):
     assert watching.found() == (0, 0)
 
 
-@pytest.mark.parametrize("variant", ["rows", "words", "tiles"])
+@pytest.mark.parametrize("variant", ["rows", "words", "shared", "tiles"])
 def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
     monkeypatch.setattr("flambeau.choice.forced", lambda: {"quantized": variant})
     with planned_for(watching, software=False, groups=7):
         for bits in (8, 4):
             q = fb.quantize(fb.ones(70, 1056, device=watching), bits=bits)
-            fb.realize(
-                fb.quantized_linear(fb.ones(20, 1056, device=watching), q, fb.ones(70, device=watching))
-            )
+            b = fb.ones(70, device=watching)
+            fb.realize(*(fb.quantized_linear(fb.ones(m, 1056, device=watching), q, b) for m in (20, 1)))
+    assert watching.found() == (0, 0)
+
+
+def test_no_access_of_narrow_products_strays(watching, monkeypatch):
+    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "narrow"})
+    with planned_for(watching, software=False, groups=7):
+        x, y = (fb.ones(*shape, device=watching).realize() for shape in ((3, 2, 700), (3, 700, 70)))
+        fb.realize(x @ y, y.mT @ x.mT)
     assert watching.found() == (0, 0)
 
 

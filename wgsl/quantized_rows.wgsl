@@ -30,7 +30,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% endfor
 //% for e in range(per // 4)
 //% for r in range(4)
-    let w{{ e }}_{{ r }} = {{ unpacked("cell%d" % r, e, bits) }};
+    let w{{ e }}_{{ r }} = {{ weights.unpacked("cell%d" % r, e, bits) }};
 //% endfor
 //% for v in range(vectors)
     let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }};
@@ -47,7 +47,3 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
 //% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
 {{ weights.written(vectors, B) }}
 //% endblock
-//# four neighbours of a cell from its e-th four on, as floats
-{% macro unpacked(cell, e, bits) -%}
-{{ weights.four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}
-{%- endmacro %}

@@ -3,6 +3,10 @@
 {% macro four(word, low, bits) -%}
   bitcast<vec4<f32>>(((vec4<u32>({{ word }}) >> vec4<u32>({{ low }}u, {{ low + bits }}u, {{ low + 2 * bits }}u, {{ low + 3 * bits }}u)) & vec4<u32>({{ 2 ** bits - 1 }}u)) | vec4<u32>(0x4b000000u)) - {{ 8388608 + 2 ** (bits - 1) }}.0
 {%- endmacro %}
+//# four neighbours of a cell from its e-th four on, as floats
+{% macro unpacked(cell, e, bits) -%}
+{{ four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}
+{%- endmacro %}
 //# The sums of a row's threads, added up for the first of them.
 {% macro joined(vectors, lanes, lines) -%}
 //% for v in range(vectors)

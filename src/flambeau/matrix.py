@@ -14,9 +14,9 @@ PAD = 8  # elements behind each line of a tile in workgroup memory, so that line
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 4  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
-# How that loop counts, and the number that its turns are a multiple of as far as the sizes allow, which the text
-# then says: "for" places up to the end; "down" turns to 0, which Tint knows to end without a guard of its own;
-# "while", the same with the test behind; "nested", down by so many turns, and those one by one.
+# How that loop counts, and what its number of turns is a multiple of where the sizes allow, so that the text says
+# so: "for" places up to the end; "down" turns to 0, which Tint knows to end without a guard of its own; "while",
+# the same with the test behind; "nested", down by so many turns, and those one by one.
 LOOP = "for", 1
 VIEWS = ("high",)  # precisions whose sums take the tiles' place in memory, by views of it
 PAIRS = False  # whether views are written by two words at once
@@ -237,7 +237,8 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
     tiles = lines * steps * (1 if shared else product.batch)
     grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
     options = {
-        "s": spelled.side(q), "along": along, "across": ACROSS and spelled.along == "free", "extent": extent, "step": tile.step, "split": planes == 2,
+        "s": spelled.side(q), "along": along, "across": ACROSS and spelled.along == "free",
+        "extent": extent, "step": tile.step, "split": planes == 2,
         "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1),
         "size": q.add("n", tiles), "steps": q.add("n", steps), "lines": q.add("n", lines),
         "groups": q.add("g", grid[0]),

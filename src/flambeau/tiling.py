@@ -57,7 +57,7 @@ class Tail(NamedTuple):
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
-# lanes and reads under way of columns that lie side by side: "narrow" shares longer sums among more strips, so that
+# lanes and reads under way of columns that lie side by side: "narrow" shares long sums among more strips, so that
 # few columns need no second pass
 THIN_LANES = {"thin": (LANES, AHEAD), "narrow": (8, 8)}
 

@@ -20,6 +20,7 @@ PROVEN = frozenset(
         "fold.wgsl",
         "map.wgsl",
         "quantized_rows.wgsl",
+        "quantized_shared.wgsl",
         "quantized_sum.wgsl",
         "quantized_tiles.wgsl",
         "quantized_words.wgsl",

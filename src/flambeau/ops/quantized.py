@@ -12,6 +12,7 @@ BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
 TILED = 48  # vectors: from here on a GPU turns weights into floats once for a tile of them
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
+DEEP = 4  # cells of 8-bit weights of each row that a thread has under way, where the vector is one
 LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
 
 
@@ -86,9 +87,11 @@ def _launch(limits, x, words, scales, *bias, bits, block):
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
     names = ("rows",) if limits.software else ("rows", "words", "tiles")
+    if not limits.software and _shared_bytes(_vectors(m), bits) <= limits.workgroup_memory:
+        names = (*names, "shared")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
-    make = {"rows": _rows, "words": _words, "tiles": _tiles}[name]
+    make = {"rows": _rows, "words": _words, "tiles": _tiles, "shared": _shared}[name]
     return make(limits, sizes, k, bits, block, len(bias))
 
 
@@ -99,9 +102,14 @@ def _by_rule(names, m):
     return "words" if m < TILED else "tiles"
 
 
+def _vectors(m):
+    """The vectors of a workgroup: few numbers, so that their number rarely compiles anew."""
+    return next(v for v in (1, 2, 4, 8) if v >= min(m, 8))
+
+
 def _rows(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a thread."""
-    vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(sizes["m"], 8)), CELL // bits
+    vectors, per = _vectors(sizes["m"]), CELL // bits
     lanes, lines = (1, 64) if limits.software else (LANES, LINES)
     sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * lines))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * lanes))
@@ -112,7 +120,7 @@ def _rows(limits, sizes, k, bits, block, biases):
 
 def _words(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a line of threads, which read neighbouring words."""
-    vectors, per = next(v for v in (1, 2, 4, 8) if v >= min(sizes["m"], 8)), 32 // bits
+    vectors, per = _vectors(sizes["m"]), 32 // bits
     ahead = 4 if vectors < 4 else 2
     sizes |= {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
@@ -120,6 +128,28 @@ def _words(limits, sizes, k, bits, block, biases):
     given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
     reads = tuple(range(3 + biases))
     return [Launch("quantized_words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+
+
+def _ahead(vectors, bits):
+    """Cells of each row that a thread has under way, so that those of the vectors take 8 KB."""
+    return max(DEEP * bits // (8 * vectors), 1)
+
+
+def _shared_bytes(vectors, bits):
+    """Bytes of workgroup memory, which the vectors and then the sums take."""
+    return 16 * vectors * max(_ahead(vectors, bits) * (32 // bits) * (LANES + 1), LANES * LINES)
+
+
+def _shared(limits, sizes, k, bits, block, biases):
+    """A few vectors at once through workgroup memory, by four rows a line of threads."""
+    vectors, per = _vectors(sizes["m"]), CELL // bits
+    ahead = _ahead(vectors, bits)
+    sizes |= {"chunks": k // per, "lines": -(-sizes["n"] // (4 * LINES))}
+    groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
+    options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
+    options["each"] = block // per
+    reads, given = tuple(range(3 + biases)), {"workgroup": (LANES * LINES, 1, 1), "wide": (0, 1)}
+    return [Launch("quantized_shared.wgsl", reads, groups, sizes, options, turns=turns, **given)]
 
 
 def _tiles(limits, sizes, k, bits, block, biases):
