@@ -84,6 +84,7 @@ def test_loops_take_every_place_once(loop, k, units, monkeypatch):
     monkeypatch.setattr(matrix, "LOOP", loop)
     monkeypatch.setattr(matrix, "PAIRED", 2)
     monkeypatch.setattr(matrix, "ACROSS", True)
+    monkeypatch.setattr(matrix, "WALKED", True)
     units.plans = {}
     rng = np.random.default_rng(k)
     a, b = made(rng, 130, k, dtype="f2"), made(rng, k, 136, dtype="f2")

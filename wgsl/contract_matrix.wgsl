@@ -56,7 +56,7 @@ fn paired(place: u32, all: u32) -> u32 {
 {{ halves.first(s, g, "row0" if loop.first else "column0", ready[loop.index0]) }}
 //% else
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-{{ halves.bases(s, g) if lying[loop.index0] }}
+{{ halves.bases(s, g, walked[loop.index0]) if lying[loop.index0] }}
 //% endif
 //% if scales
   let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
@@ -83,7 +83,7 @@ fn paired(place: u32, all: u32) -> u32 {
 //% if ready
 {{ halves.copies(s, g, ready[loop.index0][0]) }}
 //% elif lies
-{{ halves.cells(s, g, lies, ragged) }}
+{{ halves.cells(s, g, lies, ragged, walked[loop.index0]) }}
 //% else
 //% for i in range(g.pieces * (4 if s.along == "k" else 1))
     var {{ s.name }}r{{ i }} = vec4<f32>();

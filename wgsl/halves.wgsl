@@ -15,21 +15,38 @@
   {{ (size(*sides[0]) | int * (2 if split else 1) if side else 0) + (size(*sides[side]) | int if low else 0) }}
 {%- endmacro %}
 
-//# where what a thread reads of a side begins, in cells of four, of a side that is read as it lies
-{% macro bases(s, g) -%}
-//% for r in range(g.pieces * 4 if s.along == "k" else 1)
+//# where what a thread reads of a side begins, in cells of four, of a side that is read as it lies; walked: cells that
+//# it goes on by at a tile, where the summed dims are one run
+{% macro bases(s, g, walked) -%}
+//% set n = g.pieces * (4 if s.along == "k" else 1)
+//% if walked
+//% set stride = s.places[0].summed.terms[0][1]
+//% set by = "" if stride == "1" else " * p." ~ stride
+//% for r in range(n)
+  var {{ s.name }}_at{{ r }} = ({{ s.name }}0_{{ r if s.along == "k" else 0 }} + ({{ s.summed.coords[0] }} + {{ 0 if s.along == "k" else r * g.stride }}u){{ by }}) / 4u;
+//% endfor
+  let {{ s.name }}_on = {{ g.onward }}u{{ by }} / 4u;
+//% else
+//% for r in range(n if s.along == "k" else 1)
   let {{ s.name }}_at{{ r }} = {{ s.name }}0_{{ r }} / 4u;
 //% endfor
+//% endif
 {%- endmacro %}
 
 //# the next cells of such a side, as words where they are of float16: nothing to unpack and pack again
-{% macro cells(s, g, buffer, ragged) -%}
+{% macro cells(s, g, buffer, ragged, walked) -%}
 //% set T = "vec2<u32>" if s.dtype == "f16" else "vec4<f32>"
 //% set n = g.pieces * (4 if s.along == "k" else 1)
 //% for r in range(n)
     var {{ s.name }}r{{ r }} = {{ T }}();
 //% endfor
     {{ "if (t < %du) " % g.busy if g.busy }}{
+//% if walked
+//% for r in range(n)
+      {{ s.name }}r{{ r }} = {{ buffer }}[{{ s.name }}_at{{ r }}];
+      {{ s.name }}_at{{ r }} += {{ s.name }}_on;
+//% endfor
+//% else
 {{ side.along(s, 0, ragged) }}
       let on = k0_0 / 4u;
 //% for r in range(n)
@@ -37,6 +54,7 @@
       {{ s.name }}r{{ r }} = {{ "select(%s(), %s[select(0u, %s, ok0)], ok0)" % (T, buffer, at) if ragged else "%s[%s]" % (buffer, at) }};
 //% endfor
 {{ side.advance(s, g) }}
+//% endif
     }
 {%- endmacro %}
 

@@ -11,12 +11,12 @@ fn {{ T.fn("unpack_f16") }}(word: u32, at: u32) -> f32 {
 }
 //% endif
 {% endmacro %}
-//# below the smallest normal float16, 2^-14, the steps are of 2^-24
+//# below the smallest normal float16, 2^-14, the steps are of 2^-24, as those of float32 are above 0.5
 {% macro half_bits(T) %}
 fn {{ T.fn("half_bits") }}(x: {{ T }}) -> {{ T.u }} {
   let a = bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu);
   let normal = (a - {{ T.u }}(0x38000000u) + {{ T.u }}(0xfffu) + ((a >> {{ T.u }}(13u)) & {{ T.u }}(1u))) >> {{ T.u }}(13u);
-  let small = {{ T.u }}(round(min(abs(x), {{ T }}(1)) * {{ T }}(16777216)));
+  let small = bitcast<{{ T.u }}>(abs(x) + {{ T }}(0.5)) - {{ T.u }}(0x3f000000u);
   let finite = select(min(normal, {{ T.u }}(0x7c00u)), small, a < {{ T.u }}(0x38800000u));
   let h = select(finite, {{ T.u }}(0x7e00u), a > {{ T.u }}(0x7f800000u));
   return h | ((bitcast<{{ T.u }}>(x) >> {{ T.u }}(16u)) & {{ T.u }}(0x8000u));

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .dtype import float16, float32
 from .heads import Kernel, Shader, spread_grid
 from .lower import Bindings, Quantities
-from .sides import BATCH, COLUMNS, ROWS, Group, Operand, Side, Spelling
+from .sides import BATCH, COLUMNS, ROWS, SUMMED, Group, Operand, Side, Spelling
 from .tiling import Launch, Product, Share, Tile, parts_kernel, share
 from .variants import CORES
 
@@ -14,18 +14,15 @@ PAD = 8  # elements behind each line of a tile in workgroup memory, so that line
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 4  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
-# How that loop counts, and what its number of turns is a multiple of where the sizes allow, so that the text says
-# so: "for" places up to the end; "down" turns to 0, which Tint knows to end without a guard of its own; "while",
-# the same with the test behind; "nested", down by so many turns, and those one by one.
+# How that loop counts: "for" places up to the end; "down" turns to 0, which Tint knows to end without guards;
+# "while", the same with the test behind; "nested", down by so many turns, and those one by one. Its turns are
+# a multiple of the number where sizes allow, and the text says so.
 LOOP = "for", 1
 VIEWS = ("high",)  # precisions whose sums take the tiles' place in memory, by views of it
 PAIRS = False  # whether views are written by two words at once
-ACROSS = (
-    False  # whether the pass that makes sides float16 goes along rows where these are what lies side by side
-)
-PAIRED = (
-    0  # workgroups that run at once on different cores: neighbouring tiles go to the same core; 0 for none
-)
+ACROSS = False  # whether the pass before goes along rows where these are what lies side by side
+WALKED = False  # whether a thread keeps each place that it reads at, and adds to it, where the dims allow
+PAIRED = 0  # workgroups that run at once, each on its core: so far apart, two take neighbouring tiles; 0: not
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
@@ -181,12 +178,12 @@ def _staged(made: Launch, tile: Tile) -> tuple:
     functions = made.functions(spelled)
     shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
     read = zip(spelled, functions, shares, strict=False)  # an epilogue may follow
-    return (
-        spelled,
-        shares,
-        functions,
-        {"ready": (), "lying": tuple(_buffer(s, f, g) for s, (_, f), g in read)},
+    lying = tuple(_buffer(s, f, g) for s, (_, f), g in read)
+    whole = WALKED and product.k % tile.step == 0
+    walked = tuple(
+        whole and g.flat and len(s.runs[SUMMED]) == 1 for s, g in zip(spelled, shares, strict=True)
     )
+    return spelled, shares, functions, {"ready": (), "lying": lying, "walked": walked}
 
 
 class Ready(NamedTuple):
@@ -215,7 +212,7 @@ def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
     read = tuple((b.add(r.value, float16, 4), q.add("n", r.batch), q.add("n", r.line)) for r in ready)
     turn = TURNS * tile.step
     more = {
-        "ready": read, "lying": ("", ""), "ragged": False, "turns": TURNS,
+        "ready": read, "lying": ("", ""), "walked": (False, False), "ragged": False, "turns": TURNS,
         "summed": q.add("n", -(-made.product.k // turn) * turn),
     }  # fmt: skip
     return ready, shares, made.result.functions(b, q), more

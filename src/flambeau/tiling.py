@@ -57,8 +57,8 @@ class Tail(NamedTuple):
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
-# lanes and reads under way of columns that lie side by side: "narrow" shares long sums among more strips, so that
-# few columns need no second pass
+# lanes and reads under way of columns that lie side by side: "narrow" shares long sums among more strips, so
+# that few columns need no second pass
 THIN_LANES = {"thin": (LANES, AHEAD), "narrow": (8, 8)}
 
 
@@ -87,14 +87,15 @@ class Share(NamedTuple):
 def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Share:
     fours, threads = extent // 4, tile.threads
     if s.along == "free":
-        stride = min(threads // fours, tile.step)
+        stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
         busy = stride * fours
         pieces, lanes, apart = tile.step // stride, fours, 0
         assert pieces * stride == tile.step, tile
     else:
         lanes, stride = tile.step // 4, tile.step
-        busy, pieces = min(fours * lanes, threads), max(fours * lanes // threads, 1)
-        apart = threads // lanes
+        pieces = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
+        busy = fours // pieces * lanes
+        apart = busy // lanes
     flat = s.is_flat(tile.step)
     onward = tile.step if flat else stride
     idle = busy if busy < threads else 0
