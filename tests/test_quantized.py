@@ -28,7 +28,7 @@ def test_products(m, n, k, block, bits, device):
     assert y.shape == (m, n) and error < 1e-6, error
 
 
-@pytest.mark.parametrize("name", ["rows", "words", "shared", "tiles"])
+@pytest.mark.parametrize("name", ["rows", "words", "shared", "blocks", "tiles"])
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")
@@ -36,12 +36,12 @@ def test_every_variant(name, gpu, monkeypatch):
     try:
         with planned_for(gpu, False):
             # long rows are added up in pieces; of few vectors, part by part
-            for m, n, k in ((67, 130, 96), (3, 70, 1056), (1, 35, 2080)):
+            for m, n, k in ((67, 130, 96), (3, 70, 1056), (1, 35, 2080), (3, 9, 4160)):
                 x, w, b = made(m, n, k, seed=1)
                 want = x.astype("f8") @ rounded(w.astype("f8"), 4, 32).T + b
                 q = fb.quantize(fb.tensor(w, device=gpu))
                 y = fb.quantized_linear(fb.tensor(x, device=gpu), q, fb.tensor(b, device=gpu))
-                assert len(y.plan()) == (2 if name == "tiles" and k > 512 else 1)
+                assert len(y.plan()) == (2 if k > {"tiles": 512, "blocks": 4096}.get(name, k) else 1)
                 assert np.linalg.norm(y.numpy() - want) < 1e-6 * np.linalg.norm(want)
     finally:
         monkeypatch.undo()

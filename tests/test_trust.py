@@ -166,7 +166,7 @@ def test_no_access_of_sums_strays(watching):
     assert watching.found() == (0, 0)
 
 
-@pytest.mark.parametrize("variant", ["rows", "words", "shared", "tiles"])
+@pytest.mark.parametrize("variant", ["rows", "words", "shared", "blocks", "tiles"])
 def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
     monkeypatch.setattr("flambeau.choice.forced", lambda: {"quantized": variant})
     with planned_for(watching, software=False, groups=7):

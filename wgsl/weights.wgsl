@@ -7,30 +7,49 @@
 {% macro unpacked(cell, e, bits) -%}
 {{ four(cell ~ "." ~ "xyzw"[e // (8 // bits)], e % (8 // bits) * 16, bits) }}
 {%- endmacro %}
-//# The sums of a row's threads, added up for the first of them.
-{% macro joined(vectors, lanes, lines) -%}
+//# What cells of four rows add to the vectors' sums: of many, each weight is multiplied by its scale once for all.
+{% macro cells(u, vectors, bits, lanes, ahead) -%}
+//% set fours, often = 32 // bits, vectors > 4
+//% for v in range(vectors) if not often
+      var part{{ v }} = vec4<f32>();
+//% endfor
+//% for e in range(fours)
+//% for r in range(4)
+      let w{{ e }}_{{ r }} = {{ "(" if often }}{{ unpacked("cell%d_%d" % (u, r), e, bits) }}{{ ") * scales." ~ "xyzw"[r] if often }};
+//% endfor
 //% for v in range(vectors)
-  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
+      let x{{ e }}_{{ v }} = sums[lane + {{ ((v * ahead + u) * fours + e) * (lanes + 1) }}u];
+      {{ "acc" if often else "part" }}{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
+//% endfor
+//% endfor
+//% for v in range(vectors) if not often
+      acc{{ v }} = fma(part{{ v }}, scales, acc{{ v }});
+//% endfor
+{%- endmacro %}
+//# The sums of a row's threads, for some of the vectors, added up for the first of them.
+{% macro joined(vectors, lanes, lines, first=0) -%}
+//% for v in range(vectors)
+  sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }};
 //% endfor
   for (var apart = {{ lanes // 2 }}u; apart > 0u; apart /= 2u) {
     workgroupBarrier();
     if (lane < apart) {
 //% for v in range(vectors)
-      acc{{ v }} += sums[lid.x + apart + {{ v * lanes * lines }}u];
-      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ v }};
+      acc{{ first + v }} += sums[lid.x + apart + {{ v * lanes * lines }}u];
+      sums[lid.x + {{ v * lanes * lines }}u] = acc{{ first + v }};
 //% endfor
     }
   }
 {%- endmacro %}
-//# Four rows' results for each vector, with a bias of type B.
-{% macro written(vectors, B) -%}
+//# Four rows' results for each vector, with a bias of type B; lead: vectors before them, as text to add to.
+{% macro written(vectors, B, lead="") -%}
   if (lane == 0u) {
 //% for r in range(4)
     if (row + {{ r }}u < p.n) {
 //% set bias = " + " + B.load("in3", "row + %du" % r, 1) if B else ""
 //% for v in range(vectors)
       if (first + {{ v }}u < p.m) {
-        out[(first + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
+        out[({{ lead }}first + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
       }
 //% endfor
     }

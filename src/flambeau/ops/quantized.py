@@ -1,5 +1,6 @@
 """Weights of 8 or 4 bits with a scale for each block of a row, and products with them that read just that."""
 
+from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
 TILED = 48  # vectors: from here on a GPU turns weights into floats once for a tile of them
+SPREAD = 512  # workgroups of blocks that fill a GPU
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 DEEP = 4  # cells of 8-bit weights of each row that a thread has under way, where the vector is one
 LANES, LINES = 32, 4  # threads along a row, and rows' threads beside each other, of a GPU's workgroup
@@ -87,11 +89,15 @@ def _launch(limits, x, words, scales, *bias, bits, block):
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
     names = ("rows",) if limits.software else ("rows", "words", "tiles")
-    if not limits.software and _shared_bytes(_vectors(m), bits) <= limits.workgroup_memory:
-        names = (*names, "shared")
+    if not limits.software:
+        fits = [
+            n for n in ("shared", "blocks") if _shape_of(n, m, bits).memory(bits) <= limits.workgroup_memory
+        ]
+        names = (*names, *fits)
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
-    make = {"rows": _rows, "words": _words, "tiles": _tiles, "shared": _shared}[name]
+    blocks = partial(_shared, name="blocks")
+    make = {"rows": _rows, "words": _words, "tiles": _tiles, "shared": _shared, "blocks": blocks}[name]
     return make(limits, sizes, k, bits, block, len(bias))
 
 
@@ -130,26 +136,54 @@ def _words(limits, sizes, k, bits, block, biases):
     return [Launch("quantized_words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
 
 
-def _ahead(vectors, bits):
-    """Cells of each row that a thread has under way, so that those of the vectors take 8 KB."""
-    return max(DEEP * bits // (8 * vectors), 1)
+class Shape(NamedTuple):
+    """How a workgroup shares weights: vectors, threads along a row, rows' threads side by side, and cells
+    of each row that a thread has under way, so that the vectors' part takes 8 KB or little more."""
+
+    vectors: int
+    lanes: int
+    lines: int
+    ahead: int
+
+    def memory(self, bits: int) -> int:
+        """Bytes that the part of the vectors takes, and then the sums."""
+        part = self.vectors * self.ahead * (32 // bits) * (self.lanes + 1)
+        return 16 * max(part, self.lanes * self.lines)
 
 
-def _shared_bytes(vectors, bits):
-    """Bytes of workgroup memory, which the vectors and then the sums take."""
-    return 16 * vectors * max(_ahead(vectors, bits) * (32 // bits) * (LANES + 1), LANES * LINES)
+def _shape_of(name, m, bits):
+    """Of "shared": few vectors, and lanes as for rows; of "blocks": many, and rows enough to share them."""
+    if name == "shared":
+        vectors = next(v for v in (1, 2, 4) if v >= min(m, 4))
+        return Shape(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
+    vectors = next(v for v in (4, 8, 16) if v >= min(m, 16))
+    return Shape(vectors, 8, 16, max(DEEP * bits // (2 * vectors), 1))
 
 
-def _shared(limits, sizes, k, bits, block, biases):
-    """A few vectors at once through workgroup memory, by four rows a line of threads."""
-    vectors, per = _vectors(sizes["m"]), CELL // bits
-    ahead = _ahead(vectors, bits)
-    sizes |= {"chunks": k // per, "lines": -(-sizes["n"] // (4 * LINES))}
-    groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
-    options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
-    options["each"] = block // per
-    reads, given = tuple(range(3 + biases)), {"workgroup": (LANES * LINES, 1, 1), "wide": (0, 1)}
-    return [Launch("quantized_shared.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+def _shared(limits, sizes, k, bits, block, biases, name="shared"):
+    """Vectors through workgroup memory, by four rows a line of threads; of few rows pieces."""
+    m, n, per = sizes["m"], sizes["n"], CELL // bits
+    shape = _shape_of(name, m, bits)
+    chunks, turn = k // per, shape.lanes * shape.ahead
+    lines, columns = -(-n // (4 * shape.lines)), -(-m // shape.vectors)
+    pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
+    long = -(-chunks // (pieces * turn)) * turn
+    parts = -(-chunks // long)
+    sizes |= {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
+    options = {"bits": bits, "each": block // per, "parts": parts > 1} | shape._asdict()
+    given = {"workgroup": (shape.lanes * shape.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
+    return _in_parts("quantized_shared.wgsl", lines * columns * parts, sizes, options, given, biases)
+
+
+def _in_parts(template, groups, sizes, options, given, biases):
+    """A kernel, and another that adds up its parts where there are several, with the bias."""
+    if sizes["parts"] == 1:
+        return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **given)]
+    size, parts = sizes["m"] * sizes["n"], sizes["parts"]
+    given |= {"writes": "parts", "elements": parts * size}
+    first = Launch(template, (0, 1, 2), groups, sizes, options, **given)
+    reads, sizes = ("parts", *range(3, 3 + biases)), {"size": size, "parts": parts, "n": sizes["n"]}
+    return [first, Launch("quantized_sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
 
 
 def _tiles(limits, sizes, k, bits, block, biases):
@@ -162,14 +196,7 @@ def _tiles(limits, sizes, k, bits, block, biases):
     sizes |= {"long": long, "parts": parts}
     options = {"bits": bits, "parts": parts > 1}
     given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
-    if parts == 1:
-        return [
-            Launch("quantized_tiles.wgsl", tuple(range(3 + biases)), lines * columns, sizes, options, **given)
-        ]
-    given |= {"writes": "parts", "elements": parts * m * n}
-    first = Launch("quantized_tiles.wgsl", (0, 1, 2), lines * columns * parts, sizes, options, **given)
-    reads, sizes = ("parts", *range(3, 3 + biases)), {"size": m * n, "parts": parts, "n": n}
-    return [first, Launch("quantized_sum.wgsl", reads, -(-m * n // 128), sizes, workgroup=(128, 1, 1))]
+    return _in_parts("quantized_tiles.wgsl", lines * columns * parts, sizes, options, given, biases)
 
 
 def _result(x, *_, **__):
