@@ -66,8 +66,13 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endfor
 //% endfor
   workgroupBarrier();
+//% if counted
+  for (var left = (end - begin + {{ step - 1 }}u) / {{ step }}u; left > 0u; left--) {
+    let more = left > 1u;
+//% else
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
+//% endif
     if (more) {
 //% for s, g in sides
 {{ staging.fetch(s, g, wgsl, ragged) }}

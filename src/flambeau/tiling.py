@@ -54,6 +54,7 @@ class Tail(NamedTuple):
     long: int
 
 
+COUNTED = False  # whether loops over tiles count down to 0, which Tint knows to end without a guard
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
@@ -264,7 +265,7 @@ def tile_kernel(
     options, depth = made.options(spelled, shares, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
-        "step": tile.step, "high": tile.high, "wide": tile.wide,
+        "step": tile.step, "high": tile.high, "wide": tile.wide, "counted": COUNTED,
         "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
