@@ -4,6 +4,7 @@
 //% import "tile.wgsl" as tile
 //% import "staging.wgsl" as staging
 //% import "units.wgsl" as units
+//% import "turns.wgsl" as turn
 //% import "halves.wgsl" as halves with context
 //% block enables
 {{ units.enables(unit) }}
@@ -74,8 +75,8 @@ fn paired(place: u32, all: u32) -> u32 {
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
-{{ units.loop(loop[0], loop[1], step * turns) }}
-//% for turn in range(turns)
+{{ turn.loop(loop[0], loop[1], step * turns) }}
+//% for part in range(turns)
     {
     workgroupBarrier();
 //% for s, g in sides
@@ -106,7 +107,7 @@ fn paired(place: u32, all: u32) -> u32 {
 //% endfor
     }
 //% endfor
-{{ units.loop_end(loop[0]) }}
+{{ turn.loop_end(loop[0]) }}
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i in range(down // unit.m)
 //% for j in range(0, across, strip)

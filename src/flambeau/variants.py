@@ -9,6 +9,7 @@ from .shape import Affine, View, contiguous_strides
 from .sides import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, Spelling
 from .strips import along, line_of, strips_kernel
 from .tiling import (
+    AHEAD,
     LANES,
     STRIPS,
     THIN,
@@ -88,10 +89,8 @@ def estimate(product: Product, name: str) -> float:
         return float("inf") if len(product.head.shape) and product.k else 0.0
     shape, _, parts = name.partition("/")
     split = PIECES[parts] if parts else 1
-    if shape == "thin":
-        return estimate_thin(product, split)
-    if shape == "narrow":  # for tuning: not fitted yet
-        return float("inf")
+    if shape in THIN_LANES:
+        return estimate_thin(product, shape, split)
     if shape in ("lanes", "strips"):  # strips read half as much, with a fifth of the arithmetic for places
         return estimate_lanes(product) * (0.3 if shape == "strips" else 1)
     if name.endswith("+"):
@@ -159,12 +158,14 @@ def second_pass(product: Product, split: float) -> float:
     return (BYTE * 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
 
 
-def estimate_thin(product: Product, split: float) -> float:
-    """Reads at the memory's speed, as far as there are threads to wait for them."""
+def estimate_thin(product: Product, shape: str, split: float) -> float:
+    """Reads at the memory's speed, as far as enough of them are under way."""
     turned = product if product.m <= product.n else product.turned()
-    groups = -(-turned.n // (4 * (LANES if _free(product) else STRIPS))) * product.batch * split
-    reads = turned.n * product.k * product.batch / min(groups / (3 * CORES), 1.0)
-    return reads * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split)
+    lanes, ahead, longer = THIN_LANES[shape]
+    lanes, ahead = (lanes, ahead) if _free(product) else (STRIPS, AHEAD)
+    groups = -(-turned.n // (4 * lanes)) * product.batch * split
+    reads = turned.n * product.k * product.batch / min(groups * ahead / (12 * CORES), 1.0)
+    return longer * (reads * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split))
 
 
 def _free(product: Product) -> bool:
@@ -186,7 +187,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
         product = product if product.m <= product.n else product.turned()
         make, step = lanes_kernel, 8 * LANES
         if shape in THIN_LANES:
-            lanes, ahead = THIN_LANES[shape]
+            lanes, ahead, _ = THIN_LANES[shape]
             make = partial(thin_kernel, lanes=lanes, ahead=ahead)
     else:
         product, copies = packed(product, TILES[shape])

@@ -11,7 +11,9 @@ from ..op import Family, Launch, composed, kernel
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-TILED = 48  # vectors: from here on a GPU turns weights into floats once for a tile of them
+# On a GPU, up to so many vectors; of more, weights become floats once for a tile of them. "shared" and
+# "blocks" were not read yet.
+BEST = ((1, "rows"), (47, "words"))
 SPREAD = 512  # workgroups of blocks that fill a GPU
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 DEEP = 4  # cells of 8-bit weights of each row that a thread has under way, where the vector is one
@@ -103,9 +105,9 @@ def _launch(limits, x, words, scales, *bias, bits, block):
 
 def _by_rule(names, m):
     """One vector needs few reads beside the weights; for more, what they read of the vectors counts."""
-    if len(names) == 1 or m == 1:
+    if len(names) == 1:
         return "rows"
-    return "words" if m < TILED else "tiles"
+    return next((name for most, name in BEST if m <= most and name in names), "tiles")
 
 
 def _vectors(m):
