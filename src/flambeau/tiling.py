@@ -58,8 +58,8 @@ COUNTED = False  # whether loops over tiles count down to 0, which Tint knows to
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
-# Lanes and reads under way of columns that lie side by side, and how much longer it takes than estimated. More
-# strips share long sums in "narrow", so that few columns need no second pass; not read yet, so never picked.
+# Lanes and reads under way of columns that lie side by side, and how much longer it takes than estimated.
+# More strips share long sums in "narrow", so few columns need no second pass; not read yet, so never picked.
 THIN_LANES = {"thin": (LANES, AHEAD, 1.0), "narrow": (8, 8, float("inf"))}
 
 
