@@ -65,12 +65,17 @@ var<workgroup> grown: vec4<u32>;
 //% endfor
 {%- endmacro %}
 
+//# where rows i of the queries lie on their way to fragments
+{% macro queries_at(u, i) -%}
+{{ "%du + (subgroup * %du + %du) * %du" % (u.apart, u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u" }}
+{%- endmacro %}
+
 //# q<i>_<k>: this subgroup's queries, by way of its strip, as many features at a time as that has room for
 {% macro queries(u, d) -%}
 //% for i in range(u.rows // u.unit.m)
 //% for c in range(0, d, 64)
 //% set wide = [64, d - c] | min
-//% set lies = "%du + (subgroup * %du + %du) * %du" % (u.apart, u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u"
+//% set lies = queries_at(u, i)
 //% if u.unit.kind != "plain"
   workgroupBarrier();
 //% endif
@@ -134,6 +139,34 @@ var<workgroup> grown: vec4<u32>;
     }
 //% endfor
 //% endfor
+{%- endmacro %}
+
+//# a fragment of weights that outlives its strip's rows, and those rows i of weights into it
+{% macro left(u, name) -%}
+//% if u.unit.kind != "plain"
+  var {{ name }}: subgroup_matrix_left<f16, {{ u.unit.k }}, {{ u.unit.m }}>;
+//% else
+  var {{ name }} = vec3<u32>();
+//% endif
+{%- endmacro %}
+{% macro weights_of(u, i) -%}
+//% if u.unit.kind != "plain"
+    {
+{{ units.fragment(u.unit, "read", "left", "(strip + %du) * 2u" % (i * u.unit.m * u.pitch), 2 * u.pitch, false) }}
+      p{{ i }}_0 = read;
+    }
+//% else
+    for (var w = 0u; w < {{ u.keys // 2 }}u; w++) {
+      memory[{{ u.copies // 2 }}u + (subgroup * {{ u.rows }}u + lane) * {{ u.keys // 2 }}u + w] = memory[own + w];
+    }
+    p{{ i }}_0 = vec3<u32>({{ u.copies }}u + (subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u) * {{ u.keys }}u, {{ u.keys }}u, 1u);
+//% endif
+{%- endmacro %}
+
+//# a lane's share of a row, behind what its row of the strip holds of the result
+{% macro keep_share(u) -%}
+  workgroupBarrier();
+  {{ "memory" if u.unit.kind == "plain" else "sums" }}[own + {{ u.unit.n }}u] = {{ "bitcast<u32>(share)" if u.unit.kind == "plain" else "share" }};
 {%- endmacro %}
 
 //# columns j on of the result to the strip

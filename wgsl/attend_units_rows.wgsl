@@ -1,10 +1,15 @@
 //# What attention on matrix units does to rows: a lane's scores, and results whose row's best score has grown far.
 //% import "units.wgsl" as units
+//% import "attend_units.wgsl" as on
 
-//# s<c>, vec4s of the lane's row: scaled to powers of two, capped, biased, masked; peak: the largest
-{% macro scores(u, o, masked) -%}
+//# s<c>, vec4s of the lane's row: scaled to powers of two, capped, biased, masked; peak: the largest. Where scores are
+//# `folded`, they are yet to be scaled by `by`, and peak is as if they had been.
+{% macro scores(u, o, masked, folded) -%}
+//% if folded
+      var by = abs(p.score);
+//% endif
 //% for c in range(u.keys // 4)
-      var s{{ c }} = {{ units.sums(u.unit, "(own + %du)" % (4 * c), 4) }} * p.score;
+      var s{{ c }} = {{ units.sums(u.unit, "(own + %du)" % (4 * c), 4) }}{{ " * p.score" if not folded }};
 //% if o.softcap
       s{{ c }} = tanh(clamp(s{{ c }}, vec4<f32>(-15), vec4<f32>(15))) * (p.cap * 1.4426950408889634);
 //% endif
@@ -25,11 +30,20 @@
       if (first + {{ u.keys }}u > seen) {
         let last = {{ "min(p.keys, query + 1u + begin)" if o.causal else "p.keys" }};
 //% for c in range(u.keys // 4)
-        s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}, vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last));
+        s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}{{ " * by" if folded }}, vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last));
 //% endfor
+        {{ "by = 1.0;" if folded }}
       }
       let best = {% for c in range(u.keys // 4 - 1) %}max({% endfor %}s0{% for c in range(1, u.keys // 4) %}, s{{ c }}){% endfor %};
-      let peak = max(max(best.x, best.y), max(best.z, best.w));
+      let peak = {{ "by * " if folded }}max(max(best.x, best.y), max(best.z, best.w));
+{%- endmacro %}
+
+//# s<c>, the lane's weights, to the front of its row of scores
+{% macro weights(u) -%}
+//% for c in range(0, u.keys // 4, 2)
+      let w{{ c }} = vec4<u32>(pack2x16float(s{{ c }}.xy), pack2x16float(s{{ c }}.zw), pack2x16float(s{{ c + 1 }}.xy), pack2x16float(s{{ c + 1 }}.zw));
+{{ on.put_eight(u, "own * 2u + %du" % (4 * c), "w%d" % c) }}
+//% endfor
 {%- endmacro %}
 
 //# o<i>_<j> with each row times its lane's `fade`, through the strip; every subgroup of the workgroup does it at once

@@ -36,6 +36,7 @@
   var total = 0.0;
   let end = {{ "min(p.keys, row0 + %du + begin)" % u.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
+//% block blocks
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
 {{ on.fetch(u, "k", "in1", d, "0u") }}
@@ -43,7 +44,10 @@
 {{ on.fetch(u, "k", "in1", d, "%du" % u.keys) }}
 {{ on.fetch(u, "v", "in2", e, "0u", zero=true) }}
 {{ on.queries(u, 4 * d) }}
-  for (var first = 0u; first < end; first += {{ u.keys }}u) {
+  for (var turn = 0u; turn < end; turn += {{ u.turns * u.keys }}u) {
+//% for t in range(u.turns)
+    {
+    let first = turn + {{ t * u.keys }}u;
 //# the keys of this block are in memory; its values and the next keys are on their way
     {
 {{ on.dots(u, 4 * d) }}
@@ -56,7 +60,7 @@
 {{ on.fetch(u, "v", "in2", e, "first + %du" % u.keys, zero=true) }}
     var fade = 1.0;
     {
-{{ by_row.scores(u, o, scoring.MASKED) }}
+{{ by_row.scores(u, o, scoring.MASKED, false) }}
       if (peak > top + {{ u.growth }}) {
         if (total > 0.0) {
           grown.x = first + 1u;
@@ -70,10 +74,7 @@
 //% endfor
       let adds = {% for c in range(u.keys // 4) %}{{ " + " if c }}s{{ c }}{% endfor %};
       total += adds.x + adds.y + adds.z + adds.w;
-//% for c in range(0, u.keys // 4, 2)
-      let w{{ c }} = vec4<u32>(pack2x16float(s{{ c }}.xy), pack2x16float(s{{ c }}.zw), pack2x16float(s{{ c + 1 }}.xy), pack2x16float(s{{ c + 1 }}.zw));
-{{ on.put_eight(u, "own * 2u + %du" % (4 * c), "w%d" % c) }}
-//% endfor
+{{ by_row.weights(u) }}
     }
     let far = workgroupUniformLoad(&grown).x == first + 1u;
     {
@@ -86,11 +87,29 @@
 //% if u.unit.kind == "plain"
     workgroupBarrier();
 //% endif
+    }
+//% endfor
   }
+//% endblock
   let share = select(1.0 / total, 0.0, total < 0.5);
   if (query < p.queries) {
     out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
   }
+//% if u.lines
+{{ on.keep_share(u) }}
+//% for j in range(0, 4 * e, u.unit.n)
+{{ on.through(u, j) }}
+//# four neighbouring lanes write 16 columns of a row
+  for (var line = lane / {{ u.unit.n // 4 }}u; line < {{ u.rows }}u; line += {{ 4 * u.unit.lanes // u.unit.n }}u) {
+    let from_row = strip + line * {{ u.pitch }}u;
+    let column = lane % {{ u.unit.n // 4 }}u;
+    if (row0 + subgroup * {{ u.rows }}u + line < p.queries) {
+      let place = (head * p.queries + row0 + subgroup * {{ u.rows }}u + line) * {{ e }}u + {{ j // 4 }}u + column;
+{{ rows.store("out", "place", "%s * %s" % (units.sums(u.unit, "(from_row + 4u * column)", 4), units.sums(u.unit, "(from_row + %du)" % u.unit.n, 1)), T, "") }}
+    }
+  }
+//% endfor
+//% else
 //% for j in range(0, 4 * e, u.unit.n)
 {{ on.through(u, j) }}
   if (query < p.queries) {
@@ -100,4 +119,5 @@
 //% endfor
   }
 //% endfor
+//% endif
 //% endblock

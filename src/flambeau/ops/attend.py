@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from .. import dtype as dt
 from ..choice import choose
 from ..op import Launch, Written
+from . import attend_units
+from .attend_units import Units
 
 
 class Options(NamedTuple):
@@ -92,53 +94,6 @@ class Few(NamedTuple):
     threads: int = 128
 
 
-class Units(NamedTuple):
-    """A workgroup of `subgroups` on matrix units: `rows` queries each, a lane a row, `keys` at a time."""
-
-    unit: Any  # a matrix.Unit
-    subgroups: int
-    d: int
-    e: int
-    rows: int = 32
-    keys: int = 16
-    pad: int = 8  # elements behind each row of 2-byte elements, so that rows start in other banks
-    pitch: int = 20  # places of a row of scores: reads of a lane's row as vec4s meet no bank twice
-    growth: str = "10.0"  # powers of two by which weights may pass 1: float16 holds 15 of them
-
-    @property
-    def threads(self) -> int:
-        return self.subgroups * self.unit.lanes
-
-    @property
-    def height(self) -> int:
-        return self.subgroups * self.rows
-
-    @property
-    def values(self) -> int:
-        return self.keys * (self.d + self.pad)
-
-    @property
-    def strips(self) -> int:
-        return self.values + self.keys * (self.e + self.pad)
-
-    @property
-    def apart(self) -> int:
-        return self.strips + 2 * self.height * self.pitch
-
-    @property
-    def elements(self) -> int:
-        """Of 2 bytes, in workgroup memory; plain units have no fragments, so queries stay there."""
-        return self.apart + (self.height * (64 + self.pad) if self.unit.kind == "plain" else 0)
-
-    def fits(self, limits) -> bool:
-        """Whether a device can run it: threads stage whole rows, 16 bytes tell whether one has grown."""
-        fours = (self.d // 4, self.e // 4)
-        whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
-        return (
-            whole and self.threads <= limits.invocations and 2 * self.elements + 16 <= limits.workgroup_memory
-        )
-
-
 MOST_FEW = 16  # rows that attend to the same keys
 LEAST_KEYS = 128  # of a piece
 GROUPS = 1024  # workgroups that keep a large GPU's memory busy
@@ -202,15 +157,13 @@ def _tiles(limits, tiles, products: int, length: int, made) -> list[Tile]:
     return sorted(fitting, key=rank)
 
 
-def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> Tile | str:
-    """The tile that a launch works in; "rows": a thread for each row; "few": pieces of keys for few rows;
-    "units": matrix units."""
+def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> Tile | Units | str:
+    """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
+    of keys for few rows."""
     q, k, v = nodes[:3]
-    by_name = {t.name: t for t in tiles}
+    by_name = (units or {}) | {t.name: t for t in tiles}
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
-    if units is not None:
-        names.insert(0, "units")
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
     default = "rows" if limits.software and "rows" in names else names[0]
@@ -301,27 +254,13 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     return [first, join]
 
 
-def _units(limits, nodes) -> Units | None:
-    """The work of a workgroup on matrix units, where a device has such, and rows that fit them."""
-    q, v = nodes[0], nodes[2]
-    d, e = q.shape[2], v.shape[2]
-    if q.dtype != dt.float16 or d % 32 or e % 32 or max(d, e) > 128:
-        return None
-    unit = next((u for u in limits.matrix if (u.m, u.n, u.k, u.lanes) == (16, 16, 16, 32)), None)
-    if unit is None or (unit.kind == "plain" and d > 64):
-        return None
-    unit = unit._replace(kind="view") if unit.kind == "subgroup" else unit
-    made = (Units(unit, n, d, e) for n in (4, 2))
-    return next((u for u in made if u.fits(limits)), None)
-
-
 def _on_units(u: Units, nodes, given, attrs, also) -> list[Launch]:
     """The launch of the kernel on matrix units, a workgroup for each block of queries."""
     lines, length = nodes[0].shape[:2]
     blocks = -(-length // u.height)
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
     launch = Launch(
-        "attention_units.wgsl", tuple(range(len(nodes))), lines * blocks, sizes,
+        u.template, tuple(range(len(nodes))), lines * blocks, sizes,
         {"d": u.d // 4, "e": u.e // 4, "u": u, "o": _options(nodes, given, **attrs)},
         workgroup=(u.threads, 1, 1), wide=(0, 1, 2), width=4, also=also,
         flops=_flops(nodes, 1, 1, attrs["causal"]),
@@ -338,12 +277,12 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", prod(q.shape[:2]), dt.float32),)
     tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v))
-    units = _units(limits, nodes)
+    units = attend_units.variants(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
         return _few(nodes, given, attrs, also)
-    if units is not None and tile == "units":
-        return _on_units(units, nodes, given, attrs, also)
+    if isinstance(tile, Units):
+        return _on_units(tile, nodes, given, attrs, also)
     if isinstance(tile, str):
         return [_by_rows("attention.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
     return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
