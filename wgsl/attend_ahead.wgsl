@@ -2,39 +2,9 @@
 //# after those and its values on their way.
 //% import "units.wgsl" as units
 //% import "attend_units.wgsl" as on
+//% import "attend_products.wgsl" as products
 //% import "attend_units_rows.wgsl" as by_row
 //% import "attend_scores.wgsl" as scoring
-
-//# all of a lane's part of the queries at once, their signs as the scale's
-{% macro ask(u, d, folded) -%}
-  let flip = vec2<u32>({{ "select(0u, 0x80008000u, p.score < 0.0)" if folded else "0u" }});
-//% for i in range(u.rows // u.unit.m)
-//% for c in range(0, d, 64)
-//% set wide = [64, d - c] | min
-//% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
-//% set at = "(lane + %du)" % (n * u.unit.lanes)
-  let a{{ i }}_{{ c }}_{{ n }} = flip ^ in0[(head * p.queries + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + {{ at }} / {{ wide // 4 }}u, p.queries - 1u)) * {{ d // 4 }}u + {{ c // 4 }}u + {{ at }} % {{ wide // 4 }}u];
-//% endfor
-//% endfor
-//% endfor
-{%- endmacro %}
-{% macro hold(u, d) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for c in range(0, d, 64)
-//% set wide = [64, d - c] | min
-//% set lies = on.queries_at(u, i)
-  workgroupBarrier();
-//% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
-//% set at = "(lane + %du)" % (n * u.unit.lanes)
-{{ on.put(u, "%s + %s / %du * %du + %s %% %du * 4u" % (lies, at, wide // 4, 64 + u.pad, at, wide // 4), "a%d_%d_%d" % (i, c, n)) }}
-//% endfor
-  workgroupBarrier();
-//% for k in range(0, wide, u.unit.k)
-{{ units.fragment(u.unit, "q%d_%d" % (i, (c + k) // u.unit.k), "left", "%s + %du" % (lies, k), 64 + u.pad, false) }}
-//% endfor
-//% endfor
-//% endfor
-{%- endmacro %}
 
 //# o<i>_<j> plus the last block's weights, p<i>_0, by its values in memory; a line of `beside` after each column
 {% macro values(u, e, beside) -%}
@@ -55,6 +25,7 @@
     workgroupBarrier();
     var fade = 1.0;
 {{ by_row.scores(u, o, scoring.MASKED, folded) }}
+{{ by_row.peak(u, folded) }}
     if (peak > top + {{ u.growth }}) {
       if (total > 0.0) {
         grown.x = first + 1u;
@@ -69,7 +40,7 @@
 //% set ns.beside = ns.beside + ["    s%d = exp2(%s);" % (c, argument)]
 //% endfor
 {{ values(u, 4 * e, ns.beside) }}
-{{ on.dots(u, 4 * d) }}
+{{ products.dots(u, 4 * d) }}
     let adds = {% for c in range(u.keys // 4) %}{{ " + " if c }}s{{ c }}{% endfor %};
     total += adds.x + adds.y + adds.z + adds.w;
 {{ by_row.weights(u) }}
@@ -81,7 +52,7 @@
     let far = workgroupUniformLoad(&grown).x == first + 1u;
 //% endif
 //% for i in range(u.rows // u.unit.m)
-{{ on.weights_of(u, i) }}
+{{ products.weights_of(u, i) }}
 //% endfor
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
@@ -94,5 +65,5 @@
 {{ by_row.shrink(u, 4 * e) }}
     }
     workgroupBarrier();
-{{ on.keep(u) }}
+{{ products.keep(u) }}
 {%- endmacro %}

@@ -50,12 +50,12 @@ var<workgroup> grown: vec4<u32>;
   var {{ name }}{{ i }} = vec2<u32>();
 //% endfor
 {%- endmacro %}
-{% macro fetch(u, name, buffer, width, first, zero=false) -%}
+{% macro fetch(u, name, buffer, width, first, zero=false, base="kv * p.keys", limit="p.keys") -%}
 //% for i in range(u.keys * width // u.threads)
     {
       let line = {{ first }} + (lid.x + {{ i * u.threads }}u) / {{ width }}u;
-      let read = {{ buffer }}[(kv * p.keys + min(line, p.keys - 1u)) * {{ width }}u + lid.x % {{ width }}u];
-      {{ name }}{{ i }} = {{ "select(vec2<u32>(), read, line < p.keys)" if zero else "read" }};
+      let read = {{ buffer }}[({{ base }} + min(line, {{ limit }} - 1u)) * {{ width }}u + lid.x % {{ width }}u];
+      {{ name }}{{ i }} = {{ "select(vec2<u32>(), read, line < %s)" % limit if zero else "read" }};
     }
 //% endfor
 {%- endmacro %}
@@ -65,9 +65,9 @@ var<workgroup> grown: vec4<u32>;
 //% endfor
 {%- endmacro %}
 
-//# where rows i of the queries lie on their way to fragments
-{% macro queries_at(u, i) -%}
-{{ "%du + (subgroup * %du + %du) * %du" % (u.apart, u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u" }}
+//# where own rows i lie on their way to fragments: plain units keep them, those of a second side behind the first
+{% macro left_at(u, name, i) -%}
+{{ "%du + (subgroup * %du + %du) * %du" % (u.apart + (u.height * (64 + u.pad) if name == "g" else 0), u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u" }}
 {%- endmacro %}
 
 //# q<i>_<k>: this subgroup's queries, by way of its strip, as many features at a time as that has room for
@@ -75,7 +75,7 @@ var<workgroup> grown: vec4<u32>;
 //% for i in range(u.rows // u.unit.m)
 //% for c in range(0, d, 64)
 //% set wide = [64, d - c] | min
-//% set lies = queries_at(u, i)
+//% set lies = left_at(u, "q", i)
 //% if u.unit.kind != "plain"
   workgroupBarrier();
 //% endif
@@ -90,90 +90,4 @@ var<workgroup> grown: vec4<u32>;
 //% endfor
 //% endfor
 //% endfor
-{%- endmacro %}
-
-//# s<i>_<j>: the products of queries and the keys in memory; zeroed in words, since compilers do not at each turn of a loop
-{% macro dots(u, d) -%}
-//% for j in range(0, u.keys, u.unit.n)
-//% for i in range(u.rows // u.unit.m)
-{{ units.result(u.unit, "s%d_%d" % (i, j)) }}
-  s{{ i }}_{{ j }} = {{ "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m) if u.unit.kind != "plain" else "Fragment" }}();
-//% endfor
-//% for k in range(0, d, u.unit.k)
-    {
-{{ units.fragment(u.unit, "side", "right", "%du" % (j * (d + u.pad) + k), d + u.pad, true) }}
-//% for i in range(u.rows // u.unit.m)
-{{ units.multiply(u.unit, "s%d_%d" % (i, j), "q%d_%d" % (i, k // u.unit.k), "side") }}
-//% endfor
-    }
-//% endfor
-//% endfor
-{%- endmacro %}
-{% macro keep(u) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for j in range(0, u.keys, u.unit.n)
-{{ units.store(u.unit, "s%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch + j), u.pitch) }}
-//% endfor
-//% endfor
-{%- endmacro %}
-
-//# o<i>_<j> plus the weights in the strip by the values in memory; rows shrink by `fade` first where one grew
-{% macro sums(u, e, turn) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for k in range(0, u.keys, u.unit.k)
-{{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
-//% endfor
-//% endfor
-//% if u.unit.kind != "plain"
-//# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
-    workgroupBarrier();
-//% endif
-{{ caller() }}
-//% for j in range(0, e, u.unit.n)
-//% for k in range(0, u.keys, u.unit.k)
-    {
-{{ units.fragment(u.unit, "side", "right", "%du" % (u.values + k * (e + u.pad) + j), e + u.pad, false) }}
-//% for i in range(u.rows // u.unit.m)
-{{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }}
-//% endfor
-    }
-//% endfor
-//% endfor
-{%- endmacro %}
-
-//# a fragment of weights that outlives its strip's rows, and those rows i of weights into it
-{% macro left(u, name) -%}
-//% if u.unit.kind != "plain"
-  var {{ name }}: subgroup_matrix_left<f16, {{ u.unit.k }}, {{ u.unit.m }}>;
-//% else
-  var {{ name }} = vec3<u32>();
-//% endif
-{%- endmacro %}
-{% macro weights_of(u, i) -%}
-//% if u.unit.kind != "plain"
-    {
-{{ units.fragment(u.unit, "read", "left", "(strip + %du) * 2u" % (i * u.unit.m * u.pitch), 2 * u.pitch, false) }}
-      p{{ i }}_0 = read;
-    }
-//% else
-    for (var w = 0u; w < {{ u.keys // 2 }}u; w++) {
-      memory[{{ u.copies // 2 }}u + (subgroup * {{ u.rows }}u + lane) * {{ u.keys // 2 }}u + w] = memory[own + w];
-    }
-    p{{ i }}_0 = vec3<u32>({{ u.copies }}u + (subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u) * {{ u.keys }}u, {{ u.keys }}u, 1u);
-//% endif
-{%- endmacro %}
-
-//# a lane's share of a row, behind what its row of the strip holds of the result
-{% macro keep_share(u) -%}
-  workgroupBarrier();
-  {{ "memory" if u.unit.kind == "plain" else "sums" }}[own + {{ u.unit.n }}u] = {{ "bitcast<u32>(share)" if u.unit.kind == "plain" else "share" }};
-{%- endmacro %}
-
-//# columns j on of the result to the strip
-{% macro through(u, j) -%}
-  workgroupBarrier();
-//% for i in range(u.rows // u.unit.m)
-{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
-//% endfor
-  workgroupBarrier();
 {%- endmacro %}

@@ -2,21 +2,24 @@
 //% import "units.wgsl" as units
 //% import "attend_units.wgsl" as on
 
-//# s<c>, vec4s of the lane's row: scaled to powers of two, capped, biased, masked; peak: the largest. Where scores are
-//# `folded`, they are yet to be scaled by `by`, and peak is as if they had been.
-{% macro scores(u, o, masked, folded) -%}
+//# s<c>, vec4s of the lane's row (of a query, or of a key): scaled to powers of two, capped (`slope`: t<c> is the cap's
+//# derivative), biased, masked. Where scores are `folded`, they are yet to be scaled by `by`.
+{% macro scores(u, o, masked, folded=false, of="query", slope=false) -%}
+//% set other, most = ("key", "p.keys") if of == "query" else ("query", "p.queries")
 //% if folded
       var by = abs(p.score);
 //% endif
 //% for c in range(u.keys // 4)
       var s{{ c }} = {{ units.sums(u.unit, "(own + %du)" % (4 * c), 4) }}{{ " * p.score" if not folded }};
 //% if o.softcap
-      s{{ c }} = tanh(clamp(s{{ c }}, vec4<f32>(-15), vec4<f32>(15))) * (p.cap * 1.4426950408889634);
+      s{{ c }} = tanh(clamp(s{{ c }}, vec4<f32>(-15), vec4<f32>(15)));
+      {{ "let t%d = 1.0 - s%d * s%d;" % (c, c, c) if slope }}
+      s{{ c }} *= p.cap * 1.4426950408889634;
 //% endif
 //% if o.bias
       {
-        let line = bias_at + min(query, p.queries - 1u) * p.bias_query;
-        let at = vec4<u32>(line) + min(vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>(p.keys - 1u)) * p.bias_key;
+        let line = bias_at + min({{ of }}, {{ "p.queries" if of == "query" else "p.keys" }} - 1u) * p.bias_{{ of }};
+        let at = vec4<u32>(line) + min(vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u), vec4<u32>({{ most }} - 1u)) * p.bias_{{ other }};
         let b = vec4<{{ "u32" if o.bias == "bool" else "f32" }}>({% for x in "xyzw" %}{{ ", " if x != "x" }}{{ o.bias_in }}[at.{{ x }}]{% endfor %});
 //% if o.bias == "bool"
         s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}, b != vec4<u32>(0u));
@@ -28,12 +31,19 @@
 //% endif
 //% endfor
       if (first + {{ u.keys }}u > seen) {
-        let last = {{ "min(p.keys, query + 1u + begin)" if o.causal else "p.keys" }};
+        let last = {{ "min(p.keys, query + 1u + begin)" if of == "query" and o.causal else most }};
 //% for c in range(u.keys // 4)
-        s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}{{ " * by" if folded }}, vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last));
+        {
+          let column = vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u);
+          let inside = (column < vec4<u32>(last)){{ " & (column >= vec4<u32>(key))" if of == "key" and o.causal }};
+          s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}{{ " * by" if folded }}, inside);
+        }
 //% endfor
         {{ "by = 1.0;" if folded }}
       }
+{%- endmacro %}
+//# the largest of them
+{% macro peak(u, folded) -%}
       let best = {% for c in range(u.keys // 4 - 1) %}max({% endfor %}s0{% for c in range(1, u.keys // 4) %}, s{{ c }}){% endfor %};
       let peak = {{ "by * " if folded }}max(max(best.x, best.y), max(best.z, best.w));
 {%- endmacro %}

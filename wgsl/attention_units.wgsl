@@ -3,6 +3,8 @@
 //# fragments, which no lane can scale. Keys and values are fetched to registers a block ahead; three barriers a block.
 //% extends "whole.wgsl"
 //% import "attend_units.wgsl" as on
+//% import "attend_products.wgsl" as products
+//% import "attend_lines.wgsl" as lines
 //% import "attend_units_rows.wgsl" as by_row
 //% import "attend_scores.wgsl" as scoring
 //% import "attend_rows.wgsl" as rows
@@ -50,8 +52,8 @@
     let first = turn + {{ t * u.keys }}u;
 //# the keys of this block are in memory; its values and the next keys are on their way
     {
-{{ on.dots(u, 4 * d) }}
-{{ on.keep(u) }}
+{{ products.dots(u, 4 * d) }}
+{{ products.keep(u) }}
     }
     workgroupBarrier();
 {{ on.stage(u, "k", 0, d) }}
@@ -60,7 +62,8 @@
 {{ on.fetch(u, "v", "in2", e, "first + %du" % u.keys, zero=true) }}
     var fade = 1.0;
     {
-{{ by_row.scores(u, o, scoring.MASKED, false) }}
+{{ by_row.scores(u, o, scoring.MASKED) }}
+{{ by_row.peak(u, false) }}
       if (peak > top + {{ u.growth }}) {
         if (total > 0.0) {
           grown.x = first + 1u;
@@ -78,11 +81,11 @@
     }
     let far = workgroupUniformLoad(&grown).x == first + 1u;
     {
-{% call on.sums(u, 4 * e) %}
+{{ products.weights(u) }}
     if (far) {
 {{ by_row.shrink(u, 4 * e) }}
     }
-{% endcall %}
+{{ products.sums(u, 4 * e, u.values) }}
     }
 //% if u.unit.kind == "plain"
     workgroupBarrier();
@@ -96,22 +99,14 @@
     out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
   }
 //% if u.lines
-{{ on.keep_share(u) }}
+{{ products.keep_share(u) }}
 //% for j in range(0, 4 * e, u.unit.n)
-{{ on.through(u, j) }}
-//# four neighbouring lanes write 16 columns of a row
-  for (var line = lane / {{ u.unit.n // 4 }}u; line < {{ u.rows }}u; line += {{ 4 * u.unit.lanes // u.unit.n }}u) {
-    let from_row = strip + line * {{ u.pitch }}u;
-    let column = lane % {{ u.unit.n // 4 }}u;
-    if (row0 + subgroup * {{ u.rows }}u + line < p.queries) {
-      let place = (head * p.queries + row0 + subgroup * {{ u.rows }}u + line) * {{ e }}u + {{ j // 4 }}u + column;
-{{ rows.store("out", "place", "%s * %s" % (units.sums(u.unit, "(from_row + 4u * column)", 4), units.sums(u.unit, "(from_row + %du)" % u.unit.n, 1)), T, "") }}
-    }
-  }
+{{ products.through(u, j) }}
+{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, units.sums(u.unit, "(from_row + %du)" % u.unit.n, 1)) }}
 //% endfor
 //% else
 //% for j in range(0, 4 * e, u.unit.n)
-{{ on.through(u, j) }}
+{{ products.through(u, j) }}
   if (query < p.queries) {
     let place = (head * p.queries + query) * {{ e }}u + {{ j // 4 }}u;
 //% for c in range(u.unit.n // 4)

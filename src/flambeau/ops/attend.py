@@ -94,6 +94,7 @@ class Few(NamedTuple):
     threads: int = 128
 
 
+SLOPES = "attention_slopes_units.wgsl"
 MOST_FEW = 16  # rows that attend to the same keys
 LEAST_KEYS = 128  # of a piece
 GROUPS = 1024  # workgroups that keep a large GPU's memory busy
@@ -161,7 +162,8 @@ def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> 
     """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
     of keys for few rows."""
     q, k, v = nodes[:3]
-    by_name = (units or {}) | {t.name: t for t in tiles}
+    tiled = {t.name: t for t in tiles}
+    by_name = (units or {}) | tiled if kind == "forward" else tiled | (units or {})
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if kind == "forward" and rows <= MOST_FEW:
@@ -254,18 +256,18 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     return [first, join]
 
 
-def _on_units(u: Units, nodes, given, attrs, also) -> list[Launch]:
-    """The launch of the kernel on matrix units, a workgroup for each block of queries."""
-    lines, length = nodes[0].shape[:2]
+def _on_units(u: Units, nodes, given, attrs, also=(), of="query", template="", **writes) -> Launch:
+    """The launch of a kernel on matrix units, a workgroup for each block of queries or keys."""
+    lines, length = nodes[of != "query"].shape[:2]
     blocks = -(-length // u.height)
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
-    launch = Launch(
-        u.template, tuple(range(len(nodes))), lines * blocks, sizes,
-        {"d": u.d // 4, "e": u.e // 4, "u": u, "o": _options(nodes, given, **attrs)},
-        workgroup=(u.threads, 1, 1), wide=(0, 1, 2), width=4, also=also,
-        flops=_flops(nodes, 1, 1, attrs["causal"]),
+    options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
+    products = {"query": (2, 1), "key": (2, 1), "value": (1, 1)}[of] if template else (1, 1)
+    return Launch(
+        template or u.template, tuple(range(len(nodes))), lines * blocks, sizes, options,
+        workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4, also=also,
+        flops=_flops(nodes, *products, attrs["causal"]), **writes,
     )  # fmt: skip
-    return [launch]
 
 
 def _quads(*nodes) -> tuple[int, ...]:
@@ -282,7 +284,7 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     if tile == "few":
         return _few(nodes, given, attrs, also)
     if isinstance(tile, Units):
-        return _on_units(tile, nodes, given, attrs, also)
+        return [_on_units(tile, nodes, given, attrs, also)]
     if isinstance(tile, str):
         return [_by_rows("attention.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
     return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
@@ -292,7 +294,10 @@ def by_queries(limits, *nodes, **attrs) -> list[Launch]:
     """The gradient by the queries."""
     q, given = nodes[0], nodes[5:]
     tiles = _tiles(limits, QUERIES, 2, prod(q.shape[:2]), _quads(q))
-    tile = _choice(limits, "queries", tiles, nodes, attrs["causal"])
+    units = attend_units.variants(limits, q, nodes[2], attend_units.SLOPES)
+    tile = _choice(limits, "queries", tiles, nodes, attrs["causal"], units)
+    if isinstance(tile, Units):
+        return [_on_units(tile, nodes, given, attrs, template=SLOPES)]
     if isinstance(tile, str):
         return [_by_rows("attention_queries.wgsl", limits, nodes, given, 0, attrs, 4)]
     return [_tiled("attention_queries_tiles.wgsl", tile, nodes, given, 0, attrs, (2, 1))]
@@ -302,9 +307,13 @@ def by_keys(limits, *nodes, **attrs) -> list[Launch]:
     """The gradients by the keys and, as a part, by the values."""
     (q, k, v), given = nodes[:3], nodes[5:]
     tiles = _tiles(limits, KEYS, 2, prod(k.shape[:2]), _quads(v, q))
-    tile = _choice(limits, "keys", tiles, nodes, attrs["causal"])
+    units = attend_units.variants(limits, q, v, attend_units.SLOPES)
+    tile = _choice(limits, "keys", tiles, nodes, attrs["causal"], units)
+    first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
+    if isinstance(tile, Units):
+        values = _on_units(tile._replace(pitch=20), nodes, given, attrs, (), "value", SLOPES, **first)
+        return [values, _on_units(tile, nodes, given, attrs, (), "key", SLOPES)]
     if isinstance(tile, str):
-        first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
         call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
         return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
     also = (Written("values", prod(v.shape), v.dtype, 4),)

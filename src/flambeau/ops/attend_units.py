@@ -5,6 +5,9 @@ from typing import Any, NamedTuple
 from .. import dtype as dt
 
 
+BESIDE = 128  # bytes of workgroup memory for what else a kernel shares
+
+
 class Units(NamedTuple):
     """A workgroup of `subgroups` on matrix units: `rows` queries each, a lane a row, `keys` at a time."""
 
@@ -20,6 +23,7 @@ class Units(NamedTuple):
     turns: int = 1  # blocks of keys in one turn of the loop
     ahead: bool = False  # a block's scores are made beside the softmax of the one before, whose values follow
     lines: bool = False  # neighbouring lanes write a row of the result, in place of a lane a row
+    sides: int = 1  # how many a subgroup has as fragments: gradients need two
     bare: bool = False  # whether a row has grown is read after a plain barrier; compilers cannot prove that uniform
 
     @property
@@ -54,7 +58,7 @@ class Units(NamedTuple):
     @property
     def elements(self) -> int:
         """Of 2 bytes, in workgroup memory; plain units keep the queries there too."""
-        kept = self.height * (64 + self.pad + (self.keys if self.ahead else 0))
+        kept = self.height * ((64 + self.pad) * self.sides + (self.keys if self.ahead else 0))
         return self.apart + (kept if self.unit.kind == "plain" else 0)
 
     def fits(self, limits) -> bool:
@@ -62,7 +66,9 @@ class Units(NamedTuple):
         fours = (self.d // 4, self.e // 4)
         whole = all(self.keys * n % self.threads == 0 == self.threads % n for n in fours)
         return (
-            whole and self.threads <= limits.invocations and 2 * self.elements + 16 <= limits.workgroup_memory
+            whole
+            and self.threads <= limits.invocations
+            and 2 * self.elements + BESIDE <= limits.workgroup_memory
         )
 
 
@@ -77,20 +83,26 @@ FORMS: dict[str, dict[str, Any]] = {
     "ahead/bare": AHEAD | {"bare": True},
     "ahead/bare/2": AHEAD | {"bare": True, "turns": 2},
 }
+SLOPES: dict[str, dict[str, Any]] = {"units": {"pitch": 36, "sides": 2}}  # of scores and their slopes side by side
 
 
-def variants(limits, q, v) -> dict[str, Units]:
-    """The forms that a device with matrix units can run for rows of q's and v's, by name."""
+def _unit(limits, q, v):
+    """The matrix units of a device, where they fit float16 rows of q's and v's features."""
     d, e = q.shape[2], v.shape[2]
     if q.dtype != dt.float16 or d % 32 or e % 32 or max(d, e) > 128:
-        return {}
+        return None
     unit = next((u for u in limits.matrix if (u.m, u.n, u.k, u.lanes) == (16, 16, 16, 32)), None)
     if unit is None or (unit.kind == "plain" and d > 64):
-        return {}
-    unit = unit._replace(kind="view") if unit.kind == "subgroup" else unit
+        return None
+    return unit._replace(kind="view") if unit.kind == "subgroup" else unit
+
+
+def variants(limits, q, v, forms=FORMS) -> dict[str, Units]:
+    """The forms that a device with matrix units can run for rows of q's and v's, by name."""
+    unit = _unit(limits, q, v)
     found = {}
-    for name, form in FORMS.items():
-        made = (Units(unit, n, d, e, **form) for n in (4, 2))
+    for name, form in forms.items() if unit is not None else ():
+        made = (Units(unit, n, q.shape[2], v.shape[2], **form) for n in (4, 2))
         if fit := next((u for u in made if u.fits(limits)), None):
             found[name] = fit
     return found
