@@ -1,7 +1,7 @@
 """Attention's sizes and a device's limits into the work of each workgroup, and that into launches."""
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .. import dtype as dt
 from ..choice import choose
@@ -290,31 +290,41 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
 
 
+def _way(limits, kind: str, nodes, causal: bool) -> Tile | Units | str:
+    """How gradients are made: of kind "queries" or "keys"."""
+    q, k, v = nodes[:3]
+    tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
+    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made))
+    units = attend_units.variants(limits, q, v, attend_units.SLOPES)
+    return _choice(limits, kind, fitting, nodes, causal, units)
+
+
+def slopes_on_units(limits, nodes, causal: bool) -> bool:
+    """Whether a gradient of attention is made on matrix units."""
+    if not limits.matrix or nodes[0].dtype != dt.float16:
+        return False
+    return any(isinstance(_way(limits, kind, nodes, causal), Units) for kind in ("queries", "keys"))
+
+
 def by_queries(limits, *nodes, **attrs) -> list[Launch]:
     """The gradient by the queries."""
-    q, given = nodes[0], nodes[5:]
-    tiles = _tiles(limits, QUERIES, 2, prod(q.shape[:2]), _quads(q))
-    units = attend_units.variants(limits, q, nodes[2], attend_units.SLOPES)
-    tile = _choice(limits, "queries", tiles, nodes, attrs["causal"], units)
-    if isinstance(tile, Units):
-        return [_on_units(tile, nodes, given, attrs, template=SLOPES)]
-    if isinstance(tile, str):
+    given, way = nodes[5:], _way(limits, "queries", nodes, attrs["causal"])
+    if isinstance(way, Units):
+        return [_on_units(way, nodes, given, attrs, template=SLOPES)]
+    if isinstance(way, str):
         return [_by_rows("attention_queries.wgsl", limits, nodes, given, 0, attrs, 4)]
-    return [_tiled("attention_queries_tiles.wgsl", tile, nodes, given, 0, attrs, (2, 1))]
+    return [_tiled("attention_queries_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
 
 
 def by_keys(limits, *nodes, **attrs) -> list[Launch]:
     """The gradients by the keys and, as a part, by the values."""
-    (q, k, v), given = nodes[:3], nodes[5:]
-    tiles = _tiles(limits, KEYS, 2, prod(k.shape[:2]), _quads(v, q))
-    units = attend_units.variants(limits, q, v, attend_units.SLOPES)
-    tile = _choice(limits, "keys", tiles, nodes, attrs["causal"], units)
+    v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
     first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
-    if isinstance(tile, Units):
-        values = _on_units(tile._replace(pitch=20), nodes, given, attrs, (), "value", SLOPES, **first)
-        return [values, _on_units(tile, nodes, given, attrs, (), "key", SLOPES)]
-    if isinstance(tile, str):
+    if isinstance(way, Units):
+        values = _on_units(way._replace(pitch=20), nodes, given, attrs, (), "value", SLOPES, **first)
+        return [values, _on_units(way, nodes, given, attrs, (), "key", SLOPES)]
+    if isinstance(way, str):
         call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
         return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
     also = (Written("values", prod(v.shape), v.dtype, 4),)
-    return [_tiled("attention_keys_tiles.wgsl", tile, nodes, given, 1, attrs, (2, 2), also)]
+    return [_tiled("attention_keys_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]

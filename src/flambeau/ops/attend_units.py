@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 from .. import dtype as dt
 
-
 BESIDE = 128  # bytes of workgroup memory for what else a kernel shares
 
 
@@ -24,7 +23,7 @@ class Units(NamedTuple):
     ahead: bool = False  # a block's scores are made beside the softmax of the one before, whose values follow
     lines: bool = False  # neighbouring lanes write a row of the result, in place of a lane a row
     sides: int = 1  # how many a subgroup has as fragments: gradients need two
-    bare: bool = False  # whether a row has grown is read after a plain barrier; compilers cannot prove that uniform
+    bare: bool = False  # that a row has grown is read behind a plain barrier, unproven to be uniform
 
     @property
     def template(self) -> str:
@@ -83,7 +82,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "ahead/bare": AHEAD | {"bare": True},
     "ahead/bare/2": AHEAD | {"bare": True, "turns": 2},
 }
-SLOPES: dict[str, dict[str, Any]] = {"units": {"pitch": 36, "sides": 2}}  # of scores and their slopes side by side
+# Of gradients: scores and their slopes lie side by side.
+SLOPES: dict[str, dict[str, Any]] = {"units": {"pitch": 36, "sides": 2}}
 
 
 def _unit(limits, q, v):

@@ -77,12 +77,25 @@ def _grad(g, y, q, k, v, *others, placed, **attrs):
     if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
         grads, of_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
         return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
+    units = q.device.kind == "gpu" and attend.slopes_on_units(q.device.limits, (q, k, v), attrs["causal"])
+    g, back = _in_range(g) if units else (g, None)
     norms, delta = part_of(Attention._norms, y), (g.float() * y.float()).sum(-1)
     rows = norms.unsqueeze(-1)._pad((0, 0, 0), (0, 0, 1)) + delta.unsqueeze(-1)._pad((0, 0, 1), (0, 0, 0))
     given = (q, k, v, g, rows, *others)
     by_key = Attention._keys(*given, placed=False, **attrs)
     by_value = part_of(Attention._values, by_key)
-    return [Attention._queries(*given, placed=False, **attrs), by_key, by_value, *[None] * len(others)]
+    grads = (Attention._queries(*given, placed=False, **attrs), by_key, by_value)
+    grads = grads if back is None else [(x.float() * back).to(x.dtype) for x in grads]
+    return [*grads, *[None] * len(others)]
+
+
+def _in_range(g):
+    """A float16 slope times the power of two that makes its largest at least 1, and what undoes that. Matrix
+    units take the slopes of scores as float16: those of a mean over much would have few digits left."""
+    wide = g.float()
+    most = wide.abs().amax()
+    power = (most > 0).where(most, 1.0).log2().floor().clamp(-40, 0)
+    return (wide * (-power).exp2()).to(g.dtype), power.exp2()
 
 
 def _grad_by_ops(slope, q, k, v, start, bias, scale, softcap, **attrs):
