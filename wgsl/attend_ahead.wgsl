@@ -51,13 +51,19 @@
 //% else
     let far = workgroupUniformLoad(&grown).x == first + 1u;
 //% endif
+//% if u.near
+{{ on.fetch(u, "k", "in1", d, "first + %du" % (2 * u.keys)) }}
+{{ on.fetch(u, "v", "in2", e, "first", zero=true) }}
+//% endif
 //% for i in range(u.rows // u.unit.m)
 {{ products.weights_of(u, i) }}
 //% endfor
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
+//% if not u.near
 {{ on.fetch(u, "k", "in1", d, "first + %du" % (3 * u.keys)) }}
 {{ on.fetch(u, "v", "in2", e, "first + %du" % u.keys, zero=true) }}
+//% endif
     if (far) {
 //% if u.unit.kind != "plain"
       workgroupBarrier();

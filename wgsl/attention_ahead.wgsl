@@ -28,13 +28,17 @@ enable chromium_disable_uniformity_analysis;
 {{ left.ask(u, queries) }}
 {{ on.stage(u, "k", 0, d) }}
 {{ on.fetch(u, "k", "in1", d, "%du" % u.keys) }}
+//% if not u.near
 {{ on.fetch(u, "v", "in2", e, "0u", zero=true) }}
+//% endif
 {{ left.hold(u, queries) }}
   {
 {{ products.dots(u, 4 * d) }}
   workgroupBarrier();
 {{ on.stage(u, "k", 0, d) }}
+//% if not u.near
 {{ on.fetch(u, "k", "in1", d, "%du" % (2 * u.keys)) }}
+//% endif
 {{ products.keep(u) }}
   }
   for (var turn = 0u; turn < end; turn += {{ u.turns * u.keys }}u) {
