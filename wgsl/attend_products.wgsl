@@ -58,7 +58,7 @@
 //# a fragment of weights that outlives its strip's rows, and those rows i of weights into it
 {% macro left(u, name) -%}
 //% if u.unit.kind != "plain"
-  var {{ name }}: subgroup_matrix_left<f16, {{ u.unit.k }}, {{ u.unit.m }}>;
+  var {{ name }} = subgroup_matrix_left<f16, {{ u.unit.k }}, {{ u.unit.m }}>();
 //% else
   var {{ name }} = vec3<u32>();
 //% endif

@@ -162,13 +162,14 @@ def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> 
     """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
     of keys for few rows."""
     q, k, v = nodes[:3]
-    tiled = {t.name: t for t in tiles}
-    by_name = (units or {}) | tiled if kind == "forward" else tiled | (units or {})
+    by_name = {t.name: t for t in tiles} | (units or {})
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
-    default = "rows" if limits.software and "rows" in names else names[0]
+    taken = attend_units.taken(kind, q.shape[2], v.shape[2])
+    default = taken if taken in names and names[0] != "few" else names[0]
+    default = "rows" if limits.software and "rows" in names else default
     bucket = (kind, q.dtype.short, q.shape[2], v.shape[2], min(q.shape[1], 1024).bit_length(), causal)
     name = choose(limits, "attention", bucket, names, default)
     return by_name.get(name, name)

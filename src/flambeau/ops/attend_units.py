@@ -72,7 +72,7 @@ class Units(NamedTuple):
         )
 
 
-# Ways to write the kernel; the first that fits is taken where no other was measured or is forced.
+# Ways to write the kernel.
 AHEAD = {"ahead": True, "lines": True}
 FORMS: dict[str, dict[str, Any]] = {
     "units": {},
@@ -87,6 +87,14 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 # Of gradients: scores and their slopes lie side by side.
 SLOPES: dict[str, dict[str, Any]] = {"units": {"pitch": 36, "sides": 2}}
+
+# The form of each kind for rows of up to so many features, where none was tuned or is forced; else tiles.
+TAKEN: dict[str, dict[int, str]] = {"forward": {64: "units", 128: "units"}, "queries": {}, "keys": {}}
+
+
+def taken(kind: str, *features: int) -> str:
+    """The form that readings of an H200 speak for, or an empty string."""
+    return next((form for most, form in TAKEN[kind].items() if max(features) <= most), "")
 
 
 def _unit(limits, q, v):
