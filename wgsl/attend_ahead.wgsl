@@ -20,6 +20,13 @@
 {{ beside[e // u.unit.n:] | join("\n") }}
 {%- endmacro %}
 
+{% macro next_keys(u, d) -%}
+{{ on.stage(u, "k", 0, d) }}
+//% if not u.near
+{{ on.fetch(u, "k", "in1", d, "first + %du" % (3 * u.keys)) }}
+//% endif
+{%- endmacro %}
+
 {% macro block(u, o, d, e) -%}
 //% set folded = not (o.softcap or o.bias)
     workgroupBarrier();
@@ -40,7 +47,9 @@
 //% set ns.beside = ns.beside + ["    s%d = exp2(%s);" % (c, argument)]
 //% endfor
 {{ values(u, 4 * e, ns.beside) }}
+//% if not u.late
 {{ products.dots(u, 4 * d) }}
+//% endif
     let adds = {% for c in range(u.keys // 4) %}{{ " + " if c }}s{{ c }}{% endfor %};
     total += adds.x + adds.y + adds.z + adds.w;
 {{ by_row.weights(u) }}
@@ -58,11 +67,14 @@
 //% for i in range(u.rows // u.unit.m)
 {{ products.weights_of(u, i) }}
 //% endfor
-{{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
 //% if not u.near
-{{ on.fetch(u, "k", "in1", d, "first + %du" % (3 * u.keys)) }}
 {{ on.fetch(u, "v", "in2", e, "first + %du" % u.keys, zero=true) }}
+//% endif
+//% if u.late
+{{ products.dots(u, 4 * d) }}
+//% else
+{{ next_keys(u, d) }}
 //% endif
     if (far) {
 //% if u.unit.kind != "plain"
@@ -72,4 +84,7 @@
     }
     workgroupBarrier();
 {{ products.keep(u) }}
+//% if u.late
+{{ next_keys(u, d) }}
+//% endif
 {%- endmacro %}

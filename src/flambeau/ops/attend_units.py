@@ -23,6 +23,7 @@ class Units(NamedTuple):
     ahead: bool = False  # a block's scores are made beside the softmax of the one before, whose values follow
     lines: bool = False  # neighbouring lanes write a row of the result, in place of a lane a row
     near: bool = False  # keys and values are fetched when they are staged, and in no registers before
+    late: bool = False  # of `ahead`: the next scores are made behind the softmax: fewer registers at once
     sides: int = 1  # how many a subgroup has as fragments: gradients need two
     bare: bool = False  # that a row has grown is read behind a plain barrier, unproven to be uniform
 
@@ -82,6 +83,8 @@ FORMS: dict[str, dict[str, Any]] = {
     "ahead/2": AHEAD | {"turns": 2},
     "ahead/bare": AHEAD | {"bare": True},
     "ahead/near": AHEAD | {"near": True},
+    "ahead/late": AHEAD | {"late": True},
+    "ahead/late/bare/2": AHEAD | {"late": True, "bare": True, "turns": 2},
     "ahead/near/bare/2": AHEAD | {"near": True, "bare": True, "turns": 2},
     "ahead/bare/2": AHEAD | {"bare": True, "turns": 2},
 }
