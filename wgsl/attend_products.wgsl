@@ -28,11 +28,11 @@
 //% endfor
 {%- endmacro %}
 
-//# p<i>_<k>: the weights in the strip
-{% macro weights(u) -%}
+//# p<i>_<k>: the weights in the strip, `shift` elements behind its rows' beginnings
+{% macro weights(u, p="p", shift=0) -%}
 //% for i in range(u.rows // u.unit.m)
 //% for k in range(0, u.keys, u.unit.k)
-{{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
+{{ units.fragment(u.unit, "%s%d_%d" % (p, i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k + shift), 2 * u.pitch, false) }}
 //% endfor
 //% endfor
 //% if u.unit.kind != "plain"
@@ -42,13 +42,13 @@
 {%- endmacro %}
 
 //# o<i>_<j> plus these weights by the block in memory from `start` on
-{% macro sums(u, e, start) -%}
+{% macro sums(u, e, start, o="o", p="p") -%}
 //% for j in range(0, e, u.unit.n)
 //% for k in range(0, u.keys, u.unit.k)
     {
 {{ units.fragment(u.unit, "side", "right", "%du" % (start + k * (e + u.pad) + j), e + u.pad, false) }}
 //% for i in range(u.rows // u.unit.m)
-{{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }}
+{{ units.multiply(u.unit, "%s%d_%d" % (o, i, j), "%s%d_%d" % (p, i, k), "side") }}
 //% endfor
     }
 //% endfor
@@ -84,10 +84,10 @@
 {%- endmacro %}
 
 //# columns j on of the result to the strip
-{% macro through(u, j) -%}
+{% macro through(u, j, o="o") -%}
   workgroupBarrier();
 //% for i in range(u.rows // u.unit.m)
-{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
+{{ units.store(u.unit, "%s%d_%d" % (o, i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
 //% endfor
   workgroupBarrier();
 {%- endmacro %}

@@ -48,12 +48,14 @@
       let peak = {{ "by * " if folded }}max(max(best.x, best.y), max(best.z, best.w));
 {%- endmacro %}
 
-//# s<c>, the lane's weights, to the front of its row of scores
-{% macro weights(u) -%}
+//# s<c>, the lane's weights, to its row of scores, `shift` elements behind its beginning
+{% macro weights(u, shift=0) -%}
+    {
 //% for c in range(0, u.keys // 4, 2)
       let w{{ c }} = vec4<u32>(pack2x16float(s{{ c }}.xy), pack2x16float(s{{ c }}.zw), pack2x16float(s{{ c + 1 }}.xy), pack2x16float(s{{ c + 1 }}.zw));
-{{ on.put_eight(u, "own * 2u + %du" % (4 * c), "w%d" % c) }}
+{{ on.put_eight(u, "own * 2u + %du" % (4 * c + shift), "w%d" % c) }}
 //% endfor
+    }
 {%- endmacro %}
 
 //# o<i>_<j> with each row times its lane's `fade`, through the strip; every subgroup of the workgroup does it at once

@@ -1,6 +1,6 @@
-//# The gradients of attention_units.wgsl by queries, keys or values (`of`): a subgroup has rows of queries or of keys as
-//# fragments and meets blocks of the others. Scores are made again, of known norms; what they weigh is multiplied by the same
-//# blocks, read the other way.
+//# The gradients of attention_units.wgsl by queries, keys or values, or by keys and values at once (`of`): a subgroup has rows of queries or of keys as
+//# fragments and meets blocks of the others. Scores are made again, of known norms; weights and the slopes of scores are
+//# multiplied by the same blocks, read the other way.
 //% extends "whole.wgsl"
 //% import "attend_units.wgsl" as on
 //% import "attend_products.wgsl" as products
@@ -21,7 +21,10 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
 //% endblock
 //% block work
 //% set by_query = of == "query"
-//% set wide = e if of == "value" else d
+//# what is summed: a name, vec4s a row, the block that is weighed, where its weights lie in a row, a factor, the result
+//% set by_slopes = ("o", d, 0, u.keys if of == "both" else 0, "p.scale", "out")
+//% set by_weights = ("y", e, u.values, 0, "1.0", "out1" if of == "both" else "out")
+//% set summed = {"value": [by_weights], "both": [by_slopes, by_weights]}.get(of, [by_slopes])
 //% set T = wgsl(dtypes[0], 4)
 //% set q = {"base": "head * p.queries", "limit": "p.queries"}
 //% set k = {"base": "kv * p.keys", "limit": "p.keys"}
@@ -49,9 +52,11 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
   let start = {{ "row0 / %du * %du" % (u.keys, u.keys) if o.causal else "0u" }};
   let end = p.queries;
 //% endif
+//% for name, wide, _, _, _, _ in summed
 //% for i in range(u.rows // u.unit.m)
 //% for j in range(0, 4 * wide, u.unit.n)
-{{ units.result(u.unit, "o%d_%d" % (i, j)) }}
+{{ units.result(u.unit, "%s%d_%d" % (name, i, j)) }}
+//% endfor
 //% endfor
 //% endfor
 {{ on.declare(u, "k", d) }}
@@ -96,23 +101,31 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
     {
 {{ by_row.scores(u, o, scoring.MASKED, false, "query" if by_query else "key", of != "value") }}
 //% for c in range(u.keys // 4)
-//% set norm, delta = ("norm", "delta") if by_query else ("sides[%d] * 1.4426950408889634" % c, "sides[%d]" % (c + u.keys // 4))
-      s{{ c }} = exp2(s{{ c }} - {{ norm }});
-//% if of != "value"
-      s{{ c }} *= ({{ units.sums(u.unit, "(own + %du)" % (u.keys + 4 * c), 4) }} - {{ delta }}){{ " * t%d" % c if o.softcap }};
-//% endif
+      s{{ c }} = exp2(s{{ c }} - {{ "norm" if by_query else "sides[%d] * 1.4426950408889634" % c }});
 //% endfor
+//% if of in ("value", "both")
 {{ by_row.weights(u) }}
+//% endif
+//% if of != "value"
+//% for c in range(u.keys // 4)
+      s{{ c }} *= ({{ units.sums(u.unit, "(own + %du)" % (u.keys + 4 * c), 4) }} - {{ "delta" if by_query else "sides[%d]" % (c + u.keys // 4) }}){{ " * t%d" % c if o.softcap }};
+//% endfor
+{{ by_row.weights(u, by_slopes[3]) }}
+//% endif
     }
     workgroupBarrier();
     {
-{{ products.weights(u) }}
-{{ products.sums(u, 4 * wide, u.values if of == "value" else 0) }}
+//% for name, wide, start, shift, _, _ in summed
+{{ products.weights(u, "p" ~ name, shift) }}
+{{ products.sums(u, 4 * wide, start, name, "p" ~ name) }}
+//% endfor
     }
   }
   }
+//% for name, wide, _, _, factor, out in summed
 //% for j in range(0, 4 * wide, u.unit.n)
-{{ products.through(u, j) }}
-{{ lines.write(u, T, own.base, own.limit, wide, j, "1.0" if of == "value" else "p.scale") }}
+{{ products.through(u, j, name) }}
+{{ lines.write(u, T, own.base, own.limit, wide, j, factor, out) }}
+//% endfor
 //% endfor
 //% endblock

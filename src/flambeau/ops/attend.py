@@ -263,7 +263,7 @@ def _on_units(u: Units, nodes, given, attrs, also=(), of="query", template="", *
     blocks = -(-length // u.height)
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
     options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
-    products = {"query": (2, 1), "key": (2, 1), "value": (1, 1)}[of] if template else (1, 1)
+    products = {"query": (2, 1), "key": (2, 1), "value": (1, 1), "both": (2, 2)}[of] if template else (1, 1)
     return Launch(
         template or u.template, tuple(range(len(nodes))), lines * blocks, sizes, options,
         workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4, also=also,
@@ -321,11 +321,13 @@ def by_keys(limits, *nodes, **attrs) -> list[Launch]:
     """The gradients by the keys and, as a part, by the values."""
     v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
     first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
+    also = (Written("values", prod(v.shape), v.dtype, 4),)
+    if isinstance(way, Units) and way.both:
+        return [_on_units(way, nodes, given, attrs, also, "both", SLOPES)]
     if isinstance(way, Units):
         values = _on_units(way._replace(pitch=20), nodes, given, attrs, (), "value", SLOPES, **first)
         return [values, _on_units(way, nodes, given, attrs, (), "key", SLOPES)]
     if isinstance(way, str):
         call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
         return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
-    also = (Written("values", prod(v.shape), v.dtype, 4),)
     return [_tiled("attention_keys_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]

@@ -25,6 +25,7 @@ class Units(NamedTuple):
     near: bool = False  # keys and values are fetched when they are staged, and in no registers before
     late: bool = False  # of `ahead`: the next scores are made behind the softmax: fewer registers at once
     sides: int = 1  # how many a subgroup has as fragments: gradients need two
+    both: bool = False  # gradients by keys and by values are made at once, in twice the registers
     bare: bool = False  # that a row has grown is read behind a plain barrier, unproven to be uniform
 
     @property
@@ -77,19 +78,22 @@ class Units(NamedTuple):
 AHEAD = {"ahead": True, "lines": True}
 FORMS: dict[str, dict[str, Any]] = {
     "units": {},
-    "units/lines": {"lines": True},
-    "units/2": {"turns": 2},
     "ahead": AHEAD,
-    "ahead/2": AHEAD | {"turns": 2},
     "ahead/bare": AHEAD | {"bare": True},
-    "ahead/near": AHEAD | {"near": True},
+    "ahead/2": AHEAD | {"turns": 2},
     "ahead/late": AHEAD | {"late": True},
-    "ahead/late/bare/2": AHEAD | {"late": True, "bare": True, "turns": 2},
-    "ahead/near/bare/2": AHEAD | {"near": True, "bare": True, "turns": 2},
     "ahead/bare/2": AHEAD | {"bare": True, "turns": 2},
+    "ahead/late/bare/2": AHEAD | {"late": True, "bare": True, "turns": 2},
+    "ahead/near": AHEAD | {"near": True},
+    "ahead/near/bare/2": AHEAD | {"near": True, "bare": True, "turns": 2},
+    "units/2": {"turns": 2},
+    "units/lines": {"lines": True},
 }
 # Of gradients: scores and their slopes lie side by side.
-SLOPES: dict[str, dict[str, Any]] = {"units": {"pitch": 36, "sides": 2}}
+SLOPES: dict[str, dict[str, Any]] = {
+    "units": {"pitch": 36, "sides": 2},
+    "units/both": {"pitch": 36, "sides": 2, "both": True},
+}
 
 # The form of each kind for rows of up to so many features, where none was tuned or is forced; else tiles.
 TAKEN: dict[str, dict[int, str]] = {"forward": {64: "units", 128: "units"}, "queries": {}, "keys": {}}
