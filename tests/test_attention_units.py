@@ -20,7 +20,7 @@ from flambeau import choice
 from flambeau.fuse import Limits
 from flambeau.matrix import Unit
 from flambeau.nn.functional import scaled_dot_product_attention as sdpa
-from flambeau.ops.attend_units import FORMS
+from flambeau.ops.attend_units import FORMS, SLOPES
 
 PLAIN, REAL = Unit("plain", 16, 16, 16, 32), Unit("subgroup", 16, 16, 16, 32)
 RNG = np.random.default_rng(0)
@@ -45,7 +45,7 @@ CASES = {  # lengths, keys, features of keys and values, mask, options
 def form(request, monkeypatch):
     """A way to write the kernel, forced."""
     monkeypatch.setattr(choice, "forced", lambda: {"attention": request.param})
-    return FORMS[request.param]
+    return (FORMS | SLOPES)[request.param]
 
 
 @pytest.fixture
@@ -95,11 +95,10 @@ def test_against_the_formula(case, units, form):
     assert error < 6e-4, f"{case}: {error:.1e}"
 
 
-SLOPED = ("short causal", "additive mask, softcap")
+SLOPED = [("units", "short causal"), ("units", "additive mask, softcap"), ("units/both", "short causal")]
 
 
-@pytest.mark.parametrize("form", ["units"], indirect=True)
-@pytest.mark.parametrize("case", SLOPED)
+@pytest.mark.parametrize("form,case", SLOPED, indirect=["form"])
 def test_gradients_are_made_on_units(case, units):
     """Against the same by Tensor ops in float32, of a loss whose slopes have few digits in float16."""
     arrays, mask, options = made(case, np.random.default_rng(2))
@@ -141,22 +140,39 @@ for text in json.load(sys.stdin):
 """
 
 
-def test_tint_takes_it_for_real_units(form):
+def on_paper(device, case, slopes=False):
+    """The templates of a case, or of its gradients, which are compiled for a device of paper."""
+    n, m, d, e, mask, options = CASES[case]
+    sizes = ((2, n, d), (2, m, d), (2, m, e))
+    xs = [fb.zeros(*s, device=device).half().realize().requires_grad_() for s in sizes]
+    given = None if mask is None else fb.tensor(mask if mask.ndim == 2 else mask[:2], device=device)
+    y = sdpa(*xs, attn_mask=given, **options)
+    found = y.float().sum().backward() if slopes else {}
+    made = [found[x] for x in xs] if slopes else [y]
+    templates = {k.shader.template for t in made for k in t.plan()}
+    fb.realize(*made)
+    return templates
+
+
+def check_with_tint(device):
     """Dawn's adapter that computes nothing has every feature: Tint then checks what only a GPU can run."""
     pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
-    device = PaperDevice(Limits(matrix=(REAL,)))
-    for case, (n, m, d, e, mask, options) in CASES.items():
-        sizes = ((2, n, d), (2, m, d), (2, m, e))
-        xs = [fb.zeros(*s, device=device).half().realize().requires_grad_() for s in sizes]
-        given = None if mask is None else fb.tensor(mask if mask.ndim == 2 else mask[:2], device=device)
-        y = sdpa(*xs, attn_mask=given, **options)
-        assert template(form) in {k.shader.template for k in y.plan()}, case
-        y.realize()
-        if form is FORMS["units"] and "start" not in options:
-            found = sdpa(*xs, attn_mask=given, **options).float().sum().backward()
-            fb.realize(*(found[x] for x in xs))
     texts = [t for t in device.shaders if "subgroupMatrix" in t]
     env = os.environ | {"WGPU_BACKEND_TYPE": "Null"}
     call = [sys.executable, "-c", TINT]
     done = subprocess.run(call, input=json.dumps(texts), capture_output=True, text=True, env=env)
     assert texts and not done.returncode, done.stderr[-3000:]
+
+
+def test_tint_takes_it_for_real_units(form):
+    device = PaperDevice(Limits(matrix=(REAL,)))
+    assert all(template(form) in on_paper(device, case) for case in CASES)
+    check_with_tint(device)
+
+
+@pytest.mark.parametrize("form", SLOPES, indirect=True)
+def test_tint_takes_gradients_for_real_units(form):
+    device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
+    plain = [case for case, sizes in CASES.items() if "start" not in sizes[-1]]
+    assert all("attention_slopes_units.wgsl" in on_paper(device, case, slopes=True) for case in plain)
+    check_with_tint(device)
