@@ -34,6 +34,7 @@ LAYERS = [
     ["strips"],
     ["variants"],
     ["matrix", "layout"],
+    ["winograd"],
     ["contraction", "whole", "reuse", "siblings", "sums"],
     ["absorb", "bundles"],
     ["groups"],

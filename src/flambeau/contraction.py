@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
-from . import matrix
+from . import matrix, winograd
 from .choice import choose
 from .heads import WORKGROUP, Kernel, Shader, before_packed, copy_kernel, epilogue, label, spread_grid
 from .layout import laid_out
@@ -66,7 +66,10 @@ def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     full = broadcast(*(i.shape for i in head.inputs))
     if planner.limits.software:
         return register_kernels(planner, head, tail, full)
-    product, copies = laid_out(product_of(planner, head, tail))
+    product = product_of(planner, head, tail)
+    if (shape := winograd.chosen(product)) is not None:
+        return winograd.product_kernels(product, shape)
+    product, copies = laid_out(product)
     on_units, names = matrix.candidates(product), ranked(product, candidates(product))
     default = matrix.by_rule(product, on_units) or names[0]
     name = choose(planner.limits, "contract", matrix.bucket_of(product), [*on_units, *names], default)

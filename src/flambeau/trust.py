@@ -27,6 +27,8 @@ PROVEN = frozenset(
         "reduce.wgsl",
         "tree.wgsl",
         "windows.wgsl",
+        "winograd.wgsl",
+        "winograd_filters.wgsl",
     }
 )
 
