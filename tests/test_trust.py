@@ -17,7 +17,7 @@ from test_windows import POOLS, with_gradient
 from watched import WatchedDevice, watched
 
 import flambeau as fb
-from flambeau import trust
+from flambeau import choice, trust
 from flambeau.commands import DISPATCH
 from flambeau.contraction import _operand
 from flambeau.device import native
@@ -279,3 +279,15 @@ def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
             assert np.array_equal(a, b, equal_nan=a.dtype.kind == "f"), f"{name} of\n{program}"
 
     run()
+
+
+def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch):
+    """Odd sizes, with zeros around and without; blocks, tiles and steps in part."""
+    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32k4"})
+    watching.kernels.clear()
+    for size, padding in (((2, 6, 9, 7), 1), ((1, 9, 8, 11), 0)):
+        with planned_for(watching, False):
+            x, w = (fb.zeros(*s, device=watching).realize() for s in (size, (40, size[1], 3, 3)))
+            F.conv2d(x, w, padding=padding).realize()
+        assert not watching.found()[0], list(watching.kernels)
+    assert {"filters", "conv2d"} <= {*watching.kernels}

@@ -1,6 +1,6 @@
 //# Convolution with 3 x 3 windows as products at 16 frequencies (Winograd's F(2 x 2, 3 x 3)): a workgroup makes 2 x 2 results
 //# of some tiles and filters. Patches of the image are transformed on their way to its memory, filters were before.
-//# w: the shape (winograd.Tile); fetched rows: 4, or 3 where two threads share a patch.
+//# w: the shape (winograd.Tile).
 //% extends "kernel.wgsl"
 //% import "tile.wgsl" as tile
 //% import "winograd_steps.wgsl" as steps
@@ -10,6 +10,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% block body
 //% set V = wgsl("f32", 4)
 //% set quads = w.tiles // 4
+//% set here = " + here" if w.buffers == 2 else ""
 //% set patches = 4 * w.step * w.filters
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
@@ -21,15 +22,15 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let spot = t % {{ w.tiles }}u;
   let own = (group / p.{{ blocks }}) * {{ w.tiles }}u + spot;
   let held = min(own, p.{{ count }} - 1u);
-  let line = held / p.{{ across }};
-  let image = line / p.{{ down }};
-  let top = (line % p.{{ down }}) * 2u;
+  let band = held / p.{{ across }};
+  let image = band / p.{{ down }};
+  let top = (band % p.{{ down }}) * 2u;
   let left = (held % p.{{ across }}) * 2u;
   let channel = (t / {{ w.tiles }}u) % {{ w.step }}u;
 //% if w.sharers == 2
   let half = t / {{ w.tiles * w.step }}u;
 //% endif
-{{ steps.cells(places, w, odd) }}
+{{ steps.cells(place, w, edges) }}
   var filter_at = block * p.{{ turns }} * {{ patches }}u + t;
 //% for i in range(w.pieces)
   var u{{ i }} = {{ V }}(0);
@@ -39,8 +40,8 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   var d{{ i }}_{{ j }} = 0.0;
 //% endfor
 //% endfor
-{{ steps.fetch(places, w, filters, channels, "0u") }}
-{{ steps.put(w) }}
+{{ steps.fetch(place, w, filters, image, channels, "0u") }}
+{{ steps.put(w, edges, "") }}
 //# the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
   let fx = t % {{ w.down }}u;
@@ -55,16 +56,20 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   workgroupBarrier();
   for (var turn = 1u; turn <= p.{{ turns }}; turn += 1u) {
     let more = turn < p.{{ turns }};
+//% if w.buffers == 2
+    let next = (turn % 2u) * {{ w.buffer }}u;
+    let here = {{ w.buffer }}u - next;
+//% endif
     if (more) {
-{{ steps.fetch(places, w, filters, channels, "turn * %du" % w.step) }}
+{{ steps.fetch(place, w, filters, image, channels, "turn * %du" % w.step) }}
     }
 //% for k in range(w.step)
     {
 //% for i in range(w.high // 4)
-      let a{{ i }} = memory[ua + {{ k * w.filters // 4 + i * w.down }}u];
+      let a{{ i }} = memory[ua{{ here }} + {{ k * w.filters // 4 + i * w.down }}u];
 //% endfor
 //% for j in range(w.wide // 4)
-      let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u];
+      let b{{ j }} = memory[va{{ here }} + {{ k * quads + j * w.beside }}u];
 //% endfor
 //% for i in range(w.high)
 //% for j in range(w.wide // 4)
@@ -73,9 +78,9 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endfor
     }
 //% endfor
-    workgroupBarrier();
+{{ "workgroupBarrier();" if w.buffers == 1 }}
     if (more) {
-{{ steps.put(w) }}
+{{ steps.put(w, edges, " + next" if w.buffers == 2 else "") }}
     }
     workgroupBarrier();
   }
@@ -84,7 +89,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for j in range(4)
 {{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
 //% endfor
-//% set finish = functions[1][1] if functions | length > 1 else none
+//% set finish = functions[-1][1] if functions and functions[-1][0] == "finish" else none
 //# some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
 //% for pass in range(0, w.high, w.at_once)
 //% for i in range(w.at_once)
@@ -104,11 +109,11 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     let row_0 = block * {{ w.filters }}u + (slot / {{ w.at_once }}u + {{ pass // 4 * w.down }}u) * 4u + {{ pass % 4 }}u + slot % {{ w.at_once }}u;
     if ((own < p.{{ count }}) & (row_0 < p.{{ rows.total }})) {
 {{ tile.own_four("row", "", rows, 0, 1, false) }}
-      let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
+      let line = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
 //% for j in range(4)
-//% set edges = (["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []) + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
-      {{ "if ((%s)) " % (edges | join(") & (")) if edges }}{
-        out[start + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d" % j, rows, columns, 0, j)) }};
+//% set ends = (["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []) + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
+      {{ "if ((%s)) " % (ends | join(") & (")) if ends }}{
+        out[line + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d" % j, rows, columns, 0, j)) }};
       }
 //% endfor
     }

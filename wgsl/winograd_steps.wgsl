@@ -1,24 +1,25 @@
 //# The transforms of Winograd's F(2 x 2, 3 x 3), and how a thread brings patches and filters to a workgroup's memory.
-//# w: the shape (winograd.Tile); places: how positions of an element depend on its coordinates (winograd.Walk).
+//# w: the shape (winograd.Tile); place: how the position of an element depends on its coordinates (winograd.Walk).
 
-//# b<n>_y<i>, b<n>_x<j>: what the rows and columns of this thread's patch add to each position
-{% macro cells(places, w, odd) -%}
-//% for i in range(w.rows)
-//% set y = "top + %s%du" % ("half + " if w.sharers == 2 else "", i)
-  let y{{ i }} = {{ "min(%s, p.%s)" % (y, odd[0]) if odd[0] else y }};
-//% endfor
-//% for j in range(4)
-  let x{{ j }} = {{ "min(left + %du, p.%s)" % (j, odd[1]) if odd[1] else "left + %du" % j }};
-//% endfor
-//% for place in places
-//% set n = loop.index0
-  let b{{ n }} = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};
-//% for i in range(w.rows)
-  let b{{ n }}_y{{ i }} = b{{ n }}{{ times("y%d" % i, place.y) }};
-//% endfor
-//% for j in range(4)
-  let b{{ n }}_x{{ j }} = 0u{{ times("x%d" % j, place.x) }};
-//% endfor
+//# y<i>, x<j>: what the rows and columns of this thread's patch add to its place; in_y<i>, in_x<j>: whether they are
+//# rows and columns of the image, where zeros are around it
+{% macro cells(place, w, edges) -%}
+{{ edge("y", "top" ~ (" + half" if w.sharers == 2 else ""), w.rows, edges[0], place.y) }}
+{{ edge("x", "left", 4, edges[1], place.x) }}
+  let start = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};
+{%- endmacro %}
+
+{% macro edge(name, first, n, e, stride) -%}
+//% for i in range(n)
+//% if e.high
+  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ i }}u, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
+//% else
+  let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u;
+//% endif
+//% if e.low
+  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u;
+//% endif
+  let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
 //% endfor
 {%- endmacro %}
 
@@ -28,33 +29,39 @@
 {%- endmacro %}
 
 //# read this thread's part of the next patches and filters into registers
-{% macro fetch(places, w, filters, channels, from) -%}
+{% macro fetch(place, w, filters, image, channels, from) -%}
 //% for i in range(w.pieces)
     u{{ i }} = {{ filters }}[filter_at + {{ i * w.threads }}u];
 //% endfor
     filter_at += {{ 4 * w.step * w.filters }}u;
     {
-      let c = min({{ from }} + channel, p.{{ channels }} - 1u);
-//% for place in places
-      let k{{ loop.index0 }} = 0u{{ times("c", place.channel) }};
-//% endfor
+      let plane = start{{ times("min(%s + channel, p.%s - 1u)" % (from, channels), place.channel) }};
 //% for i in range(w.rows)
+      let line{{ i }} = plane + y{{ i }};
 //% for j in range(4)
-      d{{ i }}_{{ j }} = b({% for place in places %}b{{ loop.index0 }}_y{{ i }}{{ " + b%d_x%d" % (loop.index0, j) if place.x }}{{ " + k%d" % loop.index0 if place.channel }}, {% endfor %}0u);
+      d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}];
 //% endfor
 //% endfor
     }
 {%- endmacro %}
 
 //# put them into memory, the patches transformed: B^T d B, or two rows of it
-{% macro put(w) -%}
+{% macro put(w, edges, side) -%}
 //% set quads = w.tiles // 4
 //% for i in range(w.pieces)
-    memory[t + {{ i * w.threads }}u] = u{{ i }};
+    memory[t + {{ i * w.threads }}u{{ side }}] = u{{ i }};
 //% endfor
+//# zeros are put in here and not where it is read, which would wait for what is read before going on
     {
-      let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
+      let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u{{ side }};
       let e = spot % 4u;
+//% if edges[0].low or edges[1].low
+//% for i in range(w.rows)
+//% for j in range(4)
+      d{{ i }}_{{ j }} = select(0.0, d{{ i }}_{{ j }}, {{ "in_y%d" % i if edges[0].low }}{{ " & " if edges[0].low and edges[1].low }}{{ "in_x%d" % j if edges[1].low }});
+//% endfor
+//% endfor
+//% endif
 //% if w.sharers == 2
 {{ row(w, "half * 3u", "d0_%d - d2_%d", 0) }}
 {{ row(w, "(half + 1u)", "d1_%d + select(d2_%d, -d0_%d, half == 1u)", 1) }}

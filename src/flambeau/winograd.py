@@ -1,4 +1,4 @@
-"""Contractions over windows of 3 x 3 (convolutions) into products at 16 frequencies: Winograd's F(2 x 2, 3 x 3)."""
+"""Contractions over windows of 3 x 3 into products at 16 frequencies: Winograd's F(2 x 2, 3 x 3)."""
 
 from math import prod
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from .choice import choose
 from .dtype import float32
 from .heads import GPU_WORKGROUP, Kernel, Shader, spread_grid
-from .lower import Bindings, Quantities
+from .lower import Bindings, NeedStore, Quantities
 from .matrix import precision_of
 from .shape import Affine
 from .sides import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
@@ -15,14 +15,18 @@ from .variants import CORES
 
 
 class Tile(NamedTuple):
-    """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a thread's
-    filters and tiles: all of one frequency."""
+    """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
+    thread's filters and tiles, all of one frequency.
+
+    buffers: 2, where the next channels are put beside those at hand.
+    """
 
     filters: int
     tiles: int
     step: int
     high: int
     wide: int
+    buffers: int = 1
 
     @property
     def threads(self) -> int:
@@ -58,7 +62,12 @@ class Tile(NamedTuple):
     @property
     def memory(self) -> int:
         """Bytes of workgroup memory."""
-        return 4 * 16 * self.step * (self.filters + self.tiles)
+        return 16 * self.buffer * self.buffers
+
+    @property
+    def buffer(self) -> int:
+        """vec4s of transformed filters and patches."""
+        return 4 * self.step * (self.filters + self.tiles)
 
     @property
     def at_once(self) -> int:
@@ -68,13 +77,15 @@ class Tile(NamedTuple):
 
     @property
     def turned(self) -> int:
-        """By how many vec4s a line of them is turned from thread to thread, so that they lie in unlike banks."""
+        """By how many vec4s a thread's line of them is turned more than the last one's: for unlike banks."""
         return self.beside if self.down * self.beside <= self.tiles // 4 else 1
 
 
 TILES = {
     "64x32": Tile(64, 32, 8, 8, 16),
     "64x32k4": Tile(64, 32, 4, 8, 16),
+    "64x32k4x2": Tile(64, 32, 4, 8, 16, 2),
+    "64x32w": Tile(64, 32, 8, 8, 8),
     "32x32": Tile(32, 32, 4, 8, 16),
     "32x32k8": Tile(32, 32, 8, 8, 8),
     "32x32k4": Tile(32, 32, 4, 8, 8),
@@ -82,8 +93,8 @@ TILES = {
 
 
 class Rule(NamedTuple):
-    """Which shape takes the place of direct sums, from how many channels, filters and workgroups on; no shape,
-    where none was measured to be faster."""
+    """Which shape takes the place of direct sums, from how many channels, filters and workgroups on; no
+    shape, where none was measured to be faster."""
 
     tile: str
     channels: int
@@ -116,6 +127,14 @@ class Walk(NamedTuple):
     channel: str
 
 
+class Edge(NamedTuple):
+    """Between which rows (or columns) a patch's are held, Params names: `high` where some would lie outside,
+    `low` where zeros take the place of those."""
+
+    low: str
+    high: str
+
+
 def dims_of(product: Product) -> Dims | None:
     """The dims of a convolution in float32 with windows of 3 x 3 and stride 1; None where it is none."""
     shape, groups = product.domain.shape, product.domain.groups
@@ -134,8 +153,8 @@ def dims_of(product: Product) -> Dims | None:
 
 def candidates(product: Product) -> list[str]:
     """The shapes that fit, where the product is such a convolution."""
-    limits = product.limits
-    if dims_of(product) is None:
+    limits, dims = product.limits, dims_of(product)
+    if dims is None or (product.b.is_stored and zeros_of(product.b, dims) is None):
         return []
     return [
         n for n, w in TILES.items() if w.memory <= limits.workgroup_memory and w.threads <= limits.invocations
@@ -177,6 +196,9 @@ def product_kernels(product: Product, w: Tile) -> list[Kernel]:
     """The filters' transform, and the convolution."""
     dims = dims_of(product)
     assert dims is not None, "it was found when the shape was chosen"
+    if not product.b.is_stored:
+        base, _ = product.planner.base_of(product.b.node)
+        raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
     filters, first = filters_kernel(product, dims, w)
     return [first, image_kernel(product, dims, w, filters)]
 
@@ -214,22 +236,52 @@ def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
 
 def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
     """The convolution with transformed filters, and what is made of it."""
-    made = Launch(product, product.k, None, True)
-    b: Operand = product.b
+    made, o = Launch(product, product.k, None, True), product.b
     q, result, shape = made.q, made.result, product.domain.shape
-    functions = made.functions([Spelling("b", b, COLUMNS, product.domain, True, "free")])
+    zeros = zeros_of(o, dims)
+    assert zeros is not None, "it was found when the shape was chosen"
+    image, transformed = made.b.add(o.trace.steps[0].value, float32, 1), made.b.add(filters, float32, 4)
+    functions = made.functions([])
     size, channels = (shape[dims.y], shape[dims.x]), shape[dims.channel]
     blocks, spots = grid_of(product, dims, w)
-    _, down, across = tiles_of(product, dims)
+    count = tiles_of(product, dims)
     options = {
-        "w": w, "places": tuple(walk(a, (dims.image, dims.y, dims.x, dims.channel), q) for a in b.affines),
-        "filters": made.b.add(filters, float32, 4), "channels": q.add("n", channels),
-        "turns": q.add("n", -(-channels // w.step)), "blocks": q.add("n", blocks),
-        "all": q.add("g", blocks * spots), "count": q.add("n", prod(tiles_of(product, dims))),
-        "down": q.add("n", down), "across": q.add("n", across), "size": tuple(q.add("n", n) for n in size),
-        # where a last tile has one row or column, those of its patch that do not exist are held inside
-        "odd": tuple(q.add("n", n + 1) if n % 2 else "" for n in size),
+        "w": w, "image": image, "filters": transformed,
+        "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
+        "edges": tuple(edge(n, z, q) for n, z in zip(size, zeros, strict=True)),
+        "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
+        "channels": q.add("n", channels), "turns": q.add("n", -(-channels // w.step)),
+        "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
+        "down": q.add("n", count[1]), "across": q.add("n", count[2]),
         "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
         "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
     }  # fmt: skip
     return made.kernel("winograd.wgsl", w.threads, blocks * spots, functions, options)
+
+
+Span = tuple[int, int]
+
+
+def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
+    """The first and last row of the image, and column, among those that windows reach, where zeros are around
+    it; None where zeros depend on more than a row or a column."""
+    (step,) = b.trace.steps
+    if step.view is None or not any(step.view.index.strides):
+        return None
+    found: dict[int, Span] = {}
+    pairs = ((dims.y, dims.tap_y), (dims.x, dims.tap_x))
+    for (strides, offset), size in step.view.bounds:
+        walked = {d: s for d, s in enumerate(strides) if s}
+        d = next((d for d, tap in pairs if walked == {d: 1, tap: 1}), -1)
+        if d < 0:
+            return None
+        low, high = found.get(d, (0, b.shape[d] + 1))
+        found[d] = max(low, -offset), min(high, size - 1 - offset)
+    return found.get(dims.y), found.get(dims.x)
+
+
+def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
+    """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
+    if zeros is None:
+        return Edge("", q.add("n", size + 1) if size % 2 else "")
+    return Edge(*(q.add("n", n) for n in zeros))

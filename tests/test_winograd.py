@@ -1,0 +1,129 @@
+"""Convolutions by Winograd's F(2 x 2, 3 x 3): each shape of workgroup, each edge, and what it is not for."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import choice, winograd
+from flambeau.winograd import Tile
+
+F = fb.nn.functional
+SHAPES = winograd.TILES | {  # as large ones work, in the memory that software adapters have
+    "two buffers": Tile(32, 32, 4, 8, 16, 2),
+    "four tiles": Tile(32, 16, 8, 8, 4),
+}
+# images, channels, filters, height, width, padding: last blocks, tiles, steps, rows and columns in part
+SIZES = [(2, 8, 64, 8, 8, 1), (3, 16, 70, 7, 9, 1), (1, 5, 20, 10, 11, 0), (1, 9, 33, 6, 5, 2)]
+
+
+def numbers(*shape):
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype("float32")
+
+
+def convolved(x, w, padding):
+    """The direct sum in float64."""
+    x = np.pad(x.astype(float), ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    cells = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
+    return np.einsum("nchwij,ocij->nohw", cells, w.astype(float))
+
+
+def close(ours, wanted, channels):
+    """Within 16 roundings of a sum's usual size: transforms add up four elements before they multiply, and 16
+    products after it, where what cancels leaves its rounding."""
+    size = np.sqrt(9 * channels) * 2**-24
+    np.testing.assert_allclose(ours, wanted, rtol=0, atol=16 * size)
+
+
+@pytest.fixture(params=SHAPES)
+def shape(request, gpu, monkeypatch):
+    """The adapter planned for as if it were a real GPU, and one shape wherever it fits."""
+    w = SHAPES[request.param]
+    if w.memory > gpu.limits.workgroup_memory or w.threads > gpu.limits.invocations:
+        pytest.skip(f"needs {w.memory} bytes of workgroup memory and {w.threads} threads")
+    monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
+    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(winograd, "TILES", {"forced": w})
+    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "forced"})
+    return gpu
+
+
+@pytest.fixture
+def small(gpu, monkeypatch):
+    """The smallest shape alone."""
+    monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
+    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32"})
+    return gpu
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_every_shape_has_the_value_of_the_direct_sum(size, shape):
+    n, c, o, h, w, padding = size
+    x, weight = numbers(n, c, h, w), numbers(o, c, 3, 3)
+    y = F.conv2d(fb.tensor(x, device=shape), fb.tensor(weight, device=shape), padding=padding)
+    assert [k.name for k in y.plan()] == ["filters", "conv2d"]
+    close(y.numpy(), convolved(x, weight, padding), c)
+
+
+def test_a_gradient_by_the_input_is_such_a_convolution(small):
+    x, w, g = numbers(2, 6, 9, 8), numbers(10, 6, 3, 3), numbers(2, 10, 9, 8)
+    given = fb.tensor(x, device=small, requires_grad=True)
+    loss = F.conv2d(given, fb.tensor(w, device=small), padding=1) * fb.tensor(g, device=small)
+    found = loss.sum().backward()[given]
+    assert [k.name for k in found.plan()] == ["mul", "filters", "conv2d"]
+    close(found.numpy(), convolved(g, w.swapaxes(0, 1)[..., ::-1, ::-1], 1), 10)
+
+
+def test_what_is_around_it_is_computed_in_it(small):
+    """Bias, residual and activation on the way out; an image that is not in memory is stored first."""
+    x, w, b, r = numbers(2, 4, 6, 6), numbers(8, 4, 3, 3), numbers(8), numbers(2, 8, 6, 6)
+    at = lambda a: fb.tensor(a, device=small)  # noqa: E731
+    y = (F.conv2d(at(x).abs() + 1, at(w), at(b), padding=1) + at(r)).relu()
+    assert [k.name for k in y.plan()] == ["abs+add", "filters", "conv2d+add+add+relu"]
+    want = np.maximum(convolved(np.abs(x) + 1, w, 1) + b.reshape(-1, 1, 1) + r, 0)
+    np.testing.assert_allclose(y.numpy(), want, rtol=1e-5, atol=1e-5)
+
+
+def test_images_that_lie_in_other_orders(small):
+    x, w = numbers(2, 8, 7, 4), numbers(6, 4, 3, 3)
+    t, weight = fb.tensor(x, device=small), fb.tensor(w, device=small)
+    around = ((0, 0), (0, 0), (0, 1), (1, 2))
+    views = (
+        (t.permute(0, 3, 2, 1), x.transpose(0, 3, 2, 1)),
+        (t.permute(0, 3, 2, 1)[:, :, 1:, ::2], x.transpose(0, 3, 2, 1)[:, :, 1:, ::2]),
+        (F.pad(t.permute(0, 3, 2, 1), (1, 2, 0, 1)), np.pad(x.transpose(0, 3, 2, 1), around)),
+    )
+    for image, array in views:
+        y = F.conv2d(image, weight, padding=1)
+        assert "filters" in [k.name for k in y.plan()]
+        close(y.numpy(), convolved(array, w, 1), 4)
+
+
+def test_a_value_that_is_not_finite_stays_in_its_tile_and_those_beside_it(small):
+    x, w = np.ones((1, 2, 12, 12), "f4"), numbers(4, 2, 3, 3)
+    x[0, 0, 5, 5] = np.inf
+    y = F.conv2d(fb.tensor(x, device=small), fb.tensor(w, device=small), padding=1).numpy()
+    far = np.ones((12, 12), bool)
+    far[4:8, 4:8] = False
+    assert np.isfinite(y[0, :, far]).all() and not np.isfinite(y[0, :, 4:7, 4:7]).any()
+
+
+@pytest.mark.parametrize("attrs", [{"stride": 2}, {"dilation": 2, "padding": 2}, {"groups": 2}])
+def test_other_convolutions_are_summed_directly(attrs, small):
+    w = fb.zeros(8, 8 // attrs.get("groups", 1), 3, 3, device=small).realize()
+    y = F.conv2d(fb.zeros(2, 8, 9, 9, device=small).realize(), w, **attrs)
+    assert "filters" not in [k.name for k in y.plan()]
+
+
+def test_nothing_is_convolved_so_until_a_rule_says_from_where_on(gpu, monkeypatch):
+    monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
+    x, w = (fb.zeros(*s, device=gpu).realize() for s in ((8, 64, 28, 28), (64, 64, 3, 3)))
+    names = lambda x, w: [k.name for k in F.conv2d(x, w, padding=1).plan()]  # noqa: E731
+    for rule, wanted in ((winograd.RULE, False), (winograd.Rule("32x32", 32, 32, 8), True)):
+        monkeypatch.setattr(winograd, "RULE", rule)
+        monkeypatch.setitem(gpu.__dict__, "plans", {})
+        assert ("filters" in names(x, w)) == wanted
+    assert "filters" not in names(x[:, :16].contiguous().realize(), w[:, :16].contiguous().realize())
+    assert "filters" not in names(x[:1, :, :9, :9].contiguous().realize(), w)
