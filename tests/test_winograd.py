@@ -13,6 +13,7 @@ F = fb.nn.functional
 SHAPES = winograd.TILES | {  # as large ones work, in the memory that software adapters have
     "two buffers": Tile(32, 32, 4, 8, 16, 2),
     "four tiles": Tile(32, 16, 8, 8, 4),
+    "four sharers": Tile(32, 16, 4, 8, 4),
 }
 # images, channels, filters, height, width, padding: last blocks, tiles, steps, rows and columns in part
 SIZES = [(2, 8, 64, 8, 8, 1), (3, 16, 70, 7, 9, 1), (1, 5, 20, 10, 11, 0), (1, 9, 33, 6, 5, 2)]

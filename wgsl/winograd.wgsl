@@ -27,8 +27,8 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let top = (band % p.{{ down }}) * 2u;
   let left = (held % p.{{ across }}) * 2u;
   let channel = (t / {{ w.tiles }}u) % {{ w.step }}u;
-//% if w.sharers == 2
-  let half = t / {{ w.tiles * w.step }}u;
+//% if w.sharers > 1
+  let part = t / {{ w.tiles * w.step }}u;
 //% endif
 {{ steps.cells(place, w, edges) }}
   var filter_at = block * p.{{ turns }} * {{ patches }}u + t;

@@ -4,20 +4,26 @@
 //# y<i>, x<j>: what the rows and columns of this thread's patch add to its place; in_y<i>, in_x<j>: whether they are
 //# rows and columns of the image, where zeros are around it
 {% macro cells(place, w, edges) -%}
-{{ edge("y", "top" ~ (" + half" if w.sharers == 2 else ""), w.rows, edges[0], place.y) }}
-{{ edge("x", "left", 4, edges[1], place.x) }}
+//% set lines = {1: ["0u", "1u", "2u", "3u"], 2: ["part", "part + 1u", "part + 2u"], 4: ["upper", "lower"]}
+//% if w.sharers == 4
+  let upper = select(1u, part, (part & 1u) == 0u);
+  let lower = select(2u, 5u - 2u * upper, part > 1u);
+//% endif
+{{ edge("y", "top", lines[w.sharers], edges[0], place.y) }}
+{{ edge("x", "left", lines[1], edges[1], place.x) }}
   let start = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};
 {%- endmacro %}
 
-{% macro edge(name, first, n, e, stride) -%}
-//% for i in range(n)
+{% macro edge(name, first, offsets, e, stride) -%}
+//% for offset in offsets
+//% set i = loop.index0
 //% if e.high
-  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ i }}u, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
+  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ offset }}, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
 //% else
-  let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u;
+  let {{ name }}{{ i }}_held = {{ first }} + {{ offset }};
 //% endif
 //% if e.low
-  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u;
+  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ offset }};
 //% endif
   let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
 //% endfor
@@ -45,7 +51,7 @@
     }
 {%- endmacro %}
 
-//# put them into memory, the patches transformed: B^T d B, or two rows of it
+//# put them into memory, the patches transformed: B^T d B, or some rows of it
 {% macro put(w, edges, side) -%}
 //% set quads = w.tiles // 4
 //% for i in range(w.pieces)
@@ -62,9 +68,11 @@
 //% endfor
 //% endfor
 //% endif
-//% if w.sharers == 2
-{{ row(w, "half * 3u", "d0_%d - d2_%d", 0) }}
-{{ row(w, "(half + 1u)", "d1_%d + select(d2_%d, -d0_%d, half == 1u)", 1) }}
+//% if w.sharers == 4
+{{ row(w, "part", "d0_%d + select(-d1_%d, d1_%d, part == 1u)", 0) }}
+//% elif w.sharers == 2
+{{ row(w, "part * 3u", "d0_%d - d2_%d", 0) }}
+{{ row(w, "(part + 1u)", "d1_%d + select(d2_%d, -d0_%d, part == 1u)", 1) }}
 //% else
 {{ row(w, "0u", "d0_%d - d2_%d", 0) }}
 {{ row(w, "1u", "d1_%d + d2_%d", 1) }}

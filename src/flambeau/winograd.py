@@ -47,12 +47,12 @@ class Tile(NamedTuple):
 
     @property
     def sharers(self) -> int:
-        """How many threads transform one patch: 1 reads its four rows, each of 2 three of them."""
+        """How many threads transform one patch: 1 reads its four rows, each of 2 three of them, of 4 two."""
         return self.threads // (self.tiles * self.step)
 
     @property
     def rows(self) -> int:
-        return 4 if self.sharers == 1 else 3
+        return {1: 4, 2: 3, 4: 2}[self.sharers]
 
     @property
     def pieces(self) -> int:
@@ -61,8 +61,8 @@ class Tile(NamedTuple):
 
     @property
     def memory(self) -> int:
-        """Bytes of workgroup memory."""
-        return 16 * self.buffer * self.buffers
+        """Bytes of workgroup memory: of what is multiplied, and of what comes together after that."""
+        return max(16 * self.buffer * self.buffers, self.exchanged(max(16 // self.wide, 1)))
 
     @property
     def buffer(self) -> int:
@@ -72,8 +72,11 @@ class Tile(NamedTuple):
     @property
     def at_once(self) -> int:
         """Filters of each thread whose products pass through memory at once."""
-        fits = (n for n in (4, 2, 1) if 4 * 16 * self.down * n * self.tiles <= self.memory)
-        return next(n for n in fits if self.wide * n % 16 == 0)
+        return next(n for n in (4, 2, 1) if self.exchanged(n) <= self.memory and self.wide * n % 16 == 0)
+
+    def exchanged(self, filters: int) -> int:
+        """Bytes of the products of so many filters of each thread."""
+        return 4 * 16 * self.down * filters * self.tiles
 
     @property
     def turned(self) -> int:
@@ -86,6 +89,8 @@ TILES = {
     "64x32k4": Tile(64, 32, 4, 8, 16),
     "64x32k4x2": Tile(64, 32, 4, 8, 16, 2),
     "64x32w": Tile(64, 32, 8, 8, 8),
+    "64x32k4w": Tile(64, 32, 4, 8, 8),
+    "64x32k4wx2": Tile(64, 32, 4, 8, 8, 2),
     "32x32": Tile(32, 32, 4, 8, 16),
     "32x32k8": Tile(32, 32, 8, 8, 8),
     "32x32k4": Tile(32, 32, 4, 8, 8),
