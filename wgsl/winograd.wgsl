@@ -10,7 +10,6 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% block body
 //% set V = wgsl("f32", 4)
 //% set quads = w.tiles // 4
-//% set here = " + here" if w.buffers == 2 else ""
 //% set patches = 4 * w.step * w.filters
   let t = lid.x;
   let group = wid.x + wid.y * p.{{ groups }};
@@ -35,13 +34,13 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for i in range(w.pieces)
   var u{{ i }} = {{ V }}(0);
 //% endfor
-//% for i in range(w.rows)
+//% for i in range(w.lines | length)
 //% for j in range(4)
   var d{{ i }}_{{ j }} = 0.0;
 //% endfor
 //% endfor
 {{ steps.fetch(place, w, filters, image, channels, "0u") }}
-{{ steps.put(w, edges, "") }}
+{{ steps.put(w, edges, 0) }}
 //# the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
   let fx = t % {{ w.down }}u;
@@ -54,22 +53,20 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endfor
 //% endfor
   workgroupBarrier();
-  for (var turn = 1u; turn <= p.{{ turns }}; turn += 1u) {
-    let more = turn < p.{{ turns }};
-//% if w.buffers == 2
-    let next = (turn % 2u) * {{ w.buffer }}u;
-    let here = {{ w.buffer }}u - next;
-//% endif
-    if (more) {
-{{ steps.fetch(place, w, filters, image, channels, "turn * %du" % w.step) }}
+//# with two buffers it is two steps a turn, each multiplied in one while the next is put into the other
+  for (var turn = 1u; turn <= p.{{ turns }}; turn += {{ w.buffers }}u) {
+//% for side in range(w.buffers)
+    let more{{ side }} = turn + {{ side }}u < p.{{ turns }};
+    if (more{{ side }}) {
+{{ steps.fetch(place, w, filters, image, channels, "(turn + %du) * %du" % (side, w.step)) }}
     }
 //% for k in range(w.step)
     {
 //% for i in range(w.high // 4)
-      let a{{ i }} = memory[ua{{ here }} + {{ k * w.filters // 4 + i * w.down }}u];
+      let a{{ i }} = memory[ua + {{ side * w.buffer + k * w.filters // 4 + i * w.down }}u];
 //% endfor
 //% for j in range(w.wide // 4)
-      let b{{ j }} = memory[va{{ here }} + {{ k * quads + j * w.beside }}u];
+      let b{{ j }} = memory[va + {{ side * w.buffer + k * quads + j * w.beside }}u];
 //% endfor
 //% for i in range(w.high)
 //% for j in range(w.wide // 4)
@@ -79,10 +76,12 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     }
 //% endfor
 {{ "workgroupBarrier();" if w.buffers == 1 }}
-    if (more) {
-{{ steps.put(w, edges, " + next" if w.buffers == 2 else "") }}
+    if (more{{ side }}) {
+{{ steps.put(w, edges, (w.buffers - 1 - side) * w.buffer) }}
     }
     workgroupBarrier();
+{{ "if (!more0) { break; }" if w.buffers == 2 and side == 0 }}
+//% endfor
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let first = (image * p.{{ size[0] }} + top) * p.{{ size[1] }} + left;

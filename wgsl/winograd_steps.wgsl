@@ -17,12 +17,12 @@
 {% macro edge(name, first, offsets, e, stride) -%}
 //% for offset in offsets
 //% set i = loop.index0
-//% if e.high
+//% if not e.sure[i]
   let {{ name }}{{ i }}_held = clamp({{ first }} + {{ offset }}, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
 //% else
   let {{ name }}{{ i }}_held = {{ first }} + {{ offset }};
 //% endif
-//% if e.low
+//% if e.low and not e.sure[i]
   let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ offset }};
 //% endif
   let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
@@ -42,7 +42,7 @@
     filter_at += {{ 4 * w.step * w.filters }}u;
     {
       let plane = start{{ times("min(%s + channel, p.%s - 1u)" % (from, channels), place.channel) }};
-//% for i in range(w.rows)
+//% for i in range(w.lines | length)
       let line{{ i }} = plane + y{{ i }};
 //% for j in range(4)
       d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}];
@@ -52,22 +52,23 @@
 {%- endmacro %}
 
 //# put them into memory, the patches transformed: B^T d B, or some rows of it
-{% macro put(w, edges, side) -%}
+{% macro put(w, edges, at) -%}
 //% set quads = w.tiles // 4
 //% for i in range(w.pieces)
-    memory[t + {{ i * w.threads }}u{{ side }}] = u{{ i }};
+    memory[t + {{ at + i * w.threads }}u] = u{{ i }};
 //% endfor
 //# zeros are put in here and not where it is read, which would wait for what is read before going on
     {
-      let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u{{ side }};
+      let to = {{ at + 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
       let e = spot % 4u;
-//% if edges[0].low or edges[1].low
-//% for i in range(w.rows)
+//% for i in range(w.lines | length)
 //% for j in range(4)
-      d{{ i }}_{{ j }} = select(0.0, d{{ i }}_{{ j }}, {{ "in_y%d" % i if edges[0].low }}{{ " & " if edges[0].low and edges[1].low }}{{ "in_x%d" % j if edges[1].low }});
-//% endfor
-//% endfor
+//% set inside = (["in_y%d" % i] if edges[0].low and not edges[0].sure[i] else []) + (["in_x%d" % j] if edges[1].low and not edges[1].sure[j] else [])
+//% if inside
+      d{{ i }}_{{ j }} = select(0.0, d{{ i }}_{{ j }}, {{ inside | join(" & ") }});
 //% endif
+//% endfor
+//% endfor
 //% if w.sharers == 4
 {{ row(w, "part", "d0_%d + select(-d1_%d, d1_%d, part == 1u)", 0) }}
 //% elif w.sharers == 2

@@ -13,6 +13,12 @@ from .sides import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
 from .tiling import Launch, Product
 from .variants import CORES
 
+LINES = {
+    1: ((0,), (1,), (2,), (3,)),
+    2: ((0, 1), (1, 2), (2, 3)),
+    4: ((0, 1, 2, 1), (2, 2, 1, 3)),
+}
+
 
 class Tile(NamedTuple):
     """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
@@ -51,8 +57,9 @@ class Tile(NamedTuple):
         return self.threads // (self.tiles * self.step)
 
     @property
-    def rows(self) -> int:
-        return {1: 4, 2: 3, 4: 2}[self.sharers]
+    def lines(self) -> tuple[tuple[int, ...], ...]:
+        """Which rows of a patch a thread reads, one after another: those of each sharer."""
+        return LINES[self.sharers]
 
     @property
     def pieces(self) -> int:
@@ -88,11 +95,8 @@ TILES = {
     "64x32": Tile(64, 32, 8, 8, 16),
     "64x32k4": Tile(64, 32, 4, 8, 16),
     "64x32k4x2": Tile(64, 32, 4, 8, 16, 2),
-    "64x32w": Tile(64, 32, 8, 8, 8),
     "64x32k4w": Tile(64, 32, 4, 8, 8),
-    "64x32k4wx2": Tile(64, 32, 4, 8, 8, 2),
     "32x32": Tile(32, 32, 4, 8, 16),
-    "32x32k8": Tile(32, 32, 8, 8, 8),
     "32x32k4": Tile(32, 32, 4, 8, 8),
 }
 
@@ -138,6 +142,7 @@ class Edge(NamedTuple):
 
     low: str
     high: str
+    sure: tuple[bool, ...]  # which of those that a thread reads are inside in all patches
 
 
 def dims_of(product: Product) -> Dims | None:
@@ -253,7 +258,7 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
     options = {
         "w": w, "image": image, "filters": transformed,
         "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
-        "edges": tuple(edge(n, z, q) for n, z in zip(size, zeros, strict=True)),
+        "edges": (edge(size[0], zeros[0], w.lines, q), edge(size[1], zeros[1], LINES[1], q)),
         "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
         "channels": q.add("n", channels), "turns": q.add("n", -(-channels // w.step)),
         "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
@@ -285,8 +290,9 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
     return found.get(dims.y), found.get(dims.x)
 
 
-def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
+def edge(size: int, zeros: Span | None, lines: tuple[tuple[int, ...], ...], q: Quantities) -> Edge:
     """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
-    if zeros is None:
-        return Edge("", q.add("n", size + 1) if size % 2 else "")
-    return Edge(*(q.add("n", n) for n in zeros))
+    last = -(-size // 2) * 2 - 2
+    low, high = zeros or (0, size + 1)
+    sure = tuple(all(low <= i and last + i <= high for i in each) for each in lines)
+    return Edge(q.add("n", low) if zeros else "", q.add("n", high) if not all(sure) else "", sure)
