@@ -4,9 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from paper import PaperDevice
+from test_portable import compiled
 
 import flambeau as fb
 from flambeau import choice, winograd
+from flambeau.fuse import Limits
 from flambeau.winograd import Tile
 
 F = fb.nn.functional
@@ -118,6 +121,19 @@ def test_a_value_that_is_not_finite_stays_in_its_tile_and_those_beside_it(small)
     far = np.ones((12, 12), bool)
     far[4:8, 4:8] = False
     assert np.isfinite(y[0, :, far]).all() and not np.isfinite(y[0, :, 4:7, 4:7]).any()
+
+
+def test_tint_takes_every_shape(monkeypatch):
+    device = PaperDevice(Limits(software=False, workgroup_memory=49152, invocations=1024))
+    for name in winograd.TILES:
+        monkeypatch.setattr(choice, "forced", lambda name=name: {"winograd": name})
+        device.__dict__.pop("plans", None)
+        for size in ((8, 8), (7, 9)):
+            x, w = (fb.empty(*s, device=device).realize() for s in ((2, 4, *size), (4, 4, 3, 3)))
+            F.conv2d(x, w, padding=size[0] % 2).relu().realize()
+    shaders = {w: label for w, (label, _) in device.shaders.items() if label in ("filters", "conv2d+relu")}
+    assert len(shaders) > 2 * len(winograd.TILES)
+    assert not compiled([(w, label, None) for w, label in shaders.items()])
 
 
 @pytest.mark.parametrize("attrs", [{"stride": 2}, {"dilation": 2, "padding": 2}, {"groups": 2}])

@@ -252,6 +252,8 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
     assert zeros is not None, "it was found when the shape was chosen"
     image, transformed = made.b.add(o.trace.steps[0].value, float32, 1), made.b.add(filters, float32, 4)
     functions = made.functions([])
+    if made.is_over:
+        raise NeedStore(product.head, "its epilogue reads as many buffers as the device allows")
     size, channels = (shape[dims.y], shape[dims.x]), shape[dims.channel]
     blocks, spots = grid_of(product, dims, w)
     count = tiles_of(product, dims)
