@@ -85,7 +85,8 @@ def bag(**attrs):
 CONV: dict[str, Row] = {
     "conv": Row(conv, (In((2, 4, 5, 6)), In((6, 2, 3, 2))), PAIR),
     "conv1d": Row(conv, (In((2, 4, 9)), In((6, 2, 3)), In((6,))), {"stride": 2, "padding": 1, "groups": 2}),
-    "conv2d": Row(conv, (In((2, 3, 5, 5)), In((4, 3, 3, 3)), In((4,))), {"padding": 1}),
+    # the products that `winograd` adds up, where it is forced, are some times as large as the taps'
+    "conv2d": Row(conv, (In((2, 3, 5, 5)), In((4, 3, 3, 3)), In((4,))), {"padding": 1}, tol=6e-6),
     "conv3d": Row(conv, (In((1, 2, 4, 4, 4)), In((3, 2, 2, 2, 2))), {"dilation": 2, "padding": 1}),
     "conv_transpose1d": Row(
         conv_transpose, (In((2, 4, 5)), In((4, 3, 3)), In((6,))),
