@@ -143,12 +143,12 @@ def test_other_convolutions_are_summed_directly(attrs, small):
     assert "filters" not in [k.name for k in y.plan()]
 
 
-def test_nothing_is_convolved_so_until_a_rule_says_from_where_on(gpu, monkeypatch):
+def test_rules_say_from_where_on_a_shape_takes_the_place_of_direct_sums(gpu, monkeypatch):
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
     x, w = (fb.zeros(*s, device=gpu).realize() for s in ((8, 64, 28, 28), (64, 64, 3, 3)))
     names = lambda x, w: [k.name for k in F.conv2d(x, w, padding=1).plan()]  # noqa: E731
-    for rule, wanted in ((winograd.RULE, False), (winograd.Rule("32x32", 32, 32, 8), True)):
-        monkeypatch.setattr(winograd, "RULE", rule)
+    for rules, wanted in (((), False), ((winograd.Rule("32x32", 32, 32, 8),), True)):
+        monkeypatch.setattr(winograd, "RULES", rules)
         monkeypatch.setitem(gpu.__dict__, "plans", {})
         assert ("filters" in names(x, w)) == wanted
     assert "filters" not in names(x[:, :16].contiguous().realize(), w[:, :16].contiguous().realize())

@@ -11,7 +11,6 @@ from .matrix import precision_of
 from .shape import Affine
 from .sides import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
 from .tiling import Launch, Product
-from .variants import CORES
 
 LINES = {
     1: ((0,), (1,), (2,), (3,)),
@@ -102,8 +101,7 @@ TILES = {
 
 
 class Rule(NamedTuple):
-    """Which shape takes the place of direct sums, from how many channels, filters and workgroups on; no
-    shape, where none was measured to be faster."""
+    """A shape that takes the place of direct sums from so many channels, filters and workgroups on."""
 
     tile: str
     channels: int
@@ -111,7 +109,8 @@ class Rule(NamedTuple):
     groups: int
 
 
-RULE = Rule("", 32, 32, CORES)
+# the first that fits; none, until one was measured to be faster: then Rule("64x32", 32, 33, 132), ...
+RULES: tuple[Rule, ...] = ()
 
 
 class Dims(NamedTuple):
@@ -181,13 +180,16 @@ def chosen(product: Product) -> Tile | None:
 
 
 def by_rule(product: Product, names: list[str]) -> str:
-    found = dims_of(product)
-    if RULE.tile not in names or found is None or precision_of(product) is not None:
+    """The shape of the first rule that is for the product; direct sums where there is none."""
+    dims, shape = dims_of(product), product.domain.shape
+    if dims is None or precision_of(product) is not None:
         return "direct"
-    shape = product.domain.shape
-    large = shape[found.channel] >= RULE.channels and shape[found.filter] >= RULE.filters
-    blocks, spots = grid_of(product, found, TILES[RULE.tile])
-    return RULE.tile if large and blocks * spots >= RULE.groups else "direct"
+
+    def fits(rule: Rule) -> bool:
+        large = shape[dims.channel] >= rule.channels and shape[dims.filter] >= rule.filters
+        return large and rule.tile in names and prod(grid_of(product, dims, TILES[rule.tile])) >= rule.groups
+
+    return next((rule.tile for rule in RULES if fits(rule)), "direct")
 
 
 def grid_of(product: Product, dims: Dims, w: Tile) -> tuple[int, int]:
