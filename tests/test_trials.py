@@ -86,6 +86,18 @@ def test_values_are_made_by_the_kernels_before(gpu):
 NO_WORK = Work("", "", 0, 0, 0)
 
 
+def test_places_are_real(gpu):
+    table = fb.tensor(np.arange(12, dtype="f4").reshape(4, 3), device=gpu)
+    picks = fb.tensor(np.array([3, 0, 3, 2], "i4"), device=gpu)
+    fb.realize(table, picks)
+    whole, order = planned(table.index_select(0, picks) * 2)
+    made = Trials(gpu, order, {v for k in whole for v in k.inputs})
+    assert made.enter("a", whole, whole.kernels) == ""
+    given = {order[v].dtype: b for v, b in made.given.items()}
+    assert given[picks.dtype] is picks.node.buffer and given[table.dtype] is not table.node.buffer
+    made.close()
+
+
 def test_made_up_numbers():
     found = np.frombuffer(trials.numbers(1, 3_000_000, dt.float32), "f4")
     assert found.shape == (3_000_000,) and -1 <= found.min() < -0.9 and 0.9 < found.max() <= 1

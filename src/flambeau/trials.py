@@ -47,8 +47,8 @@ class Entrant:
 class Trials:
     """Runs some kernels of plans by themselves, each candidate's on the same numbers.
 
-    direct: the values that a candidate's kernels read. Those among them that a graph begins with are made up;
-    what else it begins with has the values that it has. All others are computed of these.
+    direct: the values that a candidate's kernels read. Floats among them that a graph begins with are made
+    up; what else it begins with has the values that it has. All others are computed of these.
     """
 
     def __init__(self, device: Any, order: list[Node], direct: set[int]):
@@ -156,7 +156,8 @@ class Trials:
         """The buffer of a value that the graph begins with."""
         if value not in self.given:
             node = self.order[value]
-            if node.buffer is not None and value not in self.direct:
+            # whole numbers may be places in something: others might lie beyond it
+            if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
                 return node.buffer
             made = self.device.pool.take(max(node.nbytes, 4))
             count = max(made.nbytes // node.dtype.itemsize, 1)
