@@ -8,20 +8,34 @@
     }
 {%- endmacro %}
 
-{% macro cell(buffer, t, width, c, staged, rows="keys", base="kv") -%}
-{%- if staged -%}
-{{ buffer }}[(j + {{ t }}u) * {{ width }}u + {{ c }}u]
-{%- else -%}
-{{ buffer }}[({{ base }} * p.{{ rows }} + min(first + j + {{ t }}u, p.{{ rows }} - 1u)) * {{ width }}u + {{ c }}u]
-{%- endif -%}
+//# a loop over the rows of a tile, `unroll` at a time; what is not staged comes in tiles of one turn, which need none
+{% macro turns(tile, unroll, staged) -%}
+{{ "for (var j = 0u; j < %du; j += %du) {" % (tile, unroll) if staged else "{ let j = 0u;" }}
+{%- endmacro %}
+
+//# the row that `cell` reads of two buffers
+{% macro row(t, staged, rows="keys", base="kv") -%}
+      let row{{ t }} = {{ "j + %du" % t if staged else "%s * p.%s + min(first + %du, p.%s - 1u)" % (base, rows, t, rows) }};
+{%- endmacro %}
+
+{% macro cell(buffer, t, width, c) -%}
+{{ buffer }}[row{{ t }} * {{ width }}u + {{ c }}u]
+{%- endmacro %}
+
+//# vec4s to a row of the result
+{% macro store(value, n, factor="") -%}
+{% for c in range(n) %}
+    out[row_at + {{ c }}u] = {{ value }}{{ c }}{{ factor }};
+{% endfor %}
 {%- endmacro %}
 
 //# s<t> and ok<t>: the score of query `query` and key first + j + t, and whether it counts
 {% macro score(t, d, staged, o) -%}
       let key{{ t }} = first + j + {{ t }}u;
-      var a{{ t }} = q0 * {{ cell("keys" if staged else "in1", t, d, 0, staged) }};
+{{ row(t, staged) }}
+      var a{{ t }} = q0 * {{ cell("keys" if staged else "in1", t, d, 0) }};
 {% for c in range(1, d) %}
-      a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c, staged) }}, a{{ t }});
+      a{{ t }} = fma(q{{ c }}, {{ cell("keys" if staged else "in1", t, d, c) }}, a{{ t }});
 {% endfor %}
 {{ finish(t, "a%d" % t, "key%d" % t, "query", o) }}
 {%- endmacro %}

@@ -34,7 +34,7 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 {{ at.stage("values", "in2", e, tile, workgroup[0]) }}
     workgroupBarrier();
 //% endif
-    for (var j = 0u; j < {{ tile }}u; j += {{ unroll }}u) {
+    {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
 {{ at.score(t, d, staged, o) }}
 //% endfor
@@ -52,19 +52,15 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
       let w{{ t }} = select(0.0, exp(s{{ t }} - top), ok{{ t }});
       total += w{{ t }};
 //% for c in range(e)
-      o{{ c }} = fma(vec4<f32>(w{{ t }}), {{ at.cell("values" if staged else "in2", t, e, c, staged) }}, o{{ c }});
+      o{{ c }} = fma(vec4<f32>(w{{ t }}), {{ at.cell("values" if staged else "in2", t, e, c) }}, o{{ c }});
 //% endfor
 //% endfor
     }
   }
   if (row < p.queries) {
-    let start = (head * p.queries + row) * {{ 4 * e }}u;
+    let row_at = (head * p.queries + row) * {{ e }}u;
     let share = select(0.0, 1.0 / total, total > 0.0);
-//% for c in range(e)
-//% for i in range(4)
-    out[start + {{ 4 * c + i }}u] = o{{ c }}.{{ "xyzw"[i] }} * share;
-//% endfor
-//% endfor
+{{ at.store("o", e, " * share") }}
     out1[head * p.queries + row] = select(3.4028234e38, top + log(total), total > 0.0);
   }
 //% endblock

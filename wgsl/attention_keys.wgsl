@@ -38,12 +38,13 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
 {{ at.stage("slopes", "in3", e, tile, workgroup[0], "queries", "head") }}
       workgroupBarrier();
 //% endif
-      for (var j = 0u; j < {{ tile }}u; j += {{ unroll }}u) {
+      {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
         let query{{ t }} = min(first + j + {{ t }}u, p.queries - 1u);
-        var a{{ t }} = k0 * {{ at.cell("queries" if staged else "in0", t, d, 0, staged, "queries", "head") }};
+{{ at.row(t, staged, "queries", "head") }}
+        var a{{ t }} = k0 * {{ at.cell("queries" if staged else "in0", t, d, 0) }};
 //% for c in range(1, d)
-        a{{ t }} = fma(k{{ c }}, {{ at.cell("queries" if staged else "in0", t, d, c, staged, "queries", "head") }}, a{{ t }});
+        a{{ t }} = fma(k{{ c }}, {{ at.cell("queries" if staged else "in0", t, d, c) }}, a{{ t }});
 //% endfor
         a{{ t }} *= p.scale;
 {{ at.finish(t, "a%d" % t, "key", "query%d" % t, o) }}
@@ -51,26 +52,23 @@ var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
         let norm{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u];
 //% if of == "key"
         let delta{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u + 1u];
-        var h{{ t }} = v0 * {{ at.cell("slopes" if staged else "in3", t, e, 0, staged, "queries", "head") }};
+        var h{{ t }} = v0 * {{ at.cell("slopes" if staged else "in3", t, e, 0) }};
 //% for c in range(1, e)
-        h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c, staged, "queries", "head") }}, h{{ t }});
+        h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c) }}, h{{ t }});
 //% endfor
 {{ at.slope(t, o, "norm%d" % t, "delta%d" % t) }}
 //% else
         let z{{ t }} = select(0.0, exp(s{{ t }} - norm{{ t }}), ok{{ t }});
 //% endif
 //% for c in range(wanted)
-        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged else ("in0" if of == "key" else "in3"), t, wanted, c, staged, "queries", "head") }}, y{{ c }});
+        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }});
 //% endfor
 //% endfor
       }
     }
   }
   if (row < p.keys) {
-//% for c in range(wanted)
-//% for i in range(4)
-    out[place * {{ 4 * wanted }}u + {{ 4 * c + i }}u] = y{{ c }}.{{ "xyzw"[i] }}{{ " * p.scale" if of == "key" }};
-//% endfor
-//% endfor
+    let row_at = place * {{ wanted }}u;
+{{ at.store("y", wanted, " * p.scale" if of == "key" else "") }}
   }
 //% endblock

@@ -36,25 +36,22 @@ var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
 {{ at.stage("values", "in2", e, tile, workgroup[0]) }}
     workgroupBarrier();
 //% endif
-    for (var j = 0u; j < {{ tile }}u; j += {{ unroll }}u) {
+    {{ at.turns(tile, unroll, staged) }}
 //% for t in range(unroll)
 {{ at.score(t, d, staged, o) }}
-      var h{{ t }} = g0 * {{ at.cell("values" if staged else "in2", t, e, 0, staged) }};
+      var h{{ t }} = g0 * {{ at.cell("values" if staged else "in2", t, e, 0) }};
 //% for c in range(1, e)
-      h{{ t }} = fma(g{{ c }}, {{ at.cell("values" if staged else "in2", t, e, c, staged) }}, h{{ t }});
+      h{{ t }} = fma(g{{ c }}, {{ at.cell("values" if staged else "in2", t, e, c) }}, h{{ t }});
 //% endfor
 {{ at.slope(t, o) }}
 //% for c in range(d)
-      y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell("keys" if staged else "in1", t, d, c, staged) }}, y{{ c }});
+      y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell("keys" if staged else "in1", t, d, c) }}, y{{ c }});
 //% endfor
 //% endfor
     }
   }
   if (row < p.queries) {
-//% for c in range(d)
-//% for i in range(4)
-    out[place * {{ 4 * d }}u + {{ 4 * c + i }}u] = y{{ c }}.{{ "xyzw"[i] }} * p.scale;
-//% endfor
-//% endfor
+    let row_at = place * {{ d }}u;
+{{ at.store("y", d, " * p.scale") }}
   }
 //% endblock

@@ -218,7 +218,7 @@ def _by_rows(template, limits, nodes, given, of, attrs, unroll, side="", also=()
         _sizes(nodes, given, **attrs) | {"blocks": blocks},
         {"d": d, "e": e, "tile": tile, "unroll": unroll, "staged": staged, "of": side,
          "o": _options(nodes, given, **attrs)},
-        workgroup=(THREADS, 1, 1), turns=turns, also=also,
+        workgroup=(THREADS, 1, 1), turns=turns, also=also, width=4,
         wide=_wide(nodes, given), **writes,
     )  # fmt: skip
 
