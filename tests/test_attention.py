@@ -46,8 +46,10 @@ def made(case, device):
     return [a.astype("f8") for a in arrays], xs, lambda *t: sdpa(*t, attn_mask=given, **attrs), reference
 
 
+@pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
 @pytest.mark.parametrize("case", CASES)
-def test_attention_and_its_gradients(case, device):
+def test_attention_and_its_gradients(case, scores, device, monkeypatch):
+    monkeypatch.setattr(choice, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
     y = compute(*xs)
     want = reference(*arrays)
@@ -62,6 +64,19 @@ def test_attention_and_its_gradients(case, device):
     ends = [(reference(*(a + h * s for a, s in zip(arrays, steps))) * weights).sum() for h in (1e-4, -1e-4)]
     slope = sum((g * s).sum() for g, s in zip(grads[:3], steps))
     assert abs(slope - (ends[0] - ends[1]) / 2e-4) <= 2e-5 * max(1, *(np.abs(g).sum() for g in grads[:3]))
+
+
+def test_software_adapters_store_scores_that_are_few(gpu):
+    def kernels(n, software, **options):
+        with planned_for(gpu, software):
+            q, k, v = (fb.zeros(4, n, 16, device=gpu) for _ in range(3))
+            return [k.name.split("+")[0] for k in sdpa(q, k, v, **options).plan()]
+
+    few = kernels(64, True)
+    assert few.count("matmul") == 2 and "attention" not in few
+    assert "attention" in kernels(64, False)
+    assert kernels(1024, True).count("matmul") == 2 and "attention" in kernels(1028, True)
+    assert "attention" in kernels(64, True, is_causal=True, start=0)
 
 
 def test_no_buffer_holds_the_scores(gpu):
