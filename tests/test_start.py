@@ -1,11 +1,12 @@
 """What keeps a process's start short: C types found by name, and templates kept as bytecode."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from flambeau import render
-from flambeau.device import raw
+from flambeau.device import header, raw
 
 TYPES = (
     "WGPUStringView *", "WGPUAdapter[]", "char []", "uint32_t[1]", "WGPUChainedStruct * ",
@@ -46,6 +47,50 @@ def test_another_cffi_is_left_alone():
     class Other: ...
 
     raw.name_types_quickly(Other())
+
+
+HEADER = "typedef struct { int a; } S;\n" + "".join(f"int f{i}(S *);\n" for i in range(1000))
+
+
+@pytest.mark.parametrize("kept", [None, b"", b"no pickle", pickle.dumps([1])])
+def test_a_header_is_parsed_once(kept, tmp_path, monkeypatch):
+    cffi = pytest.importorskip("cffi")
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path))
+    usual, parsed = cffi.cparser._get_parser, []
+
+    class Counted:
+        def parse(self, text):
+            parsed.append(len(text))
+            return usual().parse(text)
+
+    monkeypatch.setattr(cffi.cparser, "_get_parser", Counted)
+
+    def names():
+        ffi = cffi.FFI()
+        with header.parsed_once():
+            ffi.cdef(HEADER)
+        assert cffi.cparser._get_parser is Counted
+        return ffi.sizeof("S"), len(ffi._parser._declarations)
+
+    found = [names()]
+    (file,) = (tmp_path / "headers").iterdir()
+    if kept is not None:
+        file.write_bytes(kept)
+    found += [names(), names()]
+    assert found[0] == found[1] == found[2] == (4, 1002)
+    assert len([n for n in parsed if n > header.LONG]) == (1 if kept is None else 2)
+
+
+def test_a_header_that_cannot_be_kept_is_parsed(tmp_path, monkeypatch):
+    cffi = pytest.importorskip("cffi")
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
+    ffi = cffi.FFI()
+    with header.parsed_once():
+        ffi.cdef(HEADER)
+    assert ffi.sizeof("S") == 4
+    with pytest.raises(ImportError), header.parsed_once():
+        raise ImportError("no wgpu")
 
 
 @pytest.fixture

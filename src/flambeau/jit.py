@@ -235,5 +235,5 @@ def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:
 
 def _random_states() -> tuple:
     numpy = sys.modules.get("numpy")
-    theirs = repr(numpy.random.get_state()) if numpy is not None else ""
-    return random.getstate(), theirs, Generator.seedings
+    name, keys, *rest = numpy.random.get_state() if numpy is not None else ("", b"")
+    return random.getstate(), name, bytes(keys), rest, Generator.seedings

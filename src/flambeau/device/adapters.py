@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import dawn, raw, traps
+from . import dawn, header, raw, traps
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
@@ -44,8 +44,9 @@ def provider() -> Any:
 
             dawn.switch_on(wgpudawn)
             return wgpudawn
-        import wgpu
-        from wgpu.backends import wgpu_native
+        with header.parsed_once():
+            import wgpu
+            from wgpu.backends import wgpu_native
 
         raw.name_types_quickly(wgpu_native.ffi)
         return wgpu

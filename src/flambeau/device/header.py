@@ -1,0 +1,66 @@
+"""wgpu's C header into its parse, which is kept: cffi reads the header's text anew at every start."""
+
+import pickle
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ..cache import cache_folder
+
+LONG = 10_000  # characters: a header, not the name of a type
+DAMAGED = (OSError, EOFError, ValueError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """While this is open, cffi takes the parse of a long text from the user's cache, where it is."""
+    from cffi import cparser
+
+    usual = getattr(cparser, "_get_parser", None)  # cffi's own affair: another version may have it otherwise
+    folder = _folder()
+    if usual is None or folder is None:
+        yield
+        return
+    versions = cparser.pycparser.__name__ + cparser.pycparser.__version__
+    cparser._get_parser = lambda: Parser(usual, folder, versions)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        cparser._get_parser = usual  # type: ignore[attr-defined]
+
+
+def _folder() -> Path | None:
+    try:
+        return cache_folder("headers")
+    except RuntimeError:  # nobody's home
+        return None
+
+
+class Parser:
+    """pycparser's, but for long texts that the same version parsed before."""
+
+    def __init__(self, usual: Callable[[], Any], folder: Path, versions: str):
+        self.usual, self.folder, self.versions = usual, folder, versions
+
+    def parse(self, text: str, *args: Any, **kw: Any) -> Any:
+        """The syntax tree of a C text."""
+        if len(text) < LONG:
+            return self.usual().parse(text, *args, **kw)
+        name = sha256(f"{self.versions}\0{text}".encode()).hexdigest()[:24]
+        path = self.folder / f"{name}.pickle"
+        with suppress(*DAMAGED):
+            found = pickle.loads(path.read_bytes())
+            if type(found).__name__ == "FileAST":
+                return found
+        found = self.usual().parse(text, *args, **kw)
+        with suppress(OSError):
+            self._write(path, pickle.dumps(found))
+        return found
+
+    def _write(self, path: Path, data: bytes) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        new = path.with_suffix(".new")
+        new.write_bytes(data)
+        new.replace(path)
