@@ -7,6 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import choice, variants
+from flambeau.device import lanes_of
 from flambeau.fuse import Limits, plan
 from flambeau.ops.contract import contract
 
@@ -249,6 +250,35 @@ def stored(tensor) -> list[tuple[int, list[int]]]:
     shaders = [k.shader for k in plan([tensor.node], SOFTWARE).kernels]
     contractions = [s for s in shaders if s.template == "contract.wgsl"]
     return [(s.outs[0][1], [f.width for _, f in s.functions]) for s in contractions]
+
+
+def options(tensor, limits) -> dict:
+    (shader,) = (k.shader for k in plan([tensor.node], limits).kernels if k.shader.template == "contract.wgsl")
+    return dict(shader.options)
+
+
+def test_small_registers_take_a_lower_tile_where_each_turn_is_four_steps():
+    x, y, w = fb.rand(300, 192).realize(), fb.rand(192, 256).realize(), fb.rand(256, 192).realize()
+    found = {lanes: options(x @ w.T, replace(SOFTWARE, lanes=lanes)) for lanes in (4, 8)}
+    assert {lanes: (o["tu"], o["ks"]) for lanes, o in found.items()} == {4: (8, 4), 8: (16, 4)}
+    turned = fb.rand(192, 300).realize().T
+    assert options(turned @ y, replace(SOFTWARE, lanes=4))["tu"] == 16
+
+
+@pytest.mark.parametrize("window", [(1, 1), (3, 1), (3, 2)])
+def test_several_summed_dims_are_one_loop_on_a_cpu(window, on_a_cpu):
+    """Channels and windows of an image, whose dims do not merge."""
+    x, w = numbers(1, 5, 9, 11), numbers(6, 5, *window)
+    y = F.conv2d(*(fb.tensor(a, device=on_a_cpu) for a in (x, w)))
+    assert y.wgsl().count("for (var turn") == (window != (1, 1))
+    seen = np.lib.stride_tricks.sliding_window_view(x[0], window, (1, 2))
+    want = np.einsum("chwij,ocij->ohw", seen.astype("f8"), w)
+    np.testing.assert_allclose(y.numpy()[0], want, rtol=1e-5, atol=1e-5)
+
+
+def test_lanes_of_adapters():
+    assert lanes_of("SwiftShader Device (Subzero)") == lanes_of("google swiftshader") == 4
+    assert lanes_of("llvmpipe (LLVM 15.0.6, 256 bits)") == 8
 
 
 @pytest.mark.parametrize("columns, width", [(4, 4), (20, 4), (18, 1), (7, 1)])

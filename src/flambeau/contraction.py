@@ -303,10 +303,12 @@ class _Build:
 
         A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
         columns where columns are read one by one (measured: docs/performance.md), but not for so little work
-        that compiling the larger kernel takes longer than running it a hundred times.
+        that compiling the larger kernel takes longer than running it a hundred times, nor where four steps of
+        each turn fill its small registers.
         """
         wide = self.planner.limits.software and self.is_much()
-        tu = 16 if wide and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
+        tall = wide and (self.step() < 4 or self.planner.limits.lanes > 4)
+        tu = 16 if tall and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
         tv = 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
         names = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
         bucket = (*map(_size, (m, n, self.total(SUMMED))), self.u.mode, self.v.mode, self.head.dtype.short)

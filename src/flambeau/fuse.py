@@ -34,6 +34,7 @@ class Limits:
     software: bool = (
         False  # the adapter is a CPU: reads are dear, registers and barriers are not what they seem
     )
+    lanes: int = 8  # numbers in a register of a software adapter
     # Turns of loops that a thread may take. llvmpipe ends a thread's loops, silently, when they have taken
     # 65,535 altogether (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS).
     turns: int = 1 << 31  # no limit

@@ -85,6 +85,11 @@ def _open_library(library: str, where: str = "") -> Any:
     return next((d for d in _devices.values() if d.name == name), None) or CpuDevice(name, library, where)
 
 
+def lanes_of(adapter: str) -> int:
+    """How many numbers a register holds of the CPU that an adapter is: SwiftShader computes with SSE's."""
+    return 4 if "swiftshader" in adapter.lower() else 8
+
+
 def web_file(name: str) -> Path:
     """A file of web/, at the top of the repository in a checkout, beside the package's modules in a wheel."""
     here = Path(__file__).resolve()

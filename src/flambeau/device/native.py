@@ -13,7 +13,7 @@ from typing import Any
 from ..errors import DeviceError, KernelError, OutOfMemory
 from ..fuse import SOFTWARE_TURNS, Limits
 from ..tuned import Identity, choices_for
-from . import dawn, told
+from . import dawn, lanes_of, told
 from .adapters import Adapter, provider
 from .compiling import Job, compiling_of, layout_of
 from .fetch import Fetch, Stagings
@@ -74,6 +74,7 @@ class NativeDevice:
             workgroup_memory=have["max-compute-workgroup-storage-size"],
             software=software,
             turns=turns,
+            lanes=lanes_of(adapter.name),
             pace=PACES.get(adapter.type, Limits.pace),
             tuned=choices_for(self.identity),
             matrix=() if os.environ.get("FLAMBEAU_LIMITS") else dawn.units(adapter.raw),

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import DeviceError, FlambeauError, KernelError
 from ..fuse import SOFTWARE_TURNS, Limits
-from . import web_file
+from . import lanes_of, web_file
 from .pool import Pool
 from .raw import flat
 
@@ -92,7 +92,8 @@ class WebDevice:
         self.name = f"gpu:{executor.name} (WebGPU)"
         self.lock = threading.RLock()
         turns = SOFTWARE_TURNS if executor.software else Limits.turns
-        self.limits = Limits(groups=executor.groups, software=executor.software, turns=turns)
+        lanes = lanes_of(executor.name)
+        self.limits = Limits(groups=executor.groups, software=executor.software, turns=turns, lanes=lanes)
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
