@@ -253,7 +253,9 @@ def stored(tensor) -> list[tuple[int, list[int]]]:
 
 
 def options(tensor, limits) -> dict:
-    (shader,) = (k.shader for k in plan([tensor.node], limits).kernels if k.shader.template == "contract.wgsl")
+    (shader,) = (
+        k.shader for k in plan([tensor.node], limits).kernels if k.shader.template == "contract.wgsl"
+    )
     return dict(shader.options)
 
 
