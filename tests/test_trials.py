@@ -170,6 +170,22 @@ def test_a_wrong_candidate_leaves_nothing_behind(gpu):
     assert gpu.pool.live == live
 
 
+def test_what_cancels_out_is_as_right_as_its_rounding(gpu):
+    x = fb.tensor(np.random.default_rng(0).standard_normal((64, 40)).astype("f4"), device=gpu).realize()
+    (zero, order), (nearly, _), (wrong, _) = (
+        planned((x - 1e-9) - x),
+        planned((x - 2e-7) - x),
+        planned((x - 1e-4) - x),
+    )
+    made = Trials(gpu, order, {v for k in zero for v in k.inputs})
+    assert made.enter("zero", zero, zero.kernels) == ""
+    made.order = toposort([((x - 2e-7) - x).node])
+    assert made.enter("nearly", nearly, nearly.kernels) == ""
+    made.order = toposort([((x - 1e-4) - x).node])
+    assert made.enter("wrong", wrong, wrong.kernels).startswith("off by 1.0e-04 where the ")
+    made.close()
+
+
 def test_a_watchdog_is_not_kept_waiting(gpu, monkeypatch):
     x = fb.randn(4096, 64, device=gpu).realize()
     whole, order = planned(x.exp() + 1)

@@ -28,6 +28,7 @@ FAR = 1.3  # times the best: not timed again
 BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
 MOST = 32  # runs in one submit
 TOLERANCE = {"f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}  # of the largest magnitude; other types must agree
+ROUNDING = 1e-6  # of the largest magnitude of all that is read and written: some steps of float32 near it
 SEEDS = 1_000_003  # made-up numbers before they come again: a prime, so that no row begins as another
 THREADS, GROUPS = 256, 256  # of the comparison
 
@@ -68,7 +69,7 @@ class Trials:
             self.run(entrant, 1)
             written = dict.fromkeys(v for k in kernels for v in k.outputs if v < len(self.order))
             if self.entrants:
-                wrong = self.difference({v: entrant.buffers[v] for v in written if v in self.wanted})
+                wrong = self.difference(entrant.buffers, [v for v in written if v in self.wanted])
             else:
                 self.wanted, wrong = {v: entrant.buffers[v] for v in written}, ""
         except Exception:
@@ -173,19 +174,31 @@ class Trials:
             self.device.write(self.blank.handle, bytes(size))
         self.device.submit([COPY, self.blank.handle, buffer.handle, size])
 
-    def difference(self, found: dict[int, Any]) -> str:
+    def difference(self, found: dict[int, Any], values: list[int]) -> str:
         """How results differ from the default's by more than their types allow, or ""."""
-        for v, buffer in found.items():
-            node = self.order[v]
-            if not node.nbytes:
+        for v in values:
+            kind = self.kind(v)
+            if not self.order[v].nbytes:
                 continue
-            kind = node.dtype.short if node.dtype.short in TOLERANCE else "words"
-            error, top, other = apart(self.device, buffer, self.wanted[v], node.nbytes, kind)
+            error, top, other = apart(self.device, found[v], self.wanted[v], self.order[v].nbytes, kind)
             if other:
                 return "not equal" if kind == "words" else "not a number, or infinite, elsewhere"
-            if not error <= TOLERANCE.get(kind, 0.0) * top:
+            allowed = TOLERANCE.get(kind, 0.0) * top
+            if not (error <= allowed or error <= ROUNDING * self.largest(found)):
                 return f"off by {error:.1e} where the largest is {top:.1e}"
         return ""
+
+    def largest(self, buffers: dict[int, Any]) -> float:
+        """The largest magnitude of all that kernels read and write: a result that is small because these
+        cancel out is no better than their rounding."""
+        every = ((b, self.order[v].nbytes, self.kind(v)) for v, b in buffers.items() if v < len(self.order))
+        floats = (of for of in every if of[1] and of[2] != "words")
+        return max((apart(self.device, b, b, nbytes, kind)[1] for b, nbytes, kind in floats), default=0.0)
+
+    def kind(self, value: int) -> str:
+        """How a value is compared: a type of floats, or "words"."""
+        short = self.order[value].dtype.short
+        return short if short in TOLERANCE else "words"
 
     # --- how long it takes ---
 
