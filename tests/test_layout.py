@@ -23,6 +23,7 @@ LAYERS = [
     ["dtype", "shape", "commands"],
     ["host"],
     ["node", "op"],
+    ["repeats"],
     ["ops"],
     ["widen"],
     ["lower"],

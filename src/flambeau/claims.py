@@ -3,6 +3,7 @@
 from math import prod
 from typing import Any
 
+from .repeats import Merged
 from .lower import alias
 from .node import Node
 
@@ -14,8 +15,9 @@ CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed 
 class Claims:
     """What a planner decides before it builds a kernel, and why: `why` has the reason by a node's id."""
 
-    def __init__(self, roots: list[Node], order: list[Node], limits: Any):
-        self.roots, self.order, self.limits = roots, order, limits
+    def __init__(self, graph: Merged, limits: Any):
+        self.roots, self.times, self.classes, self.limits = graph.roots, graph.times, graph.classes, limits
+        self.order = order = list(dict.fromkeys(graph.order))
         self.users: dict[int, list[Node]] = {id(n): [] for n in order}
         for n in order:
             if n.buffer is None:
@@ -149,7 +151,12 @@ class Claims:
     # --- prices ---
 
     def is_shared(self, node: Node) -> bool:
-        return len(self.consumers(node)) > 1
+        return self.is_read_more(node, len(self.consumers(node)))
+
+    def is_read_more(self, node: Node, readers: int) -> bool:
+        """Whether a value has more readers than equal nodes that it stands for: each of these would be computed
+        by its reader, and that is no dearer than it was."""
+        return readers > self.times.get(id(node), 1)
 
     def is_cheap(self, node: Node) -> bool:
         reads, cost = self._price(node, node, 0)

@@ -9,9 +9,11 @@ from . import contraction, groups, heads, reduction, whole
 from .absorb import absorbed
 from .bundles import bundled, gathered
 from .claims import Claims
+from .repeats import Merged, merged, places
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
 from .reuse import in_place, soon
+from .siblings import trimmed
 
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduction.reduce_kernels,
@@ -70,16 +72,17 @@ class Plan:
 class Planner(Claims):
     """Builds a kernel for each stored value, and stores more where one does not fit."""
 
-    def __init__(self, roots: list[Node], order: list[Node], limits: Limits):
+    def __init__(self, graph: Merged, limits: Limits):
         self.max_inputs = limits.storage_buffers - 1
-        self.index = {id(n): i for i, n in enumerate(order)}
+        self.nodes = graph.order  # by value; several values may be of one node
+        self.index = places(graph.order)
         self.same: dict[int, int] = {}  # id of a node -> the value it shares, for roots that need no kernel
         self.target: set[int] = set()  # what the kernel that is being made stores
         self.emitted: set[int] = set()
         self.kernels: list[heads.Kernel] = []
         self.made: list[int] = []  # kernel -> the serial number of the node that it begins with
         self.extra: list[tuple[int, int]] = []
-        super().__init__(roots, order, limits)
+        super().__init__(graph, limits)
         # id of a node -> the group whose kernel stores it
         self.group_of = {id(n): g for g in groups.groups_of(self) for n in g.outputs}
 
@@ -105,7 +108,7 @@ class Planner(Claims):
         return node, chain
 
     def temporary(self, elements: int, itemsize: int = 4) -> int:
-        value = len(self.order) + len(self.extra)
+        value = len(self.nodes) + len(self.extra)
         self.extra.append((value, itemsize * max(elements, 1)))
         return value
 
@@ -220,19 +223,19 @@ class Planner(Claims):
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
-        kernels = scheduled(self.kernels, self.made)
         roots = tuple(self.value_of(alias(n)) for n in self.roots)
+        kernels = scheduled(trimmed(self.kernels, set(roots)), self.made)
         kernels = absorbed(kernels, set(roots))
         written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)
-        stored = tuple((v, sizes.get(v) or self.order[v].nbytes) for v in sorted(written))
-        known = dict(stored) | {v: self.order[v].nbytes for v in dying or ()}
+        stored = tuple((v, sizes.get(v) or self.nodes[v].nbytes) for v in sorted(written))
+        known = dict(stored) | {v: self.nodes[v].nbytes for v in dying or ()}
         free = written - set(roots) | (dying or frozenset())
         if dying:
             kernels = soon(kernels, known, free)
         bundles = [[k] for k in kernels]
         if dying is not None and not self.limits.software:
-            there = {i for i, n in enumerate(self.order) if n.buffer is not None} | set(roots)
+            there = {i for i, n in enumerate(self.nodes) if n.buffer is not None} | set(roots)
             bundles = gathered(kernels, known, there, dying, self.limits)
         kernels = tuple(k for bundle in bundles for k in bundle)
         if dying is not None:
@@ -241,8 +244,8 @@ class Planner(Claims):
         kernels = tuple(k for bundle in bundles for k in bundled([next(rest) for _ in bundle], self.limits))
         return Plan(
             kernels,
-            tuple(i for i, n in enumerate(self.order) if n.buffer is not None),
-            tuple(i for i, n in enumerate(self.order) if n.scalars and n.buffer is None),
+            tuple(i for i, n in enumerate(self.nodes) if n.buffer is not None),
+            tuple(i for i, n in enumerate(self.nodes) if n.scalars and n.buffer is None),
             roots,
             stored,
             last_of(kernels),
@@ -295,4 +298,4 @@ def plan(
     dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
     Without it, no kernel writes over what it reads.
     """
-    return Planner(roots, order or toposort(roots), limits or Limits()).plan(dying)
+    return Planner(merged(roots, order or toposort(roots)), limits or Limits()).plan(dying)

@@ -261,7 +261,9 @@ class Rows:
         if prod(n.shape) < prod(group.key) or id(n) in self.planner.stored:
             return False
         outside = self._readers(n, group)
-        return bool(outside) and (any(self._is_read(u) for u in outside) or not self.planner.is_cheap(n))
+        if any(self._is_read(u) for u in outside):
+            return True
+        return self.planner.is_read_more(n, 1 + len(outside)) and not self.planner.is_cheap(n)
 
     def _readers(self, n: Node, group: Group) -> list[Node]:
         """Who uses a value outside, looking through the group's views of it."""

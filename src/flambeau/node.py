@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from .op import Op
 
 _serial = count()
+_numbers = count(1)
+_signatures: dict[tuple, int] = {}
 
 
 def next_serial() -> int:
@@ -29,6 +31,7 @@ class Node:
     __slots__ = (
         "__weakref__",
         "after",
+        "again",
         "attrs",
         "buffer",
         "device",
@@ -70,6 +73,7 @@ class Node:
         self.sig: int | None = None  # the number of its signature, once asked for
         self.after: tuple[Node, ...] = ()  # computed before this one, although not read by it
         self.segment: Any = None  # the checkpoint whose inside it is
+        self.again = False  # a copy, to be computed a second time so that the value need not be kept
 
     @property
     def nbytes(self) -> int:
@@ -78,11 +82,32 @@ class Node:
 
     def signature(self) -> tuple:
         """What the node is, apart from its inputs and its quantities."""
-        marks = (self.param is not None, self.segment is not None and bool(self.after))
+        marks = (self.param is not None, self.again)
         return (self.op.name, self.shape, self.dtype.short, *marks, *self.attrs.values())
 
     def __repr__(self) -> str:
         return f"{self.op.name}: {describe(self)}"
+
+
+def number_of(node: Node) -> int:
+    """The number of a node's signature, the same for nodes that differ in inputs and quantities alone."""
+    if node.sig is None:
+        node.sig = number_for(node.signature())
+    return node.sig
+
+
+def number_for(signature: tuple) -> int:
+    """The number of a signature, kept as long as the process runs."""
+    return _signatures.setdefault(signature, next(_numbers))  # unique, whichever threads ask at once
+
+
+def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
+    """The place of the first constant of a graph that is the same number as this one, at `place`: equal, or the
+    same HostScalar. `seen` has those before it."""
+    value = node.scalars[0]
+    if type(value) is float and not value:
+        value = str(value)  # 0.0 and -0.0 are equal, but not the same
+    return seen.setdefault((node.dtype.short, value), place)
 
 
 def describe(value: Any) -> str:

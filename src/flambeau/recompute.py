@@ -127,7 +127,7 @@ class _Again:
         if node.segment is None and inputs == node.inputs and node.op.kind == "movement":
             return node  # a view of what is kept
         made = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
-        made.serial = serial  # kernels run in the order of these
+        made.serial, made.again = serial, True  # kernels run in the order of the serial numbers
         if node.segment is not None:  # none of a checkpoint's inside is computed before its gradient is there
             made.segment, made.after = node.segment, (self.first.setdefault(node.segment, gradient),)
         return made

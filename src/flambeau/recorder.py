@@ -72,6 +72,8 @@ def made_before(roots: list[Node], start: int) -> list[Node]:
 
 
 def _is_constant(n: Node) -> bool:
+    if n.buffer is not None:  # its inputs are forgotten
+        return False
     if n.op.kind == "movement":
         return _is_constant(n.inputs[0])
     return n.op.name in ("constant", "iota")

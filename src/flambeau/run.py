@@ -4,12 +4,11 @@ import os
 import threading
 import weakref
 from collections.abc import Mapping
-from itertools import count
 from typing import Any
 
 from .device import Arrived, get_device
 from .errors import OutOfMemory
-from .node import Node, toposort
+from .node import Node, number_for, number_of, place_of_number, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .slots import assign, peak
 from .stages import stage, submit
@@ -18,8 +17,6 @@ from .work import works_of
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
-_signatures: dict[tuple, int] = {}
-_numbers = count(1)
 _local = threading.local()
 tuner: Any = None  # what measures variants before a graph is planned, while `autotune` is on
 marks = [0]  # how often a tensor was told whether gradients are taken by it
@@ -27,29 +24,28 @@ _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they 
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
-    """What two graphs share when one plan serves both: ops, shapes, dtypes and wiring; no buffers, no
-    numbers."""
+    """What two graphs share when one plan serves both: ops, shapes, dtypes, wiring, and which of its numbers are
+    the same; no buffers, and not the numbers."""
     index: dict[Node, int] = {}
     key: list[int] = []
+    numbers: dict[tuple, int] = {}
     for i, n in enumerate(order):
         index[n] = i
         if n.buffer is not None:
-            key.append(_number(("leaf", n.shape, n.dtype.short)))
+            key.append(number_for(("leaf", n.shape, n.dtype.short)))
             continue
-        if n.sig is None:
-            n.sig = _number(n.signature())
-        key.append(n.sig)
+        key.append(number_of(n) if n.sig is None else n.sig)
         for x in n.inputs:
             key.append(~index[x])
+        if n.scalars and n.op.name == "constant":
+            first = place_of_number(n, i, numbers)
+            if first != i:
+                key.append(~first)
     key.append(-1)
     key += [index[r] for r in roots]
     if dying:
         key += [-1, *sorted(dying)]
     return tuple(key)
-
-
-def _number(signature: tuple) -> int:
-    return _signatures.setdefault(signature, next(_numbers))  # unique, whichever threads ask at once
 
 
 def assigned(tensor: Any, old: Node) -> None:

@@ -1,8 +1,10 @@
 """Stored elementwise values that are made of the same buffers into groups, each of which is one kernel."""
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
+from .heads import Kernel
 from .lower import alias
 from .node import Node
 from .rows import Group
@@ -29,6 +31,29 @@ def siblings(planner: Any, taken: set[int]) -> list[Group]:
     for g in finder.found:
         finder.settle(g)
     return [g for g in finder.found if len(g.outputs) > 1]
+
+
+def trimmed(kernels: list[Kernel], keep: set[int]) -> list[Kernel]:
+    """The kernels of siblings without what is read by siblings alone: they have it in registers.
+
+    keep: values that are asked for.
+    """
+    read = keep.union(*(k.inputs for k in kernels))
+    return [_trimmed(k, read) if k.shader.template == "maps.wgsl" else k for k in kernels]
+
+
+def _trimmed(k: Kernel, read: set[int]) -> Kernel:
+    (_, f), *_ = k.shader.functions
+    left = [(v, out, r) for v, out, r in zip(k.outputs, k.shader.outs, f.results, strict=True) if v in read]
+    if len(left) in (0, len(k.outputs)):
+        return k
+    values, outs, results = zip(*left, strict=True)
+    template, name, body = "maps.wgsl", "values", f._replace(results=results)
+    if len(left) == 1:
+        template, name = "map.wgsl", "value"
+        body = f._replace(result=results[0][0], dtype=results[0][1], results=())
+    shader = replace(k.shader, template=template, outs=outs, functions=((name, body),))
+    return replace(k, shader=shader, outputs=values)
 
 
 def _is_computed(planner: Any, n: Node) -> bool:

@@ -4,6 +4,7 @@ from collections import Counter
 from math import prod
 from typing import NamedTuple
 
+from .repeats import merged, places
 from .fuse import Plan
 from .node import Node
 from .shape import broadcast
@@ -32,7 +33,7 @@ class Work(NamedTuple):
 def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
     """The work of every kernel of a plan, in the plan's order."""
     sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
-    walk, serves = _Walk(order, sizes), _served(plan, len(order))
+    walk, serves = _Walk(merged([], order).order, sizes), _served(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
     for i, k in reversed(list(enumerate(plan.kernels))):
@@ -68,7 +69,7 @@ class _Walk:
     """Goes from a stored value down to the values that its kernels read."""
 
     def __init__(self, order: list[Node], sizes: dict[int, int]):
-        self.order, self.index = order, {id(n): i for i, n in enumerate(order)}
+        self.order, self.index = order, places(order)
         self.stored = {i for i in sizes if i < len(order)}
         self.found: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
 
