@@ -30,6 +30,7 @@ class Claims:
         self.head_of: dict[int, Node] = {}  # id of a tail -> its head
         self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
         self.owner: dict[int, Node] = {}  # id of a node of an epilogue -> its head
+        self.ends: dict[int, int] = {}  # id of an elementwise node -> that of the value whose kernel computes it
         self.decide()
 
     def keep(self, node: Node, why: str) -> None:
@@ -59,10 +60,26 @@ class Claims:
                 self.keep(n, "it is a further result")
             elif n.op.kind in HEADS:
                 self.claim(n)
+        self._meet()
         for n in self.order:
             wanted = n.buffer is None and n.op.kind == "elementwise"
             if wanted and self.is_shared(n) and not self.is_cheap(n):
                 self.keep(n, "several read it, and it is dear")
+
+    def _meet(self) -> None:
+        """Find for each elementwise value the one that all its readers are a part of, element by element: the
+        kernel of that computes it once, however many they are."""
+        for n in reversed(self.order):
+            if n.buffer is None and n.op.kind == "elementwise":
+                ends = {self._end(u, n) for u in self.consumers(n)}
+                self.ends[id(n)] = ends.pop() if len(ends) == 1 and id(n) not in self.stored else id(n)
+
+    def _end(self, user: Node, n: Node) -> int:
+        """What a reader of a value is a part of."""
+        head = self.owner.get(id(user))
+        if user.op.kind != "elementwise" or user.shape != n.shape:
+            return id(user)
+        return id(self.tails[id(head)]) if head is not None else self.ends[id(user)]
 
     def _keep_operands(self, n: Node) -> None:
         """Contractions read buffers: what they are given is stored, whoever else reads it. Only a short
@@ -89,12 +106,15 @@ class Claims:
     # --- epilogues ---
 
     def consumers(self, node: Node) -> list[Node]:
-        """Who uses the value, looking through composites."""
-        out, todo = [], [node]
+        """Who uses the value, each once, looking through composites."""
+        out, todo = {}, [node]
         while todo:
             for u in self.users[id(todo.pop())]:
-                (todo if u.op.kind == "composite" else out).append(u)
-        return out
+                if u.op.kind == "composite":
+                    todo.append(u)
+                else:
+                    out[u] = None
+        return list(out)
 
     def claim(self, head: Node) -> None:
         """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
@@ -151,12 +171,15 @@ class Claims:
     # --- prices ---
 
     def is_shared(self, node: Node) -> bool:
-        return self.is_read_more(node, len(self.consumers(node)))
+        """Whether several kernels would read a value."""
+        several = len(self.consumers(node)) > 1 and self.ends[id(node)] == id(node)
+        return several and not self.were_apart(node)
 
-    def is_read_more(self, node: Node, readers: int) -> bool:
-        """Whether a value has more readers than equal nodes that it stands for: each of these would be computed
-        by its reader, and that is no dearer than it was."""
-        return readers > self.times.get(id(node), 1)
+    def were_apart(self, node: Node) -> bool:
+        """Whether a value stands for several that had one reader each: that each reader computes it is no dearer
+        than it was."""
+        times = self.times.get(id(node), 1)
+        return times > 1 and sum(self.times.get(id(u), 1) for u in self.consumers(node)) <= times
 
     def is_cheap(self, node: Node) -> bool:
         reads, cost = self._price(node, node, 0)

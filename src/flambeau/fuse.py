@@ -224,7 +224,8 @@ class Planner(Claims):
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
         roots = tuple(self.value_of(alias(n)) for n in self.roots)
-        kernels = scheduled(trimmed(self.kernels, set(roots)), self.made)
+        kernels, left = trimmed(self.kernels, set(roots))
+        kernels = scheduled(kernels, [self.made[i] for i in left])
         kernels = absorbed(kernels, set(roots))
         written = {v for k in kernels for v in k.outputs}
         sizes = dict(self.extra)

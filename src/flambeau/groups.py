@@ -263,7 +263,7 @@ class Rows:
         outside = self._readers(n, group)
         if any(self._is_read(u) for u in outside):
             return True
-        return self.planner.is_read_more(n, 1 + len(outside)) and not self.planner.is_cheap(n)
+        return bool(outside) and not self.planner.were_apart(n) and not self.planner.is_cheap(n)
 
     def _readers(self, n: Node, group: Group) -> list[Node]:
         """Who uses a value outside, looking through the group's views of it."""

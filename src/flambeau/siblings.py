@@ -33,19 +33,25 @@ def siblings(planner: Any, taken: set[int]) -> list[Group]:
     return [g for g in finder.found if len(g.outputs) > 1]
 
 
-def trimmed(kernels: list[Kernel], keep: set[int]) -> list[Kernel]:
-    """The kernels of siblings without what is read by siblings alone: they have it in registers.
+def trimmed(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[int]]:
+    """What is read: the kernels of siblings without values that siblings alone read (they have them in
+    registers), and no kernel of whose values none is read; and the places of those that are left.
 
     keep: values that are asked for.
     """
-    read = keep.union(*(k.inputs for k in kernels))
-    return [_trimmed(k, read) if k.shader.template == "maps.wgsl" else k for k in kernels]
+    read, left = set(keep), []
+    for i in reversed(range(len(kernels))):
+        k = kernels[i]
+        if not read.isdisjoint(k.outputs):
+            left.append((_trimmed(k, read) if k.shader.template == "maps.wgsl" else k, i))
+            read.update(k.inputs)
+    return [k for k, _ in reversed(left)], [i for _, i in reversed(left)]
 
 
 def _trimmed(k: Kernel, read: set[int]) -> Kernel:
     (_, f), *_ = k.shader.functions
     left = [(v, out, r) for v, out, r in zip(k.outputs, k.shader.outs, f.results, strict=True) if v in read]
-    if len(left) in (0, len(k.outputs)):
+    if len(left) == len(k.outputs):
         return k
     values, outs, results = zip(*left, strict=True)
     template, name, body = "maps.wgsl", "values", f._replace(results=results)
