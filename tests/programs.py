@@ -65,9 +65,12 @@ class Program:
     def _repr_pretty_(self, printer, cycle) -> None:
         printer.text("; ".join(self.lines))  # hypothesis's own report; ours has it all
 
-    def run(self, device, settle=lambda t: t) -> dict[str, Any]:
-        """The variables of the program on a device, each passed through `settle`."""
-        scope: dict[str, Any] = {k: fb.tensor(a, device=device) for k, a in self.inputs.items()}
+    def run(self, device, settle=lambda t: t, given: dict[str, Any] | None = None) -> dict[str, Any]:
+        """The variables of the program on a device, each passed through `settle`; on the inputs of
+        `given`."""
+        scope: dict[str, Any] = {
+            k: given[k] if given else fb.tensor(a, device=device) for k, a in self.inputs.items()
+        }
         for line in self.lines:
             name, _, text = line.partition(" = ")
             scope[name] = settle(eval(text, {"fb": fb}, scope))

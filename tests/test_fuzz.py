@@ -1,4 +1,4 @@
-"""Random programs give the same on a GPU as one graph, on a GPU op by op, and on NumPy.
+"""Random programs give the same on a GPU as one graph, twice in one, on a GPU op by op, and on NumPy.
 
 FLAMBEAU_FUZZ is how many programs are tried (2,000), FLAMBEAU_FUZZ_SEED which ones.
 """
@@ -40,11 +40,11 @@ def differences(program: Program, found: list[np.ndarray], results: list[Value],
 
 def check(program: Program, gpu) -> None:
     results = program.results()
-    ways = {"as one graph": lambda t: t, "op by op": lambda t: t.realize()}
-    scopes = [program.run(gpu, settle) for settle in ways.values()]
-    found = values(*(scope[v.name] for scope in scopes for v in results))  # with one submit and one read
-    for what, part in zip(ways, (found[: len(results)], found[len(results) :])):
-        wrong = differences(program, part, results, what)
+    scopes = {"as one graph": program.run(gpu), "op by op": program.run(gpu, lambda t: t.realize())}
+    scopes["written twice"] = program.run(gpu, given=scopes["as one graph"])
+    found = values(*(scope[v.name] for scope in scopes.values() for v in results))  # one submit and one read
+    for i, what in enumerate(scopes):
+        wrong = differences(program, found[i * len(results) : (i + 1) * len(results)], results, what)
         assert not wrong, "\n" + wrong
 
 

@@ -3,9 +3,9 @@
 from math import prod
 from typing import Any
 
-from .repeats import Merged
 from .lower import alias
 from .node import Node
+from .repeats import Merged
 
 HEADS = ("reduce", "fold", "contract", "whole", "part")  # the ops that are kernels of their own
 FEW = 32  # nodes of an expression that a contraction may compute
@@ -30,7 +30,9 @@ class Claims:
         self.head_of: dict[int, Node] = {}  # id of a tail -> its head
         self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
         self.owner: dict[int, Node] = {}  # id of a node of an epilogue -> its head
-        self.ends: dict[int, int] = {}  # id of an elementwise node -> that of the value whose kernel computes it
+        self.ends: dict[
+            int, int
+        ] = {}  # id of an elementwise node -> that of the value whose kernel computes it
         self.decide()
 
     def keep(self, node: Node, why: str) -> None:
@@ -176,8 +178,8 @@ class Claims:
         return several and not self.were_apart(node)
 
     def were_apart(self, node: Node) -> bool:
-        """Whether a value stands for several that had one reader each: that each reader computes it is no dearer
-        than it was."""
+        """Whether a value stands for several that had one reader each: that each reader computes it is no
+        dearer than it was."""
         times = self.times.get(id(node), 1)
         return times > 1 and sum(self.times.get(id(u), 1) for u in self.consumers(node)) <= times
 

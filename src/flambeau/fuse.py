@@ -9,9 +9,9 @@ from . import contraction, groups, heads, reduction, whole
 from .absorb import absorbed
 from .bundles import bundled, gathered
 from .claims import Claims
-from .repeats import Merged, merged, places
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
+from .repeats import Merged, merged, places
 from .reuse import in_place, soon
 from .siblings import trimmed
 
@@ -182,7 +182,9 @@ class Planner(Claims):
     def _commit(self, node: Node, group: groups.Group | None, kernels: list["heads.Kernel"]) -> None:
         done = group.outputs if group else [node, *self._parts(node)]
         self.emitted |= {id(n) for n in done}
-        why = ", ".join(dict.fromkeys(self.why[id(n)] for n in done if id(n) in self.why))
+        times = max(self.times.get(id(n), 1) for n in self._computed(node, group))
+        why = [*dict.fromkeys(self.why[id(n)] for n in done if id(n) in self.why)]
+        why = ", ".join(why if times == 1 else [*why, f"one for {times} that are equal"])
         if kernels:
             kernels = [replace(k, ends="the next kernel goes on") for k in kernels[:-1]] + [
                 replace(kernels[-1], ends=why)
@@ -190,6 +192,11 @@ class Planner(Claims):
         first = group.first if group else self.head_of.get(id(node), node).serial
         self.kernels += kernels
         self.made += [first] * len(kernels)
+
+    def _computed(self, node: Node, group: groups.Group | None) -> list[Node]:
+        """The nodes that a kernel is known to compute."""
+        head = self.head_of.get(id(node))
+        return group.nodes if group else [node] if head is None else self.paths[id(head)]
 
     def _parts(self, node: Node) -> list[Node]:
         """The further results that the kernels of a node make too."""

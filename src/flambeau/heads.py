@@ -125,10 +125,17 @@ def map_kernel(planner, node: Node) -> list[Kernel]:
 
 
 def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
-    """Several values of the same elements; None where they read more buffers than fit."""
+    """Several values of the same elements, those that are one value in one buffer; None where they read more
+    buffers than fit."""
     trace = Trace(planner, nodes[0].shape, outputs=len(nodes))
-    made = _map(planner, trace, {planner.index[id(n)]: trace.value(n) for n in nodes})
-    return None if len(made.inputs) > trace.most else [made]
+    steps: dict[int, list[Node]] = {}
+    for n in nodes:
+        steps.setdefault(trace.value(n), []).append(n)
+    made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
+    if len(made.inputs) > trace.most:
+        return None
+    planner.same |= {id(n): planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
+    return [made]
 
 
 def copy_kernel(planner, node: Node, value: int, view: View, out: int) -> Kernel:

@@ -102,8 +102,8 @@ def number_for(signature: tuple) -> int:
 
 
 def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
-    """The place of the first constant of a graph that is the same number as this one, at `place`: equal, or the
-    same HostScalar. `seen` has those before it."""
+    """The place of the first constant of a graph that is the same number as this one, at `place`: equal, or
+    the same HostScalar. `seen` has those before it."""
     value = node.scalars[0]
     if type(value) is float and not value:
         value = str(value)  # 0.0 and -0.0 are equal, but not the same

@@ -8,8 +8,9 @@ from .node import Node, number_of, place_of_number
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the graph's order the node that has its value. classes: the class of each node, by
-    its id; nodes of one class are equal. times: how many nodes one stands for, by its id, where that is several.
+    order: for each place of the graph's order the node that has its value. classes: the class of each node,
+    by its id; nodes of one class are equal. times: how many nodes one stands for, by its id, where that is
+    several.
     """
 
     roots: list[Node]
@@ -19,8 +20,9 @@ class Merged(NamedTuple):
 
 
 def classes_of(order: list[Node]) -> list[int]:
-    """For each node the first place that has an equal one: the same op, attributes and numbers, on inputs that
-    are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on purpose."""
+    """For each node the first place that has an equal one: the same op, attributes and numbers, on inputs
+    that are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on
+    purpose."""
     first: dict[tuple, int] = {}
     found: dict[Node, int] = {}
     numbers: dict[tuple, int] = {}
@@ -36,15 +38,15 @@ def classes_of(order: list[Node]) -> list[int]:
 
 
 def merged(roots: list[Node], order: list[Node]) -> Merged:
-    """Compute equal values once: where the first of them is, as early as the earliest. The nodes given stay as
-    they are: those that change are copies.
+    """Compute equal values once: where the first of them is, as early as the earliest. The nodes given stay
+    as they are: those that change are copies.
 
     Constants cost nothing and stay apart, so that numbers that happen to be equal change no shader. What
-    gradients are asked by has a buffer of its own, and so do roots that are fills and views, such as an
-    optimiser's first state: each will be written over.
+    gradients are asked by has a buffer of its own, and so do roots that are fills, such as an optimiser's
+    first state: each will be written over.
     """
     places = classes_of(order)
-    apart = {r for r in roots if r.op.kind in ("movement", "source")}
+    apart = {r for r in roots if _is_fill(r)}
     equal: dict[int, list[Node]] = {}
     for n, c in zip(order, places, strict=True):
         if n.buffer is None and n.param is None and not n.again and not n.scalars and n not in apart:
@@ -58,6 +60,12 @@ def merged(roots: list[Node], order: list[Node]) -> Merged:
     classes = {id(n): c if n.inputs else i for i, (n, c) in enumerate(zip(made, places, strict=True))}
     times = {id(now[same[0]]): len(same) for same in leader.values()}
     return Merged([now.get(r, r) for r in roots], made, classes, times)
+
+
+def _is_fill(n: Node) -> bool:
+    while n.op.kind == "movement" and n.buffer is None:
+        n = n.inputs[0]
+    return n.op.kind == "source"
 
 
 def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:

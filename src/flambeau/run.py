@@ -24,8 +24,8 @@ _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they 
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
-    """What two graphs share when one plan serves both: ops, shapes, dtypes, wiring, and which of its numbers are
-    the same; no buffers, and not the numbers."""
+    """What two graphs share when one plan serves both: ops, shapes, dtypes, wiring, and which of its numbers
+    are the same; no buffers, and not the numbers."""
     index: dict[Node, int] = {}
     key: list[int] = []
     numbers: dict[tuple, int] = {}

@@ -4,9 +4,9 @@ from collections import Counter
 from math import prod
 from typing import NamedTuple
 
-from .repeats import merged, places
 from .fuse import Plan
 from .node import Node
+from .repeats import merged, places
 from .shape import broadcast
 
 COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
