@@ -24,6 +24,7 @@ LAYERS = [
     ["host"],
     ["node", "op"],
     ["repeats"],
+    ["operands"],
     ["ops"],
     ["widen"],
     ["lower"],

@@ -15,9 +15,10 @@ CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed 
 class Claims:
     """What a planner decides before it builds a kernel, and why: `why` has the reason by a node's id."""
 
-    def __init__(self, graph: Merged, limits: Any):
+    def __init__(self, graph: Merged, limits: Any, dying: frozenset[int]):
         self.roots, self.times, self.classes, self.limits = graph.roots, graph.times, graph.classes, limits
-        self.order = order = list(dict.fromkeys(graph.order))
+        self.dying = {id(graph.order[v]) for v in dying}  # leaves that may be written over
+        self.order = order = graph.walk
         self.users: dict[int, list[Node]] = {id(n): [] for n in order}
         for n in order:
             if n.buffer is None:
@@ -128,7 +129,15 @@ class Claims:
             path.append(user)
         while path[-1].op.kind == "movement" and id(path[-1]) not in self.stored:
             path.pop()
+        if head.op.kind == "contract" and self._is_update(path):
+            path, why = path[:1], "what reads it is written over what it was"
         self.set_path(head, path, why)
+
+    def _is_update(self, path: list[Node]) -> bool:
+        """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the old
+        one."""
+        dies = self.dying and id(path[-1]) in self.asked
+        return bool(dies) and any(id(x) in self.dying and x.shape == n.shape for n in path for x in n.inputs)
 
     def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
         """The node that goes on from a value inside its head's kernel, or none and why."""

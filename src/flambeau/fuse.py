@@ -11,7 +11,8 @@ from .bundles import bundled, gathered
 from .claims import Claims
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
-from .repeats import Merged, merged, places
+from .operands import graph_of
+from .repeats import Merged, places
 from .reuse import in_place, soon
 from .siblings import trimmed
 
@@ -72,7 +73,7 @@ class Plan:
 class Planner(Claims):
     """Builds a kernel for each stored value, and stores more where one does not fit."""
 
-    def __init__(self, graph: Merged, limits: Limits):
+    def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int] | None):
         self.max_inputs = limits.storage_buffers - 1
         self.nodes = graph.order  # by value; several values may be of one node
         self.index = places(graph.order)
@@ -82,7 +83,8 @@ class Planner(Claims):
         self.kernels: list[heads.Kernel] = []
         self.made: list[int] = []  # kernel -> the serial number of the node that it begins with
         self.extra: list[tuple[int, int]] = []
-        super().__init__(graph, limits)
+        self.leaves_die = dying
+        super().__init__(graph, limits, dying or frozenset())
         # id of a node -> the group whose kernel stores it
         self.group_of = {id(n): g for g in groups.groups_of(self) for n in g.outputs}
 
@@ -226,11 +228,11 @@ class Planner(Claims):
             return []
         return heads.map_kernel(self, node)
 
-    def plan(self, dying: frozenset[int] | None = None) -> Plan:
+    def plan(self) -> Plan:
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
-        roots = tuple(self.value_of(alias(n)) for n in self.roots)
+        dying, roots = self.leaves_die, tuple(self.value_of(alias(n)) for n in self.roots)
         kernels, left = trimmed(self.kernels, set(roots))
         kernels = scheduled(kernels, [self.made[i] for i in left])
         kernels = absorbed(kernels, set(roots))
@@ -306,4 +308,4 @@ def plan(
     dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
     Without it, no kernel writes over what it reads.
     """
-    return Planner(merged(roots, order or toposort(roots)), limits or Limits()).plan(dying)
+    return Planner(graph_of(roots, order or toposort(roots)), limits or Limits(), dying).plan()

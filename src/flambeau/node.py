@@ -80,6 +80,13 @@ class Node:
         """The bytes that the value takes in a buffer."""
         return self.dtype.itemsize * prod(self.shape)
 
+    def copied(self, inputs: tuple["Node", ...], after: tuple["Node", ...]) -> "Node":
+        """The same for a planner, on other inputs: it takes no gradients."""
+        made = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
+        made.serial, made.after, made.segment, made.again = self.serial, after, self.segment, self.again
+        made.param = self.param
+        return made
+
     def signature(self) -> tuple:
         """What the node is, apart from its inputs and its quantities."""
         marks = (self.param is not None, self.again)

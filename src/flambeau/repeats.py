@@ -1,5 +1,6 @@
 """A graph into one in which computations that are equal are one node."""
 
+from operator import is_
 from typing import NamedTuple
 
 from .node import Node, number_of, place_of_number
@@ -8,13 +9,14 @@ from .node import Node, number_of, place_of_number
 class Merged(NamedTuple):
     """A graph without repetitions.
 
-    order: for each place of the graph's order the node that has its value. classes: the class of each node,
-    by its id; nodes of one class are equal. times: how many nodes one stands for, by its id, where that is
-    several.
+    order: for each place of the graph's order the node that has its value. walk: the nodes, inputs first.
+    classes: the class of each node, by its id; nodes of one class are equal. times: how many nodes one stands
+    for, by its id, where that is several.
     """
 
     roots: list[Node]
     order: list[Node]
+    walk: list[Node]
     classes: dict[int, int]
     times: dict[int, int]
 
@@ -59,7 +61,7 @@ def merged(roots: list[Node], order: list[Node]) -> Merged:
     made = list(now.values()) or order
     classes = {id(n): c if n.inputs else i for i, (n, c) in enumerate(zip(made, places, strict=True))}
     times = {id(now[same[0]]): len(same) for same in leader.values()}
-    return Merged([now.get(r, r) for r in roots], made, classes, times)
+    return Merged([now.get(r, r) for r in roots], made, list(dict.fromkeys(made)), classes, times)
 
 
 def _is_fill(n: Node) -> bool:
@@ -73,16 +75,11 @@ def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
     if n.buffer is not None:
         return n
     inputs, after = tuple([now[x] for x in n.inputs]), tuple([now[x] for x in n.after])
-    same = serial == n.serial and all(map(_is, inputs, n.inputs)) and all(map(_is, after, n.after))
-    if same:
+    if serial == n.serial and all(map(is_, inputs, n.inputs)) and all(map(is_, after, n.after)):
         return n
-    made = Node(n.op, inputs, n.attrs, n.shape, n.dtype, n.device, n.scalars)
-    made.serial, made.after, made.segment, made.param = serial, after, n.segment, n.param
+    made = n.copied(inputs, after)
+    made.serial = serial
     return made
-
-
-def _is(a: Node, b: Node) -> bool:
-    return a is b
 
 
 def places(order: list[Node]) -> dict[int, int]:

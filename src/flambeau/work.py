@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from .fuse import Plan
 from .node import Node
-from .repeats import merged, places
+from .operands import graph_of
+from .repeats import places
 from .shape import broadcast
 
 COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
@@ -33,7 +34,7 @@ class Work(NamedTuple):
 def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
     """The work of every kernel of a plan, in the plan's order."""
     sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
-    walk, serves = _Walk(merged([], order).order, sizes), _served(plan, len(order))
+    walk, serves = _Walk(graph_of([order[v] for v in plan.roots], order).order, sizes), _served(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
     for i, k in reversed(list(enumerate(plan.kernels))):
