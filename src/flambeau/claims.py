@@ -134,8 +134,8 @@ class Claims:
         self.set_path(head, path, why)
 
     def _is_update(self, path: list[Node]) -> bool:
-        """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the old
-        one."""
+        """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the
+        old one."""
         dies = self.dying and id(path[-1]) in self.asked
         return bool(dies) and any(id(x) in self.dying and x.shape == n.shape for n in path for x in n.inputs)
 

@@ -62,6 +62,7 @@ class Plan:
     roots: tuple[int, ...]  # which value each root is
     stored: tuple[tuple[int, int], ...]  # (value, bytes) of everything that kernels write
     last_use: dict  # value -> the last kernel that reads it
+    asked: tuple[int, ...] = ()  # the places of the roots in the graph's order
 
     def __len__(self) -> int:
         return len(self.kernels)
@@ -308,4 +309,7 @@ def plan(
     dying: the places in `order` of leaves that nobody reads later: they and temporaries may be written over.
     Without it, no kernel writes over what it reads.
     """
-    return Planner(graph_of(roots, order or toposort(roots)), limits or Limits(), dying).plan()
+    order = order or toposort(roots)
+    made = Planner(graph_of(roots, order), limits or Limits(), dying).plan()
+    at = places(order)
+    return replace(made, asked=tuple([at[id(r)] for r in roots]))

@@ -38,7 +38,8 @@ class _Rewriting:
         given, now = self.given, self.now
         for n in given.walk:
             now[n] = self._made(n)
-            self.walk.append(now[n])
+            if not self.walk or self.walk[-1] is not now[n]:  # it is, where it is a new node
+                self.walk.append(now[n])
         if all(now[n] is n for n in given.walk):
             return given
         self._forget()
@@ -84,8 +85,9 @@ class _Rewriting:
     # --- casts ---
 
     def _narrowed(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
-        """The operands of a contraction, one as it is before it was widened to float32 where the other is float32
-        or narrow too: products are made in float32 in any case. Two that were widened were meant to be."""
+        """The operands of a contraction, one as it is before it was widened to float32 where the other is
+        float32 or narrow too: products are made in float32 in any case. Two that were widened were meant to
+        be."""
         below = [_widened(x) for x in inputs]
         if sum(b is not None for b in below) != 1:
             return inputs
@@ -108,8 +110,8 @@ class _Rewriting:
     # --- orders of dims ---
 
     def _ordered(self, n: Node) -> Node | None:
-        """The contraction behind a permute that makes its result in that order; None where it is read by others,
-        or who reads the permute does as well by strides."""
+        """The contraction behind a permute that makes its result in that order; None where it is read by
+        others, or who reads the permute does as well by strides."""
         chain, at = [n], n.inputs[0]
         while at.op.kind != "contract":
             passes = at.op.name in ("reshape", "detach", "permute", "cast") or at.op.kind == "composite"
@@ -118,7 +120,9 @@ class _Rewriting:
             chain.append(at)
             at = at.inputs[0]
         axes = axes_of(at.shape, chain[::-1])
-        if axes == sorted(axes) or not self._is_alone(at) or self._goes_on(n) or not self._is_read_in_order(n):
+        if axes == sorted(axes) or not self._is_alone(at) or self._goes_on(n):
+            return None
+        if not self._is_read_in_order(n):
             return None
         made = self.now[at]
         inputs = tuple([self._turned(x, at.shape, axes) for x in made.inputs])
@@ -207,14 +211,16 @@ def axes_of(shape: Shape, chain: list[Node]) -> list[Axis]:
             if parts is None:
                 return []
             axes = [
-                Axis((*a.place, i), n) for a, part in zip(axes, parts, strict=True) for i, n in enumerate(part)
+                Axis((*a.place, i), n)
+                for a, part in zip(axes, parts, strict=True)
+                for i, n in enumerate(part)
             ]
     return axes
 
 
 def finer(shape: Shape, parts: Shape) -> list[Shape] | None:
-    """The sizes that a reshape cuts each dim into, of shapes without dims of size 1; None where it joins some.
-    (6, 4), (2, 3, 4) -> [(2, 3), (4,)]"""
+    """The sizes that a reshape cuts each dim into, of shapes without dims of size 1; None where it joins
+    some. (6, 4), (2, 3, 4) -> [(2, 3), (4,)]"""
     found: list[Shape] = []
     at = 0
     for n in shape:

@@ -33,8 +33,9 @@ class Work(NamedTuple):
 
 def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
     """The work of every kernel of a plan, in the plan's order."""
+    order = graph_of([order[i] for i in plan.asked], order).order
     sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
-    walk, serves = _Walk(graph_of([order[v] for v in plan.roots], order).order, sizes), _served(plan, len(order))
+    walk, serves = _Walk(order, sizes), _served(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
     heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
     for i, k in reversed(list(enumerate(plan.kernels))):
