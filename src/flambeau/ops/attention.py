@@ -237,9 +237,10 @@ def scaled_dot_product_attention(
     start=None,
 ):
     """softmax(q @ k.T * scale + mask) @ v, the scores never in memory (Dao et al., 2022), but for software
-    adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives 0;
-    softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i: `start`, a number, HostScalar or int tensor, is 0 for
-    PyTorch's mask. [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+    adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
+    0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
+    `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
+    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
     _check(query, key, value, enable_gqa, is_causal, start)
     lead = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3])
     heads = query.shape[-3:-2] if enable_gqa else broadcast(query.shape[-3:-2], key.shape[-3:-2])
