@@ -18,8 +18,7 @@ var<workgroup> grown: vec4<u32>;
 {% macro views(u) -%}
 {{ units.views(u.unit, u.elements, 0, u.subgroups) }}
 //% if u.unit.kind != "plain"
-  let pairs = bufferView<array<vec2<u32>, {{ u.elements // 4 }}>>(&memory, 0);
-  let quads = bufferView<array<vec4<u32>, {{ u.elements // 8 }}>>(&memory, 0);
+  let eights = bufferView<array<vec4<u32>, {{ u.elements // 8 }}>>(&memory, 0);
 //% endif
   let strip = {{ u.strips // 2 }}u + subgroup * {{ u.rows * u.pitch }}u;
 {%- endmacro %}
@@ -27,7 +26,7 @@ var<workgroup> grown: vec4<u32>;
 //# four elements of 2 bytes, from a multiple of four on
 {% macro put(u, at, pair) -%}
 //% if u.unit.kind != "plain"
-    pairs[({{ at }}) / 4u] = {{ pair }};
+    quads[({{ at }}) / 4u] = {{ pair }};
 //% else
     memory[({{ at }}) / 2u] = {{ pair }}.x;
     memory[({{ at }}) / 2u + 1u] = {{ pair }}.y;
@@ -37,7 +36,7 @@ var<workgroup> grown: vec4<u32>;
 //# eight of them, from a multiple of eight on
 {% macro put_eight(u, at, quad) -%}
 //% if u.unit.kind != "plain"
-    quads[({{ at }}) / 8u] = {{ quad }};
+    eights[({{ at }}) / 8u] = {{ quad }};
 //% else
 {{ put(u, at, quad ~ ".xy") }}
 {{ put(u, at ~ " + 4u", quad ~ ".zw") }}
