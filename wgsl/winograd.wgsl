@@ -30,7 +30,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let part = t / {{ w.tiles * w.step }}u;
 //% endif
 {{ steps.cells(place, w, edges) }}
-  var filter_at = block * p.{{ turns }} * {{ patches }}u + t;
+  let filters_at = block * p.{{ turns }} * {{ patches }}u + t;
 //% for i in range(w.pieces)
   var u{{ i }} = {{ V }}(0);
 //% endfor
@@ -39,7 +39,10 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   var d{{ i }}_{{ j }} = 0.0;
 //% endfor
 //% endfor
-{{ steps.fetch(place, w, filters, image, channels, "0u") }}
+  {
+    let next = 0u;
+{{ steps.fetch(place, w, filters, image, channels) }}
+  }
 {{ steps.put(w, edges, 0) }}
 //# the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
@@ -53,12 +56,14 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endfor
 //% endfor
   workgroupBarrier();
-//# with two buffers it is two steps a turn, each multiplied in one while the next is put into the other
+//# With two buffers it is two steps a turn, each multiplied in one while the next is put into the other. The last step
+//# is fetched and put once more, for nothing: loads under a condition are moved by compilers to where their values are
+//# used, behind the products that should hide them.
   for (var turn = 1u; turn <= p.{{ turns }}; turn += {{ w.buffers }}u) {
 //% for side in range(w.buffers)
-    let more{{ side }} = turn + {{ side }}u < p.{{ turns }};
-    if (more{{ side }}) {
-{{ steps.fetch(place, w, filters, image, channels, "(turn + %du) * %du" % (side, w.step)) }}
+    {{ "if (turn < p.%s) " % turns if w.guarded }}{
+    let next = min(turn + {{ side }}u, p.{{ turns }} - 1u);
+{{ steps.fetch(place, w, filters, image, channels) }}
     }
 //% for k in range(w.step)
     {
@@ -76,11 +81,10 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     }
 //% endfor
 {{ "workgroupBarrier();" if w.buffers == 1 }}
-    if (more{{ side }}) {
+    {{ "if (turn < p.%s) " % turns if w.guarded }}{
 {{ steps.put(w, edges, (w.buffers - 1 - side) * w.buffer) }}
     }
     workgroupBarrier();
-{{ "if (!more0) { break; }" if w.buffers == 2 and side == 0 }}
 //% endfor
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}

@@ -34,14 +34,13 @@
 {{ " + " ~ c if stride }}{{ " * p." ~ stride if stride and stride != "1" }}
 {%- endmacro %}
 
-//# read this thread's part of the next patches and filters into registers
-{% macro fetch(place, w, filters, image, channels, from) -%}
+//# read this thread's part of the patches and filters of step `next` into registers
+{% macro fetch(place, w, filters, image, channels) -%}
 //% for i in range(w.pieces)
-    u{{ i }} = {{ filters }}[filter_at + {{ i * w.threads }}u];
+    u{{ i }} = {{ filters }}[filters_at + next * {{ 4 * w.step * w.filters }}u + {{ i * w.threads }}u];
 //% endfor
-    filter_at += {{ 4 * w.step * w.filters }}u;
     {
-      let plane = start{{ times("min(%s + channel, p.%s - 1u)" % (from, channels), place.channel) }};
+      let plane = start{{ times("min(next * %du + channel, p.%s - 1u)" % (w.step, channels), place.channel) }};
 //% for i in range(w.lines | length)
       let line{{ i }} = plane + y{{ i }};
 //% for j in range(4)

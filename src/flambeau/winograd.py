@@ -23,7 +23,8 @@ class Tile(NamedTuple):
     """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
     thread's filters and tiles, all of one frequency.
 
-    buffers: 2, where the next channels are put beside those at hand.
+    buffers: 2, where the next channels are put beside those at hand. guarded: whether it is tested that there
+    is a next step; else the last one is fetched once more.
     """
 
     filters: int
@@ -32,6 +33,7 @@ class Tile(NamedTuple):
     high: int
     wide: int
     buffers: int = 1
+    guarded: bool = False
 
     @property
     def threads(self) -> int:
@@ -92,6 +94,7 @@ class Tile(NamedTuple):
 
 TILES = {
     "64x32": Tile(64, 32, 8, 8, 16),
+    "64x32if": Tile(64, 32, 8, 8, 16, guarded=True),
     "64x32k4": Tile(64, 32, 4, 8, 16),
     "64x32k4x2": Tile(64, 32, 4, 8, 16, 2),
     "64x32k4w": Tile(64, 32, 4, 8, 8),
@@ -204,6 +207,11 @@ def tiles_of(product: Product, dims: Dims) -> tuple[int, int, int]:
     return product.n // (shape[dims.y] * shape[dims.x]), -(-shape[dims.y] // 2), -(-shape[dims.x] // 2)
 
 
+def turns_of(product: Product, dims: Dims, w: Tile) -> int:
+    """Steps along the channels: a multiple of those that a turn of the loop takes."""
+    return -(-product.domain.shape[dims.channel] // (w.step * w.buffers)) * w.buffers
+
+
 def product_kernels(product: Product, w: Tile) -> list[Kernel]:
     """The filters' transform, and the convolution."""
     dims = dims_of(product)
@@ -228,7 +236,7 @@ def walk(a: Affine, dims: tuple[int | None, ...], q: Quantities) -> Walk:
 def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
     """The transformed filters' value, and the kernel that makes them: a thread a filter and a channel."""
     q, b, side = Quantities(), Bindings(), Spelling("a", product.a, ROWS, product.domain, True, "free")
-    blocks, turns = -(-product.m // w.filters), -(-product.domain.shape[dims.channel] // w.step)
+    blocks, turns = -(-product.m // w.filters), turns_of(product, dims, w)
     size = blocks * w.filters * turns * w.step
     out = product.planner.temporary(16 * size)
     functions = (("a", side.function(b, q)),)
@@ -264,7 +272,7 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
         "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
         "edges": (edge(size[0], zeros[0], w.lines, q), edge(size[1], zeros[1], LINES[1], q)),
         "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
-        "channels": q.add("n", channels), "turns": q.add("n", -(-channels // w.step)),
+        "channels": q.add("n", channels), "turns": q.add("n", turns_of(product, dims, w)),
         "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
         "down": q.add("n", count[1]), "across": q.add("n", count[2]),
         "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
