@@ -73,9 +73,9 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
 //% endif
-    if (more) {
+    {{ "if (more) " if not steady }}{
 //% for s, g in sides
-{{ staging.fetch(s, g, wgsl, ragged) }}
+{{ staging.fetch(s, g, wgsl, ragged or steady) }}
 //% endfor
     }
 //% for k in range(step)
@@ -94,7 +94,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
     }
 //% endfor
     workgroupBarrier();
-    if (more) {
+    {{ "if (more) " if not steady }}{
 //% for s, g in sides
 {{ staging.put(s, g, V) }}
 //% endfor

@@ -55,6 +55,7 @@ class Tail(NamedTuple):
 
 
 COUNTED = False  # whether loops over tiles count down to 0, which Tint knows to end without a guard
+STEADY = False  # whether tiles are fetched past the last, held inside: loads under a condition may be moved
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
@@ -265,7 +266,7 @@ def tile_kernel(
     options, depth = made.options(spelled, shares, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
-        "step": tile.step, "high": tile.high, "wide": tile.wide, "counted": COUNTED,
+        "step": tile.step, "high": tile.high, "wide": tile.wide, "counted": COUNTED, "steady": STEADY,
         "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip
