@@ -231,14 +231,8 @@ class NativeDevice:
                 if h in handles[1:i]:
                     raise KernelError(f"{self.name}: a kernel reads and writes buffer {h} at once")
             params, *buffers = (self._buffers[h] for h in handles)
-            entries = [
-                {"binding": 0, "resource": {"buffer": params, "offset": offset, "size": PARAMS_WINDOW}}
-            ]
-            entries += [
-                {"binding": i, "resource": {"buffer": b, "offset": 0, "size": b.size}}
-                for i, b in enumerate(buffers, 1)
-            ]
-            group = self._groups[key] = self._wgpu.create_bind_group(layout=layout, entries=entries)
+            group = self._fast.group(layout, offset, PARAMS_WINDOW, params, buffers)
+            self._groups[key] = group
             for h in set(handles):
                 self._users.setdefault(h, []).append(key)
         return group

@@ -18,12 +18,12 @@ IN_FLIGHT = 8  # submits that may not be done yet: the next waits for the oldest
 def path_of(device: Any, provider: Any) -> Any:
     """The hot calls on the provider's own C functions."""
     if provider.__name__ == "wgpu":
-        from wgpu.backends import wgpu_native
+        from wgpu.backends.wgpu_native import _api, ffi, lib
 
-        return WgpuPath(device, wgpu_native.ffi, wgpu_native.lib)
-    from wgpudawn.backends.dawn import _ffi  # type: ignore[import-not-found]
+        return WgpuPath(device, ffi, lib, _api)
+    from wgpudawn.backends.dawn import _api, _ffi  # type: ignore[import-not-found]
 
-    return DawnPath(device, _ffi.ffi, _ffi.lib)
+    return DawnPath(device, _ffi.ffi, _ffi.lib, _api)
 
 
 def name_types_quickly(ffi: Any) -> None:
@@ -91,8 +91,12 @@ class Prepared:
 class CPath:
     """Commands by a provider's C functions: 1 to 3 us a dispatch where its Python API takes 4 to 6."""
 
-    def __init__(self, device: Any, ffi: Any, lib: Any):
-        self.device, self.ffi, self.lib = device, ffi, lib
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        self.device, self.ffi, self.lib, self.api = device, ffi, lib, api
+        self._checked: Any = api.libf  # raises what goes wrong
+        self._compiled: dict[int, Any] = {}  # pipelines that the device holds
+        self._group_type = ffi.typeof("WGPUBindGroupDescriptor *")
+        self._entries_type = ffi.typeof("WGPUBindGroupEntry[]")
         self._dev, self._queue = device._wgpu._internal, device._queue._internal
         self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
         self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
@@ -105,19 +109,35 @@ class CPath:
         """Submit `_command`, and wait where too many submits are under way."""
         raise NotImplementedError
 
+    def group(self, layout: Any, offset: int, window: int, params: Any, buffers: list[Any]) -> Any:
+        """A bind group of `window` bytes of Params from `offset` on, and of whole buffers."""
+        desc = self.ffi.new(self._group_type)
+        entries = self.ffi.new(self._entries_type, len(buffers) + 1)
+        first = entries[0]
+        first.buffer, first.offset, first.size = params._internal, offset, window
+        for i, b in enumerate(buffers, 1):
+            entry = entries[i]
+            entry.binding, entry.buffer, entry.size = i, b._internal, b.size
+        desc.layout, desc.entries, desc.entryCount = layout._internal, entries, len(entries)
+        made = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
+        return self.api.GPUBindGroup("", made, self.device._wgpu)
+
     def prepare(self, words) -> "Prepared":
         """Commands with what replaying them needs, as far as that is compiled already."""
         commands = commands_of(words)
-        ready = all(len(c) < 6 or self.device.is_compiled(c[0]) for c in commands)
+        known, is_compiled = self._compiled, self.device.is_compiled
+        ready = all([len(c) < 6 or c[0] in known or is_compiled(c[0]) for c in commands])
         return Prepared(self._look_up(commands) if ready else None, words)
 
     def _look_up(self, commands: list[tuple]) -> list[tuple]:
-        steps, last = [], None
+        steps, last, known = [], None, self._compiled
         for c in commands:
             if len(c) == 6:
                 pipeline, key, offset, x, y, z = c
                 group = self.device.bind(pipeline, key, offset)
-                raw = self.device.compiled(pipeline)._internal
+                raw = known.get(pipeline)
+                if raw is None:
+                    raw = known[pipeline] = self.device.compiled(pipeline)._internal
                 steps.append((None if raw is last else raw, group._internal, x, y, z, group))
                 last = raw
             else:
@@ -198,8 +218,8 @@ class WgpuPath(CPath):
 
     compilers = min(os.cpu_count() or 1, 8)
 
-    def __init__(self, device: Any, ffi: Any, lib: Any):
-        super().__init__(device, ffi, lib)
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        super().__init__(device, ffi, lib, api)
         self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
         self._index = ffi.new("WGPUSubmissionIndex *")
         self._mappings: dict[int, WgpuMapping] = {}
@@ -236,8 +256,6 @@ class WgpuPath(CPath):
 
         With them naga clamps each index into workgroup memory, which costs a matmul a quarter of its speed.
         """
-        from wgpu.backends.wgpu_native import _api
-
         if not trusted:
             return wgpu.create_shader_module(label=label, code=wgsl)
         ffi, texts = self.ffi, (wgsl.encode(), label.encode())
@@ -248,10 +266,9 @@ class WgpuPath(CPath):
         for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
             view.data, view.length = data, len(text)
         wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
-        checked: Any = _api.libf  # raises what goes wrong
         none = self.lib.WGPUShaderRuntimeChecks_None
-        made = checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
-        return _api.GPUShaderModule(label, made, wgpu)
+        made = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
+        return self.api.GPUShaderModule(label, made, wgpu)
 
     def _send(self) -> None:
         lib = self.lib
@@ -322,11 +339,8 @@ class DawnPath(CPath):
     compilers = 1  # how many threads may compile at once: Dawn's devices are for one
     tick = 1.0  # ns of one tick of the GPU's clock
 
-    def __init__(self, device: Any, ffi: Any, lib: Any):
-        from wgpudawn.backends.dawn import _api  # type: ignore[import-not-found]
-
-        super().__init__(device, ffi, lib)
-        self._checked: Any = _api.libf  # raises what goes wrong
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        super().__init__(device, ffi, lib, api)
         self._finish = self._checked.wgpuCommandEncoderFinish
         self._submits = 0
 
