@@ -217,10 +217,8 @@ def operand_dtypes(nodes) -> list[dt.DType]:
     """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
     that of the operands with dims."""
     found = [n.dtype for n in nodes]
-    if found.count(found[0]) == len(found):
-        return found
-    dims = {n.dtype for n in nodes if n.shape}
-    if not dims or all([n.shape for n in nodes]):
+    same = found.count(found[0]) == len(found)
+    if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
         return found
     beside = dt.promote(*dims)
     return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]

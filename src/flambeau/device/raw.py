@@ -150,6 +150,8 @@ class CPath:
         is being compiled: what comes before it runs meanwhile)."""
         self._begin()
         for part in parts:
+            if not part:
+                continue
             ready = part if isinstance(part, Prepared) else self.prepare(part)
             if ready.steps is None:
                 ready.steps = self._play_as_compiled(commands_of(ready.words))
@@ -351,9 +353,9 @@ class DawnPath(CPath):
     def _send(self) -> None:
         self._checked.wgpuQueueSubmit(self._queue, 1, self._command)
         self._submits += 1
-        if self._submits % 4 == 0:
+        if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
             self._marks.append(self.device._queue.on_submitted_work_done_async())
-        if len(self._marks) > IN_FLIGHT // 4:
+        if len(self._marks) > 1:
             self._marks.popleft().sync_wait()
 
     def map(self, buffer: Any, total: int) -> "DawnMapping":
