@@ -18,12 +18,13 @@ def parsed_once() -> Iterator[None]:
     """While this is open, cffi takes the parse of a long text from the user's cache, where it is."""
     from cffi import cparser
 
-    usual = getattr(cparser, "_get_parser", None)  # cffi's own affair: another version may have it otherwise
+    # cffi's own affair: another version may have them otherwise
+    usual, pycparser = (getattr(cparser, name, None) for name in ("_get_parser", "pycparser"))
     folder = _folder()
-    if usual is None or folder is None:
+    if usual is None or pycparser is None or folder is None:
         yield
         return
-    versions = cparser.pycparser.__name__ + cparser.pycparser.__version__
+    versions = pycparser.__name__ + pycparser.__version__
     cparser._get_parser = lambda: Parser(usual, folder, versions)  # type: ignore[attr-defined]
     try:
         yield
