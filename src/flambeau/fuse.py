@@ -12,7 +12,7 @@ from .claims import Claims
 from .lower import Move, NeedStore, alias, move_of
 from .node import Node, toposort
 from .operands import graph_of
-from .repeats import Merged, places
+from .repeats import places
 from .reuse import in_place, soon
 from .siblings import trimmed
 
@@ -74,7 +74,10 @@ class Plan:
 class Planner(Claims):
     """Builds a kernel for each stored value, and stores more where one does not fit."""
 
-    def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int] | None):
+    def __init__(
+        self, roots: list[Node], order: list[Node], limits: Limits, dying: frozenset[int] | None = None
+    ):
+        graph = graph_of(roots, order)
         self.max_inputs = limits.storage_buffers - 1
         self.nodes = graph.order  # by value; several values may be of one node
         self.index = places(graph.order)
@@ -310,6 +313,5 @@ def plan(
     Without it, no kernel writes over what it reads.
     """
     order = order or toposort(roots)
-    made = Planner(graph_of(roots, order), limits or Limits(), dying).plan()
-    at = places(order)
+    made, at = Planner(roots, order, limits or Limits(), dying).plan(), places(order)
     return replace(made, asked=tuple([at[id(r)] for r in roots]))
