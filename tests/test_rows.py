@@ -16,9 +16,7 @@ VARIANTS = (
     "loop1",
     "loop128",
     "loop256",
-    "once128",
     "once256",
-    "deep256",
     "held1",
     "held8",
     "held32",
@@ -172,7 +170,7 @@ def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     assert np.allclose(grads[r].numpy(), wanted, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once128", "once256", "deep256"))
+@pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once256"))
 @pytest.mark.parametrize("classes", (4096, 5003))
 def test_cross_entropy_in_every_form(gpu, variant, name, classes):
     """Rows whose largest comes first, last, after minus infinities; NaN and infinity stay in their rows."""

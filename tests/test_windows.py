@@ -22,7 +22,7 @@ POOLS = {
     "over three dims": lambda x: F.max_pool3d(x, (2, 3, 2), 1),
     "means": lambda x: F.avg_pool2d(x, 3, 1, 1),
     "means without the edge, with a stride": lambda x: F.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
-    "roots of squares, and more after": lambda x: F.lp_pool2d(x.relu() + 1, 2, 3, 1).exp() * 2,
+    "roots of squares, and more after": lambda x: F.lp_pool2d(x.relu() + 1, 2, 3, 1) * 2 + 1,
     "of what is computed": lambda x: F.max_pool2d(x.flip(3) * x, 3, 2),
 }
 
@@ -42,7 +42,7 @@ def test_pools(name, software, gpu):
     with planned_for(gpu, software):
         got = values(*with_gradient(POOLS[name], fb.tensor(a, device=gpu)))
     for y, want in zip(got, right):
-        check(y, want, 1e-6, name)
+        check(y, want, 2e-6, name)  # WGSL lets a square root be off by some units of its last place
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f2", "i4", "u1"])

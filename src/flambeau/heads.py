@@ -178,7 +178,7 @@ def several_of(limits, n: int, inputs: int, in_fours: bool) -> int:
     """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
     if limits.software or not in_fours or n <= LARGE:
         return 1
-    return int(choose(limits, "map", (min(n.bit_length(), 28), inputs), ["1", "2", "4"], "1"))
+    return int(choose(limits, "map", (min(n.bit_length(), 28), inputs), ["1", "2"], "2" if inputs else "1"))
 
 
 def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:

@@ -16,10 +16,9 @@ from .windows import line_of
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
 LANES = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
-AHEAD, DEEP = 4, 16  # reads under way where rows are read anew: usually, and by the variants "deep"
+AHEAD = 4  # reads under way where rows are read anew
 HELD = 128  # 32-bit registers of a thread that may hold elements of its row
 LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are reduced by many workgroups each
-FOLLOWING = "loop256"  # how rows are read anew whose sums could follow a maximum ("once256"), if unmeasured
 STAGED = "staged"  # the variant that is no kernel of this kind
 
 
@@ -237,11 +236,12 @@ class _Build:
             if turns <= limits.turns:
                 names.append("loop1")
                 default = "loop1" if self.rows >= FEW else STAGED
+            if line_of(self.trace.steps, self.runs, self.sizes, self.kept):
+                default = STAGED  # neighbouring rows share what they read: each reduction reads it for four
         else:
             names += ["loop128", "loop256"]
-            if self.followers():
-                names += ["once128", "once256"] + ["deep256"] * (width == 1)
-            anew = FOLLOWING if FOLLOWING in names else "loop256"
+            anew = "once256" if self.followers() else "loop256"
+            names += [anew] * (anew not in names)
             default = anew if self.rows >= FEW or self.length < LONG else STAGED
             for lanes in (1, 8, 32, 64, 128, 256):
                 each = _power(-(-reads // lanes))
@@ -249,19 +249,13 @@ class _Build:
                     names.append(f"held{lanes}")
             usual = next((f"held{n}" for most, n in LANES if reads <= most), "")
             default = usual if usual in names else default
-        if line_of(self.trace.steps, self.runs, self.sizes, self.kept):
-            default = (
-                STAGED  # rows share what they read with their neighbours: each reduction reads it for four
-            )
         bucket = (_power(reads), width, held)
         name = choice.choose(limits, "rows", bucket, names, default)
         if name == STAGED:
             return None
         kind, lanes = name[:4], int(name[4:])
-        ahead = 1 if limits.software else DEEP if kind == "deep" else AHEAD
-        return Form(
-            lanes, _power(-(-reads // lanes)) if kind == "held" else 0, kind in ("once", "deep"), ahead
-        )
+        held_reads = _power(-(-reads // lanes)) if kind == "held" else 0
+        return Form(lanes, held_reads, kind == "once", 1 if limits.software else AHEAD)
 
     def kernel(self, narrow: bool = False) -> list[Kernel] | None:
         planner = self.planner

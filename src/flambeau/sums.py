@@ -14,7 +14,6 @@ from .rows import Group
 NEAR = 256  # nodes of the graph between members: values that are computed early live longer
 OPEN, MOST = 4, 4  # groups of one shape that a reduction may join; reductions of a group
 SEARCHED = 48  # nodes below a reduction that are looked at
-TOGETHER = "apart"  # what is done where nothing was measured
 
 
 def sums(planner: Any, taken: set[int]) -> list[Group]:
@@ -32,7 +31,7 @@ def sums_kernels(planner: Any, group: Group) -> list[Kernel] | None:
     """A group's kernels; None where each reduction is to be by itself."""
     pairs = [(n, planner.tails[id(n)]) for n in group.reduces]
     is_whole = [id(tail) for _, tail in pairs] == [id(n) for n in group.outputs]  # no epilogue was cut
-    name = choose(planner.limits, "sums", (len(pairs),), ("apart", "together"), TOGETHER)
+    name = choose(planner.limits, "sums", (len(pairs),), ("apart", "together"), "together")
     return several_kernels(planner, pairs) if is_whole and name == "together" else None
 
 
