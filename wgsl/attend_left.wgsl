@@ -1,5 +1,5 @@
 //# A subgroup's own rows in attention on matrix units, to fragments by way of its strip. rows: buffer, name (of fragments and
-//# registers), base (its head's first row), limit (rows of the head), width (features), flip (a name of what changes signs, or "").
+//# registers), base (its head's first row), limit (rows of the head), width (features).
 //% import "units.wgsl" as units
 //% import "attend_units.wgsl" as on
 
@@ -10,7 +10,7 @@
 //% set wide = [64, rows.width - c] | min
 //% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
 //% set at = "(lane + %du)" % (n * u.unit.lanes)
-  let {{ rows.name }}at{{ i }}_{{ c }}_{{ n }} = {{ rows.flip }}{{ rows.buffer }}[({{ rows.base }} + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + {{ at }} / {{ wide // 4 }}u, {{ rows.limit }} - 1u)) * {{ rows.width // 4 }}u + {{ c // 4 }}u + {{ at }} % {{ wide // 4 }}u];
+  let {{ rows.name }}at{{ i }}_{{ c }}_{{ n }} = {{ rows.buffer }}[({{ rows.base }} + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + {{ at }} / {{ wide // 4 }}u, {{ rows.limit }} - 1u)) * {{ rows.width // 4 }}u + {{ c // 4 }}u + {{ at }} % {{ wide // 4 }}u];
 //% endfor
 //% endfor
 //% endfor

@@ -3,14 +3,11 @@
 //% import "attend_units.wgsl" as on
 
 //# s<c>, vec4s of the lane's row (of a query, or of a key): scaled to powers of two, capped (`slope`: t<c> is the cap's
-//# derivative), biased, masked. Where scores are `folded`, they are yet to be scaled by `by`.
-{% macro scores(u, o, masked, folded=false, of="query", slope=false) -%}
+//# derivative), biased, masked
+{% macro scores(u, o, masked, of="query", slope=false) -%}
 //% set other, most = ("key", "p.keys") if of == "query" else ("query", "p.queries")
-//% if folded
-      var by = abs(p.score);
-//% endif
 //% for c in range(u.keys // 4)
-      var s{{ c }} = {{ units.sums(u.unit, "(own + %du)" % (4 * c), 4) }}{{ " * p.score" if not folded }};
+      var s{{ c }} = {{ units.sums(u.unit, "(own + %du)" % (4 * c), 4) }} * p.score;
 //% if o.softcap
       s{{ c }} = tanh(clamp(s{{ c }}, vec4<f32>(-15), vec4<f32>(15)));
       {{ "let t%d = 1.0 - s%d * s%d;" % (c, c, c) if slope }}
@@ -36,24 +33,23 @@
         {
           let column = vec4<u32>(first + {{ 4 * c }}u) + vec4<u32>(0u, 1u, 2u, 3u);
           let inside = (column < vec4<u32>(last)){{ " & (column >= vec4<u32>(key))" if of == "key" and o.causal }};
-          s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}{{ " * by" if folded }}, inside);
+          s{{ c }} = select(vec4<f32>({{ masked }}), s{{ c }}, inside);
         }
 //% endfor
-        {{ "by = 1.0;" if folded }}
       }
 {%- endmacro %}
 //# the largest of them
-{% macro peak(u, folded) -%}
+{% macro peak(u) -%}
       let best = {% for c in range(u.keys // 4 - 1) %}max({% endfor %}s0{% for c in range(1, u.keys // 4) %}, s{{ c }}){% endfor %};
-      let peak = {{ "by * " if folded }}max(max(best.x, best.y), max(best.z, best.w));
+      let peak = max(max(best.x, best.y), max(best.z, best.w));
 {%- endmacro %}
 
-//# s<c>, the lane's weights, to its row of scores, `shift` elements behind its beginning
-{% macro weights(u, shift=0) -%}
+//# s<c>, the lane's weights, to its row of scores
+{% macro weights(u) -%}
     {
 //% for c in range(0, u.keys // 4, 2)
       let w{{ c }} = vec4<u32>(pack2x16float(s{{ c }}.xy), pack2x16float(s{{ c }}.zw), pack2x16float(s{{ c + 1 }}.xy), pack2x16float(s{{ c + 1 }}.zw));
-{{ on.put_eight(u, "own * 2u + %du" % (4 * c + shift), "w%d" % c) }}
+{{ on.put_eight(u, "own * 2u + %du" % (4 * c), "w%d" % c) }}
 //% endfor
     }
 {%- endmacro %}

@@ -1,4 +1,4 @@
-//# The gradients of attention_units.wgsl by queries, keys or values, or by keys and values at once (`of`): a subgroup has rows of queries or of keys as
+//# The gradients of attention_units.wgsl by queries, keys or values (`of`): a subgroup has rows of queries or of keys as
 //# fragments and meets blocks of the others. Scores are made again, of known norms; weights and the slopes of scores are
 //# multiplied by the same blocks, read the other way.
 //% extends "whole.wgsl"
@@ -21,16 +21,14 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
 //% endblock
 //% block work
 //% set by_query = of == "query"
-//# what is summed: a name, vec4s a row, the block that is weighed, where its weights lie in a row, a factor, the result
-//% set by_slopes = ("o", d, 0, u.keys if of == "both" else 0, "p.scale", "out")
-//% set by_weights = ("y", e, u.values, 0, "1.0", "out1" if of == "both" else "out")
-//% set summed = {"value": [by_weights], "both": [by_slopes, by_weights]}.get(of, [by_slopes])
+//# what is summed: vec4s a row, the block that is weighed, a factor
+//% set wide, weighed, factor = (e, u.values, "1.0") if of == "value" else (d, 0, "p.scale")
 //% set T = wgsl(dtypes[0], 4)
 //% set q = {"base": "head * p.queries", "limit": "p.queries"}
 //% set k = {"base": "kv * p.keys", "limit": "p.keys"}
 //% set own, other = (q, k) if by_query else (k, q)
-//% set first_side = dict(own, name="q", buffer="in0" if by_query else "in1", width=4 * d, flip="")
-//% set second_side = dict(own, name="g", buffer="in3" if by_query else "in2", width=4 * e, flip="")
+//% set first_side = dict(own, name="q", buffer="in0" if by_query else "in1", width=4 * d)
+//% set second_side = dict(own, name="g", buffer="in3" if by_query else "in2", width=4 * e)
 //% set lines_first = o.causal and by_query
   let line = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if lines_first else "group / p.lines" if o.causal else "group % p.blocks" }};
@@ -52,11 +50,9 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
   let start = {{ "row0 / %du * %du" % (u.keys, u.keys) if o.causal else "0u" }};
   let end = p.queries;
 //% endif
-//% for name, wide, _, _, _, _ in summed
 //% for i in range(u.rows // u.unit.m)
 //% for j in range(0, 4 * wide, u.unit.n)
-{{ units.result(u.unit, "%s%d_%d" % (name, i, j)) }}
-//% endfor
+{{ units.result(u.unit, "o%d_%d" % (i, j)) }}
 //% endfor
 //% endfor
 {{ on.declare(u, "k", d) }}
@@ -99,33 +95,26 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
     }
     workgroupBarrier();
     {
-{{ by_row.scores(u, o, scoring.MASKED, false, "query" if by_query else "key", of != "value") }}
+{{ by_row.scores(u, o, scoring.MASKED, "query" if by_query else "key", of != "value") }}
 //% for c in range(u.keys // 4)
       s{{ c }} = exp2(s{{ c }} - {{ "norm" if by_query else "sides[%d] * 1.4426950408889634" % c }});
 //% endfor
-//% if of in ("value", "both")
-{{ by_row.weights(u) }}
-//% endif
 //% if of != "value"
 //% for c in range(u.keys // 4)
       s{{ c }} *= ({{ units.sums(u.unit, "(own + %du)" % (u.keys + 4 * c), 4) }} - {{ "delta" if by_query else "sides[%d]" % (c + u.keys // 4) }}){{ " * t%d" % c if o.softcap }};
 //% endfor
-{{ by_row.weights(u, by_slopes[3]) }}
 //% endif
+{{ by_row.weights(u) }}
     }
     workgroupBarrier();
     {
-//% for name, wide, start, shift, _, _ in summed
-{{ products.weights(u, "p" ~ name, shift) }}
-{{ products.sums(u, 4 * wide, start, name, "p" ~ name) }}
-//% endfor
+{{ products.weights(u) }}
+{{ products.sums(u, 4 * wide, weighed) }}
     }
   }
   }
-//% for name, wide, _, _, factor, out in summed
 //% for j in range(0, 4 * wide, u.unit.n)
-{{ products.through(u, j, name) }}
-{{ lines.write(u, T, own.base, own.limit, wide, j, factor, out) }}
-//% endfor
+{{ products.through(u, j) }}
+{{ lines.write(u, T, own.base, own.limit, wide, j, factor) }}
 //% endfor
 //% endblock

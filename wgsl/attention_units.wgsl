@@ -4,7 +4,6 @@
 //% extends "whole.wgsl"
 //% import "attend_units.wgsl" as on
 //% import "attend_products.wgsl" as products
-//% import "attend_lines.wgsl" as lines
 //% import "attend_units_rows.wgsl" as by_row
 //% import "attend_scores.wgsl" as scoring
 //% import "attend_rows.wgsl" as rows
@@ -38,7 +37,6 @@
   var total = 0.0;
   let end = {{ "min(p.keys, row0 + %du + begin)" % u.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
-//% block blocks
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
 {{ on.fetch(u, "k", "in1", d, "0u") }}
@@ -46,10 +44,7 @@
 {{ on.fetch(u, "k", "in1", d, "%du" % u.keys) }}
 {{ on.fetch(u, "v", "in2", e, "0u", zero=true) }}
 {{ on.queries(u, 4 * d) }}
-  for (var turn = 0u; turn < end; turn += {{ u.turns * u.keys }}u) {
-//% for t in range(u.turns)
-    {
-    let first = turn + {{ t * u.keys }}u;
+  for (var first = 0u; first < end; first += {{ u.keys }}u) {
 //# the keys of this block are in memory; its values and the next keys are on their way
     {
 {{ products.dots(u, 4 * d) }}
@@ -63,7 +58,7 @@
     var fade = 1.0;
     {
 {{ by_row.scores(u, o, scoring.MASKED) }}
-{{ by_row.peak(u, false) }}
+{{ by_row.peak(u) }}
       if (peak > top + {{ u.growth }}) {
         if (total > 0.0) {
           grown.x = first + 1u;
@@ -90,21 +85,11 @@
 //% if u.unit.kind == "plain"
     workgroupBarrier();
 //% endif
-    }
-//% endfor
   }
-//% endblock
   let share = select(1.0 / total, 0.0, total < 0.5);
   if (query < p.queries) {
     out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
   }
-//% if u.lines
-{{ products.keep_share(u) }}
-//% for j in range(0, 4 * e, u.unit.n)
-{{ products.through(u, j) }}
-{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, units.sums(u.unit, "(from_row + %du)" % u.unit.n, 1)) }}
-//% endfor
-//% else
 //% for j in range(0, 4 * e, u.unit.n)
 {{ products.through(u, j) }}
   if (query < p.queries) {
@@ -114,5 +99,4 @@
 //% endfor
   }
 //% endfor
-//% endif
 //% endblock

@@ -94,7 +94,6 @@ class Few(NamedTuple):
     threads: int = 128
 
 
-SLOPES = "attention_slopes_units.wgsl"
 MOST_FEW = 16  # rows that attend to the same keys
 LEAST_KEYS = 128  # of a piece
 GROUPS = 1024  # workgroups that keep a large GPU's memory busy
@@ -158,17 +157,17 @@ def _tiles(limits, tiles, products: int, length: int, made) -> list[Tile]:
     return sorted(fitting, key=rank)
 
 
-def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units=None) -> Tile | Units | str:
+def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units: Units | None) -> Tile | Units | str:
     """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
     of keys for few rows."""
     q, k, v = nodes[:3]
-    by_name = {t.name: t for t in tiles} | (units or {})
+    by_name = {t.name: t for t in tiles} | ({"units": units} if units else {})
     rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
     names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
     if kind == "forward" and rows <= MOST_FEW:
         names.insert(0, "few")
-    taken = attend_units.taken(kind, q.shape[2], v.shape[2])
-    default = taken if taken in names and names[0] != "few" else names[0]
+    taken = units and max(units.d, units.e) <= attend_units.MOST[kind] and names[0] != "few"
+    default = "units" if taken else names[0]
     default = "rows" if limits.software and "rows" in names else default
     bucket = (kind, q.dtype.short, q.shape[2], v.shape[2], min(q.shape[1], 1024).bit_length(), causal)
     name = choose(limits, "attention", bucket, names, default)
@@ -257,17 +256,17 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     return [first, join]
 
 
-def _on_units(u: Units, nodes, given, attrs, also=(), of="query", template="", **writes) -> Launch:
+def _on_units(u: Units, nodes, given, attrs, of="", **writes) -> Launch:
     """The launch of a kernel on matrix units, a workgroup for each block of queries or keys."""
-    lines, length = nodes[of != "query"].shape[:2]
+    lines, length = nodes[of in ("key", "value")].shape[:2]
     blocks = -(-length // u.height)
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
     options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
-    products = {"query": (2, 1), "key": (2, 1), "value": (1, 1), "both": (2, 2)}[of] if template else (1, 1)
+    template = "attention_slopes_units.wgsl" if of else "attention_units.wgsl"
     return Launch(
-        template or u.template, tuple(range(len(nodes))), lines * blocks, sizes, options,
-        workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4, also=also,
-        flops=_flops(nodes, *products, attrs["causal"]), **writes,
+        template, tuple(range(len(nodes))), lines * blocks, sizes, options,
+        workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4,
+        flops=_flops(nodes, 2 if of in ("query", "key") else 1, 1, attrs["causal"]), **writes,
     )  # fmt: skip
 
 
@@ -280,12 +279,12 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
     also = (Written("norms", prod(q.shape[:2]), dt.float32),)
     tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v))
-    units = attend_units.variants(limits, q, v)
+    units = attend_units.fitting(limits, q, v)
     tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
     if tile == "few":
         return _few(nodes, given, attrs, also)
     if isinstance(tile, Units):
-        return [_on_units(tile, nodes, given, attrs, also)]
+        return [_on_units(tile, nodes, given, attrs, also=also)]
     if isinstance(tile, str):
         return [_by_rows("attention.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
     return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
@@ -296,7 +295,7 @@ def _way(limits, kind: str, nodes, causal: bool) -> Tile | Units | str:
     q, k, v = nodes[:3]
     tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
     fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made))
-    units = attend_units.variants(limits, q, v, attend_units.SLOPES)
+    units = attend_units.fitting(limits, q, v, **attend_units.SLOPES)
     return _choice(limits, kind, fitting, nodes, causal, units)
 
 
@@ -311,7 +310,7 @@ def by_queries(limits, *nodes, **attrs) -> list[Launch]:
     """The gradient by the queries."""
     given, way = nodes[5:], _way(limits, "queries", nodes, attrs["causal"])
     if isinstance(way, Units):
-        return [_on_units(way, nodes, given, attrs, template=SLOPES)]
+        return [_on_units(way, nodes, given, attrs, "query")]
     if isinstance(way, str):
         return [_by_rows("attention_queries.wgsl", limits, nodes, given, 0, attrs, 4)]
     return [_tiled("attention_queries_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
@@ -322,11 +321,9 @@ def by_keys(limits, *nodes, **attrs) -> list[Launch]:
     v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
     first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
-    if isinstance(way, Units) and way.both:
-        return [_on_units(way, nodes, given, attrs, also, "both", SLOPES)]
     if isinstance(way, Units):
-        values = _on_units(way._replace(pitch=20), nodes, given, attrs, (), "value", SLOPES, **first)
-        return [values, _on_units(way, nodes, given, attrs, (), "key", SLOPES)]
+        values = _on_units(way._replace(pitch=20), nodes, given, attrs, "value", **first)
+        return [values, _on_units(way, nodes, given, attrs, "key")]
     if isinstance(way, str):
         call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
         return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
