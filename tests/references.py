@@ -108,6 +108,10 @@ def max_pool(x, kernel_size, stride=None, padding=0, dilation=1):
     return _pool(x, kernel_size, stride, padding, dilation, -np.inf, np.max)
 
 
+def window_sum(x, kernel_size, stride=None, padding=0, dilation=1):
+    return _pool(x, kernel_size, stride, padding, dilation, 0.0, np.sum)
+
+
 def avg_pool(x, kernel_size, stride=None, padding=0, count_include_pad=True):
     total = _pool(x, kernel_size, stride, padding, 1, 0.0, np.mean)
     if count_include_pad:

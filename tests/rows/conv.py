@@ -3,7 +3,7 @@
 from functools import partial
 
 import numpy as np
-from references import conv, conv_views, fold, max_pool
+from references import conv, conv_views, fold, max_pool, window_sum
 from references_conv import (
     adaptive,
     adaptive_taken,
@@ -109,6 +109,7 @@ CONV: dict[str, Row] = {
 POOL: dict[str, Row] = {
     "_fold": Row(fold, (In((2, 4, 3)),), {"spec": W, "size": (7,)}),
     "max_pool": Row(lambda x, spec: max_pool(x, *conv_views(spec)), (In((2, 3, 6, 7)),), {"spec": W2}),
+    "window_sum": Row(lambda x, spec: window_sum(x, *conv_views(spec)), (In((2, 3, 6, 7)),), {"spec": W2}),
     "max_pool1d": Row(max_pool, (X1,), {"kernel_size": 3, "stride": 2, "padding": 1}),
     "max_pool2d": Row(max_pool, (X2,), {"kernel_size": 2}),
     "max_pool3d": Row(partial(max_pool_loop, nd=3), (X3,),

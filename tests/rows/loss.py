@@ -27,6 +27,12 @@ def signed(name, **kw):
     return call
 
 
+def batch_affine(x, w, b):
+    from flambeau.ops.norm import moments
+
+    return COMPOSED["_batch_affine"](x, *moments(x), w, b, eps=1e-5)
+
+
 def cosine_call(a, b, **attrs):
     from flambeau import tensor
 
@@ -95,6 +101,7 @@ LOSS: dict[str, Row] = {
     "normalize": Row(normed, (X,), {"p": 3.0, "dim": 0}, tol=4e-6),
     "cosine_similarity": Row(ref.cosine, (X, X), {"dim": 1}),
     "pairwise_distance": Row(ref.distance, (X, X), tol=4e-6),
+    "_batch_affine": Row(batch, (IMAGE, C, C), tol=8e-6, call=batch_affine),
     "batch_norm": Row(batch, (IMAGE, C, C), tol=8e-6, call=call("batch_norm", None, None, training=True)),
     "group_norm": Row(lambda x, w, b: ref.group_norm(x, w, b, 2), (IMAGE, C, C), tol=8e-6,
                       call=call("group_norm", 2)),
