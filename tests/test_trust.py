@@ -283,7 +283,7 @@ def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
 
 def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch):
     """Odd sizes, with zeros around and without; blocks, tiles and steps in part."""
-    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32k4"})
+    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32"})
     watching.kernels.clear()
     for size, padding in (((2, 6, 9, 7), 1), ((1, 9, 8, 11), 0)):
         with planned_for(watching, False):

@@ -25,16 +25,13 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
   let image = band / p.{{ down }};
   let top = (band % p.{{ down }}) * 2u;
   let left = (held % p.{{ across }}) * 2u;
-  let channel = (t / {{ w.tiles }}u) % {{ w.step }}u;
-//% if w.sharers > 1
-  let part = t / {{ w.tiles * w.step }}u;
-//% endif
-{{ steps.cells(place, w, edges) }}
+  let channel = t / {{ w.tiles }}u;
+{{ steps.cells(place, edges) }}
   let filters_at = block * p.{{ turns }} * {{ patches }}u + t;
 //% for i in range(w.pieces)
   var u{{ i }} = {{ V }}(0);
 //% endfor
-//% for i in range(w.lines | length)
+//% for i in range(4)
 //% for j in range(4)
   var d{{ i }}_{{ j }} = 0.0;
 //% endfor
@@ -43,7 +40,7 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
     let next = 0u;
 {{ steps.fetch(place, w, filters, image, channels) }}
   }
-{{ steps.put(w, edges, 0) }}
+{{ steps.put(w, edges) }}
 //# the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
   let fx = t % {{ w.down }}u;
@@ -56,22 +53,20 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endfor
 //% endfor
   workgroupBarrier();
-//# With two buffers it is two steps a turn, each multiplied in one while the next is put into the other. The last step
-//# is fetched and put once more, for nothing: loads under a condition are moved by compilers to where their values are
-//# used, behind the products that should hide them.
-  for (var turn = 1u; turn <= p.{{ turns }}; turn += {{ w.buffers }}u) {
-//% for side in range(w.buffers)
-    {{ "if (turn < p.%s) " % turns if w.guarded }}{
-    let next = min(turn + {{ side }}u, p.{{ turns }} - 1u);
+//# The last step is fetched and put once more, for nothing: loads under a condition are moved by compilers to where
+//# their values are used, behind the products that should hide them.
+  for (var turn = 1u; turn <= p.{{ turns }}; turn++) {
+    {
+    let next = min(turn, p.{{ turns }} - 1u);
 {{ steps.fetch(place, w, filters, image, channels) }}
     }
 //% for k in range(w.step)
     {
 //% for i in range(w.high // 4)
-      let a{{ i }} = memory[ua + {{ side * w.buffer + k * w.filters // 4 + i * w.down }}u];
+      let a{{ i }} = memory[ua + {{ k * w.filters // 4 + i * w.down }}u];
 //% endfor
 //% for j in range(w.wide // 4)
-      let b{{ j }} = memory[va + {{ side * w.buffer + k * quads + j * w.beside }}u];
+      let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u];
 //% endfor
 //% for i in range(w.high)
 //% for j in range(w.wide // 4)
@@ -80,12 +75,9 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endfor
     }
 //% endfor
-{{ "workgroupBarrier();" if w.buffers == 1 }}
-    {{ "if (turn < p.%s) " % turns if w.guarded }}{
-{{ steps.put(w, edges, (w.buffers - 1 - side) * w.buffer) }}
-    }
     workgroupBarrier();
-//% endfor
+{{ steps.put(w, edges) }}
+    workgroupBarrier();
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let first = (image * p.{{ size[0] }} + top) * p.{{ size[1] }} + left;

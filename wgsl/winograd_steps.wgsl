@@ -3,27 +3,21 @@
 
 //# y<i>, x<j>: what the rows and columns of this thread's patch add to its place; in_y<i>, in_x<j>: whether they are
 //# rows and columns of the image, where zeros are around it
-{% macro cells(place, w, edges) -%}
-//% set lines = {1: ["0u", "1u", "2u", "3u"], 2: ["part", "part + 1u", "part + 2u"], 4: ["upper", "lower"]}
-//% if w.sharers == 4
-  let upper = select(1u, part, (part & 1u) == 0u);
-  let lower = select(2u, 5u - 2u * upper, part > 1u);
-//% endif
-{{ edge("y", "top", lines[w.sharers], edges[0], place.y) }}
-{{ edge("x", "left", lines[1], edges[1], place.x) }}
+{% macro cells(place, edges) -%}
+{{ edge("y", "top", edges[0], place.y) }}
+{{ edge("x", "left", edges[1], place.x) }}
   let start = {{ "p." ~ place.offset if place.offset else "0u" }}{{ times("image", place.image) }};
 {%- endmacro %}
 
-{% macro edge(name, first, offsets, e, stride) -%}
-//% for offset in offsets
-//% set i = loop.index0
+{% macro edge(name, first, e, stride) -%}
+//% for i in range(4)
 //% if not e.sure[i]
-  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ offset }}, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
+  let {{ name }}{{ i }}_held = clamp({{ first }} + {{ i }}u, {{ "p." ~ e.low if e.low else "0u" }}, p.{{ e.high }});
 //% else
-  let {{ name }}{{ i }}_held = {{ first }} + {{ offset }};
+  let {{ name }}{{ i }}_held = {{ first }} + {{ i }}u;
 //% endif
 //% if e.low and not e.sure[i]
-  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ offset }};
+  let in_{{ name }}{{ i }} = {{ name }}{{ i }}_held == {{ first }} + {{ i }}u;
 //% endif
   let {{ name }}{{ i }} = 0u{{ times(name ~ i ~ "_held", stride) }};
 //% endfor
@@ -34,14 +28,14 @@
 {{ " + " ~ c if stride }}{{ " * p." ~ stride if stride and stride != "1" }}
 {%- endmacro %}
 
-//# read this thread's part of the patches and filters of step `next` into registers
+//# read this thread's patch and its part of the filters of step `next` into registers
 {% macro fetch(place, w, filters, image, channels) -%}
 //% for i in range(w.pieces)
     u{{ i }} = {{ filters }}[filters_at + next * {{ 4 * w.step * w.filters }}u + {{ i * w.threads }}u];
 //% endfor
     {
       let plane = start{{ times("min(next * %du + channel, p.%s - 1u)" % (w.step, channels), place.channel) }};
-//% for i in range(w.lines | length)
+//% for i in range(4)
       let line{{ i }} = plane + y{{ i }};
 //% for j in range(4)
       d{{ i }}_{{ j }} = {{ image }}[line{{ i }} + x{{ j }}];
@@ -50,17 +44,17 @@
     }
 {%- endmacro %}
 
-//# put them into memory, the patches transformed: B^T d B, or some rows of it
-{% macro put(w, edges, at) -%}
+//# put them into memory, the patch transformed: B^T d B
+{% macro put(w, edges) -%}
 //% set quads = w.tiles // 4
 //% for i in range(w.pieces)
-    memory[t + {{ at + i * w.threads }}u] = u{{ i }};
+    memory[t + {{ i * w.threads }}u] = u{{ i }};
 //% endfor
 //# zeros are put in here and not where it is read, which would wait for what is read before going on
     {
-      let to = {{ at + 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
+      let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
       let e = spot % 4u;
-//% for i in range(w.lines | length)
+//% for i in range(4)
 //% for j in range(4)
 //% set inside = (["in_y%d" % i] if edges[0].low and not edges[0].sure[i] else []) + (["in_x%d" % j] if edges[1].low and not edges[1].sure[j] else [])
 //% if inside
@@ -68,27 +62,20 @@
 //% endif
 //% endfor
 //% endfor
-//% if w.sharers == 4
-{{ row(w, "part", "d0_%d + select(-d1_%d, d1_%d, part == 1u)", 0) }}
-//% elif w.sharers == 2
-{{ row(w, "part * 3u", "d0_%d - d2_%d", 0) }}
-{{ row(w, "(part + 1u)", "d1_%d + select(d2_%d, -d0_%d, part == 1u)", 1) }}
-//% else
-{{ row(w, "0u", "d0_%d - d2_%d", 0) }}
-{{ row(w, "1u", "d1_%d + d2_%d", 1) }}
-{{ row(w, "2u", "d2_%d - d1_%d", 2) }}
-{{ row(w, "3u", "d1_%d - d3_%d", 3) }}
-//% endif
+{{ row(w, 0, "d0_%d - d2_%d") }}
+{{ row(w, 1, "d1_%d + d2_%d") }}
+{{ row(w, 2, "d2_%d - d1_%d") }}
+{{ row(w, 3, "d1_%d - d3_%d") }}
     }
 {%- endmacro %}
 
 //# the four frequencies of a line, from its elements before the transform along it
-{% macro row(w, f, text, i) -%}
+{% macro row(w, i, text) -%}
 //% for j in range(4)
       let v{{ i }}_{{ j }} = {{ text | replace("%d", j | string) }};
 //% endfor
 //% for value in ("v{0}_0 - v{0}_2", "v{0}_1 + v{0}_2", "v{0}_2 - v{0}_1", "v{0}_1 - v{0}_3")
-      memory[to + ({{ f }} * 4u + {{ loop.index0 }}u) * {{ w.step * w.tiles // 4 }}u][e] = {{ value.format(i) }};
+      memory[to + {{ (i * 4 + loop.index0) * w.step * w.tiles // 4 }}u][e] = {{ value.format(i) }};
 //% endfor
 {%- endmacro %}
 

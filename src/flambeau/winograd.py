@@ -12,28 +12,16 @@ from .shape import Affine
 from .sides import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
 from .tiling import Launch, Product
 
-LINES = {
-    1: ((0,), (1,), (2,), (3,)),
-    2: ((0, 1), (1, 2), (2, 3)),
-    4: ((0, 1, 2, 1), (2, 2, 1, 3)),
-}
-
 
 class Tile(NamedTuple):
     """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
-    thread's filters and tiles, all of one frequency.
-
-    buffers: 2, where the next channels are put beside those at hand. guarded: whether it is tested that there
-    is a next step; else the last one is fetched once more.
-    """
+    thread's filters and tiles, all of one frequency: such that each thread transforms one patch a step."""
 
     filters: int
     tiles: int
     step: int
     high: int
     wide: int
-    buffers: int = 1
-    guarded: bool = False
 
     @property
     def threads(self) -> int:
@@ -53,16 +41,6 @@ class Tile(NamedTuple):
         return self.tiles // self.wide
 
     @property
-    def sharers(self) -> int:
-        """How many threads transform one patch: 1 reads its four rows, each of 2 three of them, of 4 two."""
-        return self.threads // (self.tiles * self.step)
-
-    @property
-    def lines(self) -> tuple[tuple[int, ...], ...]:
-        """Which rows of a patch a thread reads, one after another: those of each sharer."""
-        return LINES[self.sharers]
-
-    @property
     def pieces(self) -> int:
         """vec4s of filters that a thread stages."""
         return 4 * self.step * self.filters // self.threads
@@ -70,12 +48,7 @@ class Tile(NamedTuple):
     @property
     def memory(self) -> int:
         """Bytes of workgroup memory: of what is multiplied, and of what comes together after that."""
-        return max(16 * self.buffer * self.buffers, self.exchanged(max(16 // self.wide, 1)))
-
-    @property
-    def buffer(self) -> int:
-        """vec4s of transformed filters and patches."""
-        return 4 * self.step * (self.filters + self.tiles)
+        return max(64 * self.step * (self.filters + self.tiles), self.exchanged(max(16 // self.wide, 1)))
 
     @property
     def at_once(self) -> int:
@@ -92,15 +65,7 @@ class Tile(NamedTuple):
         return self.beside if self.down * self.beside <= self.tiles // 4 else 1
 
 
-TILES = {
-    "64x32": Tile(64, 32, 8, 8, 16),
-    "64x32if": Tile(64, 32, 8, 8, 16, guarded=True),
-    "64x32k4": Tile(64, 32, 4, 8, 16),
-    "64x32k4x2": Tile(64, 32, 4, 8, 16, 2),
-    "64x32k4w": Tile(64, 32, 4, 8, 8),
-    "32x32": Tile(32, 32, 4, 8, 16),
-    "32x32k4": Tile(32, 32, 4, 8, 8),
-}
+TILES = {"64x32": Tile(64, 32, 8, 8, 16), "32x32": Tile(32, 32, 4, 8, 16)}
 
 
 class Rule(NamedTuple):
@@ -112,8 +77,8 @@ class Rule(NamedTuple):
     groups: int
 
 
-# the first that fits; none, until one was measured to be faster: then Rule("64x32", 32, 33, 132), ...
-RULES: tuple[Rule, ...] = ()
+# the first that fits; from where on each was measured to be faster on an H200 (docs/performance.md)
+RULES = (Rule("64x32", 32, 33, 96), Rule("32x32", 32, 17, 96))
 
 
 class Dims(NamedTuple):
@@ -144,7 +109,7 @@ class Edge(NamedTuple):
 
     low: str
     high: str
-    sure: tuple[bool, ...]  # which of those that a thread reads are inside in all patches
+    sure: tuple[bool, ...]  # which of the four are inside in all patches
 
 
 def dims_of(product: Product) -> Dims | None:
@@ -208,8 +173,8 @@ def tiles_of(product: Product, dims: Dims) -> tuple[int, int, int]:
 
 
 def turns_of(product: Product, dims: Dims, w: Tile) -> int:
-    """Steps along the channels: a multiple of those that a turn of the loop takes."""
-    return -(-product.domain.shape[dims.channel] // (w.step * w.buffers)) * w.buffers
+    """Steps along the channels."""
+    return -(-product.domain.shape[dims.channel] // w.step)
 
 
 def product_kernels(product: Product, w: Tile) -> list[Kernel]:
@@ -270,7 +235,7 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
     options = {
         "w": w, "image": image, "filters": transformed,
         "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
-        "edges": (edge(size[0], zeros[0], w.lines, q), edge(size[1], zeros[1], LINES[1], q)),
+        "edges": (edge(size[0], zeros[0], q), edge(size[1], zeros[1], q)),
         "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
         "channels": q.add("n", channels), "turns": q.add("n", turns_of(product, dims, w)),
         "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
@@ -302,9 +267,9 @@ def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
     return found.get(dims.y), found.get(dims.x)
 
 
-def edge(size: int, zeros: Span | None, lines: tuple[tuple[int, ...], ...], q: Quantities) -> Edge:
+def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
     """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
     last = -(-size // 2) * 2 - 2
     low, high = zeros or (0, size + 1)
-    sure = tuple(all(low <= i and last + i <= high for i in each) for each in lines)
+    sure = tuple(low <= i and last + i <= high for i in range(4))
     return Edge(q.add("n", low) if zeros else "", q.add("n", high) if not all(sure) else "", sure)
