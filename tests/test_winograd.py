@@ -151,3 +151,25 @@ def test_rules_say_from_where_on_a_shape_takes_the_place_of_direct_sums(gpu, mon
         assert ("filters" in names(x, w)) == wanted
     assert "filters" not in names(x[:, :16].contiguous().realize(), w[:, :16].contiguous().realize())
     assert "filters" not in names(x[:1, :, :9, :9].contiguous().realize(), w)
+
+
+@pytest.mark.parametrize(
+    "size, memory, wanted",
+    [
+        ((64, 64, 64, 56), 49152, "64x32"),
+        ((64, 64, 64, 56), 16384, "32x32"),
+        ((64, 512, 512, 7), 49152, "64x32"),
+        ((64, 32, 64, 14), 49152, "64x32"),
+        ((64, 32, 32, 28), 49152, "32x32"),
+        ((64, 16, 64, 56), 49152, "direct"),
+        ((64, 64, 16, 56), 49152, "direct"),
+        ((1, 64, 64, 56), 49152, "direct"),
+    ],
+)
+def test_rules_take_what_was_measured_to_be_faster(size, memory, wanted, monkeypatch):
+    device, defaults = PaperDevice(Limits(software=False, workgroup_memory=memory, invocations=256)), []
+    monkeypatch.setattr(winograd, "choose", lambda *a: defaults.append(a[-1]) or "direct")
+    n, c, o, side = size
+    x, w = (fb.empty(*s, device=device).realize() for s in ((n, c, side, side), (o, c, 3, 3)))
+    F.conv2d(x, w, padding=1).realize()
+    assert {*defaults} == {wanted}
