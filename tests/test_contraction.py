@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import choice, tiling, variants
+from flambeau import choice, variants
 from flambeau.device import lanes_of
 from flambeau.fuse import Limits, plan
 from flambeau.ops.contract import contract
@@ -96,15 +96,6 @@ def test_the_last_tiles_are_cut(shape, many_threads, monkeypatch):
         y = (fb.tensor(a, device=many_threads) @ (right.mT if flip else right) + fb.tensor(c)).relu()
         assert [x.name for x in y.plan()] == ["matmul+add+relu", "sum+add+relu"]
         np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
-
-
-def test_tiles_may_be_fetched_past_the_last(many_threads, monkeypatch):
-    monkeypatch.setattr(tiling, "STEADY", True)
-    monkeypatch.setattr(choice, "forced", lambda: {"contract": "64x64/2"})
-    for m, k, n in ((70, 200, 65), (64, 128, 64)):
-        a, b = numbers(m, k), numbers(k, n)
-        y = fb.tensor(a, device=many_threads) @ fb.tensor(b, device=many_threads)
-        np.testing.assert_allclose(y.numpy(), a.astype(float) @ b, rtol=1e-4, atol=1e-3)
 
 
 def test_integers_have_the_same_value(forced):

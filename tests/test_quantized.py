@@ -28,7 +28,7 @@ def test_products(m, n, k, block, bits, device):
     assert y.shape == (m, n) and error < 1e-6, error
 
 
-@pytest.mark.parametrize("name", ["rows", "words", "shared", "blocks", "tiles"])
+@pytest.mark.parametrize("name", ["words", "shared", "blocks", "tiles"])
 def test_every_variant(name, gpu, monkeypatch):
     """The kernels of GPUs, on any adapter: sizes that fill no tile."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"quantized={name}")

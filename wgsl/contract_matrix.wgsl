@@ -4,7 +4,6 @@
 //% import "tile.wgsl" as tile
 //% import "staging.wgsl" as staging
 //% import "units.wgsl" as units
-//% import "turns.wgsl" as turn
 //% import "halves.wgsl" as halves with context
 //% block enables
 {{ units.enables(unit) }}
@@ -15,14 +14,6 @@
 //% block declarations
 //% set strip = unit.n if unit.kind == "subgroup" else across
 {{ units.memory(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
-//% if paired
-//# workgroups that far apart start on the same core: they take tiles next to each other, which share a side
-fn paired(place: u32, all: u32) -> u32 {
-  let slot = place % {{ 2 * paired }}u;
-  let start = place - slot;
-  return select(place, start + slot % {{ paired }}u * 2u + slot / {{ paired }}u, start + {{ 2 * paired }}u <= all);
-}
-//% endif
 //% endblock
 //% block body
 //% set strip = unit.n if unit.kind == "subgroup" else across
@@ -35,7 +26,7 @@ fn paired(place: u32, all: u32) -> u32 {
     return;
   }
 //# workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
-  let place = {{ "paired(group %% (p.%s * p.%s), p.%s * p.%s)" % (tiles * 2) if paired else "group %% (p.%s * p.%s)" % tiles }};
+  let place = group % (p.{{ tiles[0] }} * p.{{ tiles[1] }});
   let band = place / (p.{{ tiles[0] }} * {{ band }}u) * {{ band }}u;
   let inside = place % (p.{{ tiles[0] }} * {{ band }}u);
   let high = min(p.{{ tiles[1] }} - band, {{ band }}u);
@@ -75,7 +66,7 @@ fn paired(place: u32, all: u32) -> u32 {
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
-{{ turn.loop(loop[0], loop[1], step * turns) }}
+  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
 //% for part in range(turns)
     {
     workgroupBarrier();
@@ -107,7 +98,7 @@ fn paired(place: u32, all: u32) -> u32 {
 //% endfor
     }
 //% endfor
-{{ turn.loop_end(loop[0]) }}
+  }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i in range(down // unit.m)
 //% for j in range(0, across, strip)

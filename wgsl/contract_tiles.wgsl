@@ -66,16 +66,11 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endfor
 //% endfor
   workgroupBarrier();
-//% if counted
-  for (var left = (end - begin + {{ step - 1 }}u) / {{ step }}u; left > 0u; left--) {
-    let more = left > 1u;
-//% else
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     let more = k0 + {{ step }}u < end;
-//% endif
-    {{ "if (more) " if not steady }}{
+    if (more) {
 //% for s, g in sides
-{{ staging.fetch(s, g, wgsl, ragged or steady) }}
+{{ staging.fetch(s, g, wgsl, ragged) }}
 //% endfor
     }
 //% for k in range(step)
@@ -94,7 +89,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
     }
 //% endfor
     workgroupBarrier();
-    {{ "if (more) " if not steady }}{
+    if (more) {
 //% for s, g in sides
 {{ staging.put(s, g, V) }}
 //% endfor

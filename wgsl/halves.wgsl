@@ -79,7 +79,7 @@
 //% for h in range(planes)
 //% for i in range(cells_of(s, g) | int // workgroup[0])
 //% set at = "%du + t / %du * %du + t %% %du * 4u" % (start(side, h) | int + i * workgroup[0] // line * g.pitch, line, g.pitch, line)
-    {{ units.put_four(unit, pairs, at, "%sx%d_%d.x" % (s.name, h, i), "%sx%d_%d.y" % (s.name, h, i)) }}
+    {{ units.put_four(unit, at, "%sx%d_%d.x" % (s.name, h, i), "%sx%d_%d.y" % (s.name, h, i)) }}
 //% endfor
 //% endfor
 {%- endmacro %}
@@ -96,7 +96,7 @@
 //% set at = "((%s_q + %du) * 4u + %du) * %du + %s_in" % (s.name, r // 4 * g.apart, r % 4, g.pitch, s.name)
 //% endif
 //% if packed
-    {{ units.put_four(unit, pairs, "%su + %s" % (start(side, 0), at), "%sr%d.x" % (s.name, r), "%sr%d.y" % (s.name, r)) }}
+    {{ units.put_four(unit, "%su + %s" % (start(side, 0), at), "%sr%d.x" % (s.name, r), "%sr%d.y" % (s.name, r)) }}
 //% else
     {
       let x = {{ s.name }}r{{ r }}{{ " * %s_scale" % s.name if scales }};
@@ -114,7 +114,7 @@
 //% endif
 {%- endmacro %}
 {% macro four(x, at) -%}
-      {{ units.put_four(unit, pairs, at, "pack2x16float(%s.xy)" % x, "pack2x16float(%s.zw)" % x) }}
+      {{ units.put_four(unit, at, "pack2x16float(%s.xy)" % x, "pack2x16float(%s.zw)" % x) }}
 {%- endmacro %}
 
 //# what a step of the units' depth adds: the left side's high or low halves by some of the right side's

@@ -16,14 +16,8 @@
   let line = tile / p.{{ steps }};
   let batch = line / p.{{ lines }};
   let end = p.{{ s.summed.total }};
-//# threads side by side follow what lies side by side in the buffer
-//% if across
-  let q = id / {{ extent // 4 }}u % {{ fours }}u;
-  let own = id % {{ extent // 4 }}u;
-//% else
   let q = id % {{ fours }}u;
   let own = id / {{ fours }}u % {{ extent // 4 }}u;
-//% endif
   let scale = bitcast<f32>(u32(i32({{ scale }}[0]) + 127) << 23u);
 {{ side.opened(s, "line %% p.%s * %du + own * 4u" % (lines, extent), 4) }}
 {{ side.sum_from(s, "tile %% p.%s * %du + q * 4u" % (steps, step)) }}

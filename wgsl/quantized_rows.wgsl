@@ -1,16 +1,10 @@
-//# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers;
-//# the threads of a line share the rows' cells among them.
+//# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers.
 //% extends "whole.wgsl"
 //% import "weights.wgsl" as weights
-//% block shared
-//% if lanes > 1
-var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
-//% endif
-//% endblock
 //% block work
 //% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 128 // bits
-  let lane = lid.x % {{ lanes }}u;
-  let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
+  let lane = 0u;
+  let row = ((group % p.lines) * {{ workgroup[0] }}u + lid.x) * 4u;
   let first = (group / p.lines) * {{ vectors }}u;
 //% for r in range(4)
   let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
@@ -19,7 +13,7 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
   let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
   var acc{{ v }} = vec4<f32>();
 //% endfor
-  for (var j = lane; j < p.chunks; j += {{ lanes }}u) {
+  for (var j = 0u; j < p.chunks; j++) {
     let block = j / p.each;
 //% for r in range(4)
     let cell{{ r }} = in1[row{{ r }} * p.chunks + j];
@@ -41,9 +35,6 @@ var<workgroup> sums: array<vec4<f32>, {{ vectors * lanes * lines }}>;
     acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %});
 //% endfor
   }
-//% if lanes > 1
-{{ weights.joined(vectors, lanes, lines) }}
-//% endif
 //% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
 {{ weights.written(vectors, B) }}
 //% endblock

@@ -43,13 +43,12 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 //% endif
 {%- endmacro %}
 
-//# what the body begins with: the memory as words, as elements of 2 bytes and as sums; which subgroup this is, of so
+//# what the body begins with: the memory as fours and singles of 2 bytes and as sums; which subgroup this is, of so
 //# many, as a compiler that checks indices understands it (it follows min and %, but no &)
 {% macro views(unit, elements, results, subgroups) -%}
 //% if unit.kind == "view"
 //# of known lengths: then a compiler that checks indices sees that a thread's places are inside
 //% set bytes = [elements * 2, results * 4] | max
-  let words = bufferView<array<u32, {{ bytes // 4 }}>>(&memory, 0);
   let quads = bufferView<array<vec2<u32>, {{ bytes // 8 }}>>(&memory, 0);
   let halves = bufferView<array<f16, {{ bytes // 2 }}>>(&memory, 0);
   let sums = bufferView<array<f32, {{ bytes // 4 }}>>(&memory, 0);
@@ -63,7 +62,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
   let lane = lid.x % {{ unit.lanes }}u;
 {%- endmacro %}
 
-//# two elements, from an even place on
+//# two elements, from an even place on, where memory is an array
 {% macro put(unit, at, word) -%}
 //% if unit.kind == "subgroup"
   {
@@ -73,13 +72,13 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
     memory[at + 1u] = pair.y;
   }
 //% else
-  {{ "words" if unit.kind == "view" else "memory" }}[({{ at }}) / 2u] = {{ word }};
+  memory[({{ at }}) / 2u] = {{ word }};
 //% endif
 {%- endmacro %}
 
-//# four elements, from a place on that is a multiple of four; pairs: by one store, where memory is seen so
-{% macro put_four(unit, pairs, at, first, second) -%}
-//% if pairs and unit.kind == "view"
+//# four elements, from a place on that is a multiple of four: by one store, where memory is seen so
+{% macro put_four(unit, at, first, second) -%}
+//% if unit.kind == "view"
   quads[({{ at }}) / 4u] = vec2<u32>({{ first }}, {{ second }});
 //% else
 {{ put(unit, at, first) }}

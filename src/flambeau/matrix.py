@@ -12,17 +12,8 @@ from .variants import CORES
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
-BAND = 4  # tile rows that workgroups next to each other walk together
+BAND = 8  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
-# How that loop counts: "for" places up to the end; "down" turns to 0, which Tint knows to end without guards;
-# "while", the same with the test behind; "nested", down by so many turns, and those one by one. Its turns are
-# a multiple of the number where sizes allow, and the text says so.
-LOOP = "for", 1
-VIEWS = ("high",)  # precisions whose sums take the tiles' place in memory, by views of it
-PAIRS = False  # whether views are written by two words at once
-ACROSS = False  # whether the pass before goes along rows where these are what lies side by side
-WALKED = False  # whether a thread keeps each place that it reads at, and adds to it, where the dims allow
-PAIRED = 0  # workgroups that run at once, each on its core: so far apart, two take neighbouring tiles; 0: not
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
@@ -140,8 +131,8 @@ def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=Fa
     the sides as float16, if a pass made them so."""
     made, unit = Launch(product, long, part, narrow), unit_of(product.limits)
     assert unit is not None
-    if precision in VIEWS and unit.kind == "subgroup":  # "high": no room for sums of their own: a second
-        unit = unit._replace(kind="view")  # workgroup on a core is worth more than plain arrays are
+    if precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second workgroup
+        unit = unit._replace(kind="view")  # on a core is worth more than plain arrays are
     spelled, shares, functions, more = _ready(made, tile, ready) if ready else _staged(made, tile)
     scales = tuple(made.b.add(value, float32, 1) for value in shifts)
     if made.is_over:
@@ -151,23 +142,12 @@ def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=Fa
     turn = TURNS * tile.step
     options |= {
         "unit": unit, "split": precision == "high", "scales": scales, "step": tile.step,
-        "turns": 1 if product.k % turn or long % turn else TURNS, "pairs": PAIRS, "paired": PAIRED,
+        "turns": 1 if product.k % turn or long % turn else TURNS,
         "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
     } | more  # fmt: skip
-    options["loop"] = _loop(product.k, long, tile.step * options["turns"], bool(ready))
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
     return made.kernel("contract_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
-
-
-def _loop(k: int, long: int, turn: int, padded: bool) -> tuple[str, int]:
-    """How the loop over `k` summed places in pieces of `long` counts, by turns of so many places."""
-    form, most = LOOP
-    turns = -(-k // turn), -(-long // turn)
-    exact = padded or not (k % turn or long % turn)
-    while most > 1 and not (exact and all(n % most == 0 for n in turns)):
-        most //= 2
-    return ("down" if form == "nested" and most == 1 else form), most
 
 
 def _staged(made: Launch, tile: Tile) -> tuple:
@@ -179,7 +159,7 @@ def _staged(made: Launch, tile: Tile) -> tuple:
     shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
     read = zip(spelled, functions, shares, strict=False)  # an epilogue may follow
     lying = tuple(_buffer(s, f, g) for s, (_, f), g in read)
-    whole = WALKED and product.k % tile.step == 0
+    whole = product.k % tile.step == 0
     walked = tuple(
         whole and g.flat and len(s.runs[SUMMED]) == 1 for s, g in zip(spelled, shares, strict=True)
     )
@@ -234,8 +214,7 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
     tiles = lines * steps * (1 if shared else product.batch)
     grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
     options = {
-        "s": spelled.side(q), "along": along, "across": ACROSS and spelled.along == "free",
-        "extent": extent, "step": tile.step, "split": planes == 2,
+        "s": spelled.side(q), "along": along, "extent": extent, "step": tile.step, "split": planes == 2,
         "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1),
         "size": q.add("n", tiles), "steps": q.add("n", steps), "lines": q.add("n", lines),
         "groups": q.add("g", grid[0]),

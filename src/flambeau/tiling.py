@@ -54,14 +54,12 @@ class Tail(NamedTuple):
     long: int
 
 
-COUNTED = False  # whether loops over tiles count down to 0, which Tint knows to end without a guard
-STEADY = False  # whether tiles are fetched past the last, held inside: loads under a condition may be moved
 THIN = 8  # rows or columns of a thin product
 LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
 AHEAD = 4  # turns whose reads are under way at once
-# Lanes and reads under way of columns that lie side by side, and how much longer it takes than estimated.
-# More strips share long sums in "narrow", so few columns need no second pass; not read yet, so never picked.
-THIN_LANES = {"thin": (LANES, AHEAD, 1.0), "narrow": (8, 8, float("inf"))}
+# Lanes and reads under way of columns that lie side by side. More strips share a sum in "narrow", so few
+# columns need no second pass.
+THIN_LANES = {"thin": (LANES, AHEAD), "narrow": (8, 8)}
 
 
 class Share(NamedTuple):
@@ -266,7 +264,7 @@ def tile_kernel(
     options, depth = made.options(spelled, shares, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
-        "step": tile.step, "high": tile.high, "wide": tile.wide, "counted": COUNTED, "steady": STEADY,
+        "step": tile.step, "high": tile.high, "wide": tile.wide,
         "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
     }  # fmt: skip

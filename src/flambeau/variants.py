@@ -30,6 +30,7 @@ from .tiling import (
 UNEVEN = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2}
 PIECES = UNEVEN | {str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)}
 PARTIAL = 1 << 26  # elements that the sums of pieces may take
+SHORT, LITTLE = 4096, 1 << 22  # summed places and elements of a vector's product without a second pass
 SINGLY = 0.15  # picoseconds that staging an element takes longer where four are not read at once
 
 
@@ -161,11 +162,13 @@ def second_pass(product: Product, split: float) -> float:
 def estimate_thin(product: Product, shape: str, split: float) -> float:
     """Reads at the memory's speed, as far as enough of them are under way."""
     turned = product if product.m <= product.n else product.turned()
-    lanes, ahead, longer = THIN_LANES[shape]
-    lanes, ahead = (lanes, ahead) if _free(product) else (STRIPS, AHEAD)
-    groups = -(-turned.n // (4 * lanes)) * product.batch * split
-    reads = turned.n * product.k * product.batch / min(groups * ahead / (12 * CORES), 1.0)
-    return longer * (reads * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split))
+    groups = -(-turned.n // (4 * (LANES if _free(product) else STRIPS))) * product.batch * split
+    reads, filled = turned.n * product.k * product.batch, min(groups * AHEAD / (12 * CORES), 1.0)
+    if shape == "narrow":
+        filled = 1.0
+        if turned.m > 1 or product.k > SHORT or reads >= LITTLE:
+            return float("inf")
+    return reads / filled * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split)
 
 
 def _free(product: Product) -> bool:
@@ -187,7 +190,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
         product = product if product.m <= product.n else product.turned()
         make, step = lanes_kernel, 8 * LANES
         if shape in THIN_LANES:
-            lanes, ahead, _ = THIN_LANES[shape]
+            lanes, ahead = THIN_LANES[shape]
             make = partial(thin_kernel, lanes=lanes, ahead=ahead)
     else:
         product, copies = packed(product, TILES[shape])

@@ -11,9 +11,8 @@ from ..op import Family, Launch, composed, kernel
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)
 CELL = 128  # bits of a vec4<u32>, which a thread reads at once
-# On a GPU, up to so many vectors; of more, weights become floats once for a tile of them. "shared" and
-# "blocks" were not read yet.
-BEST = ((1, "rows"), (47, "words"))
+# On a GPU, up to so many vectors; of more, weights become floats once for a tile of them.
+BEST = ((4, "shared"), (16, "blocks"), (47, "words"))
 SPREAD = 512  # workgroups of blocks that fill a GPU
 FILL, PIECE = 1024, 256  # workgroups of tiles that fill a GPU, and what each adds up at least
 DEEP = 4  # cells of 8-bit weights of each row that a thread has under way, where the vector is one
@@ -90,12 +89,8 @@ def _grad(g, y, x, words, scales, *bias, bits, block):
 def _launch(limits, x, words, scales, *bias, bits, block):
     m, n, k = prod(x.shape[:-1]), words.shape[0], x.shape[-1]
     sizes = {"n": n, "m": m, "blocks": k // block}
-    names = ("rows",) if limits.software else ("rows", "words", "tiles")
-    if not limits.software:
-        fits = [
-            n for n in ("shared", "blocks") if _shape_of(n, m, bits).memory(bits) <= limits.workgroup_memory
-        ]
-        names = (*names, *fits)
+    fits = (n for n in ("shared", "blocks") if _shape_of(n, m, bits).memory(bits) <= limits.workgroup_memory)
+    names = ("rows",) if limits.software else (*fits, "words", "tiles")
     bucket = (bits, 1 << max(min(m, 256) - 1, 0).bit_length())
     name = choose(limits, "quantized", bucket, names, _by_rule(names, m))
     blocks = partial(_shared, name="blocks")
@@ -104,7 +99,7 @@ def _launch(limits, x, words, scales, *bias, bits, block):
 
 
 def _by_rule(names, m):
-    """One vector needs few reads beside the weights; for more, what they read of the vectors counts."""
+    """The fewer the vectors, the more lanes share a row."""
     if len(names) == 1:
         return "rows"
     return next((name for most, name in BEST if m <= most and name in names), "tiles")
@@ -117,13 +112,11 @@ def _vectors(m):
 
 def _rows(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a thread."""
-    vectors, per = _vectors(sizes["m"]), CELL // bits
-    lanes, lines = (1, 64) if limits.software else (LANES, LINES)
-    sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * lines))}
-    groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * lanes))
-    options = {"bits": bits, "vectors": vectors, "lanes": lanes, "lines": lines}
-    reads, given = tuple(range(3 + biases)), {"workgroup": (lanes * lines, 1, 1), "wide": (0, 1)}
-    return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+    vectors, per, threads = _vectors(sizes["m"]), CELL // bits, 64
+    sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
+    groups, options = sizes["lines"] * -(-sizes["m"] // vectors), {"bits": bits, "vectors": vectors}
+    reads, given = tuple(range(3 + biases)), {"workgroup": (threads, 1, 1), "wide": (0, 1)}
+    return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
 
 
 def _words(limits, sizes, k, bits, block, biases):
@@ -154,7 +147,7 @@ class Shape(NamedTuple):
 
 
 def _shape_of(name, m, bits):
-    """Of "shared": few vectors, and lanes as for rows; of "blocks": many, and rows enough to share them."""
+    """Of "shared": few vectors, and lanes as for words; of "blocks": many, and rows enough to share them."""
     if name == "shared":
         vectors = next(v for v in (1, 2, 4) if v >= min(m, 4))
         return Shape(vectors, LANES, LINES, max(DEEP * bits // (8 * vectors), 1))
