@@ -68,6 +68,12 @@ def test_workgroups_past_the_last_write_nothing(many_threads, monkeypatch):
     np.testing.assert_allclose(fb.tensor(x, device=many_threads).sum(1).numpy(), x.sum(1), rtol=1e-6)
 
 
+@pytest.mark.parametrize("m,k,n,launches", [(1, 3072, 768, 1), (1, 4096, 2048, 2), (4, 3072, 768, 2)])
+def test_a_vector_of_little_to_read_takes_one_launch(m, k, n, launches):
+    x, w = fb.zeros(m, k).realize(), fb.zeros(k, n).realize()
+    assert len(kernels(x @ w, WIDE)) == launches
+
+
 def test_enough_results_are_not_split():
     x = fb.zeros(2048, 2048).realize()
     assert kernels(x @ x, WIDE) == ["matmul"]

@@ -3,10 +3,12 @@
 import numpy as np
 import pytest
 from kernels import planned_for
+from paper import PaperDevice
 from rows.quantized import rounded
 
 import flambeau as fb
 from flambeau.choice import forced
+from flambeau.fuse import Limits
 from flambeau.op import COMPOSED
 
 SIZES = [(1, 10, 64, 32), (2, 7, 128, 64), (5, 64, 96, 32), (8, 3, 256, 128), (33, 70, 160, 32)]
@@ -46,6 +48,24 @@ def test_every_variant(name, gpu, monkeypatch):
     finally:
         monkeypatch.undo()
         forced.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "m,memory,want",
+    [
+        (4, 16384, "shared"),
+        (16, 49152, "shared"),
+        (16, 16384, "words"),
+        (47, 49152, "words"),
+        (48, 0, "tiles"),
+    ],
+)
+def test_the_rule(m, memory, want):
+    """16 vectors by 4-bit weights take 18 KB."""
+    device = PaperDevice(Limits(workgroup_memory=memory))
+    q = fb.quantize(fb.zeros(256, 512, device=device).realize())
+    y = fb.quantized_linear(fb.zeros(m, 512, device=device).realize(), q)
+    assert y.plan()[0].shader.template == f"quantized_{want}.wgsl"
 
 
 @pytest.mark.parametrize("bits", [8, 4])
