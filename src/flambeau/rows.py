@@ -11,6 +11,7 @@ from .heads import Kernel, Shader, label, out_name, spread_grid
 from .lower import Bindings, Function, Move, NeedStore, Quantities, Raw, Trace, collapse_domain, view_through
 from .node import Node
 from .shape import Shape, contiguous_strides
+from .widen import below
 from .windows import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
@@ -129,7 +130,7 @@ class _Build:
         todo = [r for _, r in self.results]
         self.members = {id(n): n for n in group.reduces}
         while todo:  # reductions that results, or other reductions, need
-            for s in self.below(todo.pop(), ()):
+            for s in below(trace.steps, todo.pop()):
                 node = trace.steps[s].node
                 if trace.steps[s].kind == "stat" and id(node) not in self.values:
                     self.values[id(node)] = self.traced(node.inputs[0])
@@ -149,16 +150,6 @@ class _Build:
             chain = (Move("reshape", (row,), node), Move("expand", (self.domain,), None))
         return self.trace.value(node, chain)
 
-    def below(self, root: int, stop) -> list[int]:
-        """The steps that a step is made of, in order; not those below a step of `stop`."""
-        seen, todo = set(), [root]
-        while todo:
-            s = todo.pop()
-            if s not in seen:
-                seen.add(s)
-                todo += () if s in stop else self.trace.steps[s].args
-        return sorted(seen)
-
     def is_full(self, step: int) -> bool:
         """Whether what a step reads differs along a row."""
         views = self.trace.steps[step].view.affines()  # type: ignore[union-attr]
@@ -173,8 +164,8 @@ class _Build:
 
         def of(node: Node) -> int:
             if id(node) not in level:
-                below = self.below(self.values[id(node)], ())
-                stats = [self.trace.steps[s].node for s in below if self.trace.steps[s].kind == "stat"]
+                made_of = below(self.trace.steps, self.values[id(node)])
+                stats = [self.trace.steps[s].node for s in made_of if self.trace.steps[s].kind == "stat"]
                 level[id(node)] = max((1 + of(n) for n in stats), default=0)
             return level[id(node)]
 
@@ -212,7 +203,7 @@ class _Build:
             for at, phase in enumerate(made):
                 roots = [s for _, s in phase.stats] if at < last else [s for _, s in self.results]
                 for root in roots:
-                    for s in self.below(root, ()):
+                    for s in below(self.trace.steps, root):
                         readers.setdefault(s, set()).add(at)
             for s, at in sorted(readers.items()):
                 if self.trace.steps[s].kind == "load" and len(at) > 1 and self.is_full(s):
@@ -349,7 +340,7 @@ class _Functions:
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
-        steps, given, stats = self.build.below(root, self.held), [], {}
+        steps, given, stats = below(self.trace.steps, root, self.held), [], {}
         for s in steps:
             raw = self.trace.steps[s]
             if s in self.held:

@@ -1,5 +1,6 @@
 """Stored elementwise values that are made of the same buffers into groups, each of which is one kernel."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from math import prod
 from typing import Any
@@ -135,7 +136,7 @@ class _Finder:
         if len(own | rest) > planner.limits.storage_buffers - len(self._wanted([*group.outputs, n])):
             return False
         first = planner.index[id(group.outputs[0])]
-        if not self._are_apart(rest, members, first):
+        if not are_apart(self.planner, rest.values(), members, first):
             return False
         group.nodes.append(n)
         group.outputs.append(n)
@@ -170,15 +171,16 @@ class _Finder:
                 todo.append(u)
         return True
 
-    def _are_apart(self, rest: dict[int, Node], members: set[int], first: int) -> bool:
-        """Whether none of some values is made of the members."""
-        seen, todo = set(), list(rest.values())
-        while todo:
-            i = todo.pop()
-            if id(i) in seen or i.buffer is not None or self.planner.index[id(i)] < first:
-                continue
-            seen.add(id(i))
-            if id(i) in members or len(seen) > SEARCHED:
-                return False
-            todo += (*i.inputs, *i.after)
-        return True
+
+def are_apart(planner: Any, values: Iterable[Node], members: set[int], first: int) -> bool:
+    """Whether none of some values is made of members of a group, the first of which has this place."""
+    seen, todo = set(), list(values)
+    while todo:
+        i = todo.pop()
+        if id(i) in seen or i.buffer is not None or planner.index[id(i)] < first:
+            continue
+        seen.add(id(i))
+        if id(i) in members or len(seen) > SEARCHED:
+            return False
+        todo += (*i.inputs, *i.after)
+    return True

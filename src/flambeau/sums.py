@@ -10,10 +10,10 @@ from .lower import alias
 from .node import Node
 from .reduction import several_kernels
 from .rows import Group
+from .siblings import SEARCHED, are_apart
 
 NEAR = 256  # nodes of the graph between members: values that are computed early live longer
 OPEN, MOST = 4, 4  # groups of one shape that a reduction may join; reductions of a group
-SEARCHED = 48  # nodes below a reduction that are looked at
 
 
 def sums(planner: Any, taken: set[int]) -> list[Group]:
@@ -89,22 +89,10 @@ class _Finder:
         if not shared or not is_near or bound > planner.limits.storage_buffers:
             return False
         path = planner.paths[id(n)]
-        if not self._are_apart(self._operands(path), group.nodes, first):
+        if not are_apart(planner, self._operands(path), {id(m) for m in group.nodes}, first):
             return False
-        if not self._are_apart(self._operands(group.nodes), path, planner.index[id(n)]):
+        mine = {id(m) for m in path}
+        if not are_apart(planner, self._operands(group.nodes), mine, planner.index[id(n)]):
             return False
         self._add(n, reads, group)
-        return True
-
-    def _are_apart(self, operands: list[Node], members: Iterable[Node], first: int) -> bool:
-        """Whether none of some operands is made of the members, the first of which has this place."""
-        inside, seen, todo = {id(m) for m in members}, set(), list(operands)
-        while todo:
-            i = todo.pop()
-            if id(i) in seen or i.buffer is not None or self.planner.index[id(i)] < first:
-                continue
-            seen.add(id(i))
-            if id(i) in inside or len(seen) > SEARCHED:
-                return False
-            todo += (*i.inputs, *i.after)
         return True

@@ -1,5 +1,6 @@
 """A traced expression into how a thread reads four neighbours of it: at once, one for all, or one by one."""
 
+from collections.abc import Container
 from typing import Any
 
 from .shape import Affine
@@ -47,9 +48,20 @@ def reading(steps: list, i: int, inner: int | None) -> str:
 
 def _varies(steps: list[Any], i: int, inner: int) -> bool:
     """Whether a step differs between neighbours along a dim."""
-    s = steps[i]
-    if s.kind in ("acc", "stat") or (
-        s.view is not None and s.kind != "guard" and s.view.index.strides[inner]
-    ):
-        return True
-    return any(_varies(steps, a, inner) for a in s.args)
+    made_of = (steps[j] for j in below(steps, i))
+    return any(
+        s.kind in ("acc", "stat")
+        or (s.view is not None and s.kind != "guard" and s.view.index.strides[inner])
+        for s in made_of
+    )
+
+
+def below(steps: list[Any], root: int, stop: Container[int] = ()) -> list[int]:
+    """The steps that a step is made of, itself too, in order; not those below a step of `stop`."""
+    seen, todo = set(), [root]
+    while todo:
+        i = todo.pop()
+        if i not in seen:
+            seen.add(i)
+            todo += () if i in stop else steps[i].args
+    return sorted(seen)

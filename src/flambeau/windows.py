@@ -8,7 +8,7 @@ from .choice import choose
 from .heads import GPU_WORKGROUP, WORKGROUP, Kernel, Shader, epilogue, finish_function, label, spread_grid
 from .lower import Bindings, Function, Quantities, Raw, Trace, name_index
 from .shape import Affine, Bound, View
-from .widen import can_widen
+from .widen import below, can_widen
 
 CELLS = 32  # elements of a line that a thread reads for its four columns
 STEP = (
@@ -108,11 +108,11 @@ class Windows:
         first, last = self.runs[: self.outer - 1], self.runs[self.outer - 1]
         runs = [*first, *self.runs[self.outer : -1], last]  # the column last: four are neighbours in it
         names = [*self.lead, *self.loops, "cell"]
-        rest = [i for i in _below(trace.steps, root) if i not in self.by_cells]
+        rest = [i for i in below(trace.steps, root) if i not in self.by_cells]
         dense = not rest and not narrow and self.line.columns % 4 == 0 and _is_dense(self.line.cells)
         inner = self.column if dense and can_widen(read.steps, runs) else None
         edge = sorted({a for i in rest for a in trace.steps[i].args if a in self.by_cells}) or [root]
-        own = sorted({i for e in edge for i in _below(trace.steps, e)})
+        own = sorted({i for e in edge for i in below(trace.steps, e)})
         cells = read.spelled(own, names, lambda a: name_index(a, runs, names, q), inner, b, q, edge[0])
         if not rest:
             return [("cells", cells)]
@@ -162,17 +162,6 @@ class Windows:
             "line": q.add("n", line.columns), "last": q.add("n", last) if line.columns % 4 else "",
             "e_dims": tuple(q.add("n", n) for n in e_sizes[1:]), "span": q.add("g", groups),
         }  # fmt: skip
-
-
-def _below(steps: list[Raw], root: int) -> list[int]:
-    """The steps that a step is made of, in order, itself too."""
-    seen, todo = set(), [root]
-    while todo:
-        i = todo.pop()
-        if i not in seen:
-            seen.add(i)
-            todo += steps[i].args
-    return sorted(seen)
 
 
 def _is_dense(cells: tuple[int, ...]) -> bool:
