@@ -54,6 +54,15 @@ def test_neighbours_of_a_gather(how, dtype, device):
         check(y, right, 0, how)
 
 
+def test_an_index_of_values_that_are_read_twice(gpu):
+    """Each step of the walk to what differs between neighbours is taken once: 2^28 would not end."""
+    a, i = np.arange(64, dtype="f4").reshape(8, 8), np.arange(8, dtype="i4")
+    x, index = fb.tensor(a, device=gpu), fb.tensor(i[:, None], device=gpu).expand(8, 8)
+    for _ in range(28):
+        index, i = (index + index) % 7, (i + i) % 7
+    check(values(x.gather(0, index) + 1)[0], a[i] + 1, 0, "gather")
+
+
 @pytest.mark.parametrize("key", PICKS, ids=str)
 def test_index_tensors(key, device):
     ours, theirs = keyed(key, device)
