@@ -1,15 +1,25 @@
-//# Columns j on of a result on matrix units, from the strips to memory: four neighbouring lanes write 16 columns of a row.
+//# Columns j on of a result on matrix units, from the strips to memory: four neighbouring lanes write 16 columns of a row, in so
+//# many `steps`. Of each step's `row` the result is multiplied by `factor`, or by shares: factor<n>, with which it is within
+//# float16's range.
 //% import "units.wgsl" as units
-//% import "attend_rows.wgsl" as rows
 
-{% macro write(u, T, base, limit, wide, j, factor) -%}
-  for (var line = lane / {{ u.unit.n // 4 }}u; line < {{ u.rows }}u; line += {{ 4 * u.unit.lanes // u.unit.n }}u) {
-    let from_row = strip + line * {{ u.pitch }}u;
-    let column = lane % {{ u.unit.n // 4 }}u;
+{% macro steps(u) -%}
+{{ u.rows * u.unit.n // 4 // u.unit.lanes }}
+{%- endmacro %}
+{% macro row(u, n) -%}
+lane / {{ u.unit.n // 4 }}u + {{ n * 4 * u.unit.lanes // u.unit.n }}u
+{%- endmacro %}
+
+{% macro write(u, T, base, limit, wide, j, factor, shares=false) -%}
+//% for n in range(steps(u) | int)
+  {
+    let line = {{ row(u, n) }};
     let own_row = row0 + subgroup * {{ u.rows }}u + line;
     if (own_row < {{ limit }}) {
-      let place = ({{ base }} + own_row) * {{ wide }}u + {{ j // 4 }}u + column;
-{{ rows.store("out", "place", "%s * %s" % (units.sums(u.unit, "(from_row + 4u * column)", 4), factor), T, "") }}
+      let column = lane % {{ u.unit.n // 4 }}u;
+      let y = {{ units.sums(u.unit, "(strip + line * %du + 4u * column)" % u.pitch, 4) }} * {{ factor ~ (n if shares else "") }};
+      out[({{ base }} + own_row) * {{ wide }}u + {{ j // 4 }}u + column] = {{ "vec2<u32>(pack2x16float(y.xy), pack2x16float(y.zw))" if shares else T.store("y") }};
     }
   }
+//% endfor
 {%- endmacro %}

@@ -18,9 +18,20 @@ var<workgroup> grown: vec4<u32>;
 {% macro views(u) -%}
 {{ units.views(u.unit, u.elements, 0, u.subgroups) }}
 //% if u.unit.kind != "plain"
-  let eights = bufferView<array<vec4<u32>, {{ u.elements // 8 }}>>(&memory, 0);
+  let pairs = bufferView<array<vec2<f32>, {{ u.elements // 4 }}>>(&memory, 0);
+  let words = bufferView<array<u32, {{ u.elements // 2 }}>>(&memory, 0);
 //% endif
   let strip = {{ u.strips // 2 }}u + subgroup * {{ u.rows * u.pitch }}u;
+//# rows 8 apart lie in the same banks: their lanes meet the four pairs of a row's 8 columns in other orders
+  let turn = lane / 8u;
+//% for c in range(4)
+  let e{{ c }} = {{ c }}u ^ turn;
+//% endfor
+{%- endmacro %}
+
+//# which pair of columns a lane meets as its c-th
+{% macro pair(c) -%}
+e{{ c % 4 }} + {{ c // 4 * 4 }}u
 {%- endmacro %}
 
 //# four elements of 2 bytes, from a multiple of four on
@@ -30,16 +41,6 @@ var<workgroup> grown: vec4<u32>;
 //% else
     memory[({{ at }}) / 2u] = {{ pair }}.x;
     memory[({{ at }}) / 2u + 1u] = {{ pair }}.y;
-//% endif
-{%- endmacro %}
-
-//# eight of them, from a multiple of eight on
-{% macro put_eight(u, at, quad) -%}
-//% if u.unit.kind != "plain"
-    eights[({{ at }}) / 8u] = {{ quad }};
-//% else
-{{ put(u, at, quad ~ ".xy") }}
-{{ put(u, at ~ " + 4u", quad ~ ".zw") }}
 //% endif
 {%- endmacro %}
 
@@ -64,29 +65,31 @@ var<workgroup> grown: vec4<u32>;
 //% endfor
 {%- endmacro %}
 
+//# the same, of rows that are met in order: where a thread's first lies moves on by `next` after each block. A lane past the
+//# end reads the last row.
+{% macro places(u, name, width) -%}
+  let line_{{ name }} = lid.x / {{ width }}u;
+  var at_{{ name }} = (kv * p.keys + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
+  let most_{{ name }} = (kv * p.keys + p.keys - 1u) * {{ width }}u + lid.x % {{ width }}u;
+{%- endmacro %}
+{% macro bring(u, name, place, buffer, width, ahead=0) -%}
+//% for i in range(u.keys * width // u.threads)
+    {{ name }}{{ i }} = {{ buffer }}[min(at_{{ place }} + {{ ahead * width + i * u.threads }}u, most_{{ place }})];
+//% endfor
+{%- endmacro %}
+{% macro next(u, name, width) -%}
+    at_{{ name }} += {{ u.keys * width }}u;
+{%- endmacro %}
+//# past the end there are zeros
+{% macro end(u, name, place, width) -%}
+    if (first + {{ u.keys }}u > p.keys) {
+//% for i in range(u.keys * width // u.threads)
+      {{ name }}{{ i }} = select(vec2<u32>(), {{ name }}{{ i }}, first + line_{{ place }} + {{ i * u.threads // width }}u < p.keys);
+//% endfor
+    }
+{%- endmacro %}
+
 //# where own rows i lie on their way to fragments: plain units keep them, those of a second side behind the first
 {% macro left_at(u, name, i) -%}
 {{ "%du + (subgroup * %du + %du) * %du" % (u.apart + (u.height * (64 + u.pad) if name == "g" else 0), u.rows, i * u.unit.m, u.pad + 64) if u.unit.kind == "plain" else "strip * 2u" }}
-{%- endmacro %}
-
-//# q<i>_<k>: this subgroup's queries, by way of its strip, as many features at a time as that has room for
-{% macro queries(u, d) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for c in range(0, d, 64)
-//% set wide = [64, d - c] | min
-//% set lies = left_at(u, "q", i)
-//% if u.unit.kind != "plain"
-  workgroupBarrier();
-//% endif
-  for (var at = lane; at < {{ u.unit.m * wide // 4 }}u; at += {{ u.unit.lanes }}u) {
-    let line = min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + at / {{ wide // 4 }}u, p.queries - 1u);
-    let four = in0[(head * p.queries + line) * {{ d // 4 }}u + {{ c // 4 }}u + at % {{ wide // 4 }}u];
-{{ put(u, "%s + at / %du * %du + at %% %du * 4u" % (lies, wide // 4, 64 + u.pad, wide // 4), "four") }}
-  }
-  workgroupBarrier();
-//% for k in range(0, wide, u.unit.k)
-{{ units.fragment(u.unit, "q%d_%d" % (i, (c + k) // u.unit.k), "left", "%s + %du" % (lies, k), 64 + u.pad, false) }}
-//% endfor
-//% endfor
-//% endfor
 {%- endmacro %}

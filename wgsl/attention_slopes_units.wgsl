@@ -17,7 +17,7 @@
 //% endblock
 //% block shared
 {{ units.memory(u.unit, u.elements, 0) }}
-var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
+var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 //% endblock
 //% block work
 //% set by_query = of == "query"
@@ -79,7 +79,7 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
 //% if not by_query
     if (lid.x < {{ 2 * u.keys }}u) {
       let side = in4[(head * p.queries + min(first + lid.x % {{ u.keys }}u, p.queries - 1u)) * 2u + lid.x / {{ u.keys }}u];
-      sides[lid.x / 4u][lid.x % 4u] = side;
+      sides[lid.x / 2u][lid.x % 2u] = side;
     }
 //% endif
 {{ on.fetch(u, "k", "in1" if by_query else "in0", d, "first + %du" % u.keys, false, other.base, other.limit) }}
@@ -95,13 +95,15 @@ var<workgroup> sides: array<vec4<f32>, {{ u.keys // 2 }}>;
     }
     workgroupBarrier();
     {
+{{ by_row.read(u) }}
 {{ by_row.scores(u, o, scoring.MASKED, "query" if by_query else "key", of != "value") }}
-//% for c in range(u.keys // 4)
-      s{{ c }} = exp2(s{{ c }} - {{ "norm" if by_query else "sides[%d] * 1.4426950408889634" % c }});
+//% for c in range(u.keys // 2)
+      s{{ c }} = exp2(s{{ c }} - {{ "norm" if by_query else "sides[%s] * 1.4426950408889634" % on.pair(c) }});
 //% endfor
 //% if of != "value"
-//% for c in range(u.keys // 4)
-      s{{ c }} *= ({{ units.sums(u.unit, "(own + %du)" % (u.keys + 4 * c), 4) }} - {{ "delta" if by_query else "sides[%d]" % (c + u.keys // 4) }}){{ " * t%d" % c if o.softcap }};
+{{ by_row.read(u, "z", u.keys) }}
+//% for c in range(u.keys // 2)
+      s{{ c }} *= (z{{ c }} - {{ "delta" if by_query else "sides[%s + %du]" % (on.pair(c), u.keys // 2) }}){{ " * t%d" % c if o.softcap }};
 //% endfor
 //% endif
 {{ by_row.weights(u) }}

@@ -1,12 +1,14 @@
 //# attention_tiles.wgsl on matrix units: each subgroup has u.rows queries as fragments, and each of its lanes a row of scores.
 //# What a weight is relative to (`top`) moves only when a row's best score has grown far beyond it, since results lie in
-//# fragments, which no lane can scale. Keys and values are fetched to registers a block ahead; three barriers a block.
+//# fragments, which no lane can scale: that ends the inner loop, for then compilers move no fragments within it. Keys and
+//# values are fetched to registers as a block begins, and staged when its scores are made.
 //% extends "whole.wgsl"
 //% import "attend_units.wgsl" as on
+//% import "attend_left.wgsl" as left
+//% import "attend_lines.wgsl" as lines
 //% import "attend_products.wgsl" as products
 //% import "attend_units_rows.wgsl" as by_row
 //% import "attend_scores.wgsl" as scoring
-//% import "attend_rows.wgsl" as rows
 //% import "units.wgsl" as units
 //% block enables
 {{ on.enables(u) }}
@@ -17,6 +19,19 @@
 //% block shared
 {{ on.memory(u) }}
 //% endblock
+//# o<i>_<j> plus the weights by the values in memory; what is there before is first brought to the new `top`
+{% macro values(far=false) -%}
+    {
+{{ products.weights(u) }}
+//% if far
+{{ by_row.shrink(u, 4 * e) }}
+//% endif
+{{ products.sums(u, 4 * e, u.values) }}
+    }
+//% if u.unit.kind == "plain"
+    workgroupBarrier();
+//% endif
+{%- endmacro %}
 //% block work
 //% set T = wgsl(dtypes[0], 4)
   let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
@@ -39,26 +54,42 @@
   let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
-{{ on.fetch(u, "k", "in1", d, "0u") }}
+//% set of_v = "k" if d == e else "v"
+{{ on.places(u, "k", d) }}
+//% if d != e
+{{ on.places(u, "v", e) }}
+//% endif
+//% set queries = {"name": "q", "buffer": "in0", "base": "head * p.queries", "limit": "p.queries", "width": 4 * d}
+{{ on.bring(u, "k", "k", "in1", d) }}
+{{ left.ask(u, queries) }}
 {{ on.stage(u, "k", 0, d) }}
-{{ on.fetch(u, "k", "in1", d, "%du" % u.keys) }}
-{{ on.fetch(u, "v", "in2", e, "0u", zero=true) }}
-{{ on.queries(u, 4 * d) }}
-  for (var first = 0u; first < end; first += {{ u.keys }}u) {
-//# the keys of this block are in memory; its values and the next keys are on their way
+{{ left.hold(u, queries) }}
+  workgroupBarrier();
+  var fade = 1.0;
+  var first = 0u;
+  while (first < end) {
+    loop {
+{{ on.bring(u, "k", "k", "in1", d, u.keys) }}
+{{ on.bring(u, "v", of_v, "in2", e) }}
+{{ on.end(u, "v", of_v, e) }}
     {
 {{ products.dots(u, 4 * d) }}
 {{ products.keep(u) }}
     }
     workgroupBarrier();
+    {
+//# the scores before the stores of keys and values: compilers keep that order, and they are waited for
+{{ by_row.read(u) }}
 {{ on.stage(u, "k", 0, d) }}
 {{ on.stage(u, "v", u.values, e) }}
-{{ on.fetch(u, "k", "in1", d, "first + %du" % (2 * u.keys)) }}
-{{ on.fetch(u, "v", "in2", e, "first + %du" % u.keys, zero=true) }}
-    var fade = 1.0;
-    {
+{{ on.next(u, "k", d) }}
+//% if d != e
+{{ on.next(u, "v", e) }}
+//% endif
 {{ by_row.scores(u, o, scoring.MASKED) }}
-{{ by_row.peak(u) }}
+      let best = {{ by_row.tree("max", 0, u.keys // 2) }};
+      let peak = max(best.x, best.y);
+      fade = 1.0;
       if (peak > top + {{ u.growth }}) {
         if (total > 0.0) {
           grown.x = first + 1u;
@@ -67,36 +98,39 @@
         }
         top = peak;
       }
-//% for c in range(u.keys // 4)
+//% for c in range(u.keys // 2)
       s{{ c }} = exp2(s{{ c }} - top);
 //% endfor
-      let adds = {% for c in range(u.keys // 4) %}{{ " + " if c }}s{{ c }}{% endfor %};
-      total += adds.x + adds.y + adds.z + adds.w;
 {{ by_row.weights(u) }}
+      let adds = {{ by_row.tree("+", 0, u.keys // 2) }};
+      total += adds.x + adds.y;
     }
-    let far = workgroupUniformLoad(&grown).x == first + 1u;
-    {
-{{ products.weights(u) }}
-    if (far) {
-{{ by_row.shrink(u, 4 * e) }}
+    if (workgroupUniformLoad(&grown).x == first + 1u) {
+      break;
     }
-{{ products.sums(u, 4 * e, u.values) }}
+{{ values() }}
+    first += {{ u.keys }}u;
+    if (first >= end) {
+      break;
     }
-//% if u.unit.kind == "plain"
-    workgroupBarrier();
-//% endif
+    }
+    if (first < end) {
+{{ values(true) }}
+      first += {{ u.keys }}u;
+    }
   }
   let share = select(1.0 / total, 0.0, total < 0.5);
   if (query < p.queries) {
     out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
   }
+//# shares lie behind the columns of their rows, which results pass through
+  {{ "memory[own + %du] = bitcast<u32>(share)" % u.unit.n if u.unit.kind == "plain" else "sums[own + %du] = share" % u.unit.n }};
+  workgroupBarrier();
+//% for n in range(lines.steps(u) | int)
+  let share{{ n }} = {{ units.sums(u.unit, "strip + (%s) * %du + %du" % (lines.row(u, n), u.pitch, u.unit.n), 1) }};
+//% endfor
 //% for j in range(0, 4 * e, u.unit.n)
 {{ products.through(u, j) }}
-  if (query < p.queries) {
-    let place = (head * p.queries + query) * {{ e }}u + {{ j // 4 }}u;
-//% for c in range(u.unit.n // 4)
-{{ rows.store("out", "place + %du" % c, "%s * share" % units.sums(u.unit, "(own + %du)" % (4 * c), 4), T, "") }}
-//% endfor
-  }
+{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, "share", true) }}
 //% endfor
 //% endblock

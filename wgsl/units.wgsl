@@ -86,10 +86,10 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 //% endif
 {%- endmacro %}
 
-//# one sum, or four neighbours
+//# one sum, or two or four neighbours
 {% macro sums(unit, at, width) -%}
 {% set one = "results[%s + %du]" if unit.kind == "subgroup" else "sums[%s + %du]" if unit.kind == "view" else "bitcast<f32>(memory[%s + %du])" %}
-{% if unit.kind == "view" and width == 4 %}fours[({{ at }}) / 4u]{% elif width == 4 %}vec4<f32>({% for c in range(4) %}{{ one % (at, c) }}, {% endfor %}){% else %}{{ one % (at, 0) }}{% endif %}
+{% if unit.kind == "view" and width > 1 %}{{ {2: "pairs", 4: "fours"}[width] }}[({{ at }}) / {{ width }}u]{% elif width > 1 %}vec{{ width }}<f32>({% for c in range(width) %}{{ one % (at, c) }}, {% endfor %}){% else %}{{ one % (at, 0) }}{% endif %}
 {%- endmacro %}
 
 //# a fragment of either side: row-major, or column-major where `turned`
