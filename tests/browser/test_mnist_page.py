@@ -139,7 +139,8 @@ def test_the_loss_falls_in_30_steps(mnist, trained):
     assert [rows[0][0], rows[-1][0]] == ["1", "30"]
     assert 2 < losses[0] < 2.8 and losses[-1] < 0.85 * losses[0]
     assert float(rows[-1][3].removesuffix(" %")) > 40  # of the test digits; chance is 10
-    assert mnist.locator("#loss").inner_text() == f"{losses[-1]:.3f}"
+    shown = mnist.locator("#loss").inner_text()  # to three places what the table rounds to four
+    assert re.fullmatch(r"\d\.\d{3}", shown) and abs(float(shown) - losses[-1]) < 5.6e-4
 
 
 def test_saved_weights_are_those_of_the_desktop(mnist, trained):
