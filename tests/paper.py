@@ -38,8 +38,8 @@ class PaperDevice:
     def fetch(self, asked: list[tuple[int, int]]) -> Arrived:
         return Arrived([bytes(n) for _, n in asked])
 
-    def prepare(self, commands: Any) -> Any:
-        return commands
+    def prepare(self, *parts: Any) -> Any:
+        return parts
 
     def free(self, handle: int) -> None: ...
     def write(self, handle: int, data: Any) -> None: ...

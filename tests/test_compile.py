@@ -1,6 +1,7 @@
 """Compiling ahead: several pipelines at once, and a model's kernels without a call."""
 
 import threading
+from array import array
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,6 +11,7 @@ import flambeau as fb
 from flambeau import nn, pipeline, run
 from flambeau.device import compiling, native
 from flambeau.errors import FlambeauError, KernelError
+from flambeau.profiling.meter import capture
 
 
 @pytest.fixture
@@ -222,3 +224,19 @@ def test_commands_that_come_again_are_kept_ready(gpu):
     assert all(len(plan.ready) <= 4 * (len(plan.cuts) + 1) for plan in gpu.plans.values())
     gpu.pool.trim()
     assert loop() == [4096, 8192]
+
+
+def test_prepared_parts_are_one_whether_compiled_or_not(gpu, monkeypatch):
+    x = fb.tensor([1.0, 2.0]).realize()
+    y, first = capture(lambda: (x + 1).realize())
+    z, second = capture(lambda: (y * 3).realize())
+    ready = gpu.prepare(gpu.prepare(first.words), second.words)
+    monkeypatch.setattr(gpu, "is_compiled", lambda pipeline: False)
+    monkeypatch.setattr(gpu._fast, "_compiled", {})
+    late = gpu.prepare(gpu.prepare(first.words), second.words)
+    assert ready.steps and late.steps is None
+    for value, whole in enumerate((ready, late, late), 5):
+        gpu.write(x.node.buffer.handle, array("f", [value, -value]))
+        gpu.submit(whole)
+        assert whole.steps and whole.words == [*first.words, *second.words]
+        assert z.tolist() == [3.0 * (value + 1), 3.0 * (1 - value)]

@@ -411,8 +411,106 @@ def test_the_least_used_shape_is_dropped():
     ]
 
 
+def test_the_shape_that_is_used_between_others_is_kept():
+    total = fb.jit(lambda x: x.sum())
+    assert total(fb.ones(1)).item() == 1
+    for n in range(2, 40):
+        assert replays(total, fb.ones(1)).item() == 1
+        assert total(fb.ones(n)).item() == n
+
+
+def test_a_recording_that_was_replayed_once_was_of_use(capsys):
+    found = SimpleNamespace(rate=0.0)
+    times = fb.jit(lambda x: x * found.rate)
+    for rate in range(1, 9):
+        found.rate = float(rate)
+        assert times(numbers(2.0)).tolist() == [2.0 * rate]
+        assert replays(times, numbers(2.0)).tolist() == [2.0 * rate]
+    assert not capsys.readouterr().err
+
+
 def test_a_function_returns_tensors():
     with pytest.raises(TypeError) as caught:
         fb.jit(lambda x: object())(numbers(1.0))
     told = "a recorded function returns tensors (or tuples, lists or dicts of them), not <class 'object'>"
     assert str(caught.value) == f"jit: {told}"
+
+
+def signs(t) -> list[float]:
+    return np.copysign(1.0, t.numpy()).tolist()
+
+
+def test_zeros_of_two_signs_are_two_numbers():
+    given, found = fb.jit(lambda x, rate: x * rate), SimpleNamespace(rate=0.0)
+    seen = fb.jit(lambda x: x * found.rate)
+    for rate in (0.0, -0.0, 0.0, -0.0):
+        found.rate = rate
+        assert signs(given(numbers(1.0), rate)) == signs(seen(numbers(1.0))) == [np.copysign(1.0, rate)]
+    assert len(given.programs) == 2
+
+
+def test_nan_is_one_number():
+    times = fb.jit(lambda x, rate: x * rate)
+    for _ in range(3):
+        assert np.isnan(times(numbers(1.0), float("nan")).numpy()).all()
+    assert len(times.programs) == 1
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_what_moves_from_one_list_to_another_is_seen(last):
+    def shift(x):
+        return x + 1
+
+    first, second, third = [], [shift], []
+
+    @fb.jit
+    def through(x):
+        for f in first:
+            x = f(x)
+        x = x * 10
+        for f in second:
+            x = f(x)
+        x = x * 10
+        for f in third:
+            x = f(x)
+        return x
+
+    assert through(numbers(0.0)).tolist() == [10.0]
+    assert replays(through, numbers(0.0)).tolist() == [10.0]
+    (third if last else first).append(second.pop())
+    assert through(numbers(0.0)).tolist() == [1.0 if last else 100.0]
+
+
+def test_an_equal_value_in_another_object_is_no_change():
+    found = SimpleNamespace(rate=0.5, name="a" * 70)
+    times = fb.jit(lambda x: x * found.rate if found.name else x)
+    times(numbers(2.0))
+    for i in range(4):
+        found.rate, found.name = float(f"0.5{'0' * i}"), "".join(["a"] * 70)
+        assert replays(times, numbers(2.0)).tolist() == [1.0]
+    found.rate = 0.25
+    assert times(numbers(2.0)).tolist() == [0.5]
+    assert replays(times, numbers(2.0)).tolist() == [0.5]
+
+
+def test_what_is_gone_is_a_change():
+    class Slotted:
+        __slots__ = ("rate",)
+
+    def scaled_by(rate):
+        def drop():
+            nonlocal rate
+            del rate
+
+        return fb.jit(lambda x: x * rate), drop
+
+    found = Slotted()
+    found.rate = 2.0
+    named, (celled, drop) = fb.jit(lambda x: x * getattr(found, "rate", 7.0)), scaled_by(2.0)
+    named(numbers(1.0)), celled(numbers(1.0))
+    replays(named, numbers(1.0)), replays(celled, numbers(1.0))
+    del found.rate
+    drop()
+    assert named(numbers(1.0)).tolist() == [7.0]
+    with pytest.raises(NameError):
+        celled(numbers(1.0))

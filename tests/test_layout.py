@@ -50,6 +50,7 @@ LAYERS = [
     ["recorder", "budget"],
     ["reverse", "interchange"],
     ["tensor"],
+    ["bytecode"],
     ["watch"],
     ["holes"],
     ["program"],

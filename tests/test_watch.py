@@ -1,6 +1,7 @@
 """Which attributes of an object a recorded function depends on: those that its code names, or all of them."""
 
 import copy
+import random
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
+from flambeau.watch import Watch
 
 
 def numbers(*values):
@@ -274,3 +276,55 @@ def test_a_class_with_attributes_of_its_own_making():
     assert anew(call, numbers(3.0)) == (6, True)
     proxy.hidden["rate"] = 5.0
     assert anew(call, numbers(3.0)) == (15, True)
+
+
+def picture(value: Any) -> Any:
+    """What a value is: containers by who they are and what they hold, the rest by type and value."""
+    held = {list: list, dict: lambda d: sorted(d.items()), SimpleNamespace: lambda o: sorted(vars(o).items())}
+    if type(value) is tuple:
+        return tuple(map(picture, value))
+    if type(value) not in held:
+        return type(value), value
+    return id(value), [picture(part) for part in held[type(value)](value)]
+
+
+def grown(draw: random.Random, kept: list, depth: int = 0) -> Any:
+    """A nested value; `kept` gets its containers."""
+    if depth == 3 or draw.random() < 0.3:
+        return draw.choice([0, 1, True, None, 0.5, "a", 1000 + draw.randrange(2)])
+    parts = [grown(draw, kept, depth + 1) for _ in range(draw.randrange(3))]
+    named = dict(zip("ab", parts, strict=False))
+    kept.append(draw.choice([parts, named, SimpleNamespace(**named)]))
+    return kept[-1]
+
+
+def altered(draw: random.Random, containers: list) -> None:
+    """Change one container, perhaps by what another loses, perhaps to what it is already."""
+    at, new = draw.choice(containers), draw.choice([0, 1, 0.5, "a", int("1000")])
+    if isinstance(at, list):
+        lists = [c for c in containers if isinstance(c, list) and c]
+        if lists and draw.random() < 0.7:
+            new = draw.choice(lists).pop()
+        at.insert(draw.randrange(len(at) + 1), new)
+    else:
+        inside, name = at if isinstance(at, dict) else vars(at), draw.choice("ab")
+        inside.pop(name, None)
+        if draw.random() < 0.7:
+            inside[name] = new
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_whatever_changes_is_seen_and_nothing_else(seed):
+    draw, seen = random.Random(seed), [0, 0]
+    for _ in range(150):
+        containers: list[Any] = []
+        root = [grown(draw, containers) for _ in range(3)]
+        containers.append(root)
+        watch = Watch(lambda: root, (), {}, [])  # noqa: B023
+        before = picture(root)
+        for _ in range(3):
+            altered(draw, containers)
+            changed = picture(root) != before
+            seen[changed] += 1
+            assert (watch.changed() is not None) is changed, root
+    assert min(seen) > 20

@@ -291,6 +291,12 @@ export class Executor {
     this.later(() => this.run(words));
   }
 
+  /** Run what prepare() was given: submit() of one REPLAY, without an array that crosses. */
+  replay(prepared) {
+    this.check();
+    this.later(() => this.run([REPLAY, prepared]));
+  }
+
   run(words) {
     const ends = [];
     try {
@@ -348,7 +354,7 @@ export class Executor {
     return parts;
   }
 
-  /** Commands as objects ready to be played; throws what a kernel or a buffer failed with. */
+  /** Commands as objects ready to be played, not to be changed; throws what a kernel or a buffer failed with. */
   resolve(words, ends) {
     const steps = [];
     for (let i = 0; i < words.length; i += sizeOf(words, i)) {
@@ -366,6 +372,7 @@ export class Executor {
       } else if (which === REPLAY) {
         const kept = this.prepared.get(words[i + 1]);
         kept.steps ??= this.resolve(kept.words, ends);
+        if (words.length === 2) return kept.steps; // to copy them takes a fifth of the time to encode them
         for (const step of kept.steps) steps.push(step);
       } else ends.push([words[i + 1], which]);
     }

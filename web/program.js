@@ -8,7 +8,7 @@
  * An ExecutorError's name is LoadError (a file), InputError (what run was given), Disposed, or one of executor.js.
  */
 
-import { DISPATCH, ExecutorError, FORGET, FREE, REPLAY, STORAGE, UNIFORM, open } from "./executor.js";
+import { DISPATCH, ExecutorError, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
 
 export { ExecutorError, open };
 
@@ -180,7 +180,7 @@ class Program {
       const { n, bytes } = this.given(inputs), ready = this.readyFor(n), { executor } = this;
       bytes.forEach((data, i) => data.length && executor.write(ready.inputs[i], data));
       if (ready.draws.length) ready.draw(this);
-      executor.submit(ready.replay);
+      executor.replay(ready.prepared);
       return this.result(ready, await executor.read(ready.reads));
     } catch (error) {
       throw told(error);
@@ -321,7 +321,6 @@ class Ready {
     });
     this.reads = Uint32Array.from(this.outputs.flatMap(({ handle, bytes }) => [handle, bytes]));
     this.prepared = executor.prepare(words);
-    this.replay = Uint32Array.of(REPLAY, this.prepared);
   }
 
   alloc(program, bytes) {

@@ -35,6 +35,27 @@ class Hole:
         return self.place
 
 
+class Piece:
+    """Commands of one submit, ready for what their holes were filled with lately: all as one where that came
+    again, else run by run."""
+
+    def __init__(self, words: list[int]):
+        self.runs = runs(words)
+        self.ready: dict[tuple[int, ...], list[Any]] = {}  # none of one that came once
+
+    def prepared(self, device: Any, filled: tuple[int, ...]) -> list[Any]:
+        """What the device submits, where `filled` says what is in each hole."""
+        found = self.ready.get(filled)
+        if found:
+            return found
+        parts = [run.prepared(device, filled) for run in self.runs]
+        if found is None:
+            _keep(self.ready, filled, [])
+        else:
+            self.ready[filled] = [device.prepare(*parts)]
+        return parts
+
+
 class Run:
     """Commands in a row that name the same holes, ready for what these were filled with lately."""
 
@@ -42,20 +63,25 @@ class Run:
         self.words, self.holes = words, holes
         self.ready: dict[tuple[int, ...], Any] = {}
 
-    def prepared(self, device: Any, filled: dict[int, int]) -> Any:
+    def prepared(self, device: Any, filled: tuple[int, ...]) -> Any:
         """What the device submits, where `filled` says what is in each hole."""
-        key = tuple([filled[hole] for hole in self.holes])
+        key = tuple([filled[~hole] for hole in self.holes])
         found = self.ready.get(key)
         if found is None:
-            found = self.ready[key] = device.prepare(fill(self.words, filled))
-            if len(self.ready) > KEPT:
-                self.ready.pop(next(iter(self.ready)))
+            found = device.prepare(fill(self.words, filled))
+            _keep(self.ready, key, found)
         return found
 
 
-def fill(words: list[int], filled: dict[int, int]) -> list[int]:
+def _keep(ready: dict, key: tuple[int, ...], value: Any) -> None:
+    ready[key] = value
+    if len(ready) > KEPT:
+        ready.pop(next(iter(ready)))
+
+
+def fill(words: list[int], filled: Sequence[int]) -> list[int]:
     """Commands with buffers in the places of holes."""
-    return [filled[word] if word < 0 else word for word in words]
+    return [filled[~word] if word < 0 else word for word in words]
 
 
 def runs(words: list[int]) -> list[Run]:

@@ -4,7 +4,7 @@ import gc
 import random
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
 
@@ -25,6 +25,7 @@ from .watch import Watch
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
 SEVERAL = "it computes on several devices: record the parts on each"
+BY_VALUE = (int, float, str, type(None))  # told apart by value
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 
 
@@ -43,7 +44,7 @@ def jit(fn: Callable) -> Callable:
 
     @wraps(fn)
     def call(*args, **kw):
-        if getattr(run._local, "recorder", None) is not None:
+        if run._local.recorder is not None:
             return fn(*args, **kw)
         return recordings.call(args, kw)
 
@@ -57,38 +58,54 @@ class Recordings:
     def __init__(self, fn: Callable):
         self.fn = fn
         self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
+        self.last: Program | None = None  # recorded or replayed: it stands at its place
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
 
     def call(self, args: tuple, kw: dict[str, Any]) -> Any:
         """Replay what was recorded for arguments like these, or record it, or just call the function."""
         arguments = Arguments(args, kw)
         key, given = arguments.key, arguments.tensors
-        device = next((t.device for t in given), None) or get_device()
-        if device.kind == "cpu" or self.tries.get(key, 0) >= TRIES:
+        device = given[0].device if given else get_device()
+        if device.kind == "cpu" or (self.tries and self.tries.get(key, 0) >= TRIES):
             return self.fn(*args, **kw)
         run.realize(*given)
-        variants, why = self.programs.pop(key, []), None
-        for i, program in enumerate(variants):
-            why = program.changed()
-            if why is None:
-                self.programs[key] = variants
-                if i:
-                    variants.insert(0, variants.pop(i))
-                self.tries.pop(key, None)
-                if program.assigns_to(given):  # it reads its argument after that, perhaps
-                    return self.fn(*args, **kw)
-                with stage("replay"):
-                    return program.replay(given)
+        program, why = self._serving(key)
+        if program is not None:
+            if program.assigns_to(given):  # it reads its argument after that, perhaps
+                return self.fn(*args, **kw)
+            with stage("replay"):
+                return program.replay(given)
+        variants, self.last = self.programs.pop(key, []), None
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
             return self.fn(*args, **kw)
         program, out, trouble, certain = record(self.fn, device, arguments)
         if program is None:
             self._gave_up(key, TRIES if certain else 1, trouble)
             return out
-        self.programs[key] = [program, *variants[: VARIANTS_KEPT - 1]]
+        self.last, self.programs[key] = program, [program, *variants[: VARIANTS_KEPT - 1]]
         if len(self.programs) > PROGRAMS_KEPT:
             self.programs.pop(next(iter(self.programs)))
         return out
+
+    def _serving(self, key: Any) -> tuple[Program | None, str | None]:
+        """The program that does what a call with such arguments does now; else what has changed, if any was
+        recorded."""
+        why = None
+        for program in self.programs.get(key, ()):
+            why = program.changed()
+            if why is None:
+                if self.tries:
+                    self.tries.pop(key, None)
+                if program is not self.last:
+                    self._put_first(key, program)
+                return program, None
+        return None, why
+
+    def _put_first(self, key: Any, program: Program) -> None:
+        self.last = program
+        variants = self.programs[key] = self.programs.pop(key)
+        variants.remove(program)
+        variants.insert(0, program)
 
     def _gave_up(self, key: Any, more: int, why: str) -> bool:
         """Count a recording that was of no use; say so where there will be no other."""
@@ -109,31 +126,32 @@ class Arguments:
         self.tensors: list[Tensor] = []
         self.objects: list[Any] = []
         self.args, self.kw = args, kw
-        key: list[Any] = [*settings()]
+        key: list[Any] = [*settings(), len(args)]
         self._walk(args, key)
         if kw:
-            self._walk(kw, key)
+            key.append(tuple(kw))
+            self._walk(kw.values(), key)
         self.key = tuple(key)
 
-    def _walk(self, value: Any, key: list) -> None:
-        kind = type(value)
-        if _is_input(value):
-            value = value if isinstance(value, Tensor) else tensor(value)
-            self.tensors.append(value)
-            key += (value.shape, value.dtype.short, value.device.name)
-        elif kind is list or kind is tuple:
-            key += (kind, len(value))
-            for v in value:
-                self._walk(v, key)
-        elif kind is dict:
-            key += (kind, tuple(value))
-            for v in value.values():
-                self._walk(v, key)
-        elif isinstance(value, int | float | str | None):
-            key += (kind, value)
-        else:
-            self.objects.append(value)
-            key.append(id(value))
+    def _walk(self, values: Iterable, key: list) -> None:
+        for value in values:
+            kind = type(value)
+            if _is_input(value):
+                value = value if isinstance(value, Tensor) else tensor(value)
+                self.tensors.append(value)
+                node = value.node
+                key += (node.shape, node.dtype.short, value.device.name)
+            elif kind is list or kind is tuple:
+                key += (kind, len(value))
+                self._walk(value, key)
+            elif kind is dict:
+                key += (kind, tuple(value))
+                self._walk(value.values(), key)
+            elif isinstance(value, BY_VALUE):  # -0.0 is not 0.0, and NaN is NaN
+                key += (kind, value if value and value == value else str(value))
+            else:
+                self.objects.append(value)
+                key.append(id(value))
 
     def swapped(self, take: Callable[[], Tensor]) -> tuple[tuple, dict[str, Any]]:
         """The arguments with the tensors that `take` gives in the places of these."""

@@ -11,7 +11,7 @@ from weakref import ref
 from . import run
 from .commands import DISPATCH
 from .device.pool import Pool
-from .holes import Hole, commands, copied, fill, runs
+from .holes import Hole, Piece, commands, copied, fill
 from .node import Node, describe, toposort
 from .op import OPS
 from .ops.random import generator
@@ -87,7 +87,7 @@ class Program:
             n.buffer = hole
         dying = {id(old) for _, old in before} - {id(t.node) for t in outputs}
         self._compile(roots, dying, inputs, outputs)
-        self.outputs = [(t.node.buffer, t.shape, t.dtype) for t in outputs]
+        self.outputs = self._sources(outputs)
         self.carry = self._carry()
         self.assigned = {id(t) for t, _, _ in self.states}
         self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
@@ -101,6 +101,18 @@ class Program:
     def __del__(self):
         if getattr(self, "uniform", 0):
             self.device.free(self.uniform)
+
+    def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple, Any]]:
+        """Where the commands leave each result, whether it is what fills that hole (an argument does before,
+        and so does a result that is there twice), shape and dtype."""
+        seen: set[Any] = set(self.inputs)
+        found = []
+        for t in outputs:
+            source = t.node.buffer
+            found.append((source, isinstance(source, Hole) and source not in seen, t.shape, t.dtype))
+            seen.add(source)
+        assert sum(fills for _, fills, _, _ in found) == self.count - len(self.inputs)
+        return found
 
     def _settle_places(self, before: list[tuple[Tensor, Node]], asked: set[Node]) -> list[tuple[Node, Any]]:
         """Find each state its place: the buffer of the old value, or a copy where that may be asked for."""
@@ -153,7 +165,8 @@ class Program:
         given = {id(n) for n in inputs}
         leaves = [order[i] for i in compiled.plan.leaves if i not in places]
         self._find_reads([n for n in leaves if id(n) not in given])
-        self.pieces = [(works, runs(words)) for works, words in pieces(compiled, self.words)]
+        self.count = len(self.inputs) + len(results)  # of holes
+        self.pieces = [(works, Piece(words)) for works, words in pieces(compiled, self.words)]
         self.sent = b""
 
     def _find_reads(self, leaves: list[Node]) -> None:
@@ -192,13 +205,14 @@ class Program:
         for t, place, kind in self.states:
             if t.node.buffer is not place and kind_of(t.node) != kind:
                 return describe(t)
-        if any(n.replaced for n in self.constants):
-            return "a tensor"
+        for n in self.constants:
+            if n.replaced:
+                return "a tensor"
         return self.watch.changed()
 
     def assigns_to(self, given: list[Tensor]) -> bool:
         """Whether one of the arguments is a tensor that the call assigns to."""
-        return not self.assigned.isdisjoint(map(id, given))
+        return bool(self.assigned) and not self.assigned.isdisjoint(map(id, given))
 
     def _settle_states(self) -> list[int]:
         """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
@@ -229,17 +243,22 @@ class Program:
 
     def play(self, given: list[Tensor], before: list[int]) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
-        device, filled = self.device, {}
-        held = self._take_in(given, filled, before)
-        out, after = self._results_of(filled)
+        device, holes = self.device, [0] * self.count
+        held = self._take_in(given, holes, before)
+        out, after = self._results_of(holes)
         if self.patches or not self.sent:
             self._send_params()
-        *first, (works, last) = self.pieces
-        for some, piece in first:
-            submit(device, some, before, *[run.prepared(device, filled) for run in piece])
-            before = []
-        after += fill(self.carry, filled)
-        submit(device, works, before, *[run.prepared(device, filled) for run in last], after)
+        filled = tuple(holes)
+        if self.carry:
+            after += fill(self.carry, filled)
+        _, last = self.pieces[-1]
+        for works, piece in self.pieces:
+            parts = piece.prepared(device, filled)
+            if before:
+                parts, before = [before, *parts], []
+            if after and piece is last:
+                parts = [*parts, after]
+            submit(device, works, *parts)
         del held
         return self.rebuild(out)
 
@@ -250,12 +269,12 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
 
-    def _take_in(self, given: list[Tensor], filled: dict[int, int], words: list[int]) -> list[Any]:
+    def _take_in(self, given: list[Tensor], filled: list[int], words: list[int]) -> list[Any]:
         """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
         copies."""
         copies = []
-        for t, hole in zip(given, self.inputs, strict=True):
-            buffer = t.node.buffer
+        for i, t in enumerate(given):
+            hole, buffer = self.inputs[i], t.node.buffer
             if buffer.handle in self.holds:
                 bound = hole.place or self.device.pool.take(hole.nbytes)
             else:
@@ -263,24 +282,21 @@ class Program:
             if bound is not buffer:
                 copies.append(bound)
                 words += copied(buffer, bound)
-            filled[hole.handle] = bound.handle
+            filled[i] = bound.handle
         return copies
 
-    def _results_of(self, filled: dict[int, int]) -> tuple[list[Tensor], list[int]]:
+    def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
         """Tensors for the results, and the copies to those that the commands do not write."""
         out, after = [], []
-        for source, shape, dtype in self.outputs:
+        for source, fills, shape, dtype in self.outputs:
             buffer = self.device.pool.take(source.nbytes)
             out.append(Tensor(self._leaf(buffer, shape, dtype)))
-            if isinstance(source, Hole):
-                if source.handle not in filled:  # else an argument, or a result that is there twice
-                    bound = source.taken(buffer)
-                    filled[source.handle] = bound.handle
-                    if bound is buffer:
-                        continue
-                after += fill(copied(source, buffer), filled)
-            else:
-                after += copied(source, buffer)
+            if fills:
+                bound = source.taken(buffer)
+                filled[~source.handle] = bound.handle
+                if bound is buffer:
+                    continue
+            after += fill(copied(source, buffer), filled)
         return out, after
 
     def replay(self, given: list[Tensor]) -> Any:

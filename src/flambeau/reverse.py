@@ -129,7 +129,7 @@ def walk(
     visits = Visits()
     with enable_grad() if create_graph else no_grad():
         found = _walk(starts, order, None if wanted is None else set(wanted), visits)
-    recorded = getattr(run._local, "recorder", None) is not None
+    recorded = run._local.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")
     device = starts[0][0].device or get_device()
     if getattr(getattr(device, "pool", None), "budget", None) is not None:

@@ -17,7 +17,16 @@ from .work import works_of
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
-_local = threading.local()
+
+
+class _Thread(threading.local):
+    """What a thread is doing; defaults of the class, since looking for what is not there takes longest."""
+
+    recorder: Any = None  # of the call that is being recorded
+    watch: Any = None  # called before every read
+
+
+_local = _Thread()
 tuner: Any = None  # what measures variants before a graph is planned, while `autotune` is on
 marks = [0]  # how often a tensor was told whether gradients are taken by it
 _pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
@@ -51,31 +60,37 @@ def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = froz
 def assigned(tensor: Any, old: Node) -> None:
     """Remember that a tensor was assigned to: it gets its value with the next run."""
     key = id(tensor)
-    recorder = getattr(_local, "recorder", None)
-    if recorder is not None:
-        recorder.note(tensor, old)
+    if _local.recorder is not None:
+        _local.recorder.note(tensor, old)
     _pending[key] = weakref.ref(tensor, lambda _: _pending.pop(key, None))
 
 
 def realize(*tensors: Any) -> None:
     """Compute tensors, and all that were assigned to, in one submit a device."""
-    recorder = getattr(_local, "recorder", None)
-    if recorder is not None:
-        return recorder.defer(tensors)
-    nodes = [t.node for t in tensors]
-    waiting, before = [], list(_pending.items())
-    for key, ref in before:
-        tensor = ref()
-        if tensor is not None and tensor.node.buffer is None:
-            waiting.append(tensor.node)
-        _pending.pop(key, None)
+    if _local.recorder is not None:
+        return _local.recorder.defer(tensors)
+    missing = [t.node for t in tensors if t.node.buffer is None]
+    if _pending:
+        missing += _waiting()
+    if not missing:
+        return
     by_device: dict[Any, list[Node]] = {}
-    for n in dict.fromkeys([*nodes, *waiting]):
-        if n.buffer is None:
-            by_device.setdefault(n.device or get_device(), []).append(n)
+    for n in dict.fromkeys(missing):
+        by_device.setdefault(n.device or get_device(), []).append(n)
     for device, roots in by_device.items():
         with device.lock:
             compute(device, roots)
+
+
+def _waiting() -> list[Node]:
+    """The nodes of tensors that were assigned to and are not computed yet; nobody asks for them again."""
+    found = []
+    for key, ref in list(_pending.items()):
+        tensor = ref()
+        if tensor is not None and tensor.node.buffer is None:
+            found.append(tensor.node)
+        _pending.pop(key, None)
+    return found
 
 
 def compute(device: Any, roots: list[Node]) -> None:
@@ -276,7 +291,7 @@ def show(compiled: Compiled) -> None:
 
 def watch(check: Any) -> Any:
     """Have `check()` called before every read of this thread (None: no more); the one before it."""
-    before, _local.watch = getattr(_local, "watch", None), check
+    before, _local.watch = _local.watch, check
     return before
 
 
@@ -289,10 +304,9 @@ class Fetch:
     """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`."""
 
     def __init__(self, tensors: list[Any]):
-        recorder = getattr(_local, "recorder", None)
-        if recorder is not None:
-            recorder.spoil("it reads values: return the tensor and read it outside")
-        if getattr(_local, "watch", None) is not None:
+        if _local.recorder is not None:
+            _local.recorder.spoil("it reads values: return the tensor and read it outside")
+        if _local.watch is not None:
             _local.watch()
         realize(*tensors)
         with stage("read"):

@@ -33,9 +33,8 @@ class HostScalar:
 
     @value.setter
     def value(self, value: float) -> None:
-        recorder = getattr(run._local, "recorder", None)
-        if recorder is not None:
-            recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
+        if run._local.recorder is not None:
+            run._local.recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
         self._value = value
 
     def __repr__(self) -> str:
@@ -175,7 +174,7 @@ class Tensor(Exchange, ops.Table):
         return bool(self.item())
 
     def __repr__(self) -> str:
-        if getattr(run._local, "recorder", None) is not None:
+        if run._local.recorder is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
         if not getattr(self.device, "can_wait", True):
             return f"tensor({_op.describe(self)}, not read: await t.data())"

@@ -1,6 +1,5 @@
 """Watching: a function becomes all that it depends on besides its arguments, and whether that has changed."""
 
-import dis
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -10,6 +9,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from . import run
+from .bytecode import REACHING, names_of, taken_of
 from .dtype import DType
 from .op import Op
 from .ops.random import Generator
@@ -22,16 +22,10 @@ SEEN = (*PLAIN, HostScalar, Generator)  # these change, and a replay sees it
 LIBRARIES = frozenset(sys.stdlib_module_names) - {"__main__"} | {"flambeau", "numpy"}
 OPAQUE = LIBRARIES - {"flambeau", "types", "argparse", "collections"}  # their objects change by use
 OBJECT = ("__getattribute__", "__setattr__", "__delattr__")
-# of bytecode: what takes an attribute; how the names of what loads a variable begin; what takes the cell that
-# a variable is in; whose names are none of variables
-TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
-LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
-CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")
-NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
-# by these code gets at attributes that it does not name, or at objects that it is not given
-REACHING = {"getattr", "setattr", "delattr", "hasattr", "vars", "dir", "locals", "globals", "eval", "exec"}
-REACHING |= {"attrgetter", "methodcaller", "__dict__", "__self__", "__getattribute__", "__closure__"}
-REACHING |= {"__globals__", "cell_contents", "f_locals", "get_referrers", "get_objects"}
+OWN = attrgetter("__defaults__", "__kwdefaults__", "__code__")
+CONTENT = attrgetter("cell_contents", "cell_contents")  # twice: once alone would give no tuple
+END = object()
+GONE = (KeyError, AttributeError, ValueError)  # of what is looked at, an item, an attribute, a cell's content
 
 
 class Watch:
@@ -45,8 +39,9 @@ class Watch:
     def __init__(self, function: Any, args: tuple, kw: dict[str, Any], objects: list):
         self.tensors: list[Tensor] = []
         self.trouble = ""  # why no recording can serve
-        self._dicts: list[tuple[str, Any, int | None, Any, tuple]] = []  # of the values behind keys
-        self._others: list[tuple[str, Callable, tuple]] = []  # of what a call gives now
+        self._looks: list[tuple[str, Callable, Any]] = []  # what gives a tuple of values, and of what
+        self._keys: dict[tuple[str, int], tuple[Any, list]] = {}  # of dicts, to be looked at together
+        self._sized: list[tuple[str, Any, int]] = []  # of which the length is compared
         self._kinds: list[tuple] = []  # of the tensors
         self._marks = -1  # the count of requires_grad_ when these were looked at
         self._held: dict[int, Any] = {}  # what was visited, and must keep its identity
@@ -64,6 +59,10 @@ class Watch:
         for name, value, _ in self._parts.values():
             if id(value) not in self._held:
                 self._absent(name, vars(value))
+        for (name, _), (d, keys) in self._keys.items():  # the last twice: one key alone would give no tuple
+            self._looks.append((name, itemgetter(*keys, keys[-1]), d))
+        self._was = [get(thing) for _, get, thing in self._looks]
+        self._values = [value for was in self._was for value in was]
         self._kinds = [_kind(t) for t in self.tensors]
         if len(self._held) > MOST:
             self.trouble = f"it depends on more than {MOST:,} Python objects"
@@ -74,22 +73,38 @@ class Watch:
             if self._kinds != [_kind(t) for t in self.tensors]:
                 return "what requires_grad"
             self._marks = run.marks[0]
-        for name, d, count, get, was in self._dicts:
-            if count is not None and len(d) != count:
+        values: list[Any] = []
+        try:
+            for _, get, thing in self._looks:
+                values += get(thing)
+        except GONE:
+            return self._which()
+        if len(values) != len(self._values) or not all(map(is_, values, self._values)):
+            return self._which()
+        for _, thing, size in self._sized:
+            if len(thing) != size:
+                return self._which()
+        return None
+
+    def _which(self) -> str | None:
+        """What of it is not equal to what it was; what is equal is taken as it is now."""
+        for name, thing, size in self._sized:
+            if len(thing) != size:
                 return name or "a dict"
+        found = []
+        for (name, get, thing), was in zip(self._looks, self._was, strict=True):
             try:
-                now = get(d)
-            except KeyError:
+                now = get(thing)
+            except GONE:
                 return name or "a dict"
-            if not all(map(is_, now, was)):
-                keys = get.__reduce__()[1]
-                for key, a, b in zip(keys, now, was, strict=True):
-                    if not _is_equal(a, b):
-                        return f"{name}.{key}" if name else str(key)
-        for name, get, was in self._others:
-            now = get()
-            if len(now) != len(was) or not all(map(_is_equal, now, was)):
+            if len(now) != len(was):
                 return name
+            keys = get.__reduce__()[1] if isinstance(get, itemgetter) else [""] * len(now)
+            for key, a, b in zip(keys, now, was, strict=True):
+                if not _is_equal(a, b):
+                    return ".".join(filter(None, (name, str(key))))
+            found.append(now)
+        self._was, self._values = found, [value for now in found for value in now]
         return None
 
     # --- looking ---
@@ -115,19 +130,18 @@ class Watch:
             self._object(name, value)
 
     def _dict(self, name: str, d: Any, keys: list, count: int | None, follow: bool = True) -> None:
+        if count is not None:
+            self._sized.append((name, d, count))
         if keys and len(keys) <= LONG:
-            get = itemgetter(*keys, keys[-1])  # the last twice: one key alone would give no tuple
-            self._dicts.append((name, d, count, get, get(d)))
+            self._keys.setdefault((name, id(d)), (d, []))[1].extend(keys)
             self._todo += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
-        elif count is not None:
-            self._others.append((name, lambda: (len(d),), (len(d),)))
 
     def _sequence(self, name: str, values: Any) -> None:
         if len(values) > LONG:
-            self._others.append((name, lambda: (len(values),), (len(values),)))
+            self._sized.append((name, values, len(values)))
             return
         if not isinstance(values, tuple | frozenset):
-            self._others.append((name, lambda: tuple(values), tuple(values)))
+            self._looks.append((name, _ended, values))
         self._todo += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
     def _bound(self, name: str, value: Any) -> None:
@@ -176,7 +190,7 @@ class Watch:
     def _absent(self, name: str, d: dict[str, Any]) -> None:
         """See when an object gets an attribute that is named, and was none of its own before."""
         absent = frozenset(self._attributes) - d.keys()
-        self._others.append((name or "an attribute", lambda: (d.keys().isdisjoint(absent),), (True,)))
+        self._looks.append((name or "an attribute", partial(_has_none, absent), d))
 
     def _object(self, name: str, value: Any) -> None:
         inside = getattr(value, "__dict__", None)
@@ -184,8 +198,7 @@ class Watch:
             self._dict(name, inside, list(inside), len(inside))
         names = [s for s in _slots(type(value)) if hasattr(value, s)]
         if names:
-            get = attrgetter(*names, names[-1])
-            self._others.append((name, lambda: get(value), get(value)))
+            self._looks.append((name, attrgetter(*names, names[-1]), value))
             self._todo += [(f"{name}.{s}", getattr(value, s)) for s in names]
         self._todo += [(name, f) for f in (getattr(value, "__wrapped__", None),) if f is not None]
         self._add_classes(value)
@@ -203,15 +216,14 @@ class Watch:
                 content = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-            self._others.append((free, partial(_content, cell), (content,)))
+            self._looks.append((free, CONTENT, cell))
             self._enter(free, content, f.__code__, False)
-        get = attrgetter("__defaults__", "__kwdefaults__", "__code__")
-        self._others.append((name or f.__name__, lambda: get(f), get(f)))
+        self._looks.append((name or f.__name__, OWN, f))
         for values in (f.__defaults__, f.__kwdefaults__, getattr(f, "__wrapped__", None)):
             if values is not None:
                 self._todo.append((name, values))
         if str(f.__globals__.get("__name__")).partition(".")[0] not in LIBRARIES:
-            used, attributes = _names(f.__code__)
+            used, attributes = names_of(f.__code__)
             self._attributes |= attributes
             self._of_globals(f.__globals__, used, f.__code__)
 
@@ -249,11 +261,13 @@ class Watch:
                 self._todo.append((name, inner))
 
 
-def _content(cell: Any) -> tuple:
-    try:
-        return (cell.cell_contents,)
-    except ValueError:
-        return ()
+def _ended(values: Any) -> tuple:
+    """What looks at several lists, one behind the other, must not take for the same: [a], [] and [], [a]."""
+    return (*values, END)
+
+
+def _has_none(absent: frozenset[str], d: dict[str, Any]) -> tuple[bool]:
+    return (d.keys().isdisjoint(absent),)
 
 
 def _plain(f: Any) -> Any:
@@ -282,7 +296,7 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
         if at in done:
             continue
         done.add(at)
-        taken = _taken(*at)
+        taken = taken_of(*at)
         if taken is None:
             return None
         for name, called in taken:
@@ -296,48 +310,15 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
     return frozenset(names)
 
 
-@cache
-def _taken(code: CodeType, variable: str, everywhere: bool) -> frozenset[tuple[str, bool]] | None:
-    """The attributes that code and the functions inside take of a variable (a global one if `everywhere`),
-    each with whether it is called at once; None where they do anything else with it."""
-    if "super" in code.co_names:  # it finds the first argument by itself
-        return None
-    taken, steps = set(), list(dis.get_instructions(code))
-    cell = variable in code.co_cellvars or variable in code.co_freevars
-    for i, step in enumerate(steps):
-        names = step.argval if isinstance(step.argval, tuple) else (step.argval,)
-        if variable not in names or step.opname in NO_VARIABLE or (cell and step.opname in CELLS):
-            continue
-        after = steps[i + 1 : i + 3]
-        if after and after[0].opname == "COPY" and after[0].arg == 1:  # self.count += 1
-            after = after[1:]
-        if variable in names[:-1] or not step.opname.startswith(LOADS) or not after:
-            return None
-        if after[0].opname not in TAKES or after[0].argval.startswith("__"):
-            return None
-        taken.add((after[0].argval, _is_call(after[0])))
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType) and (everywhere or variable in inner.co_freevars):
-            more = _taken(inner, variable, everywhere)
-            if more is None:
-                return None
-            taken |= more
-    return frozenset(taken)
-
-
-def _is_call(step: dis.Instruction) -> bool:
-    """Whether what it takes of an object is called there."""
-    late = sys.version_info >= (3, 12)
-    return step.opname == "LOAD_METHOD" or (late and step.opname == "LOAD_ATTR" and bool((step.arg or 0) & 1))
-
-
 def _kind(t: Tensor) -> tuple:
     return t.node.param is None, t.node.dtype, t.node.shape
 
 
 def _is_equal(a: Any, b: Any) -> bool:
-    """The same object, or plain values of one type that are equal."""
-    return a is b or (type(a) is type(b) and isinstance(a, PLAIN) and a == b)
+    """The same object, or plain values of one type that are equal; -0.0 is not 0.0."""
+    if a is b or type(a) is not type(b) or not isinstance(a, PLAIN):
+        return a is b
+    return a == b and (not isinstance(a, float | complex) or str(a) == str(b))
 
 
 def _library(thing: Any) -> str:
@@ -363,25 +344,3 @@ def _slots(kind: type) -> tuple[str, ...]:
 
 def _listed(slots: Any) -> tuple[str, ...]:
     return (slots,) if isinstance(slots, str) else tuple(slots or ())
-
-
-@cache
-def _names(code: CodeType) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
-    """The globals that code reads, each with the attribute that is taken of it there ("" for none), and all
-    attributes that it takes of anything; of the functions inside as well."""
-    used, attributes, before = set(), set(), ""
-    for step in dis.get_instructions(code):
-        if step.opname in TAKES:
-            attributes.add(step.argval)
-            if before and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                used.add((before, step.argval))
-        before = step.argval if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ""
-        if before:
-            used.add((before, ""))
-            attributes |= REACHING & {before}
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            more, further = _names(inner)
-            used |= more
-            attributes |= further
-    return frozenset(used), frozenset(attributes)

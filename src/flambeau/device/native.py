@@ -237,9 +237,9 @@ class NativeDevice:
                 self._users.setdefault(h, []).append(key)
         return group
 
-    def prepare(self, commands) -> Any:
-        """What `submit` takes in place of a list of commands that comes again and again."""
-        return self._fast.prepare(commands)
+    def prepare(self, *parts) -> Any:
+        """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
+        return self._fast.prepare(*parts)
 
     def submit(self, *parts) -> None:
         """Run flat lists of commands (or prepared ones) in one encoder, one pass between copies, and one

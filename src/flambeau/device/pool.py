@@ -36,8 +36,10 @@ class Pool:
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
         count = self.root
-        exact = self.exact or count.budget is not None
-        size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST if exact else size_class(nbytes)
+        if self.exact or count.budget is not None:
+            size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST
+        else:
+            size = size_class(nbytes)
         kept = self.free.get(size)
         handle = kept.pop() if kept else self._allocate(size, nbytes)
         count.live += size

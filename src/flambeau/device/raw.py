@@ -5,7 +5,7 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from ..commands import DISPATCH
@@ -84,8 +84,12 @@ class Prepared:
     """Commands with their objects looked up (None: at their first submit), ready to be encoded again and
     again."""
 
-    def __init__(self, steps: list[tuple] | None, words: list[int]):
-        self.steps, self.words = steps, words
+    def __init__(self, steps: list[tuple] | None, parts: tuple):
+        self.steps, self.parts = steps, parts
+
+    @property
+    def words(self) -> list[int]:
+        return flat(self.parts)
 
 
 class CPath:
@@ -122,12 +126,19 @@ class CPath:
         made = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
         return self.api.GPUBindGroup("", made, self.device._wgpu)
 
-    def prepare(self, words) -> "Prepared":
+    def prepare(self, *parts) -> "Prepared":
         """Commands with what replaying them needs, as far as that is compiled already."""
-        commands = commands_of(words)
+        steps = [found for part in parts if (found := self._ready(part)) is not None]
+        return Prepared(list(chain(*steps)) if len(steps) == len(parts) else None, parts)
+
+    def _ready(self, part) -> list[tuple] | None:
+        """The steps of commands; None while what they need is compiled."""
+        if isinstance(part, Prepared) and part.steps is not None:
+            return part.steps
+        commands = commands_of(flat([part]))
         known, is_compiled = self._compiled, self.device.is_compiled
         ready = all([len(c) < 6 or c[0] in known or is_compiled(c[0]) for c in commands])
-        return Prepared(self._look_up(commands) if ready else None, words)
+        return self._look_up(commands) if ready else None
 
     def _look_up(self, commands: list[tuple]) -> list[tuple]:
         steps, last, known = [], None, self._compiled

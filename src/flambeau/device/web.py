@@ -99,7 +99,8 @@ class WebDevice:
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
         self._inboxes: dict[tuple[str, int], Any] = {}
         # one look-up each: a JS attribute costs as much as the call
-        self._alloc, self._write, self._submit = executor.alloc, executor.write, executor.submit
+        self._alloc, self._write = executor.alloc, executor.write
+        self._submit, self._replay = executor.submit, executor.replay
 
     def __repr__(self) -> str:
         return self.name
@@ -200,15 +201,16 @@ class WebDevice:
         """How many buffers a pipeline writes: the last that it binds."""
         return self._executor.outputsOf(pipeline)
 
-    def prepare(self, commands: list[int]) -> "Prepared":
-        """What `submit` takes in place of a list of commands that comes again and again."""
-        return Prepared(self, self._executor.prepare(self._to_js(array("I", commands))), commands)
+    def prepare(self, *parts) -> "Prepared":
+        """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
+        return Prepared(self, self._executor.prepare(self._to_js(array("I", _joined(parts)))), parts)
 
     def submit(self, *parts) -> None:
-        """Run flat lists of commands (or prepared ones): one list to JavaScript, one encoder, one submit."""
-        words: list[int] = []
-        for part in parts:
-            words += part.replay if isinstance(part, Prepared) else part
+        """Run flat lists of commands (or prepared ones): one number or list to JavaScript, one encoder, one
+        submit."""
+        if len(parts) == 1 and not self._ends and isinstance(parts[0], Prepared):
+            return self._told(self._replay, parts[0].number)
+        words = _joined(parts)
         if self._ends:
             ends, self._ends = self._ends, []
             words += ends
@@ -220,11 +222,23 @@ class WebDevice:
         return Stamps(self._told(self._executor.timestamps, self._to_js(array("I", flat(parts)))))
 
 
-class Prepared:
-    """Commands that executor.js keeps for as long as this lives."""
+def _joined(parts: tuple) -> list[int]:
+    """Lists of commands as one, with what is prepared named by its number."""
+    words: list[int] = []
+    for part in parts:
+        words += (REPLAY, part.number) if isinstance(part, Prepared) else part
+    return words
 
-    def __init__(self, device: WebDevice, number: int, words: list[int]):
-        self.device, self.number, self.words, self.replay = device, number, words, (REPLAY, number)
+
+class Prepared:
+    """Commands that executor.js keeps for as long as this lives; they may name others that it holds."""
+
+    def __init__(self, device: WebDevice, number: int, parts: tuple):
+        self.device, self.number, self.parts = device, number, parts
+
+    @property
+    def words(self) -> list[int]:
+        return flat(self.parts)
 
     def __del__(self):
         self.device._ends.extend((FORGET, self.number))

@@ -136,7 +136,7 @@ class SavedProgram:
     # --- calling ---
 
     def __call__(self, *args, **kw) -> Any:
-        if getattr(run._local, "recorder", None) is not None:
+        if run._local.recorder is not None:
             raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
         given = self._given(args, kw)
         try:

@@ -92,7 +92,7 @@ def graph_of(fn: Callable, specs: list[Spec], n: int, device: Any, start: int) -
 
 def _called(fn: Callable, inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
     """What the function returns, and the part of the random stream that it took, which is given back."""
-    tracer, before, state = Tracer(start), getattr(run._local, "recorder", None), generator.get_state()
+    tracer, before, state = Tracer(start), run._local.recorder, generator.get_state()
     run._local.recorder = tracer
     try:
         with inference(fn):
