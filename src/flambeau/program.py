@@ -157,11 +157,12 @@ class Program:
             self.words[at] = self.uniform
         draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
         self.draws = Draws(draws, self.drawn)
-        self.patches = []
+        patches: dict[tuple, list[int]] = {}  # a number's words: one learning rate is in many kernels
         for p in compiled.patches:
             source = order[p.node].scalars[0]
             if hasattr(source, "value") or hasattr(source, "words"):
-                self.patches.append((p.word, source, p.part, p.format))
+                patches.setdefault((source, p.part, p.format), []).append(p.word)
+        self.patches = list(patches.items())
         given = {id(n) for n in inputs}
         leaves = [order[i] for i in compiled.plan.leaves if i not in places]
         self._find_reads([n for n in leaves if id(n) not in given])
@@ -302,12 +303,12 @@ class Program:
     def replay(self, given: list[Tensor]) -> Any:
         """Run the recorded commands on new inputs."""
         self.draws.renew()
-        params = self.params
         with self.device.lock:
             words = self._settle_states()
-            for word, source, part, wgsl in self.patches:
-                value = source.words[part] if hasattr(source, "words") else source.value
-                params[word] = word_of(value, wgsl)
+            for (source, part, wgsl), places in self.patches:
+                bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
+                for at in places:
+                    self.params[at] = bits
             return self.play(given, words)
 
     def __len__(self) -> int:
