@@ -5,6 +5,7 @@ import os
 import pytest
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
+os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
 
 

@@ -1,6 +1,7 @@
 """Turns `flambeau bench` into its rows: what is measured, judged, left out, and what the models compute."""
 
 import json
+from math import prod
 
 import numpy as np
 import pytest
@@ -23,24 +24,35 @@ def run(*args: str):
     return CliRunner().invoke(main, ["bench", "--beside", "none", *args])
 
 
+def sizes(name: str) -> tuple[int, ...]:
+    """Of a workload here."""
+    (task,) = (t for t in tasks() if t.name == name)
+    return task.software if get_device().limits.software else task.gpu
+
+
 def test_rows_are_printed_and_written(tmp_path):
     result = run("--only", "sum of all", "--only", "reading", "--json", str(tmp_path / "found.json"))
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
     assert lines[0] == str(get_device()) and lines[1].startswith("measured ceilings: copy ")
     assert [text.split("  ")[0] for text in lines if text.startswith(("sum", "reading"))] == [
-        "sum of all 1024x1024", "reading a number",
+        f"sum of all {'x'.join(map(str, sizes('sum of all')))}", "reading a number",
     ]  # fmt: skip
     found = json.loads((tmp_path / "found.json").read_text())
     assert found["copy"] > 0 and found["fma"] > 0
     total, read = found["rows"]
-    assert total["seconds"] > 0 and total["bandwidth"] == pytest.approx(4 * 2**20 / total["seconds"])
+    assert total["seconds"] > 0 and total["bandwidth"] == pytest.approx(
+        4 * prod(sizes("sum of all")) / total["seconds"]
+    )
     assert "met" not in total and isinstance(read["met"], bool)  # the host's goals hold everywhere
 
 
 def test_no_workload_is_begun_out_of_time():
     result = run("--only", "softmax", "--seconds", "0")
-    assert "softmax 1024x1024" in result.output and "not begun: out of time (--seconds)" in result.output
+    assert (
+        f"softmax {'x'.join(map(str, sizes('softmax')))}" in result.output
+        and "not begun: out of time (--seconds)" in result.output
+    )
 
 
 def test_a_workload_that_is_not_there_is_said():

@@ -66,7 +66,7 @@ def steady(device: Any, words: list[int], budget: float = 0.1) -> list[float]:
 def measured(device: Any) -> Ceilings:
     """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
     software = device.limits.software
-    x = empty((1 << 22) if software else (1 << 27), device=device)
+    x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
     _, found = capture(lambda: _plus_one(x))
     copy = 2 * x.nbytes / steady(device, found.words)[0]
