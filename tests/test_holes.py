@@ -240,15 +240,17 @@ def test_buffers_in_any_order_give_the_values_of_plain_calls(kept, monkeypatch):
         total.assign_(total + x)
         return ((x * 3).relu().sum() + y, x + y)
 
-    given, held = [filled(float(i)) for i in range(4)], []
+    given, held, olds = [filled(float(i)) for i in range(4)], [], []
     for _ in range(120):
         a, b = draw.choices(range(2 if draw.random() < 0.7 else 4), k=2)
         held.append((step(given[a], given[b]), 3.0 * N * a + b, a + b))
         count += a
+        if draw.random() < 0.3:
+            olds.append((count, total.detach()))
         for out, sums, both in held:
             assert (first(out[0]), first(out[1])) == (sums, both)
         del held[: draw.randrange(3)]
-    assert first(total) == count
+    assert first(total) == count and all(first(old) == then for then, old in olds)
 
 
 def test_a_filling_that_comes_again_is_prepared_as_one():

@@ -29,7 +29,7 @@ def _references(t: Any) -> int:
     return getrefcount(t.node)
 
 
-HELD = _references(SimpleNamespace(node=object()))  # by its tensor alone
+HELD = _references(SimpleNamespace(node=object()))  # by its tensor alone, where this very expression asks
 
 
 class State(NamedTuple):
@@ -226,7 +226,7 @@ class Program:
                 self._leave(place.last(), place, words)
                 words += copied(t.node.buffer, place)
                 self._stay(t, place)
-            elif _references(t) > HELD:
+            elif getrefcount(t.node) > HELD:
                 self._leave(t.node, place, words)
                 self._stay(t, place)
         return words
