@@ -5,6 +5,42 @@
 //% import "staging.wgsl" as staging
 //% import "units.wgsl" as units
 //% import "halves.wgsl" as halves with context
+//# a thread's cells of both sides' tiles: the registers that hold them, from memory to these, from these to tiles
+{% macro held() -%}
+//% for s, g in sides
+{{ halves.held(s, g, lying[loop.index0], ready) }}
+//% endfor
+{%- endmacro %}
+{% macro fetched() -%}
+//% for s, g in sides
+//% set lies = lying[loop.index0]
+//% if ready
+{{ halves.copies(s, g, ready[loop.index0][0]) }}
+//% elif lies
+{{ halves.cells(s, g, lies, ragged, walked[loop.index0]) }}
+//% else
+{{ staging.fetch(s, g, wgsl, ragged) }}
+//% endif
+//% endfor
+{%- endmacro %}
+{% macro staged(wait=true) -%}
+{{ "    workgroupBarrier();" if wait }}
+//% for s, g in sides
+//% if ready
+{{ halves.place(s, g, loop.index0) }}
+//% else
+{{ halves.put(s, g, loop.index0, lying[loop.index0] and s.dtype == "f16") }}
+//% endif
+//% endfor
+    workgroupBarrier();
+{%- endmacro %}
+{% macro multiplied() -%}
+//% for kk in range(0, step, unit.k)
+//% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
+{{ halves.products(left, rights, kk) }}
+//% endfor
+//% endfor
+{%- endmacro %}
 //% block enables
 {{ units.enables(unit) }}
 //% endblock
@@ -66,39 +102,30 @@
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
+//% if ahead
+{{ held() }}
+{{ fetched() }}
+  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+{{ staged() }}
+//# while these are multiplied the next tile is on its way
+    if (k0 + {{ step }}u < end) {
+{{ fetched() }}
+    }
+{{ multiplied() }}
+  }
+//% else
   for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
 //% for part in range(turns)
     {
+{{ held() }}
     workgroupBarrier();
-//% for s, g in sides
-//% set lies = lying[loop.index0]
-//% if ready
-{{ halves.copies(s, g, ready[loop.index0][0]) }}
-//% elif lies
-{{ halves.cells(s, g, lies, ragged, walked[loop.index0]) }}
-//% else
-//% for i in range(g.pieces * (4 if s.along == "k" else 1))
-    var {{ s.name }}r{{ i }} = vec4<f32>();
-//% endfor
-{{ staging.fetch(s, g, wgsl, ragged) }}
-//% endif
-//% endfor
-//% for s, g in sides
-//% if ready
-{{ halves.place(s, g, loop.index0) }}
-//% else
-{{ halves.put(s, g, loop.index0, lying[loop.index0] and s.dtype == "f16") }}
-//% endif
-//% endfor
-    workgroupBarrier();
-//% for kk in range(0, step, unit.k)
-//% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
-{{ halves.products(left, rights, kk) }}
-//% endfor
-//% endfor
+{{ fetched() }}
+{{ staged(false) }}
+{{ multiplied() }}
     }
 //% endfor
   }
+//% endif
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 //% for i in range(down // unit.m)
 //% for j in range(0, across, strip)

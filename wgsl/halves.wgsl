@@ -33,13 +33,18 @@
 //% endif
 {%- endmacro %}
 
-//# the next cells of such a side, as words where they are of float16: nothing to unpack and pack again
+//# the cells of a side that a thread brings, as words where they are of float16 and lie in a buffer: nothing to unpack and
+//# pack again
+{% macro held(s, g, lies, ready) -%}
+//% for r in range(cells_of(s, g) | int // workgroup[0] * planes if ready else g.pieces * (4 if s.along == "k" else 1))
+    var {{ s.name }}r{{ r }} = {{ "vec2<u32>" if ready or (lies and s.dtype == "f16") else "vec4<f32>" }}();
+//% endfor
+{%- endmacro %}
+
+//# the next cells of a side that is read as it lies
 {% macro cells(s, g, buffer, ragged, walked) -%}
 //% set T = "vec2<u32>" if s.dtype == "f16" else "vec4<f32>"
 //% set n = g.pieces * (4 if s.along == "k" else 1)
-//% for r in range(n)
-    var {{ s.name }}r{{ r }} = {{ T }}();
-//% endfor
     {{ "if (t < %du) " % g.busy if g.busy }}{
 //% if walked
 //% for r in range(n)
@@ -69,7 +74,7 @@
 //% set cells = cells_of(s, g) | int
 //% for h in range(planes)
 //% for i in range(cells // workgroup[0])
-    let {{ s.name }}x{{ h }}_{{ i }} = {{ buffer }}[{{ s.name }}_at + {{ h * cells + i * workgroup[0] }}u];
+    {{ s.name }}r{{ h * cells // workgroup[0] + i }} = {{ buffer }}[{{ s.name }}_at + {{ h * cells + i * workgroup[0] }}u];
 //% endfor
 //% endfor
     {{ s.name }}_at += {{ cells * planes }}u;
@@ -79,7 +84,8 @@
 //% for h in range(planes)
 //% for i in range(cells_of(s, g) | int // workgroup[0])
 //% set at = "%du + t / %du * %du + t %% %du * 4u" % (start(side, h) | int + i * workgroup[0] // line * g.pitch, line, g.pitch, line)
-    {{ units.put_four(unit, at, "%sx%d_%d.x" % (s.name, h, i), "%sx%d_%d.y" % (s.name, h, i)) }}
+//% set word = "%sr%d" % (s.name, h * cells_of(s, g) | int // workgroup[0] + i)
+    {{ units.put_four(unit, at, word ~ ".x", word ~ ".y") }}
 //% endfor
 //% endfor
 {%- endmacro %}

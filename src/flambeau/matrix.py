@@ -14,6 +14,7 @@ PAD = 8  # elements behind each line of a tile in workgroup memory, so that line
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 8  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
+AHEAD = 128 * 128  # results of a tile from which on the next one is fetched while it is multiplied
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
@@ -163,7 +164,9 @@ def _staged(made: Launch, tile: Tile) -> tuple:
     walked = tuple(
         whole and g.flat and len(s.runs[SUMMED]) == 1 for s, g in zip(spelled, shares, strict=True)
     )
-    return spelled, shares, functions, {"ready": (), "lying": lying, "walked": walked}
+    words = precision_of(product) == "exact" and all(lying) and all(walked)
+    ahead = words and tile.rows * tile.columns >= AHEAD
+    return spelled, shares, functions, {"ready": (), "lying": lying, "walked": walked, "ahead": ahead}
 
 
 class Ready(NamedTuple):
@@ -193,6 +196,7 @@ def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
     turn = TURNS * tile.step
     more = {
         "ready": read, "lying": ("", ""), "walked": (False, False), "ragged": False, "turns": TURNS,
+        "ahead": False,
         "summed": q.add("n", -(-made.product.k // turn) * turn),
     }  # fmt: skip
     return ready, shares, made.result.functions(b, q), more
