@@ -396,6 +396,17 @@ def test_cast_between_all(device):
         assert np.array_equal(got, want), f"{a} to {b}"
 
 
+@pytest.mark.parametrize("dim", [0, -1])
+def test_one_number_is_a_row_of_its_own(device, dim):
+    x = fb.tensor(3.0, device=device).requires_grad_()
+    made = [x.softmax(dim), x.log_softmax(dim), x.argmax(dim), x.argmin(dim, keepdim=True), x.max(dim)[1]]
+    assert [(t.shape, t.item()) for t in made] == [((), 1.0), ((), 0.0), ((), 0), ((), 0), ((), 0)]
+    assert (x.softmax(dim) * 3).backward()[x].item() == 0
+    with pytest.raises(IndexError) as e:
+        x.softmax(1)
+    assert str(e.value) == "softmax(f32[], 1): dim 1 is out of range for rank 0: use -1 to 0"
+
+
 def test_in_makes_what_it_says():
     made = In((50,), 0.5, 4, "i").make(np.random.default_rng(0))
     assert made.min() == 1 and made.max() == 4

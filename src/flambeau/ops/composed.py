@@ -27,13 +27,18 @@ class Composed(Family):
     def softmax(self, dim: int = -1, dtype=None):
         """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
         x, dtype = in_float32(self, dtype)
-        return _softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
+        return _along(_softmax, x, dim).to(dtype)
 
     @composed
     def log_softmax(self, dim: int = -1, dtype=None):
         """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
         x, dtype = in_float32(self, dtype)
-        return _log_softmax(x, dim=normal_dim(dim, self.ndim)).to(dtype)
+        return _along(_log_softmax, x, dim).to(dtype)
+
+
+def _along(op, x, dim):
+    """An op along a dim; one number is a row of its own."""
+    return op(x.reshape(x.shape or (1,)), dim=normal_dim(dim, x.ndim)).reshape(x.shape)
 
 
 def _triangle(x, keep):

@@ -217,8 +217,8 @@ class Reduce(Family):
 
 def _first(x, dim, keepdim, extreme):
     """The smallest index among those that hold the extreme: two reductions, both of which fill the device."""
-    flat = x.reshape(-1) if dim is None else x
-    d = 0 if dim is None else normal_dim(dim, x.ndim)
+    d, whole = 0 if dim is None else normal_dim(dim, x.ndim), dim is None or not x.ndim
+    flat = x.reshape(-1) if whole else x
     _not_empty(flat, (d,), "the index of an extreme")
     flat = flat.detach()
     n = flat.shape[d]
@@ -226,7 +226,7 @@ def _first(x, dim, keepdim, extreme):
     hit = hit if not flat.dtype.is_float else hit | flat.isnan()
     places = type(x).arange(n, device=x.device).reshape(*(n if e == d else 1 for e in range(flat.ndim)))
     found = hit.where(places, n - 1)._min((d,))
-    if dim is None:
+    if whole:
         return found.reshape(*(1,) * x.ndim if keepdim else ())
     return _result(found, (d,), keepdim)
 
