@@ -21,13 +21,14 @@ const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
 const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
 const STAGING_KEPT = 4;
 
-export const PORTABLE = { // no kernel goes beyond these; memory limits are the adapter's own
-  maxStorageBuffersPerShaderStage: 8,
+export const PORTABLE = { // no kernel goes beyond these, but one that does the work of several, by `bundleBuffers`;
+  maxStorageBuffersPerShaderStage: 8, // memory limits are the adapter's own
   maxComputeInvocationsPerWorkgroup: 256,
   maxComputeWorkgroupSizeX: 256,
   maxComputeWorkgroupStorageSize: 16384,
 };
 const OF_ADAPTER = ["maxBufferSize", "maxStorageBufferBindingSize", "maxComputeWorkgroupsPerDimension"];
+const BUFFERS = "maxStorageBuffersPerShaderStage", BUNDLE_BUFFERS = 64;
 const WANTED = ["shader-f16", "subgroups", "timestamp-query"];
 
 /** What goes wrong, by `name`: NoAdapter, DeviceLost, OutOfMemory, CompileError or CommandError. */
@@ -49,6 +50,7 @@ export async function open(options = { powerPreference: "high-performance" }) {
     throw new ExecutorError("NoAdapter", "WebGPU finds no adapter: turn hardware acceleration on in the settings");
   const requiredLimits = { ...PORTABLE };
   for (const name of OF_ADAPTER) requiredLimits[name] = adapter.limits[name];
+  requiredLimits[BUFFERS] = Math.min(adapter.limits[BUFFERS], BUNDLE_BUFFERS);
   const requiredFeatures = WANTED.filter((name) => adapter.features.has(name));
   try {
     const device = await adapter.requestDevice({ label: "flambeau", requiredLimits, requiredFeatures });
@@ -71,6 +73,7 @@ export class Executor {
     this.features = [...device.features];
     this.groups = limits.maxComputeWorkgroupsPerDimension;
     this.maxBinding = limits.maxStorageBufferBindingSize;
+    this.bundleBuffers = device.limits[BUFFERS];
     this.lost = null; // why, once the device is gone
     this.compiled = this.compiling = 0; // pipelines that are ready, and that are not yet
     this.onprogress = null; // called with (compiled, all) as pipelines become ready

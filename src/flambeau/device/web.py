@@ -93,7 +93,13 @@ class WebDevice:
         self.lock = threading.RLock()
         turns = SOFTWARE_TURNS if executor.software else Limits.turns
         lanes = lanes_of(executor.name)
-        self.limits = Limits(groups=executor.groups, software=executor.software, turns=turns, lanes=lanes)
+        self.limits = Limits(
+            bundle_buffers=executor.bundleBuffers,
+            groups=executor.groups,
+            software=executor.software,
+            turns=turns,
+            lanes=lanes,
+        )
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
