@@ -50,12 +50,11 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
   var {{ name }}{{ i }} = vec2<u32>();
 //% endfor
 {%- endmacro %}
-{% macro fetch(u, name, buffer, width, first, zero=false, base="kv * p.keys", limit="p.keys") -%}
+{% macro fetch(u, name, buffer, width, first, base, limit) -%}
 //% for i in range(u.keys * width // u.threads)
     {
       let line = {{ first }} + (lid.x + {{ i * u.threads }}u) / {{ width }}u;
-      let read = {{ buffer }}[({{ base }} + min(line, {{ limit }} - 1u)) * {{ width }}u + lid.x % {{ width }}u];
-      {{ name }}{{ i }} = {{ "select(vec2<u32>(), read, line < %s)" % limit if zero else "read" }};
+      {{ name }}{{ i }} = {{ buffer }}[({{ base }} + min(line, {{ limit }} - 1u)) * {{ width }}u + lid.x % {{ width }}u];
     }
 //% endfor
 {%- endmacro %}

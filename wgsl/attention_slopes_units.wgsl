@@ -65,8 +65,8 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 //% endif
   {{ "{" if by_query else "for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {" }}
 {{ scoring.bias_head(o) }}
-{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "start", false, other.base, other.limit) }}
-{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "start", false, other.base, other.limit) }}
+{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "start", other.base, other.limit) }}
+{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "start", other.base, other.limit) }}
   for (var first = start; first < end; first += {{ u.keys }}u) {
 //% if by_query
     let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
@@ -82,8 +82,8 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
       sides[lid.x / 2u][lid.x % 2u] = side;
     }
 //% endif
-{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "first + %du" % u.keys, false, other.base, other.limit) }}
-{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "first + %du" % u.keys, false, other.base, other.limit) }}
+{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "first + %du" % u.keys, other.base, other.limit) }}
+{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "first + %du" % u.keys, other.base, other.limit) }}
     workgroupBarrier();
     {
 {{ products.dots(u, 4 * d) }}

@@ -17,7 +17,7 @@ class Units(NamedTuple):
     rows: int = 32
     keys: int = 16
     pad: int = 8  # elements behind each row of 2-byte elements, so that rows start in other banks
-    pitch: int = 20  # places of a row of scores: reads of a lane's row as vec4s meet no bank twice
+    pitch: int = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
     growth: str = "10.0"  # powers of two by which weights may pass 1: float16 holds 15 of them
     sides: int = 1  # how many a subgroup has as fragments: gradients need two
 
