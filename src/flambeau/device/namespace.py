@@ -58,6 +58,8 @@ class Namespace:
         own = OWN.get((self.library, name)) or (None if hasattr(self.module, name) else OWN.get(("", name)))
         if own is not None:
             return lambda *args, **kw: own(self, *args, **kw)
+        if name in ("float64", "int64"):  # which JAX may not have, though it has the names
+            return self.dtype(name)
         names = (name, NUMPY.get(name)) if self.is_numpy else (STANDARD.get(name, name), name)
         found = next((getattr(self.module, n) for n in names if n and hasattr(self.module, n)), None)
         if found is None:

@@ -39,7 +39,7 @@ def _masked(xp, q, k, start, bias, causal, **attrs):
     """The scores of the reference, and their largest in each row."""
     s = _plain(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
     if causal:
-        rows, columns = (xp.arange(n, dtype="int64") for n in s.shape[1:])
+        rows, columns = (xp.arange(n) for n in s.shape[1:])
         s = xp.where(columns <= rows[:, None] + start, s, -inf)
     padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=-3.4e38)
     return s, xp.max(padded, axis=-1, keepdims=True)

@@ -26,7 +26,7 @@ def _launch(limits, table, rows, start):
 
 
 def _reference(xp, table, rows, start):
-    at = xp.arange(table.shape[1], dtype="int64") - start
+    at = xp.arange(table.shape[1]) - start
     inside = (at >= 0) & (at < rows.shape[1])
     found = xp.take(rows, xp.where(inside, at, 0), axis=1)
     return xp.where(inside[:, None], found, table)

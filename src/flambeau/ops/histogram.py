@@ -30,7 +30,7 @@ def _count_launches(limits, x, bins) -> list[Launch]:
 
 def _count_reference(xp, x, bins):
     inside = x[(x >= 0) & (x < bins)]
-    return xp.bincount(inside.reshape(-1), minlength=bins).astype("int32")
+    return xp.bincount(inside.reshape(-1), minlength=bins)
 
 
 class Histogram(Family):
