@@ -18,7 +18,6 @@ var<workgroup> grown: vec4<u32>;
 {% macro views(u) -%}
 {{ units.views(u.unit, u.elements, 0, u.subgroups) }}
 //% if u.unit.kind != "plain"
-  let pairs = bufferView<array<vec2<f32>, {{ u.elements // 4 }}>>(&memory, 0);
   let words = bufferView<array<u32, {{ u.elements // 2 }}>>(&memory, 0);
 //% endif
   let strip = {{ u.strips // 2 }}u + subgroup * {{ u.rows * u.pitch }}u;
@@ -39,8 +38,7 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
 //% if u.unit.kind != "plain"
     quads[({{ at }}) / 4u] = {{ pair }};
 //% else
-    memory[({{ at }}) / 2u] = {{ pair }}.x;
-    memory[({{ at }}) / 2u + 1u] = {{ pair }}.y;
+{{ units.put_four(u.unit, at, pair ~ ".x", pair ~ ".y") }}
 //% endif
 {%- endmacro %}
 

@@ -23,8 +23,7 @@
 //% endif
 //% endfor
 {%- endmacro %}
-{% macro staged(wait=true) -%}
-{{ "    workgroupBarrier();" if wait }}
+{% macro staged() -%}
 //% for s, g in sides
 //% if ready
 {{ halves.place(s, g, loop.index0) }}
@@ -106,6 +105,7 @@
 {{ held() }}
 {{ fetched() }}
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+    workgroupBarrier();
 {{ staged() }}
 //# while these are multiplied the next tile is on its way
     if (k0 + {{ step }}u < end) {
@@ -120,7 +120,7 @@
 {{ held() }}
     workgroupBarrier();
 {{ fetched() }}
-{{ staged(false) }}
+{{ staged() }}
 {{ multiplied() }}
     }
 //% endfor

@@ -52,6 +52,7 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
   let quads = bufferView<array<vec2<u32>, {{ bytes // 8 }}>>(&memory, 0);
   let halves = bufferView<array<f16, {{ bytes // 2 }}>>(&memory, 0);
   let sums = bufferView<array<f32, {{ bytes // 4 }}>>(&memory, 0);
+  let pairs = bufferView<array<vec2<f32>, {{ bytes // 8 }}>>(&memory, 0);
   let fours = bufferView<array<vec4<f32>, {{ bytes // 16 }}>>(&memory, 0);
 //% endif
 //% if unit.kind == "plain"

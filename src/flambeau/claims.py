@@ -31,9 +31,8 @@ class Claims:
         self.head_of: dict[int, Node] = {}  # id of a tail -> its head
         self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
         self.owner: dict[int, Node] = {}  # id of a node of an epilogue -> its head
-        self.ends: dict[
-            int, int
-        ] = {}  # id of an elementwise node -> that of the value whose kernel computes it
+        # id of an elementwise node -> that of the value whose kernel computes it
+        self.ends: dict[int, int] = {}
         self.decide()
 
     def keep(self, node: Node, why: str) -> None:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .cache import cache_folder
+from .cache import cache_folder, write_whole
 from .errors import FlambeauError
 from .render import HERE, template_folder
 
@@ -165,12 +165,10 @@ def keep(of: Identity, choices: list[Choice]) -> None:
     so."""
     place, of = place_of(of), of._replace(templates=templates())
     new = {(c.family, c.bucket) for c in choices}
-    part = place.with_suffix(f".{os.getpid()}.part")
     try:
         before = [c for c in _same(place, of) if (c.family, c.bucket) not in new]
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text_of(of, [*before, *choices]), encoding="utf-8")
-        os.replace(part, place)
+        text = text_of(of, [*before, *choices])
+        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as e:
         print(
             f"flambeau: {place} can't be written ({e.strerror}): choices hold for this process",

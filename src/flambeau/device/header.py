@@ -7,7 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..cache import cache_folder
+from ..cache import cache_folder, write_whole
 
 LONG = 10_000  # characters: a header, not the name of a type
 DAMAGED = (OSError, EOFError, ValueError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
@@ -57,11 +57,5 @@ class Parser:
                 return found
         found = self.usual().parse(text, *args, **kw)
         with suppress(OSError):
-            self._write(path, pickle.dumps(found))
+            write_whole(path, lambda part: part.write_bytes(pickle.dumps(found)))
         return found
-
-    def _write(self, path: Path, data: bytes) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        new = path.with_suffix(".new")
-        new.write_bytes(data)
-        new.replace(path)

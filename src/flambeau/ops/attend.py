@@ -322,7 +322,7 @@ def by_keys(limits, *nodes, **attrs) -> list[Launch]:
     first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
     also = (Written("values", prod(v.shape), v.dtype, 4),)
     if isinstance(way, Units):
-        values = _on_units(way._replace(pitch=20), nodes, given, attrs, "value", **first)
+        values = _on_units(way._replace(pitch=attend_units.PITCH), nodes, given, attrs, "value", **first)
         return [values, _on_units(way, nodes, given, attrs, "key")]
     if isinstance(way, str):
         call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)

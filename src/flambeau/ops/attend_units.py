@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from .. import dtype as dt
 
+PITCH = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
 BESIDE = 128  # bytes of workgroup memory for what else a kernel shares
 
 
@@ -17,7 +18,7 @@ class Units(NamedTuple):
     rows: int = 32
     keys: int = 16
     pad: int = 8  # elements behind each row of 2-byte elements, so that rows start in other banks
-    pitch: int = 20  # places of a row of scores: reads of pairs, in turned order, meet no bank twice
+    pitch: int = PITCH
     growth: str = "10.0"  # powers of two by which weights may pass 1: float16 holds 15 of them
     sides: int = 1  # how many a subgroup has as fragments: gradients need two
 
@@ -58,7 +59,7 @@ class Units(NamedTuple):
         )
 
 
-SLOPES = {"pitch": 36, "sides": 2}  # of gradients: scores and their slopes lie side by side
+SLOPES = {"pitch": PITCH + 16, "sides": 2}  # of gradients: scores and their slopes lie side by side
 # Rows of up to so many features take matrix units, by readings of an H200, where nothing was tuned or forced.
 MOST = {"forward": 128, "queries": 64, "keys": 64}
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import sys
 from array import array
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ..cache import cache_folder
+from ..cache import cache_folder, write_whole
 from ..device.adapters import provider
 from ..functions import empty
 from ..fuse import Plan
@@ -143,11 +142,9 @@ def kept(device: Any) -> Ceilings | None:
 def keep(device: Any, found: Ceilings) -> Ceilings:
     """Write ceilings to the cache folder; where that is not possible a line says so."""
     place = place_of(device)
-    part = place.with_name(f".{place.name}.{os.getpid()}.part")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(json.dumps({"of": identity(device), **asdict(found)}, indent=2), encoding="utf-8")
-        part.replace(place)
+        text = json.dumps({"of": identity(device), **asdict(found)}, indent=2)
+        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as e:
         print(f"flambeau: ceilings are not kept ({e.strerror}: {place})", file=sys.stderr)
     return found
