@@ -46,12 +46,13 @@ gpu = get_device()  # the worker opened it
 
 async def again(work):
     """What `work` gives; if the GPU is lost on the way it is opened again, and the work done anew."""
-    if not gpu.lost:
+    mine = gpu  # another call may be quicker to open a new one
+    if not mine.lost:
         try:
             return await work()
         except Exception:
             await asyncio.sleep(0.05)  # a failed read may come before the word that the GPU is gone
-            if not gpu.lost:
+            if not mine.lost:
                 raise
     await recover()
     return await work()
