@@ -13,8 +13,7 @@ from .variants import CORES
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 8  # tile rows that workgroups next to each other walk together
-TURNS = 2  # tiles that a turn of the loop over the summed dims takes, where their number is a multiple of it
-AHEAD = 128 * 128  # results of a tile from which on the next one is fetched while it is multiplied
+TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead and their number is a multiple
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 THREADS, GROUPS = 256, 1024  # of the search for an operand's range
 READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
@@ -164,8 +163,8 @@ def _staged(made: Launch, tile: Tile) -> tuple:
     walked = tuple(
         whole and g.flat and len(s.runs[SUMMED]) == 1 for s, g in zip(spelled, shares, strict=True)
     )
-    words = precision_of(product) == "exact" and all(lying) and all(walked)
-    ahead = words and tile.rows * tile.columns >= AHEAD
+    # where a thread need not find out where to read on, the next tile is fetched while one is multiplied
+    ahead = all(lying) and all(walked)
     return spelled, shares, functions, {"ready": (), "lying": lying, "walked": walked, "ahead": ahead}
 
 
@@ -193,11 +192,9 @@ def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
         for r in ready
     ]
     read = tuple((b.add(r.value, float16, 4), q.add("n", r.batch), q.add("n", r.line)) for r in ready)
-    turn = TURNS * tile.step
     more = {
-        "ready": read, "lying": ("", ""), "walked": (False, False), "ragged": False, "turns": TURNS,
-        "ahead": False,
-        "summed": q.add("n", -(-made.product.k // turn) * turn),
+        "ready": read, "lying": ("", ""), "walked": (False, False), "ragged": False, "ahead": True,
+        "summed": q.add("n", -(-made.product.k // tile.step) * tile.step),
     }  # fmt: skip
     return ready, shares, made.result.functions(b, q), more
 
@@ -210,7 +207,7 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
     function = spelled.function(b, q)
     along = "k" if own == ROWS else "free"
     fours, planes = extent * tile.step // 4, 2 if precision == "high" else 1
-    lines, steps = -(-domain.total(own) // extent), -(-product.k // (TURNS * tile.step)) * TURNS
+    lines, steps = -(-domain.total(own) // extent), -(-product.k // tile.step)
     shared = not any(operand.walks(d) for d, g in enumerate(domain.groups) if g == BATCH)
     line = steps * fours * planes
     out = planner.temporary(lines * line * (1 if shared else product.batch), 8)
