@@ -31,7 +31,7 @@
 {% macro round(T, x) %}{{ "round(%s)" % x if T.kind == "f" else x }}{% endmacro %}
 {% macro trunc(T, x) %}{{ "trunc(%s)" % x if T.kind == "f" else x }}{% endmacro %}
 //# a plain select is made a max by some drivers, which loses NaN
-{% macro relu(T, x) %}{{ "%s(%s, %s(0))" % (T.call("nanmax") if T.kind == "f" else "max", x, T) }}{% endmacro %}
+{% macro relu(T, x) %}{{ T.call("rectified") if T.kind == "f" else "max" }}({{ x }}{{ ", %s(0)" % T if T.kind != "f" }}){% endmacro %}
 {% macro square(T, x) %}({{ x }} * {{ x }}){% endmacro %}
 
 //# NaN and infinity are told by their bits: comparisons such as x != x are folded away by drivers.

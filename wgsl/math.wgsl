@@ -5,21 +5,26 @@ fn {{ T.fn("nanmax") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
+//# 0 for what is negative: as signed integers that is at most -inf, while NaN of either sign lies above
+{% macro rectified(T) %}
+fn {{ T.fn("rectified") }}(x: {{ T }}) -> {{ T }} {
+  return select(x, {{ T }}(0), bitcast<{{ T.i }}>(x) <= {{ T.i }}(-8388608));
+}
+{% endmacro %}
 {% macro nanmin(T) %}
 fn {{ T.fn("nanmin") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let kept = select(min(a, b), a, (bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
   return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
-//# tanh overflows to NaN on some drivers, and 1 - 2 / (exp(2x) + 1) loses what is small: a short series near 0
+//# tanh overflows to NaN on some drivers, and 1 - 2 / (exp(2x) + 1) loses what is small: a short series near 0, and of
+//# NaN, of which no comparison is true
 {% macro safe_tanh(T) %}
 fn {{ T.fn("safe_tanh") }}(x: {{ T }}) -> {{ T }} {
-  let c = clamp(x, {{ T }}(-15), {{ T }}(15));
-  let s = c * c;
-  let near = c * ({{ T }}(1) + s * ({{ T }}(-0.33333334) + s * ({{ T }}(0.13333334) + s * ({{ T }}(-0.05396825) + s * {{ T }}(0.021869488)))));
-  let far = {{ T }}(1) - {{ T }}(2) / (exp({{ T }}(2) * c) + {{ T }}(1));
-  let y = select(far, near, abs(c) < {{ T }}(0.3));
-  return select(y, x, (bitcast<{{ T.u }}>(x) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+  let s = x * x;
+  let near = x * ({{ T }}(1) + s * ({{ T }}(-0.33333334) + s * ({{ T }}(0.13333334) + s * ({{ T }}(-0.05396825) + s * {{ T }}(0.021869488)))));
+  let far = {{ T }}(1) - {{ T }}(2) / (exp({{ T }}(2) * min(x, {{ T }}(15))) + {{ T }}(1));
+  return select(near, far, abs(x) >= {{ T }}(0.3));
 }
 {% endmacro %}
 //# log(0) is -inf, log of a negative and of NaN is NaN on every driver; both are made at run time, for WGSL has none

@@ -21,9 +21,8 @@ from .node import Node
 from .shape import Affine, View, collapse, refined, run_size
 
 WORKGROUP = 64
-LARGE = (
-    1 << 23
-)  # elements of a map (more than any in a bundle) above which its threads may make several fours
+LARGE = 1 << 23  # elements of a map (more than any in a bundle) from which on a thread may make several fours
+SLOW = 8  # price of an element from which on they make two: too few reads are under way beside so much work
 GPU_WORKGROUP = 128  # of a map on a GPU: with 64 a copy reaches 0.79 of the bandwidth that it has with 128
 
 
@@ -159,7 +158,8 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
     if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
         return _map(planner, trace, roots, narrow=True)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
-    several = several_of(planner.limits, n, len(b.values), len(roots) == 1 and width == 4)
+    in_fours = len(roots) == 1 and width == 4
+    several = several_of(planner.limits, n, len(b.values), trace.cost()) if in_fours else 1
     grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
     template, name = "map.wgsl", "value"
@@ -174,11 +174,13 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
     return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 
-def several_of(limits, n: int, inputs: int, in_fours: bool) -> int:
+def several_of(limits, n: int, inputs: int, cost: int) -> int:
     """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
-    if limits.software or not in_fours or n <= LARGE:
+    if limits.software or n <= LARGE:
         return 1
-    return int(choose(limits, "map", (min(n.bit_length(), 28), inputs), ["1", "2"], "2" if inputs else "1"))
+    is_slow = inputs > 0 and cost >= SLOW
+    bucket = (min(n.bit_length(), 28), inputs, is_slow)
+    return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))
 
 
 def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:

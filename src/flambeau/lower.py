@@ -197,6 +197,10 @@ class Trace:
         self.uses: dict[int, set[int]] = {}  # step -> the buffers below it
         self.top: Node | None = None
 
+    def cost(self) -> int:
+        """The price of an element, by `Op.cost`."""
+        return sum(s.node.op.cost for s in self.steps if s.kind == "op")
+
     def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
         """The step that holds `node` seen through `chain`."""
         node = alias(node)

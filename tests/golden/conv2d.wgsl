@@ -63,7 +63,7 @@ fn finish(acc: f32, y_r0: u32, y_c0: u32, y_c1: u32) -> f32 {
   let t0 = acc;
   let t1 = in2[y_r0];
   let t2 = (t0 + t1);
-  let t3 = nanmax_f32(t2, f32(0));
+  let t3 = rectified_f32(t2);
   return t3;
 }
 var<workgroup> box: array<vec4<f32>, 256>;
@@ -482,7 +482,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
 }
-fn nanmax_f32(a: f32, b: f32) -> f32 {
-  let kept = select(max(a, b), a, (bitcast<u32>(a) & u32(0x7fffffffu)) > u32(0x7f800000u));
-  return select(kept, b, (bitcast<u32>(b) & u32(0x7fffffffu)) > u32(0x7f800000u));
+fn rectified_f32(x: f32) -> f32 {
+  return select(x, f32(0), bitcast<i32>(x) <= i32(-8388608));
 }

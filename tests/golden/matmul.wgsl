@@ -43,7 +43,7 @@ fn finish(acc: vec4<f32>, y_r0: u32, y_c0: u32) -> vec4<f32> {
   let t0 = acc;
   let t1 = in2[(y_c0) / 4u];
   let t2 = (t0 + t1);
-  let t3 = nanmax_f32x4(t2, vec4<f32>(0));
+  let t3 = rectified_f32x4(t2);
   return t3;
 }
 var<workgroup> tile_a: array<vec4<f32>, 144>;
@@ -343,7 +343,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
 }
-fn nanmax_f32x4(a: vec4<f32>, b: vec4<f32>) -> vec4<f32> {
-  let kept = select(max(a, b), a, (bitcast<vec4<u32>>(a) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
-  return select(kept, b, (bitcast<vec4<u32>>(b) & vec4<u32>(0x7fffffffu)) > vec4<u32>(0x7f800000u));
+fn rectified_f32x4(x: vec4<f32>) -> vec4<f32> {
+  return select(x, vec4<f32>(0), bitcast<vec4<i32>>(x) <= vec4<i32>(-8388608));
 }

@@ -16,7 +16,7 @@ fn value(c0: u32, c1: u32) -> f32 {
   let t0_ok = ((p.o5 + c1) < p.n6);
   let t0_at = select(0u, p.o4 + c0 * p.s3 + c1, t0_ok);
   let t0 = select(f32(0), in0[t0_at], t0_ok);
-  let t1 = nanmax_f32(t0, f32(0));
+  let t1 = rectified_f32(t0);
   return t1;
 }
 @compute @workgroup_size(128, 1, 1)
@@ -49,7 +49,6 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y = vec4<f32>(y0, y1, y2, y3);
   out[i / 4u] = y;
 }
-fn nanmax_f32(a: f32, b: f32) -> f32 {
-  let kept = select(max(a, b), a, (bitcast<u32>(a) & u32(0x7fffffffu)) > u32(0x7f800000u));
-  return select(kept, b, (bitcast<u32>(b) & u32(0x7fffffffu)) > u32(0x7f800000u));
+fn rectified_f32(x: f32) -> f32 {
+  return select(x, f32(0), bitcast<i32>(x) <= i32(-8388608));
 }
