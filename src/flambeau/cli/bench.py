@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from ..errors import FlambeauError
+from ..profiling.batches import WARM, per_run
 from ..profiling.ceilings import Ceilings, keep, measured, steady
 from ..profiling.meter import capture
 from ..profiling.report import si
@@ -21,7 +22,6 @@ Row = dict[str, Any]
 
 COLUMNS = (("work", 44), ("time", 9), ("rate", 14), ("of peak", 8), ("torch", 9), ("times", 6), ("goal", 0))
 BUDGET = {"kernels": 0.1, "host": 0.1, "read": 0.1, "step": 0.6, "process": 1.5}  # seconds a measurement
-WARM = 0.12  # seconds of work before PyTorch on a GPU is measured
 MISSED = (FlambeauError, ValueError, TypeError, RuntimeError, AttributeError, MemoryError)
 
 
@@ -134,8 +134,7 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
         if cuda:
             cuda.reset_peak_memory_stats()
         made = task.make(peer, *sizes)
-        call = (lambda: made.call().item()) if task.how in ("step", "read") else made.call
-        found: Row = {"peer": repeated(call, cuda.synchronize if cuda else None, BUDGET[task.how])}
+        found: Row = {"peer": peer_seconds(task, made, cuda, BUDGET[task.how])}
         if cuda and task.how == "step":
             found["peer_peak_bytes"] = cuda.max_memory_allocated()
         return found
@@ -149,15 +148,31 @@ def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:
             peer.f.cuda.empty_cache()
 
 
-def repeated(call: Callable[[], Any], done: Callable[[], Any] | None, budget: float) -> float:
-    """Seconds of a call among many, `done()` waiting for them: the median of batches."""
+def peer_seconds(task: Task, made: Made, cuda: Any, budget: float) -> float:
+    """PyTorch's seconds of a call, as ours are taken; its GPU is warm before."""
+    if task.how != "kernels":
+        if cuda:
+            until = perf_counter() + WARM
+            while perf_counter() < until:
+                made.call().item()
+        return repeated(lambda: made.call().item(), budget)
+
+    def batch(n: int) -> None:
+        for _ in range(n):
+            made.call()
+        if cuda:
+            cuda.synchronize()
+
+    return per_run(batch, budget, warm=cuda is not None)
+
+
+def repeated(call: Callable[[], Any], budget: float) -> float:
+    """Seconds of a call that waits for its result, among many: the median of batches."""
 
     def batch(n: int) -> float:
         begin = perf_counter()
         for _ in range(n):
             call()
-        if done:
-            done()
         return perf_counter() - begin
 
     batch(1)
@@ -165,9 +180,6 @@ def repeated(call: Callable[[], Any], done: Callable[[], Any] | None, budget: fl
     while took < budget / 8 and n < 1 << 14:
         n *= 2
         took = batch(n)
-    warm = WARM if done else 0.0
-    while warm > 0:
-        warm -= batch(n)
     times, left = [], budget
     while left > 0 or len(times) < 3:
         times.append(batch(n))
@@ -180,9 +192,9 @@ def kernels(ours: Tools, made: Made, budget: float) -> float:
     held, found = capture(made.call)
     if not any(made.needs in work.template for work in found.works):
         raise NotHere(f"no {made.needs} kernels")
-    times = steady(ours.place, found.words, budget)
+    seconds = steady(ours.place, found.words, budget)
     del held
-    return times[len(times) // 2]
+    return seconds
 
 
 def host(ours: Tools, made: Made, budget: float) -> float:
@@ -199,16 +211,16 @@ def host(ours: Tools, made: Made, budget: float) -> float:
 def read(ours: Tools, made: Made, budget: float) -> float:
     """Reading the number that a call returns."""
     x = made.call()
-    return repeated(lambda: x.item(), None, budget)
+    return repeated(lambda: x.item(), budget)
 
 
 def step(ours: Tools, made: Made, budget: float) -> float:
     """Whole calls, each with the read of its result."""
-    return repeated(lambda: made.call().item(), None, budget)
+    return repeated(lambda: made.call().item(), budget)
 
 
 def process(ours: Tools, made: Made, budget: float) -> float:
-    return repeated(made.call, None, budget / 2)
+    return repeated(made.call, budget / 2)
 
 
 TIMED = {"kernels": kernels, "host": host, "read": read, "step": step, "process": process}

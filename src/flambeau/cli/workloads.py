@@ -152,15 +152,21 @@ def once(rows: int, columns: int) -> int:
     return 4 * rows * columns
 
 
-def chain(t: Tools, n: int) -> Made:
-    """Twelve elementwise ops, one after the other."""
+def chain(t: Tools, n: int, compiled: bool = False) -> Made:
+    """Twelve elementwise ops, one after the other; compiled: PyTorch's are by torch.compile."""
     x = t.randn(n)
 
-    def call() -> Any:
+    def ops(x: Any) -> Any:
         y = ((x * 1.1 + 0.1).sigmoid() * x).neg() + 1.0
         return (y.abs().sqrt() * 0.5).tanh().add(x).relu()
 
-    return Made(t.run(call), 8 * n)
+    if compiled and not t.is_ours:
+        ops = t.f.compile(ops, dynamic=False)
+    return Made(t.run(lambda: ops(x)), 8 * n)
+
+
+def compiled_chain(t: Tools, n: int) -> Made:
+    return chain(t, n, compiled=True)
 
 
 def attention(t: Tools, b: int, h: int, s: int, d: int, half: bool = False) -> Made:
@@ -243,6 +249,7 @@ def tasks() -> list[Task]:
         Task("attention, f16", half_attention, heads, few, Goal("peer", 1 / 2.5)),
         Task("conv2d 3x3", conv, (64, 64, 56), (4, 32, 28), Goal("peer", 0.85)),
         Task("chain of 12 ops", chain, (1 << 28,), (1 << 22,), Goal("peer", 4.0)),
+        Task("the same, torch compiled", compiled_chain, (1 << 28,), (1 << 22,), Goal("peer", 1.0)),
         Task("a dispatch of a recorded step, host", recorded, (64,), (64,), dispatch, "host"),
         Task("reading a number", scalar, (), (), trip, "read"),
         Task("MNIST CNN, training step", digits, (64,), (16,), Goal("peer", 2.0), "step"),

@@ -6,7 +6,6 @@ import sys
 from array import array
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from time import perf_counter
 from typing import Any
 
 from ..cache import cache_folder, write_whole
@@ -16,11 +15,10 @@ from ..fuse import Plan
 from ..heads import Kernel, Shader
 from ..pipeline import compile_plan
 from ..run import realize
+from .batches import per_run
 from .meter import capture
 
 SUMS = 8  # vec4s of sums that a thread keeps: 32 multiply-adds follow each other without waiting
-WARM = 0.12  # seconds of work before a GPU is measured: an idle one runs at a fraction of its clock
-SETTLED = 0.03  # how far two batches may lie apart when it is warm
 FORMAT = 1
 
 
@@ -32,34 +30,16 @@ class Ceilings:
     fma: float  # float32 operations a second, two of a multiply-add, in registers
 
 
-def steady(device: Any, words: list[int], budget: float = 0.1) -> list[float]:
-    """Seconds of one run of commands that come again and again without a pause: of several batches, the
-    fastest first."""
+def steady(device: Any, words: list[int], budget: float = 0.1) -> float:
+    """Seconds of one run of commands that come again and again without a pause."""
     prepared = device.prepare(words)
 
-    def batch(n: int) -> float:
-        begin = perf_counter()
+    def batch(n: int) -> None:
         for at in range(0, n, 32):
             device.submit(*[prepared] * min(32, n - at))
         device.wait()
-        return perf_counter() - begin
 
-    batch(1)
-    n, took = 1, batch(1)
-    while took < budget / 8 and n < 1 << 16:
-        n = min(max(2 * n, int(n * budget / 6 / max(took, 1e-6))), 16 * n)
-        took = batch(n)
-    spent, last, now = 0.0, 0.0, took
-    while not device.limits.software and (
-        spent < WARM or (abs(now / last - 1) > SETTLED and spent < 8 * WARM)
-    ):
-        last, now = now, batch(n)
-        spent += now
-    times, left = [], budget
-    while left > 0 or len(times) < 3:
-        times.append(batch(n))
-        left -= times[-1]
-    return sorted(t / n for t in times)
+    return per_run(batch, budget, warm=not device.limits.software)
 
 
 def measured(device: Any) -> Ceilings:
@@ -68,9 +48,9 @@ def measured(device: Any) -> Ceilings:
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
     _, found = capture(lambda: _plus_one(x))
-    copy = 2 * x.nbytes / steady(device, found.words)[0]
+    copy = 2 * x.nbytes / steady(device, found.words)
     words, flops, out = _multiply_adds(device, software)
-    fma = flops / steady(device, words)[0]
+    fma = flops / steady(device, words)
     del out
     return Ceilings(copy, fma)
 
