@@ -88,10 +88,12 @@ def test_what_is_short_stays_whole():
 
 
 def test_a_gpu_begins_while_the_rest_of_a_long_plan_is_encoded():
-    works = [Work("add", "map.wgsl", 4, 4, 1)] * (2 * FIRST)
+    works = [Work("add", "map.wgsl", 8192, 8192, 1)] * (2 * FIRST)
     assert cuts(works, Limits(software=False)) == [FIRST]
     assert cuts(works[1:], Limits(software=False)) == []
     assert cuts(works, Limits(software=True)) == []
+    small = [Work("add", "map.wgsl", 4, 4, 1)] * FIRST  # done before the host could submit twice
+    assert cuts(small + works, Limits(software=False)) == []
 
 
 def test_cpu_adapters_have_no_watchdog(gpu):

@@ -11,6 +11,7 @@ from .work import Work
 
 SECONDS = 0.5  # of one submit at most, by an estimate that is meant to be too long; Windows resets after 2
 FIRST = 12  # kernels of a long plan that a GPU gets at once: it works on them while the host encodes the rest
+ENOUGH = 1e5  # bytes of theirs below which they are no work: another submit would only cost the host 25 us
 
 
 def seconds_of(work: Work, limits: Any) -> float:
@@ -56,7 +57,8 @@ def cuts(works: Sequence[Work], limits: Any) -> list[int]:
     """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
     long plan."""
     found, total = [], 0.0
-    first = FIRST if len(works) >= 2 * FIRST and not limits.software else 0
+    is_long = len(works) >= 2 * FIRST and sum(w.nbytes for w in works[:FIRST]) >= ENOUGH
+    first = FIRST if is_long and not limits.software else 0
     for i, w in enumerate(works):
         mine = seconds_of(w, limits)
         if (total and total + mine > SECONDS) or (i and i == first):
