@@ -51,13 +51,12 @@ class Fetch:
         """Submit the copies of one part, and ask for the staging buffer to be mapped after them."""
         device, at = self.device, 0
         total = sum(staged(n) for _, n in asked) or 256
-        staging = device.stagings.take(total)
-        encoder = device._wgpu.create_command_encoder()
+        staging, copies = device.stagings.take(total), []
         for handle, n in asked:
             if n:
-                encoder.copy_buffer_to_buffer(device._buffers[handle], 0, staging, at, -(-n // 4) * 4)
+                copies.append((device._buffers[handle], at, -(-n // 4) * 4))
             at += staged(n)
-        device._queue.submit([encoder.finish()])
+        device._fast.gather(copies, staging)
         return device._fast.map(staging, total), asked
 
     def wait(self) -> list[bytes]:

@@ -170,6 +170,15 @@ class CPath:
                 self._play(ready.steps)
         self._flush()
 
+    def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
+        """Submit copies of buffers' beginnings into one: (buffer, where to, bytes)."""
+        self._begin()
+        for buffer, at, n in copies:
+            self.lib.wgpuCommandEncoderCopyBufferToBuffer(
+                self._encoder, buffer._internal, 0, into._internal, at, n
+            )
+        self._flush()
+
     def _begin(self) -> None:
         self._encoder = self.lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
         self._compute = None
