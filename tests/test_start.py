@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from flambeau import render
-from flambeau.device import header, raw
+from flambeau.device import header
 
 TYPES = (
     "WGPUStringView *", "WGPUAdapter[]", "char []", "uint32_t[1]", "WGPUChainedStruct * ",
@@ -20,7 +20,7 @@ def test_types_are_found_by_name(gpu):
     wgpu_native = pytest.importorskip("wgpu.backends.wgpu_native")
     ffi = wgpu_native.ffi
     quick, parser = ffi._parser.parse_type, ffi._parser
-    assert quick.__module__ == raw.__name__
+    assert quick.__module__ == header.__name__
     seen = []
 
     def parse(text, names=parser._parse):
@@ -46,7 +46,7 @@ def _pointed(found):
 def test_another_cffi_is_left_alone():
     class Other: ...
 
-    raw.name_types_quickly(Other())
+    header.name_types_quickly(Other())
 
 
 HEADER = "typedef struct { int a; } S;\n" + "".join(f"int f{i}(S *);\n" for i in range(1000))

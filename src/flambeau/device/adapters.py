@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import dawn, header, raw, traps
+from . import dawn, header, traps
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
@@ -48,7 +48,7 @@ def provider() -> Any:
             import wgpu
             from wgpu.backends import wgpu_native
 
-        raw.name_types_quickly(wgpu_native.ffi)
+        header.name_types_quickly(wgpu_native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
         hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"

@@ -1,6 +1,8 @@
-"""wgpu's C header into its parse, which is kept: cffi reads the header's text anew at every start."""
+"""wgpu's C header into its parse, which is kept, as cffi reads the text anew at every start; and names
+into types."""
 
 import pickle
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
@@ -59,3 +61,27 @@ class Parser:
         with suppress(OSError):
             write_whole(path, lambda part: part.write_bytes(pickle.dumps(found)))
         return found
+
+
+def name_types_quickly(ffi: Any) -> None:
+    """Let cffi find types by name without the rest of wgpu's header.
+
+    It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
+    device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
+    """
+    parser: Any = getattr(ffi, "_parser", None)
+    kinds = ("typedef", "struct", "enum", "union")
+    if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
+        return
+    parse = parser.parse_type
+
+    def parse_type(text: str) -> Any:
+        every = parser._declarations
+        named = [f"{kind} {word}" for word in re.findall(r"\w+", text) for kind in kinds]
+        parser._declarations = {key: every[key] for key in named if key in every}
+        try:
+            return parse(text)
+        finally:
+            parser._declarations = every
+
+    parser.parse_type = parse_type

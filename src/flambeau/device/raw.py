@@ -1,7 +1,6 @@
 """The hot calls: commands become encoded passes, straight on the C functions of wgpu-native or Dawn."""
 
 import os
-import re
 import time
 from collections import deque
 from collections.abc import Iterator
@@ -24,30 +23,6 @@ def path_of(device: Any, provider: Any) -> Any:
     from wgpudawn.backends.dawn import _api, _ffi  # type: ignore[import-not-found]
 
     return DawnPath(device, _ffi.ffi, _ffi.lib, _api)
-
-
-def name_types_quickly(ffi: Any) -> None:
-    """Let cffi find types by name without the rest of wgpu's header.
-
-    It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
-    device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
-    """
-    parser: Any = getattr(ffi, "_parser", None)
-    kinds = ("typedef", "struct", "enum", "union")
-    if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
-        return
-    parse = parser.parse_type
-
-    def parse_type(text: str) -> Any:
-        every = parser._declarations
-        named = [f"{kind} {word}" for word in re.findall(r"\w+", text) for kind in kinds]
-        parser._declarations = {key: every[key] for key in named if key in every}
-        try:
-            return parse(text)
-        finally:
-            parser._declarations = every
-
-    parser.parse_type = parse_type
 
 
 def commands_of(words) -> list[tuple]:
