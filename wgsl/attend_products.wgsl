@@ -35,10 +35,6 @@
 {{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
 //% endfor
 //% endfor
-//% if u.unit.kind != "plain"
-//# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
-    workgroupBarrier();
-//% endif
 {%- endmacro %}
 
 //# o<i>_<j> plus these weights by the block in memory from `start` on

@@ -48,26 +48,18 @@ e{{ c % 4 }} + {{ c // 4 * 4 }}u
   var {{ name }}{{ i }} = vec2<u32>();
 //% endfor
 {%- endmacro %}
-{% macro fetch(u, name, buffer, width, first, base, limit) -%}
-//% for i in range(u.keys * width // u.threads)
-    {
-      let line = {{ first }} + (lid.x + {{ i * u.threads }}u) / {{ width }}u;
-      {{ name }}{{ i }} = {{ buffer }}[({{ base }} + min(line, {{ limit }} - 1u)) * {{ width }}u + lid.x % {{ width }}u];
-    }
-//% endfor
-{%- endmacro %}
 {% macro stage(u, name, start, width) -%}
 //% for i in range(u.keys * width // u.threads)
 {{ put(u, "%du + (lid.x / %du + %du) * %du + lid.x %% %du * 4u" % (start, width, i * u.threads // width, width * 4 + u.pad, width), name ~ i) }}
 //% endfor
 {%- endmacro %}
 
-//# the same, of rows that are met in order: where a thread's first lies moves on by `next` after each block. A lane past the
-//# end reads the last row.
-{% macro places(u, name, width) -%}
+//# rows are met in order, from `first` on: where a thread's first lies moves on by `next` after each block. A lane past
+//# the end reads the last row.
+{% macro places(u, name, width, base, first, limit) -%}
   let line_{{ name }} = lid.x / {{ width }}u;
-  var at_{{ name }} = (kv * p.keys + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
-  let most_{{ name }} = (kv * p.keys + p.keys - 1u) * {{ width }}u + lid.x % {{ width }}u;
+  var at_{{ name }} = ({{ base }} + {{ first }} + line_{{ name }}) * {{ width }}u + lid.x % {{ width }}u;
+  let most_{{ name }} = ({{ base }} + {{ limit }} - 1u) * {{ width }}u + lid.x % {{ width }}u;
 {%- endmacro %}
 {% macro bring(u, name, place, buffer, width, ahead=0) -%}
 //% for i in range(u.keys * width // u.threads)

@@ -29,6 +29,7 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 //% set own, other = (q, k) if by_query else (k, q)
 //% set first_side = dict(own, name="q", buffer="in0" if by_query else "in1", width=4 * d)
 //% set second_side = dict(own, name="g", buffer="in3" if by_query else "in2", width=4 * e)
+//% set first_other, second_other = ("in1", "in2") if by_query else ("in0", "in3")
 //% set lines_first = o.causal and by_query
   let line = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
   let block = {{ "p.blocks - 1u - group / p.lines" if lines_first else "group / p.lines" if o.causal else "group % p.blocks" }};
@@ -65,8 +66,13 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
 //% endif
   {{ "{" if by_query else "for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {" }}
 {{ scoring.bias_head(o) }}
-{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "start", other.base, other.limit) }}
-{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "start", other.base, other.limit) }}
+{{ on.places(u, "k", d, other.base, "start", other.limit) }}
+//% set of_v = "k" if d == e else "v"
+//% if d != e
+{{ on.places(u, "v", e, other.base, "start", other.limit) }}
+//% endif
+{{ on.bring(u, "k", "k", first_other, d) }}
+{{ on.bring(u, "v", of_v, second_other, e) }}
   for (var first = start; first < end; first += {{ u.keys }}u) {
 //% if by_query
     let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
@@ -82,8 +88,12 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
       sides[lid.x / 2u][lid.x % 2u] = side;
     }
 //% endif
-{{ on.fetch(u, "k", "in1" if by_query else "in0", d, "first + %du" % u.keys, other.base, other.limit) }}
-{{ on.fetch(u, "v", "in2" if by_query else "in3", e, "first + %du" % u.keys, other.base, other.limit) }}
+{{ on.next(u, "k", d) }}
+//% if d != e
+{{ on.next(u, "v", e) }}
+//% endif
+{{ on.bring(u, "k", "k", first_other, d) }}
+{{ on.bring(u, "v", of_v, second_other, e) }}
     workgroupBarrier();
     {
 {{ products.dots(u, 4 * d) }}

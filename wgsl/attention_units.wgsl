@@ -23,6 +23,10 @@
 {% macro values(far=false) -%}
     {
 {{ products.weights(u) }}
+//% if u.unit.kind != "plain"
+//# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
+    workgroupBarrier();
+//% endif
 //% if far
 {{ by_row.shrink(u, 4 * e) }}
 //% endif
@@ -55,9 +59,9 @@
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}
 //% set of_v = "k" if d == e else "v"
-{{ on.places(u, "k", d) }}
+{{ on.places(u, "k", d, "kv * p.keys", "0u", "p.keys") }}
 //% if d != e
-{{ on.places(u, "v", e) }}
+{{ on.places(u, "v", e, "kv * p.keys", "0u", "p.keys") }}
 //% endif
 //% set queries = {"name": "q", "buffer": "in0", "base": "head * p.queries", "limit": "p.queries", "width": 4 * d}
 {{ on.bring(u, "k", "k", "in1", d) }}
