@@ -1,6 +1,7 @@
 """Compiling ahead: several pipelines at once, and a model's kernels without a call."""
 
 import threading
+import time
 from array import array
 from types import SimpleNamespace
 
@@ -240,3 +241,28 @@ def test_prepared_parts_are_one_whether_compiled_or_not(gpu, monkeypatch):
         gpu.submit(whole)
         assert whole.steps and whole.words == [*first.words, *second.words]
         assert z.tolist() == [3.0 * (value + 1), 3.0 * (1 - value)]
+
+
+def test_a_refused_kernel_leaves_a_recorded_step_s_state(device, monkeypatch):
+    a, b = (fb.tensor(np.zeros((32, 32), "f4"), device=device) for _ in range(2))
+
+    @fb.jit
+    def step(x):
+        a.assign_(a + x)
+        b.assign_(b + x @ x)
+        fb.realize(a, b)
+
+    usual = device._compiling.compile
+
+    def refused(job, *rest):
+        if job.label.startswith("matmul"):
+            time.sleep(0.2)  # until the first sum could have been under way
+            raise RuntimeError("no more")
+        return usual(job, *rest)
+
+    monkeypatch.setattr(device._compiling, "compile", refused)
+    x = fb.tensor(np.ones((32, 32), "f4"), device=device)
+    for _ in range(2):
+        with pytest.raises(KernelError):
+            step(x)
+        assert (a.sum().item(), b.sum().item()) == (0, 0)

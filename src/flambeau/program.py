@@ -168,7 +168,7 @@ class Program:
         self._find_reads([n for n in leaves if id(n) not in given])
         self.count = len(self.inputs) + len(results)  # of holes
         self.pieces = [(works, Piece(words)) for works, words in pieces(compiled, self.words)]
-        self.sent = b""
+        self.sent, self.is_compiled = b"", False
 
     def _find_reads(self, leaves: list[Node]) -> None:
         """Whose values the commands read: tensors from before the call, or constants made inside."""
@@ -247,6 +247,8 @@ class Program:
         device, holes = self.device, [0] * self.count
         held = self._take_in(given, holes, before)
         out, after = self._results_of(holes)
+        if not self.is_compiled:
+            self._await_kernels()
         if self.patches or not self.sent:
             self._send_params()
         filled = tuple(holes)
@@ -262,6 +264,14 @@ class Program:
             submit(device, works, *parts)
         del held
         return self.rebuild(out)
+
+    def _await_kernels(self) -> None:
+        """Wait for the kernels, so that one that the driver refuses leaves the state as it was."""
+        if self.states:
+            for at, _ in commands(self.words):
+                if self.words[at] == DISPATCH:
+                    self.device.compiled(self.words[at + 1])
+        self.is_compiled = True
 
     def _send_params(self) -> None:
         now = self.params.tobytes()
