@@ -2,13 +2,14 @@
 
 import json
 from math import prod
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import flambeau as fb
-from flambeau.cli import main
+from flambeau.cli import main, workloads
 from flambeau.cli.bench import cells, chosen, kernels, line, repeated
 from flambeau.cli.models import GPT_TINY, digits_cnn, drawn, gpt, trained
 from flambeau.cli.workloads import Goal, Made, NotHere, Tools, duration, tasks
@@ -47,6 +48,12 @@ def test_rows_are_printed_and_written(tmp_path):
     )
     # the host's goals hold everywhere, a GPU's not on software adapters
     assert ("met" in total) != get_device().limits.software and isinstance(read["met"], bool)
+
+
+@pytest.mark.parametrize("name, goal", [("wgpu", ">= 0.83x torch"), ("wgpudawn", ">= 0.9x torch")])
+def test_a_product_s_goal_is_its_provider_s(name, goal, monkeypatch):
+    monkeypatch.setattr(workloads, "provider", lambda: SimpleNamespace(__name__=name))
+    assert [str(t.goal) for t in tasks() if t.name == "matmul"] == [goal]
 
 
 def test_no_workload_is_begun_out_of_time():
