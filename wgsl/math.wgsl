@@ -5,16 +5,16 @@ fn {{ T.fn("nanmax") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
-//# 0 for what is negative: as signed integers that is at most -inf, while NaN of either sign lies above
-{% macro rectified(T) %}
-fn {{ T.fn("rectified") }}(x: {{ T }}) -> {{ T }} {
-  return select(x, {{ T }}(0), bitcast<{{ T.i }}>(x) <= {{ T.i }}(-8388608));
-}
-{% endmacro %}
 {% macro nanmin(T) %}
 fn {{ T.fn("nanmin") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   let kept = select(min(a, b), a, (bitcast<{{ T.u }}>(a) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
   return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
+}
+{% endmacro %}
+//# 0 for what is negative: as signed integers that is at most -inf, while NaN of either sign lies above
+{% macro rectified(T) %}
+fn {{ T.fn("rectified") }}(x: {{ T }}) -> {{ T }} {
+  return select(x, {{ T }}(0), bitcast<{{ T.i }}>(x) <= {{ T.i }}(-8388608));
 }
 {% endmacro %}
 //# tanh overflows to NaN on some drivers, and 1 - 2 / (exp(2x) + 1) loses what is small: a short series near 0, and of

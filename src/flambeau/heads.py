@@ -159,7 +159,7 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
         return _map(planner, trace, roots, narrow=True)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
     in_fours = len(roots) == 1 and width == 4
-    several = several_of(planner.limits, n, len(b.values), trace.cost()) if in_fours else 1
+    several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
     grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
     template, name = "map.wgsl", "value"
@@ -174,11 +174,11 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
     return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 
-def several_of(limits, n: int, inputs: int, cost: int) -> int:
+def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
     """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
     if limits.software or n <= LARGE:
         return 1
-    is_slow = inputs > 0 and cost >= SLOW
+    is_slow = inputs > 0 and trace.cost() >= SLOW
     bucket = (min(n.bit_length(), 28), inputs, is_slow)
     return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))
 

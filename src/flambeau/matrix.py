@@ -142,7 +142,7 @@ def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=Fa
     turn = TURNS * tile.step
     options |= {
         "unit": unit, "split": precision == "high", "scales": scales, "step": tile.step,
-        "turns": 1 if product.k % turn or long % turn else TURNS,
+        "turns": 1 if more["ahead"] or product.k % turn or long % turn else TURNS,
         "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
     } | more  # fmt: skip

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
 from statistics import median
 from time import perf_counter
 from typing import Any
@@ -14,15 +13,11 @@ from .heads import Kernel, Shader
 from .host import to_raw
 from .node import Node
 from .pipeline import compile_plan, patch_params, pieces
+from .profiling.batches import WARM, fitting, warm_up
 from .watchdog import SECONDS, divided, seconds_of
 from .work import works_of
 
-WARM = 0.12  # seconds of work before a GPU is measured: an idle one runs at a fraction of its clock
-SETTLED = 0.03  # how far two batches may lie apart when it is warm
-FEWEST, ROUNDS = (
-    1,
-    5,
-)  # in which candidates are timed in turns, so that what else the machine does falls on all of them
+ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
 LONGEST = 1.0  # seconds of rounds after which no other begins
 FAR = 1.3  # times the best: not timed again
 BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
@@ -221,7 +216,8 @@ class Trials:
         running = list(self.entrants.values())
         for entrant in running:
             self.count(entrant)
-        self.warm_up(first, begin)
+        if not self.device.limits.software:
+            warm_up(lambda: self.run(first, first.runs), perf_counter() - begin, 3 * WARM)
         begin = perf_counter()
         for done in range(ROUNDS):
             if done and perf_counter() - begin > LONGEST:
@@ -236,24 +232,9 @@ class Trials:
         """Find how many runs make a batch; on a software adapter, whose clock has no need to warm up, that is
         the first round."""
         software = self.device.limits.software
-        wanted = BATCH[software]
-        runs, took = 1, self.run(entrant, 1)
-        while took < wanted / 2 and runs < 1 << 14:
-            runs = min(max(2 * runs, int(runs * wanted / max(took, 1e-6))), 16 * runs)
-            took = self.run(entrant, runs)
-        entrant.runs = runs
+        entrant.runs, took = fitting(lambda n: self.run(entrant, n), BATCH[software], 1 << 14)
         if software:
-            entrant.ms.append(1e3 * took / runs)
-
-    def warm_up(self, entrant: Entrant, begin: float) -> None:
-        """Keep a GPU busy until its clock has settled."""
-        if self.device.limits.software:
-            return
-        last, now = inf, self.run(entrant, entrant.runs)
-        while (spent := perf_counter() - begin) < WARM or (
-            abs(now / last - 1) > SETTLED and spent < 3 * WARM
-        ):
-            last, now = now, self.run(entrant, entrant.runs)
+            entrant.ms.append(1e3 * took / entrant.runs)
 
     def close(self) -> None:
         """Give back what is not given back by itself."""

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from ..errors import FlambeauError
-from ..profiling.batches import WARM, per_run
+from ..profiling.batches import WARM, fitting, per_run
 from ..profiling.ceilings import Ceilings, keep, measured, steady
 from ..profiling.meter import capture
 from ..profiling.report import si
@@ -176,10 +176,7 @@ def repeated(call: Callable[[], Any], budget: float) -> float:
         return perf_counter() - begin
 
     batch(1)
-    n, took = 1, batch(1)
-    while took < budget / 8 and n < 1 << 14:
-        n *= 2
-        took = batch(n)
+    n, _ = fitting(batch, budget / 6)
     times, left = [], budget
     while left > 0 or len(times) < 3:
         times.append(batch(n))

@@ -1,6 +1,7 @@
-"""Batches of runs into the seconds of one."""
+"""Batches of runs into the seconds of one: how many make a batch, when a GPU is warm, what a run takes."""
 
 from collections.abc import Callable
+from math import inf
 from statistics import median
 from time import perf_counter
 
@@ -9,6 +10,24 @@ SETTLED = 0.03  # how far two batches may lie apart when it is warm
 ROUNDS = 5  # at least
 MOST = 1 << 16  # runs in a short batch
 LONG = 3  # times as many runs as a short batch has
+
+
+def fitting(timed: Callable[[int], float], wanted: float, most: int = MOST) -> tuple[int, float]:
+    """How many runs take about so many seconds (at least half, but for `most` runs), and what they took."""
+    n, took = 1, timed(1)
+    while took < wanted / 2 and n < most:
+        n = min(max(2 * n, int(n * wanted / max(took, 1e-6))), 16 * n, most)
+        took = timed(n)
+    return n, took
+
+
+def warm_up(timed: Callable[[], float], spent: float, most: float) -> None:
+    """Keep a GPU busy until its clock has settled, or for `most` seconds; `spent`: seconds of work before."""
+    last, now = inf, timed()
+    spent += now
+    while spent < WARM or (abs(now / last - 1) > SETTLED and spent < most):
+        last, now = now, timed()
+        spent += now
 
 
 def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
@@ -25,14 +44,9 @@ def per_run(batch: Callable[[int], object], budget: float, warm: bool) -> float:
         return perf_counter() - begin
 
     timed(1)
-    n, took = 1, timed(1)
-    while took < budget / 8 and n < MOST:
-        n = min(max(2 * n, int(n * budget / 6 / max(took, 1e-6))), 16 * n, MOST)
-        took = timed(n)
-    spent, last, now = 0.0, 0.0, took
-    while warm and (spent < WARM or (abs(now / last - 1) > SETTLED and spent < 8 * WARM)):
-        last, now = now, timed(n)
-        spent += now
+    n, _ = fitting(timed, budget / 6)
+    if warm:
+        warm_up(lambda: timed(n), 0.0, 8 * WARM)
     if n == 1:
         return median(timed(1) for _ in range(ROUNDS))
     short, long = [], []
