@@ -89,6 +89,34 @@ def test_products_have_the_same_value(forced):
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
+THIN_NAMES = ("thin", "narrow", "lanes", *(f"thin/{n}" for n in variants.PIECES if "." not in n))
+
+
+@pytest.mark.parametrize("name", THIN_NAMES)
+def test_few_rows_at_whole_turns_and_beside_them(name, many_threads, monkeypatch):
+    """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways."""
+    monkeypatch.setattr(choice, "forced", lambda: {"contract": name})
+    pieces = int(name.partition("/")[2] or 1)
+    rng = np.random.default_rng(pieces)
+    turn = rng.choice([256, 512]) * pieces
+    summed = {256, 512, 1024, turn, turn + 256, turn - 1, turn + 1, int(rng.integers(turn, 2 * turn + 999))}
+    wrong = []
+    for k in sorted(summed):
+        m, n = (int(rng.integers(1, high)) for high in (9, 70))
+        for is_flat, is_flipped, is_turned in np.ndindex(2, 2, 2):
+            a, b = rng.standard_normal((k, m)).astype("f4"), rng.standard_normal((k, n)).astype("f4")
+            x, w = (
+                fb.tensor(t.T.copy(), device=many_threads).T if turn else fb.tensor(t, device=many_threads)
+                for t, turn in ((a, is_flat), (b, is_flipped))
+            )
+            x = x.T
+            want = a.T.astype("f8") @ b
+            got = (w.T @ x.T).T if is_turned else x @ w
+            error = np.abs(got.numpy() - want).max() / np.abs(want).max()
+            wrong += [(m, k, n, is_flat, is_flipped, is_turned, float(error))] * (not error < 2e-5)
+    assert not wrong
+
+
 @pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
 def test_the_last_tiles_are_cut(shape, many_threads, monkeypatch):
     """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""

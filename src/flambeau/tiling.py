@@ -205,12 +205,15 @@ class Launch:
         return sides + self.result.functions(self.b, self.q)
 
     def options(self, spelled: list[Spelling], shares: list[Share], step: int) -> tuple[dict[str, Any], int]:
-        """What both templates ask for, and how many products or pieces of them there are."""
+        """What both templates ask for, and how many products or pieces of them there are.
+
+        step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
+        """
         product, q, result = self.product, self.q, self.result
         depth = product.batch * -(-product.k // self.long)
         sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
         return {
-            "acc": product.head.dtype.short, "ragged": bool(product.k % step),
+            "acc": product.head.dtype.short, "ragged": bool(product.k % step or self.long % step),
             "sides": tuple((s.side(q), g) for s, g in zip(spelled, shares, strict=True)),
             "batch": result.group(BATCH, q), "rows": result.group(ROWS, q),
             "columns": result.group(COLUMNS, q),

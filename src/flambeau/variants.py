@@ -57,7 +57,11 @@ def candidates(product: Product) -> list[str]:
         found += [
             "lanes",
             "thin",
-            *(f"thin/{p}" for p, n in pieces.items() if n * 8 * LANES <= product.k and p not in UNEVEN),
+            *(
+                f"thin/{p}"
+                for p, n in pieces.items()
+                if n * thin_turn(product) <= product.k and p not in UNEVEN
+            ),
         ]
         found += ["narrow"] * (_free(product) and product.k >= 8 * LANES)
     return found
@@ -177,6 +181,11 @@ def _free(product: Product) -> bool:
     return Spelling("b", turned.b, COLUMNS, turned.domain, False).along == "free"
 
 
+def thin_turn(product: Product) -> int:
+    """Summed places that a thin product's piece is a multiple of: whole turns of its workgroups."""
+    return 8 * LANES if _free(product) else 4 * LANES * AHEAD
+
+
 def product_kernels(product: Product, name: str) -> list[Kernel]:
     """The kernels of a variant: one, and another that adds up the pieces of the summed dims."""
     shape, _, parts = name.partition("/")
@@ -188,7 +197,7 @@ def product_kernels(product: Product, name: str) -> list[Kernel]:
     copies: list[Kernel] = []
     if shape in (*THIN_LANES, "lanes"):
         product = product if product.m <= product.n else product.turned()
-        make, step = lanes_kernel, 8 * LANES
+        make, step = lanes_kernel, thin_turn(product)
         if shape in THIN_LANES:
             lanes, ahead = THIN_LANES[shape]
             make = partial(thin_kernel, lanes=lanes, ahead=ahead)
