@@ -1,6 +1,8 @@
 """Reductions over the same rows and what is made of them: one kernel, in every variant, with the values of
 NumPy."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from kernels import planned_for
@@ -43,6 +45,38 @@ LABELS = fb.tensor(np.arange(96, dtype="i4") % 48).realize()
 def by_hand(x):
     away = x - x.mean(1, keepdim=True)
     return away / (away.square().mean(1, keepdim=True) + 1e-5).sqrt() * W + B
+
+
+STATISTICS = (
+    lambda x: x.sum(1),
+    lambda x: x.square().sum(1) + 1,
+    lambda x: x.amax(1),
+    lambda x: x.amin(1).exp(),
+    lambda x: (x * 3).mean(1),
+    lambda x: x.abs().sum(1),
+    lambda x: x.std(1),
+    lambda x: (x - x.mean(1, keepdim=True)).abs().amax(1),
+    lambda x: x.softmax(1),
+)
+
+
+@pytest.mark.parametrize("software", [True, False])
+@pytest.mark.parametrize("count", [7, 8, 9, 13, 16, 40])
+@pytest.mark.parametrize("tensors", [1, 2, 3])
+def test_more_statistics_than_a_kernel_binds(count, tensors, software, gpu):
+    """Of one tensor, and of several whose rows meet in a statistic; as ever more outputs of one group."""
+    rng = np.random.default_rng(count)
+    arrays = [rng.normal(size=(5, 33)).astype("f4") for _ in range(tensors)]
+
+    def statistics(device):
+        xs = [fb.tensor(a, device=device) for a in arrays]
+        xs = [x + y for x, y in pairwise(xs)] + xs
+        return [STATISTICS[i % len(STATISTICS)](xs[i % len(xs)] * (1 + i // 9)) for i in range(count)]
+
+    with planned_for(gpu, software):
+        found = [np.asarray(v) for v in fb.read(*statistics(gpu))]
+    for got, want in zip(found, statistics("cpu"), strict=True):
+        np.testing.assert_allclose(got, want.numpy(), rtol=2e-5, atol=1e-6)
 
 
 ONE = {

@@ -154,7 +154,7 @@ class Planner(Claims):
             if self.has(below) or any(below is n for n in group.nodes):
                 left = groups.left_out(self, group)
                 if left is None:
-                    self._dissolve(group)
+                    self._divide(group)
                 else:
                     del self.group_of[id(left)]
                 return None
@@ -174,6 +174,14 @@ class Planner(Claims):
         self._dissolve(least)
         if len(stack) > 1 and id(stack[-1]) not in self.stored:
             stack.pop()
+
+    def _divide(self, group: groups.Group) -> None:
+        """Have a group's values computed by two groups, or by themselves where these are no groups."""
+        parts = groups.halves(self, group)
+        in_parts = {id(n): part for part in parts for n in part.outputs}
+        kept = [n for n in group.kept if id(n) not in in_parts]
+        self._dissolve(replace(group, kept=kept))
+        self.group_of |= in_parts
 
     def _dissolve(self, group: groups.Group) -> None:
         """Have a group's values computed by themselves, or where they are read if that was stored for its

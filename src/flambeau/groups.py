@@ -1,6 +1,7 @@
 """The graph into groups of nodes that one kernel computes: reductions over the same rows, and what is around
 them."""
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -59,6 +60,34 @@ def left_out(planner: Any, group: Group) -> Node | None:
     group.outputs.pop()
     group.nodes = [n for n in group.nodes if n is not last]
     return last
+
+
+def halves(planner: Any, group: Group) -> list[Group]:
+    """A group over rows that binds too many buffers as two, the later of which may read what the earlier
+    stores; those of them that are still worth a kernel of their own."""
+    if not group.key[1] or len(group.outputs) < 2:
+        return []
+    middle, inside, found = len(group.outputs) // 2, {id(n) for n in group.nodes}, []
+    for outputs in (group.outputs[:middle], group.outputs[middle:]):
+        needed, todo = set(), list(outputs)
+        while todo:
+            n = todo.pop()
+            if id(n) in inside and id(n) not in needed:
+                needed.add(id(n))
+                todo += n.inputs
+        nodes = [n for n in group.nodes if id(n) in needed]
+        kept = [n for n in group.kept if n in outputs]
+        half = replace(group, nodes=nodes, outputs=outputs, kept=kept, first=min(n.serial for n in nodes))
+        if _is_worth(half):
+            found.append(half)
+        inside -= {id(n) for n in outputs}
+    return found
+
+
+def _is_worth(group: Group) -> bool:
+    """Whether a group stores something, and more than one reduction would alone."""
+    full = any(prod(n.shape) == prod(group.key) for n in group.outputs)
+    return bool(group.outputs) and (len(group.reduces) > 1 or full)
 
 
 class Rows:
@@ -197,8 +226,7 @@ class Rows:
         self._take_in(group)
         inside = [n for n in group.nodes if id(n) in planner.stored]
         group.outputs = [n for n in inside if id(n) in planner.asked or wanted[id(n)]]
-        full = sum(prod(n.shape) == prod(group.key) for n in group.outputs)
-        if not group.outputs or (len(group.reduces) < 2 and not full):
+        if not _is_worth(group):
             return False
         planner.stored -= {id(n) for n in inside} - {id(n) for n in group.outputs}
         group.first = min(n.serial for n in group.nodes)

@@ -240,22 +240,21 @@ class Trace:
     def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
         view = view_through(node.shape, chain)
         value = self.planner.value_of(node)
-        self._bind(value)
+        self._bind(value, node)
         return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
-    def _bind(self, value: int) -> None:
+    def _bind(self, value: int, node: Node) -> None:
         if value in self.reads:
             return
         if len(self.reads) >= self.most:
-            raise NeedStore(self._heaviest(), "the kernel reads as many buffers as the device allows")
+            raise NeedStore(self._heaviest() or node, "the kernel reads as many buffers as the device allows")
         self.reads.add(value)
 
-    def _heaviest(self) -> Node:
+    def _heaviest(self) -> Node | None:
         """What to store when there are too many buffers: the finished step above most of them, else where
-        we are."""
+        we are; None where that is at a buffer, so that the kernel writes too many."""
         done = [(len(self.uses[i]), i) for i, s in enumerate(self.steps) if s.kind in ("op", "gather")]
         best = max(done, default=(0, -1))
-        assert self.top is not None
         return self.steps[best[1]].node if best[0] > 1 else self.top
 
     def _source(self, node: Node, chain: tuple[Move, ...]) -> int:
@@ -313,7 +312,7 @@ class Trace:
         )
         view = view_through(base.shape, (*moves, *cut, *chain))
         value = self.planner.value_of(base)
-        self._bind(value)
+        self._bind(value, node)
         extra = (x.shape[dim], whole.index.strides[dim])
         raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
         return self._add(raw, self.uses[at] | {value})
