@@ -10,6 +10,7 @@ from .shape import Shape
 if TYPE_CHECKING:
     from .op import Op
 
+NONE = -1 << 62  # depth of what is made of no other node: it may wait for ever
 _serial = count()
 _numbers = count(1)
 _signatures: dict[tuple, int] = {}
@@ -25,7 +26,8 @@ class Node:
 
     `inputs` are what computing needs, `parents` what the gradient is taken by (they differ for
     composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
-    never part of a key.
+    never part of a key. `depth` less `stages.fresh` is how many nodes without a value lie one behind the
+    other up to this one, and how much has run since the first of them was made.
     """
 
     __slots__ = (
@@ -34,6 +36,7 @@ class Node:
         "again",
         "attrs",
         "buffer",
+        "depth",
         "device",
         "dtype",
         "inputs",
@@ -74,6 +77,7 @@ class Node:
         self.after: tuple[Node, ...] = ()  # computed before this one, although not read by it
         self.segment: Any = None  # the checkpoint whose inside it is
         self.again = False  # a copy, to be computed a second time so that the value need not be kept
+        self.depth = NONE  # see `op.apply`
 
     @property
     def nbytes(self) -> int:

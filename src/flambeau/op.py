@@ -273,6 +273,11 @@ def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
     return Node(OPS["constant"], (), {}, (), dtype, None, (value,))
 
 
+# Nodes that wait for a value for too long get it: a sum that goes on from step to step, and that nobody
+# reads, would keep what each step made. A training step is some 500 nodes deep.
+run_deep: Any = None  # set by run.py: gives a node's inputs their values
+
+
 def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
@@ -281,15 +286,21 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
         return _widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)
     dtype = op.dtype(*dtypes, **attrs)
-    requires_grad = False
+    requires_grad, depth = False, stages.fresh
     for n in inputs:
         requires_grad = requires_grad or n.requires_grad
+        if n.depth > depth and n.buffer is None:
+            depth = n.depth
         if n.device is not None and n.device is not device:
             if device is not None:
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
     made = dtype if packs else dtype.wide
     node = Node(op, inputs, attrs, shape, made, device, scalars)
+    if inputs:
+        node.depth = depth + 1
+        if depth > stages.deep:
+            run_deep(node)
     node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
     return node if made is dtype else _cast(node, dtype)
 
@@ -357,7 +368,7 @@ def _enter(name: str, call: Callable) -> None:
 def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> Node:
     """A composite's node: computed by the graph below `lowered`, differentiated by the op's own gradient."""
     node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
-    node.parents = parents
+    node.parents, node.depth = parents, lowered.depth
     wanted = is_grad_enabled() and op.grad is not None and lowered.dtype.is_float
     node.requires_grad = wanted and any(n.requires_grad for n in parents)
     return node

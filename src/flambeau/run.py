@@ -6,12 +6,13 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
+from . import op, stages
 from .device import Arrived, get_device
 from .errors import OutOfMemory
 from .node import Node, number_for, number_of, place_of_number, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .slots import assign, peak
-from .stages import stage, submit
+from .stages import has_run, stage, submit
 from .watchdog import cuts, divided
 from .work import works_of
 
@@ -82,6 +83,19 @@ def realize(*tensors: Any) -> None:
             compute(device, roots)
 
 
+def run_deep(node: Node) -> None:
+    """Give the inputs of a node that is far above all values theirs, unless a call is being recorded."""
+    if _local.recorder is None:
+        for n in node.inputs:
+            if n.buffer is None and n.device is not None:
+                with n.device.lock:
+                    compute(n.device, [n])
+        node.depth = stages.fresh
+
+
+op.run_deep = run_deep
+
+
 def _waiting() -> list[Node]:
     """The nodes of tensors that were assigned to and are not computed yet; nobody asks for them again."""
     found = []
@@ -98,6 +112,7 @@ def compute(device: Any, roots: list[Node]) -> None:
     if device.kind == "cpu":
         with stage("compute"):
             device.compute(roots)
+        has_run()
     else:
         with stage("key"):
             order = toposort(roots)

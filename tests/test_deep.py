@@ -1,0 +1,64 @@
+"""Values that nobody reads are computed in time: a graph does not grow with the steps of a program."""
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import stages
+from flambeau.node import toposort
+from flambeau.pipeline import counters
+
+
+@pytest.fixture
+def shallow(monkeypatch):
+    """Nodes wait for 20 others at most."""
+    monkeypatch.setattr(stages, "DEEP", 20)
+    stages.has_run()
+    yield
+    monkeypatch.undo()
+    stages.has_run()
+
+
+def test_a_sum_that_nobody_reads_is_run_in_time(device):
+    """A total over steps keeps neither their values nor a graph that grows with them."""
+    x = fb.ones(3, device=device).realize()
+    total, deepest = fb.zeros(3, device=device), 0
+    for i in range(3 * stages.DEEP):
+        total = total + x * (i % 2)
+        if i % 500 == 0:
+            deepest = max(deepest, len(toposort([total.node])))
+    assert deepest < 4 * stages.DEEP
+    assert total.tolist() == [1.5 * stages.DEEP] * 3
+
+
+def test_a_sum_over_runs_is_run_in_time(gpu):
+    total, step, longest = fb.zeros((), device=gpu), fb.jit(lambda x: x * 2), 0
+    for i in range(300):
+        total = total + step(fb.full((4,), float(i), device=gpu)).sum()
+        longest = max(longest, len(toposort([total.node])))
+    assert longest < 400  # of 1,000 nodes and more
+    assert total.item() == 4 * 2 * sum(range(300))
+
+
+def test_gradients_reach_through_what_was_run_in_time(device, shallow):
+    x = fb.tensor([0.5, -1.0], device=device, requires_grad=True)
+    y = x
+    for _ in range(60):
+        y = y * 0.9 + x.sin()
+    slope = 0.9**60 + np.cos([0.5, -1.0]) * sum(0.9**i for i in range(60))
+    np.testing.assert_allclose(y.sum().backward()[x].numpy(), slope, rtol=1e-5)
+
+
+def test_a_recording_runs_nothing_in_time(gpu, shallow):
+
+    @fb.jit
+    def deep(x):
+        for _ in range(60):
+            x = x * 0.5 + 1
+        return x
+
+    given = [fb.tensor([start]).realize() for start in (1.0, 2.0, 3.0)]
+    submits = counters.submits
+    for x in given:
+        np.testing.assert_allclose(deep(x).numpy(), [2.0], rtol=1e-6)
+    assert counters.submits == submits  # replays alone
