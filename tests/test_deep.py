@@ -62,3 +62,40 @@ def test_a_recording_runs_nothing_in_time(gpu, shallow):
     for x in given:
         np.testing.assert_allclose(deep(x).numpy(), [2.0], rtol=1e-6)
     assert counters.submits == submits  # replays alone
+
+
+def test_a_total_of_losses_keeps_no_graph(gpu, shallow):
+    """After each backward a loss is a number: what is made of such numbers leads to no gradient."""
+    w = fb.ones(3, device=gpu, requires_grad=True)
+    total = fb.zeros((), device=gpu)
+    for i in range(100):
+        loss = (w * i).sum()
+        fb.realize(*loss.backward())
+        total = total + loss
+    assert len(ancestors(total.node)) < 50
+    assert total.item() == 3 * sum(range(100))
+
+
+def test_a_gradient_through_a_loss_of_the_past_is_refused(device):
+    w = fb.ones(3, device=device, requires_grad=True)
+    loss = (w * 2).sum()
+    loss.backward()
+    assert loss.item() == 6
+    with pytest.raises(ValueError) as raised:
+        (loss * 3 + w.sum()).backward()
+    assert str(raised.value) == (
+        "backward(f32[]): the graph of f32[], a part of it, was dropped after an earlier backward:"
+        " give that one retain_graph=True"
+    )
+    assert (w.sum() + loss.detach()).backward()[w].tolist() == [1.0] * 3
+
+
+def ancestors(node):
+    """All nodes that one keeps alive."""
+    found, todo = set(), [node]
+    while todo:
+        n = todo.pop()
+        if n not in found:
+            found.add(n)
+            todo += [*n.inputs, *n.parents]
+    return found

@@ -93,11 +93,6 @@ def backward(loss, gradient=None, retain_graph: bool | None = None, create_graph
     root = loss.node
     if not root.requires_grad:
         raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")
-    if root.released and not root.parents and root.param is None:
-        raise ValueError(
-            f"backward({describe(loss)}): the graph was dropped after an earlier backward:"
-            " give that one retain_graph=True"
-        )
     start = first_gradient("backward", loss, gradient)
     with stage("backward"):
         found = walk([(root, start)], None, create_graph)
@@ -153,11 +148,23 @@ def _order(roots: list[Node], wanted: set[Node] | None) -> list[Node]:
                 useful.add(node)
                 order.append(node)
         elif node not in seen:
+            if node.released and wanted is None:
+                check_kept(node, roots[0])
             seen.add(node)
             stack.append((node, True))
             if node.param is None:
                 stack.extend((p, False) for p in node.parents if p.requires_grad and p not in seen)
     return order[::-1]
+
+
+def check_kept(node: Node, loss: Node) -> None:
+    """ValueError where gradients would end at a node whose graph an earlier backward has dropped."""
+    if not node.parents and node.param is None:
+        part = "" if node is loss else f" of {describe(node)}, a part of it,"
+        raise ValueError(
+            f"backward({describe(loss)}): the graph{part} was dropped after an earlier backward:"
+            " give that one retain_graph=True"
+        )
 
 
 def _walk(starts, order: list[Node], wanted: set[Node] | None, visits: Visits) -> dict[Node, Any]:

@@ -18,6 +18,7 @@ from .work import works_of
 
 DEBUG = int(os.environ.get("FLAMBEAU_DEBUG") or 0)
 PLANS_KEPT = 512
+SEARCHED = 512  # nodes that are looked at to tell whether a gradient may still be asked for
 
 
 class _Thread(threading.local):
@@ -126,8 +127,26 @@ def compute(device: Any, roots: list[Node]) -> None:
 
 def release(node: Node) -> None:
     """A node with its value needs its inputs only for a gradient that may still be asked for."""
+    if node.requires_grad and not node.released and node.param is None and not may_reach(node):
+        node.released = True
     if not node.requires_grad or node.released or node.param is not None:
         node.inputs = node.parents = ()
+
+
+def may_reach(node: Node) -> bool:
+    """Whether a gradient can still flow from a node to what it was made of: not where all of that is losses
+    whose graph a backward has dropped, as in a total over steps."""
+    todo, seen = [node], set()
+    while todo:
+        n = todo.pop()
+        if n in seen:
+            continue
+        seen.add(n)
+        below = [p for p in n.parents if p.requires_grad]
+        if n.param is not None or len(seen) > SEARCHED or not (below or n.released):
+            return True
+        todo += below
+    return False
 
 
 def plan_for(

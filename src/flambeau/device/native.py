@@ -24,6 +24,7 @@ STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
+GROUPS_KEPT = 8192  # bind groups, some 10 MB: a program whose buffers always meet anew must not gather them
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
     "max-compute-invocations-per-workgroup": 256,
@@ -87,7 +88,7 @@ class NativeDevice:
         self._pipelines: list[tuple[Future, Any, int]] = []
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
-        self._users: dict[int, list[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
+        self._users: dict[int, set[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
         self._next = 1
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
@@ -127,6 +128,9 @@ class NativeDevice:
         """Give the memory back to the driver, with the bind groups that name it."""
         for key in self._users.pop(handle, ()):
             self._groups.pop(key, None)
+            for other in key[2:]:
+                if other != handle:
+                    self._users[other].discard(key)
         self._buffers.pop(handle).destroy()
 
     def size_of(self, handle: int) -> int:
@@ -232,9 +236,12 @@ class NativeDevice:
                     raise KernelError(f"{self.name}: a kernel reads and writes buffer {h} at once")
             params, *buffers = (self._buffers[h] for h in handles)
             group = self._fast.group(layout, offset, PARAMS_WINDOW, params, buffers)
+            if len(self._groups) >= GROUPS_KEPT:  # prepared commands hold those that they need
+                self._groups.clear()
+                self._users.clear()
             self._groups[key] = group
-            for h in set(handles):
-                self._users.setdefault(h, []).append(key)
+            for h in handles:
+                self._users.setdefault(h, set()).add(key)
         return group
 
     def prepare(self, *parts) -> Any:
