@@ -35,6 +35,29 @@ def conv_transpose(x, w, bias=None, stride=1, padding=0, output_padding=0, group
     return y if bias is None else y + bias.reshape(-1, *[1] * nd)
 
 
+def conv_gradients(x, w, g, stride=1, padding=0, dilation=1, groups=1):
+    """The gradients of conv's sum weighted by g, by x and by w: each tap adds to the places that it reads."""
+    nd = x.ndim - 2
+    stride, padding, dilation = (_each(v, nd) for v in (stride, padding, dilation))
+    x = np.pad(x, [(0, 0), (0, 0), *((p, p) for p in padding)])
+    dx, dw = np.zeros_like(x), np.zeros_like(w)
+    own, out = w.shape[1], w.shape[0] // groups
+    for tap in product(*map(range, w.shape[2:])):
+        at = [
+            slice(t * d, t * d + s * (n - 1) + 1, s) for t, d, s, n in zip(tap, dilation, stride, g.shape[2:])
+        ]
+        for i in range(groups):
+            read = (slice(None), slice(i * own, (i + 1) * own), *at)
+            made = slice(i * out, (i + 1) * out)
+            dx[read] += np.einsum("no...,oc->nc...", g[:, made], w[(made, slice(None), *tap)])
+            dw[(made, slice(None), *tap)] += np.einsum(
+                "nop,ncp->oc",
+                g[:, made].reshape(len(g), out, -1),
+                x[read].reshape(len(x), own, -1),
+            )
+    return dx[(..., *(slice(p, n - p) for p, n in zip(padding, dx.shape[2:])))], dw
+
+
 def im2col(x, kernel_size, dilation=1, padding=0, stride=1):
     (kh, kw), (dh, dw), (ph, pw), (sh, sw) = (_each(v, 2) for v in (kernel_size, dilation, padding, stride))
     x = np.pad(x, [(0, 0), (0, 0), (ph, ph), (pw, pw)])

@@ -72,14 +72,14 @@ def spread_back(g, w, size, stride, padding, dilation, groups):
     wg = _grouped(w, groups)
     o, c = wg.shape[1:3]
     if all(s == 1 for s in stride):
+        # zeros at both ends, below 0 a cut; as many as both have are left to the convolution
         reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
-        back = [r - p for r, p in zip(reach, padding, strict=True)]
-        more = [n - m - b + p for n, m, b, p in zip(size, g.shape[2:], back, padding, strict=True)]
-        if any(more) or min(back) < 0:
-            cut = tuple(min(b, 0) for b in back)
-            g = g._pad((0, 0, *cut), (0, 0, *(a + m for a, m in zip(cut, more, strict=True))))
+        before = [r - p for r, p in zip(reach, padding, strict=True)]
+        after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
+        whole = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
+        rest = [(0, 0, *(e - b for e, b in zip(end, whole, strict=True))) for end in (before, after)]
+        g = g._pad(*rest) if any(map(any, rest)) else g
         flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
-        whole = tuple(max(b, 0) for b in back)
         return conv(g, flipped, stride=stride, padding=whole, dilation=dilation, groups=groups)
     if all(d == 1 for d in dilation):
         return _by_phases(g, w, size, stride, padding, groups)
@@ -87,7 +87,12 @@ def spread_back(g, w, size, stride, padding, dilation, groups):
     gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
     taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
     cols = contract(gy, taken, 1, "conv_input")
-    back = fold(cols, spec_of(w.shape[2:], stride, padding, dilation), tuple(size))
+    # all that the windows reach, and of that what lies in the result, which may go on behind the last of them
+    out = [(m - 1) * s + d * (k - 1) + 1 for m, k, s, d in
+           zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)]  # fmt: skip
+    back = fold(cols, spec_of(w.shape[2:], stride, (0,) * nd, dilation), tuple(out))
+    rest = (n - m + p for n, m, p in zip(size, out, padding, strict=True))
+    back = back._pad((0, 0, 0, *(-p for p in padding)), (0, 0, 0, *rest))
     return back.reshape(g.shape[0], groups * c, *size)
 
 

@@ -29,8 +29,9 @@ def _strided_slice(xp, x, starts, steps, shape):
 
 
 def _pad(xp, x, before, after):
-    cut = tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))
-    return xp.pad(x[cut], [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)])
+    x = xp.pad(x, [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)])
+    # cut behind that: one end may lose more than there was, where the other has zeros
+    return x[tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))]
 
 
 def _windows_shape(s, spec):
