@@ -1,6 +1,11 @@
-"""Fixtures: every test that asks for `device` runs on the best adapter and on the NumPy device."""
+"""Fixtures: every test that asks for `device` runs on the best adapter and on the NumPy device.
+
+A test that asks for `torch` compares with PyTorch. Such tests are left out, and counted in one line, unless
+pytest is called with `--torch`, which runs them and nothing else: a missing torch is an error then.
+"""
 
 import os
+from collections import Counter
 from contextlib import suppress
 
 import pytest
@@ -8,6 +13,62 @@ import pytest
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
+
+# marker, and option of pytest and of `./run test`: the library that its tests compare with
+PEERS = {"torch": "PyTorch", "jax": "JAX"}
+LEFT_OUT = pytest.StashKey[Counter]()
+
+
+def pytest_addoption(parser):
+    for name, library in PEERS.items():
+        told = f"run the comparisons with {library}, and nothing else"
+        parser.addoption(f"--{name}", action="store_true", help=told)
+
+
+def pytest_configure(config):
+    config.stash[LEFT_OUT] = Counter()
+    for name, library in PEERS.items():
+        config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")
+
+
+def peer_of(item) -> str:
+    """The library that a test compares with, or ""."""
+    asked = {*item.fixturenames, *(mark.name for mark in item.iter_markers())}
+    return next((name for name in PEERS if name in asked), "")
+
+
+@pytest.hookimpl(trylast=True)  # of what -k and -m leave
+def pytest_collection_modifyitems(config, items):
+    wanted = {name for name in PEERS if config.getoption(name)} or {""}
+    for item in items:
+        if name := peer_of(item):
+            item.add_marker(name)
+    others = [item for item in items if peer_of(item) not in wanted]
+    config.stash[LEFT_OUT] = Counter(filter(None, map(peer_of, others)))
+    if hasattr(config, "workeroutput"):  # a worker of xdist, which has no summary of its own
+        config.workeroutput["left out"] = dict(config.stash[LEFT_OUT])
+    config.hook.pytest_deselected(items=others)
+    items[:] = [item for item in items if peer_of(item) in wanted]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    node.config.stash[LEFT_OUT] |= Counter(getattr(node, "workeroutput", {}).get("left out", {}))
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    for name, count in config.stash[LEFT_OUT].items():
+        told = f"{count:,} comparison{'s' * (count > 1)} with {PEERS[name]}: ./run test --{name}"
+        terminalreporter.write_line(told)
+
+
+@pytest.fixture(scope="session")
+def torch():
+    """PyTorch, whose results ours are compared with."""
+    import torch
+
+    torch.set_num_threads(1)  # xdist's workers have the other cores
+    return torch
 
 
 @pytest.fixture(scope="session", autouse=True)

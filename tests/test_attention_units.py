@@ -145,7 +145,6 @@ def on_paper(device, case, slopes=False):
 
 def check_with_tint(device):
     """Dawn's adapter that computes nothing has every feature: Tint then checks what only a GPU can run."""
-    pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
     texts = [t for t in device.shaders if "subgroupMatrix" in t]
     env = os.environ | {"WGPU_BACKEND_TYPE": "Null"}
     call = [sys.executable, "-c", TINT]

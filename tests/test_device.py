@@ -166,7 +166,6 @@ def test_size_classes_are_few_and_near():
 
 
 def test_synchronize_waits_on_dawn_too():
-    pytest.importorskip("wgpudawn")
     import tint
 
     if not tint.driver_file():

@@ -314,8 +314,9 @@ def test_numpy_arrays_keep_their_dtype():
 
 
 def test_arrays_of_an_extension_type_are_bfloat16():
-    types = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed: no array has bfloat16")
-    x = np.array([1.5, -2.0, 3.0], types.bfloat16)
+    import ml_dtypes
+
+    x = np.array([1.5, -2.0, 3.0], ml_dtypes.bfloat16)
     t = fb.tensor(x, device="cpu")
     assert t.dtype is fb.bfloat16 and t.tolist() == [1.5, -2.0, 3.0]
     assert fb.tensor(x, dtype=fb.int8, device="cpu").tolist() == [1, -2, 3]

@@ -79,8 +79,7 @@ def test_short_time_transforms_invert(device):
     assert y.shape == (2, 100)
 
 
-def test_as_torch(device):
-    torch = pytest.importorskip("torch", reason="compares with torch where that is installed")
+def test_as_torch(torch, device):
     a = random((2, 50))
     x, w = fb.tensor(a, device=device), torch.kaiser_window(10, True, 5.0)
     want = torch.stft(torch.tensor(a), 12, 5, 10, w, return_complex=False, pad_mode="circular")

@@ -374,10 +374,7 @@ TORCH = [
 
 
 @pytest.mark.parametrize("name, args, shape", TORCH, ids=[row[0] for row in TORCH])
-def test_layers_agree_with_torch(device, name, args, shape):
-    torch = pytest.importorskip(
-        "torch", reason="torch is not installed: values were compared with NumPy alone"
-    )
+def test_layers_agree_with_torch(torch, device, name, args, shape):
     theirs, mine = getattr(torch.nn, name)(*args), getattr(nn, name)(*args)
     mine.to(device).load_state_dict({k: v.numpy() for k, v in theirs.state_dict().items()})
     a = np.random.default_rng(0).normal(size=shape).astype("f4")
@@ -393,8 +390,7 @@ def test_layers_agree_with_torch(device, name, args, shape):
         np.testing.assert_allclose(t.numpy(), expected.numpy(), rtol=1e-5, atol=1e-6, err_msg=key)
 
 
-def test_layers_of_two_inputs_agree_with_torch(device):
-    torch = pytest.importorskip("torch", reason="torch is not installed: Bilinear and EmbeddingBag alone")
+def test_layers_of_two_inputs_agree_with_torch(torch, device):
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 3, 4)).astype("f4"), rng.normal(size=(2, 3, 5)).astype("f4")
     theirs, mine = torch.nn.Bilinear(4, 5, 6), nn.Bilinear(4, 5, 6).to(device)

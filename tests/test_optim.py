@@ -77,10 +77,7 @@ def test_formula(device, make, kw):
 
 
 @pytest.mark.parametrize("make, kw", CASES, ids=IDS)
-def test_agrees_with_torch(device, make, kw):
-    torch = pytest.importorskip(
-        "torch", reason="torch is not installed: formulas were compared with NumPy alone"
-    )
+def test_agrees_with_torch(torch, device, make, kw):
     starts, pulls, params = problem(device)
     theirs = [torch.tensor(s, requires_grad=True) for s in starts]
     mine, other = make(params, **kw), getattr(torch.optim, make.__name__)(theirs, **kw)

@@ -32,14 +32,12 @@ def falling(steps):
     ],
 )
 def test_draws_a_png(tmp_path, digits, losses, accuracies):
-    pytest.importorskip("matplotlib")
     draw_mnist(tmp_path / "mnist.png", losses, accuracies, *digits)
     assert (tmp_path / "mnist.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert [file.name for file in tmp_path.iterdir()] == ["mnist.png"]
 
 
 def test_draws_all_right_all_wrong_few_and_other_forms_of_images(tmp_path, digits):
-    pytest.importorskip("matplotlib")
     images, labels, _ = digits
     draw_mnist(tmp_path / "right.png", [1.0], [1.0], images, labels, labels)
     draw_mnist(tmp_path / "wrong.png", [1.0], [0.0], images, labels, 9 - labels)
@@ -49,7 +47,6 @@ def test_draws_all_right_all_wrong_few_and_other_forms_of_images(tmp_path, digit
 
 
 def test_leaves_nothing_where_it_cannot_write(tmp_path, digits):
-    pytest.importorskip("matplotlib")
     path = tmp_path / "none" / "mnist.png"
     with pytest.raises(FlambeauError) as error:
         draw_mnist(path, [1.0], [1.0], *digits)

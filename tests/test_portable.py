@@ -135,7 +135,6 @@ def frame(wgsl: str, inputs: int) -> list[tuple]:
 
 def compiled(shaders: list[tuple[str, str, int | None]]) -> list[str]:
     """What Tint refuses of (WGSL, label, inputs or None): label, Tint's line, and the text about it."""
-    pytest.importorskip("wgpudawn", reason="no Tint: wgpudawn is not installed")
     icd = tint.driver_file()
     if not icd:
         pytest.skip(f"no Tint: there is no {tint.FILE} beside a Chromium, or no Chromium")

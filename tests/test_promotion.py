@@ -63,8 +63,7 @@ def test_promotion_of_numbers_is_torchs():
     assert (x == 0.1).item() and (x + 1 == 1.1).dtype is fb.bool_
 
 
-def test_torch_itself_agrees():
-    torch = pytest.importorskip("torch", reason="torch is not installed: its table was compared as data")
+def test_torch_itself_agrees(torch):
     shapes = ((2,), (2,), WITH_DIMS), ((2,), (), WITHOUT)
     for s, t, text in shapes:
         ones = lambda n, shape: torch.ones(shape, dtype=getattr(torch, n))  # noqa: E731

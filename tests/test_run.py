@@ -16,10 +16,12 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="stands a shell script in for
 HELP = """\
 ./run COMMAND [ARGUMENTS]    (on Windows: python run COMMAND [ARGUMENTS])
 
-  mnist    train a network on handwritten digits; writes mnist.safetensors and mnist.png
-  test     check the code and run all tests; arguments go to pytest
-  web      build the site that runs flambeau in the browser, and serve it
-  doctor   say what this machine can run on, and what to do where it cannot
+  mnist        train a network on handwritten digits; writes mnist.safetensors and mnist.png
+  test         check the code and run its tests; other arguments go to pytest
+  web          build the site that runs flambeau in the browser, and serve it
+  doctor       say what this machine can run on, and what to do where it cannot
+  test --torch run the tests that compare with PyTorch
+  test --jax   run the tests that compare with JAX
 
 Any other command goes to flambeau, as in `./run bench --help`.
 The first call makes .venv beside this file and installs into it what the command needs.
@@ -114,7 +116,17 @@ def test_every_extra_is_in_pyproject():
     import tomllib
 
     extras = tomllib.loads((RUN.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {extra for needed, _ in run.COMMANDS.values() for extra in needed} <= set(extras)
+    rows = [*run.COMMANDS.values(), *run.PEERS.values()]
+    assert {extra for needed, _ in rows for extra in needed} <= set(extras)
+
+
+def test_libraries_to_compare_with_come_by_their_extra_alone():
+    import tomllib
+
+    extras = tomllib.loads((RUN.parent / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert extras["torch"] == ["torch==2.13.0"]
+    for name in ("torch", "jax"):
+        assert [extra for extra, needs in extras.items() if any(n.startswith(name) for n in needs)] == [name]
 
 
 def ready_root(root: Path, extras: list[str]) -> str:
@@ -199,6 +211,21 @@ def test_test_checks_the_code_first(checkout):
     assert checkout.called() == ["-m ruff check ."]
 
 
+@POSIX
+def test_comparisons_install_their_library_once_and_run_alone(checkout):
+    checkout.run("test")
+    done = checkout.run("test", "--torch", "-k", "conv")
+    ran = "-m pytest -n 2 --torch -k conv"
+    assert checkout.called() == [*installs("[arrays,dawn,dev,torch,train]"), ran]
+    assert done.stderr.endswith("run test: pytest -n 2 --torch -k conv\n")
+    checkout.run("test", "-k", "conv", "--torch")
+    assert checkout.called() == ["-m pytest -n 2 -k conv --torch"]
+    checkout.run("test")
+    assert checkout.called()[-3:] == ["-m ruff check .", "-m pyright", "-m pytest -n 2"]
+    checkout.run("bench", "--torch")
+    assert checkout.called() == ["ROOT/.venv/bin/flambeau bench --torch"]
+
+
 def after_installing(done: subprocess.CompletedProcess) -> str:
     return done.stderr.partition("(once; a few minutes at most) ...\n")[2]
 
@@ -243,7 +270,7 @@ def test_unwritable_checkout_is_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(run, "SYSTEM", [])
     monkeypatch.setattr(run, "make_venv", lambda root, command: None)
     with pytest.raises(run.Stop) as stop:
-        run.set_up(str(tmp_path), "mnist")
+        run.set_up(str(tmp_path), "mnist", [])
     log = os.path.join(str(tmp_path), ".venv", "pip.log")
     assert str(stop.value).startswith("run mnist: .venv could not be written: [Errno ")
     assert str(stop.value).endswith(f": {log!r}")
@@ -301,8 +328,8 @@ def test_system_rows_serve_only_their_commands(monkeypatch, tmp_path):
     monkeypatch.setattr(run, "provide", lambda row, command: provided.append((row["commands"], command)))
     for name in ("make_venv", "install", "write_stamp"):
         monkeypatch.setattr(run, name, lambda *given: None)
-    run.set_up(str(tmp_path), "mnist")
-    run.set_up(str(tmp_path), "test")
+    run.set_up(str(tmp_path), "mnist", [])
+    run.set_up(str(tmp_path), "test", [])
     assert provided == [(["*"], "mnist"), (["test"], "test"), (["*"], "test")]
 
 
@@ -345,3 +372,25 @@ def test_mesa_gets_a_private_folder(tmp_path, monkeypatch):
     run.quiet_mesa(str(tmp_path))
     assert os.environ.pop("XDG_RUNTIME_DIR") == str(tmp_path / ".venv" / "runtime")
     assert (tmp_path / ".venv" / "runtime").stat().st_mode & 0o077 == 0 or os.name == "nt"
+
+
+def comparisons(tmp_path, *options: str) -> list[str]:
+    """The last lines of pytest over one file that has one comparison, where torch can't be imported."""
+    (tmp_path / "torch.py").write_text("raise ModuleNotFoundError('No module named torch')\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    call = [sys.executable, "-m", "pytest", "-q", "tests/test_promotion.py", *options]
+    env = os.environ | {"PYTHONPATH": path, "FLAMBEAU_DEVICE": "cpu"}
+    done = subprocess.run(call, capture_output=True, text=True, cwd=RUN.parent, env=env)
+    return done.stdout.splitlines()[-4:]
+
+
+@pytest.mark.parametrize("workers", ["0", "1"])
+def test_comparisons_are_counted_where_they_are_left_out(tmp_path, workers):
+    *_, told, summary = comparisons(tmp_path, "-n", workers)
+    assert told == "1 comparison with PyTorch: ./run test --torch"
+    assert "passed" in summary and "skipped" not in summary
+
+
+def test_comparisons_without_their_library_are_errors(tmp_path):
+    *_, summary = comparisons(tmp_path, "--torch")
+    assert "1 error" in summary and "passed" not in summary and "skipped" not in summary

@@ -17,7 +17,8 @@ TYPES = (
 
 def test_types_are_found_by_name(gpu):
     """The same types that cffi finds, which looks at the whole header for each."""
-    wgpu_native = pytest.importorskip("wgpu.backends.wgpu_native")
+    from wgpu.backends import wgpu_native
+
     ffi = wgpu_native.ffi
     quick, parser = ffi._parser.parse_type, ffi._parser
     assert quick.__module__ == header.__name__
@@ -54,7 +55,8 @@ HEADER = "typedef struct { int a; } S;\n" + "".join(f"int f{i}(S *);\n" for i in
 
 @pytest.mark.parametrize("kept", [None, b"", b"no pickle", pickle.dumps([1])])
 def test_a_header_is_parsed_once(kept, tmp_path, monkeypatch):
-    cffi = pytest.importorskip("cffi")
+    import cffi
+
     monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path))
     usual, parsed = cffi.cparser._get_parser, []
 
@@ -82,7 +84,8 @@ def test_a_header_is_parsed_once(kept, tmp_path, monkeypatch):
 
 
 def test_a_header_that_cannot_be_kept_is_parsed(tmp_path, monkeypatch):
-    cffi = pytest.importorskip("cffi")
+    import cffi
+
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
     ffi = cffi.FFI()

@@ -6,8 +6,6 @@ import pytest
 import flambeau as fb
 from flambeau.nn import functional as F
 
-torch = pytest.importorskip("torch", reason="torch is not installed: values were compared with NumPy alone")
-
 X1, X2, X3 = (2, 4, 9), (2, 4, 7, 8), (1, 2, 5, 6, 5)
 CASES = [
     # function, shapes of float inputs, arguments after them
@@ -90,7 +88,7 @@ NAMED = [
 ]
 
 
-def compare(mine, theirs, given, tol=2e-5, extra=()):
+def compare(torch, mine, theirs, given, tol=2e-5, extra=()):
     """Values of mine(*tensors) and gradients by each of them beside torch's."""
     xs = [fb.tensor(a, requires_grad=True) for a in given]
     ts = [torch.tensor(a, requires_grad=True) for a in given]
@@ -114,35 +112,39 @@ def made(shapes, seed=0):
 
 
 @pytest.mark.parametrize("name, shapes, attrs", CASES, ids=[f"{c[0]}-{i}" for i, c in enumerate(CASES)])
-def test_functional(name, shapes, attrs):
+def test_functional(torch, name, shapes, attrs):
     mine, theirs = getattr(F, name), getattr(torch.nn.functional, name)
-    compare(lambda *x: mine(*x, **attrs), lambda *x: theirs(*x, **attrs), made(shapes))
+    compare(torch, lambda *x: mine(*x, **attrs), lambda *x: theirs(*x, **attrs), made(shapes))
 
 
 @pytest.mark.parametrize("name, shapes, attrs", NAMED, ids=[f"{c[0]}-{i}" for i, c in enumerate(NAMED)])
-def test_package(name, shapes, attrs):
+def test_package(torch, name, shapes, attrs):
     mine, theirs = getattr(fb, name), getattr(torch, name)
-    compare(lambda *x: mine(*x, **attrs), lambda *x: theirs(*x, **attrs), made(shapes))
+    compare(torch, lambda *x: mine(*x, **attrs), lambda *x: theirs(*x, **attrs), made(shapes))
 
 
 @pytest.mark.parametrize("mode, padding, align, shape, grid", GRIDS)
-def test_grid_sample(mode, padding, align, shape, grid):
+def test_grid_sample(torch, mode, padding, align, shape, grid):
     args = {"mode": mode, "padding_mode": padding, "align_corners": align}
     x, g = made([shape, grid])
     theirs = torch.nn.functional.grid_sample
-    compare(lambda *x: F.grid_sample(*x, **args), lambda *x: theirs(*x, **args), [x, g * 0.8], tol=5e-5)
+    compare(
+        torch, lambda *x: F.grid_sample(*x, **args), lambda *x: theirs(*x, **args), [x, g * 0.8], tol=5e-5
+    )
 
 
 @pytest.mark.parametrize("size", [(2, 3, 4, 5), (2, 1, 3, 4, 1)])
 @pytest.mark.parametrize("align", [False, True])
-def test_affine_grid(size, align):
+def test_affine_grid(torch, size, align):
     theta = made([(size[0], len(size) - 2, len(size) - 1)])
     args = {"size": size, "align_corners": align}
-    compare(lambda t: F.affine_grid(t, **args), lambda t: torch.nn.functional.affine_grid(t, **args), theta)
+    compare(
+        torch, lambda t: F.affine_grid(t, **args), lambda t: torch.nn.functional.affine_grid(t, **args), theta
+    )
 
 
 @pytest.mark.parametrize("nd", [1, 2, 3])
-def test_pool_indices_and_unpool(nd):
+def test_pool_indices_and_unpool(torch, nd):
     (x,) = made([(2, 3, *(7, 8, 6)[:nd])])
     tx = torch.tensor(x)
     args = {"kernel_size": 2, "stride": 2, "return_indices": True}
@@ -152,6 +154,7 @@ def test_pool_indices_and_unpool(nd):
     assert (i.numpy() == ti.numpy()).all()
     back = {"kernel_size": 2, "output_size": x.shape[2:]}
     compare(
+        torch,
         lambda v: getattr(F, f"max_unpool{nd}d")(v, i, **back),
         lambda v: getattr(torch.nn.functional, f"max_unpool{nd}d")(v, ti, **back),
         [y.numpy()],
@@ -174,28 +177,31 @@ def test_pool_indices_and_unpool(nd):
 
 @pytest.mark.parametrize("mode", ["sum", "mean", "max"])
 @pytest.mark.parametrize("padding_idx", [None, 2])
-def test_embedding_bag(mode, padding_idx):
+def test_embedding_bag(torch, mode, padding_idx):
     (w,) = made([(7, 3)])
     rows = np.random.default_rng(3).integers(0, 7, (4, 5)).astype("i4")
     args = {"mode": mode, "padding_idx": padding_idx}
     bag, theirs = F.embedding_bag, torch.nn.functional.embedding_bag
-    compare(lambda w: bag(fb.tensor(rows), w, **args), lambda w: theirs(torch.tensor(rows), w, **args), [w])
+    compare(
+        torch, lambda w: bag(fb.tensor(rows), w, **args), lambda w: theirs(torch.tensor(rows), w, **args), [w]
+    )
     flat, offsets = rows.reshape(-1), np.array([0, 3, 3, 10, 20], "i4")
     compare(
-        lambda w: bag(fb.tensor(flat), w, fb.tensor(offsets), **args),
+        torch, lambda w: bag(fb.tensor(flat), w, fb.tensor(offsets), **args),
         lambda w: theirs(torch.tensor(flat), w, torch.tensor(offsets), **args), [w],
     )  # fmt: skip
     args["include_last_offset"] = True
     compare(
-        lambda w: bag(fb.tensor(flat), w, fb.tensor(offsets), **args),
+        torch, lambda w: bag(fb.tensor(flat), w, fb.tensor(offsets), **args),
         lambda w: theirs(torch.tensor(flat), w, torch.tensor(offsets), **args), [w],
     )  # fmt: skip
 
 
-def test_embedding_bag_weights():
+def test_embedding_bag_weights(torch):
     w, each = made([(7, 3), (4, 5)])
     rows = np.random.default_rng(3).integers(0, 7, (4, 5)).astype("i4")
     compare(
+        torch,
         lambda w, e: F.embedding_bag(fb.tensor(rows), w, mode="sum", per_sample_weights=e),
         lambda w, e: torch.nn.functional.embedding_bag(
             torch.tensor(rows), w, mode="sum", per_sample_weights=e
@@ -214,13 +220,14 @@ CTC = [
 
 @pytest.mark.parametrize("targets, steps, counts, args", CTC)
 @pytest.mark.parametrize("flat", [False, True])
-def test_ctc_loss(targets, steps, counts, args, flat):
+def test_ctc_loss(torch, targets, steps, counts, args, flat):
     """Through log_softmax: torch's own gradient takes it for granted that the input is one."""
     (x,) = made([(8, 3, 5)])
     targets = np.array(targets, "i4")
     if flat:
         targets = np.concatenate([row[:n] for row, n in zip(targets, counts)])
     compare(
+        torch,
         lambda x: F.ctc_loss(x.log_softmax(2), fb.tensor(targets), steps, counts, **args),
         lambda x: torch.nn.functional.ctc_loss(
             x.log_softmax(2), torch.tensor(targets), tuple(steps), tuple(counts), **args

@@ -10,12 +10,7 @@ import pytest
 import flambeau as fb
 from flambeau.op import SPELLINGS, Op
 
-try:
-    import torch
-except ImportError:
-    torch = None
 ROOT = Path(__file__).parent
-needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed: shapes and dtypes alone")
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -61,9 +56,8 @@ def test_expression(text, given):
     assert ", ".join(f"{y.dtype.short}{list(y.shape)}" for y in found) == given
 
 
-@needs_torch
 @pytest.mark.parametrize("text", [e[0] for e in EXPRESSIONS])
-def test_expression_beside_torch(text):
+def test_expression_beside_torch(torch, text):
     """The same values in the same shapes; where torch has 64 bits, here are 32."""
 
     def taken(name, a):  # torch takes places in 64 bits alone
@@ -183,7 +177,7 @@ def deviations(name: str, mine: list, form: list, allowed: list[str]) -> list[st
     return bad if here == order else [*bad, f"{name} takes {here}, torch {order}"]
 
 
-def forms():
+def forms(torch):
     """(name with its namespace, our arguments, a form of torch's) of every function that both have."""
     for space, module in SPACES.items():
         there = torch
@@ -199,17 +193,15 @@ def allowed_of(name: str) -> list[str]:
     return DIFFERS.get(name.rpartition(".")[2], ("", ""))[0].split()
 
 
-@needs_torch
-def test_arguments_are_torchs():
-    found = list(forms())
+def test_arguments_are_torchs(torch):
+    found = list(forms(torch))
     assert len(found) > 400
     bad = [line for name, mine, form in found for line in deviations(name, mine, form, allowed_of(name))]
     assert not bad, "\n".join(bad)
 
 
-@needs_torch
-def test_every_listed_difference_is_one():
-    differ = {name for name, mine, form in forms() if deviations(name, mine, form, [])}
+def test_every_listed_difference_is_one(torch):
+    differ = {name for name, mine, form in forms(torch) if deviations(name, mine, form, [])}
     assert not set(DIFFERS) - {name.rpartition(".")[2] for name in differ}
 
 

@@ -42,7 +42,8 @@ def site(site_folder):
 @pytest.fixture(scope="package")  # closed before other tests: while it is open, asyncio.run is refused
 def browser():
     """Chromium with WebGPU, driven by Playwright; never a browser that Playwright would download."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="no browser: playwright is not installed")
+    from playwright import sync_api as playwright
+
     program = os.environ.get("FLAMBEAU_CHROMIUM") or next(filter(None, map(shutil.which, BROWSERS)), None)
     if not program:
         pytest.skip("no browser: chromium is not installed")
