@@ -17,11 +17,37 @@ fn {{ T.fn("integer_power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 {% macro truncated_remainder(T) %}
 fn {{ T.fn("truncated_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
 //% if T.kind == "f"
-  let r = {{ T.call("what_is_left") }}(x, trunc(x / y), y);
-  return select(select(r, r + sign(x) * abs(y), r * x < {{ T }}(0)), x, abs(x) < abs(y));
+  let q = trunc(x / y);
+  let left = {{ T.call("what_is_left") }}(x, q, y);
+  var r = select(left, left + sign(x) * abs(y), left * x < {{ T }}(0));
+  let far = (abs(q) >= {{ T }}(4096)) & (abs(x) <= {{ T }}(3.4028234e38)) & (y != {{ T }}(0));
+  if ({{ "any(far)" if T.width > 1 else "far" }}) {
+    r = select(r, {{ T.call("long_remainder") }}(x, y), far);
+  }
+  let zero = bitcast<{{ T }}>(bitcast<{{ T.u }}>(x) & {{ T.u }}(0x80000000u));
+  return select(select(r, zero, r == {{ T }}(0)), x, abs(x) < abs(y));
 //% else
   return select(x - (x / y) * y, {{ T }}(0), y == {{ T }}(0));
 //% endif
+}
+{% endmacro %}
+//# of large quotients, exact: the 24 bits of x divided by those of y, 8 binary places at a time
+{% macro long_remainder(T) %}
+//% set U = T.u
+fn {{ T.fn("long_remainder") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
+  let a = bitcast<{{ U }}>(x);
+  let b = bitcast<{{ U }}>(y);
+  let divisor = (b & {{ U }}(0x7fffffu)) | {{ U }}(0x800000u);
+  let scale = {{ T.i }}((b >> {{ U }}(23u)) & {{ U }}(255u));
+  var r = ((a & {{ U }}(0x7fffffu)) | {{ U }}(0x800000u)) % divisor;
+  var places = {{ T.i }}((a >> {{ U }}(23u)) & {{ U }}(255u)) - scale;
+  for (var i = 0; i < 32 && {{ "any(places > %s(0))" % T.i if T.width > 1 else "places > 0" }}; i++) {
+    let s = clamp(places, {{ T.i }}(0), {{ T.i }}(8));
+    r = (r << {{ U }}(s)) % divisor;
+    places -= s;
+  }
+  let size = {{ T.call("times_power_of_two") }}({{ T }}(r), scale - {{ T.i }}(150));
+  return select(size, -size, x < {{ T }}(0));
 }
 {% endmacro %}
 {% macro float_remainder(T) %}
@@ -55,7 +81,9 @@ fn {{ T.fn("what_is_left") }}(x: {{ T }}, q: {{ T }}, y: {{ T }}) -> {{ T }} {
 {% macro float_floor_divide(T) %}
 fn {{ T.fn("float_floor_divide") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let q = floor(x / y);
-  let r = {{ T.call("what_is_left") }}(x, q, y);
-  return select(q, q - {{ T }}(1), r * y < {{ T }}(0));
+  let r = select({{ T.call("what_is_left") }}(x, q, y), x, q == {{ T }}(0));
+  let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
+  let whole = select(q, q - {{ T }}(1), (r != {{ T }}(0)) & ((r < {{ T }}(0)) != (y < {{ T }}(0))));
+  return select(whole, nan, (abs(x) > {{ T }}(3.4028234e38)) & (y != {{ T }}(0)));
 }
 {% endmacro %}

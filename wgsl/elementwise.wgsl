@@ -25,7 +25,7 @@
 {% macro sigmoid(T, x) %}({{ T }}(1) / ({{ T }}(1) + {{ T.call("safe_exp") }}(-{{ x }}))){% endmacro %}
 {% macro neg(T, x) %}{{ "(%s(0) - %s)" % (T, x) if T.kind == "u" else "-" ~ x }}{% endmacro %}
 {% macro abs(T, x) %}{{ x if T.kind == "b" else "abs(%s)" % x }}{% endmacro %}
-{% macro sign(T, x) %}{{ "min(%s, %s(1))" % (x, T) if T.kind == "u" else "sign(%s)" % x }}{% endmacro %}
+{% macro sign(T, x) %}{{ x if T.kind == "b" else "min(%s, %s(1))" % (x, T) if T.kind == "u" else "sign(%s)" % x }}{% endmacro %}
 {% macro floor(T, x) %}{{ "floor(%s)" % x if T.kind == "f" else x }}{% endmacro %}
 {% macro ceil(T, x) %}{{ "ceil(%s)" % x if T.kind == "f" else x }}{% endmacro %}
 {% macro round(T, x) %}{{ "round(%s)" % x if T.kind == "f" else x }}{% endmacro %}

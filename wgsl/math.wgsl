@@ -11,10 +11,10 @@ fn {{ T.fn("nanmin") }}(a: {{ T }}, b: {{ T }}) -> {{ T }} {
   return select(kept, b, (bitcast<{{ T.u }}>(b) & {{ T.u }}(0x7fffffffu)) > {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
-//# 0 for what is negative: as signed integers that is at most -inf, while NaN of either sign lies above
+//# 0 for what is negative, by its bits: those from behind -0 to -inf; NaN of either sign lies outside
 {% macro rectified(T) %}
 fn {{ T.fn("rectified") }}(x: {{ T }}) -> {{ T }} {
-  return select(x, {{ T }}(0), bitcast<{{ T.i }}>(x) <= {{ T.i }}(-8388608));
+  return select(x, {{ T }}(0), bitcast<{{ T.u }}>(x) - {{ T.u }}(0x80000001u) < {{ T.u }}(0x7f800000u));
 }
 {% endmacro %}
 //# tanh overflows to NaN on some drivers, and 1 - 2 / (exp(2x) + 1) loses what is small: a short series near 0, and of
@@ -62,7 +62,8 @@ fn {{ T.fn("hyperbolic_sine") }}(x: {{ T }}) -> {{ T }} {
 fn {{ T.fn("inverse_sinh") }}(x: {{ T }}) -> {{ T }} {
   let a = abs(x);
   let near = {{ T.call("log1p") }}(a + a * a / ({{ T }}(1) + sqrt(a * a + {{ T }}(1))));
-  return sign(x) * select(near, {{ T.call("safe_log") }}(a) + {{ T }}(0.6931472), a > {{ T }}(1e4));
+  let y = sign(x) * select(near, {{ T.call("safe_log") }}(a) + {{ T }}(0.6931472), a > {{ T }}(1e4));
+  return select(y, x, x == {{ T }}(0));
 }
 {% endmacro %}
 {% macro inverse_cosh(T) %}
@@ -84,17 +85,27 @@ fn {{ T.fn("error_function") }}(x: {{ T }}) -> {{ T }} {
   return select(select(tail, -tail, x < {{ T }}(0)), near, a < {{ T }}(0.4));
 }
 {% endmacro %}
-//# pow is not defined for negative x in WGSL: take the size, then the sign that a whole y gives
+//# pow is not defined for negative x in WGSL: take the size, then the sign that a whole y gives. Small whole powers are
+//# products, which are exact where the result can be
 {% macro power(T) %}
 fn {{ T.fn("power") }}(x: {{ T }}, y: {{ T }}) -> {{ T }} {
   let a = abs(x);
   let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
   let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
-  let finite = select(select(pow(a, y), x * x, y == {{ T }}(2)), {{ T }}(1), a == {{ T }}(1));
+  let whole = floor(y) == y;
+  var squared = a;
+  var product = {{ T }}(1);
+  var bits = {{ T.u }}(min(abs(y), {{ T }}(64)));
+  for (var i = 0; i < 6; i++) {
+    product = select(product, product * squared, (bits & {{ T.u }}(1u)) == {{ T.u }}(1u));
+    squared *= squared;
+    bits = bits >> {{ T.u }}(1u);
+  }
+  let counted = select(product, {{ T }}(1) / product, y < {{ T }}(0));
+  let finite = select(select(pow(a, y), counted, whole & (abs(y) < {{ T }}(64))), {{ T }}(1), a == {{ T }}(1));
   let shrinks = (a < {{ T }}(1)) == (y > {{ T }}(0));
   let extreme = (a == {{ T }}(0)) | (a == infinity) | ((abs(y) == infinity) & (a != {{ T }}(1)));
   let size = select(finite, select(infinity, {{ T }}(0), shrinks), extreme);
-  let whole = floor(y) == y;
   let odd = whole & (floor(y * {{ T }}(0.5)) * {{ T }}(2) != y);
   let below = (bitcast<{{ T.u }}>(x) >> {{ T.u }}(31u)) == {{ T.u }}(1u);
   let signed = select(size, -size, odd & below);

@@ -1,4 +1,5 @@
 //# Rows reduced by a thread each; with `parts`, neighbouring threads share a row, taking turns along one of its dims.
+//# Floats are added up in blocks, so that no long sum takes in small numbers one by one.
 //% extends "kernel.wgsl"
 //% import "combine.wgsl" as combine
 //% block body
@@ -7,6 +8,7 @@
 //% set op = end.op
 //% set T = wgsl(end.dtype, f.width)
 //% set inner = loops | length - 1
+//% set in_blocks = op == "sum" and T.kind == "f"
   let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if (i >= p.{{ size }}) {
     return;
@@ -15,6 +17,10 @@
   let part = {{ "i % p." + parts if parts else "0u" }};
 {{ ix.unravel("row", coords, row_dims) }}
   var total = {{ T }}({{ combine.start[op](T) }});
+//% if in_blocks
+{{ combine.begin_blocks(T, "total") }}
+  var turn = 0u;
+//% endif
 //% for n in loops
 //% set step = 4 if loop.last and f.width == 4 else 1
   for (var r{{ loop.index0 }} = {{ "part * " ~ step ~ "u" if parts and loop.index0 == cut else "0u" }}; r{{ loop.index0 }} < p.{{ n }}; r{{ loop.index0 }} += {{ "p." ~ parts ~ " * " if parts and loop.index0 == cut }}{{ step }}u) {
@@ -25,10 +31,19 @@
 //% else
     let x = value({{ f.coords | join(", ") }});
 //% endif
+//% if in_blocks
+    total_few += x;
+    turn += 1u;
+{{ combine.add_blocks(T, "total", "turn") }}
+//% else
     total = {{ combine.join[op](T, "total", "x") }};
+//% endif
 //% for n in loops
   }
 //% endfor
+//% if in_blocks
+{{ combine.end_blocks("total") }}
+//% endif
 //% if f.width == 4
 //% set S = wgsl(end.dtype, 1)
   let low = {{ combine.join[op](S, "total.x", "total.y") }};

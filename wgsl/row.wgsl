@@ -18,11 +18,14 @@
 
 {% macro empty(op, T) -%}{{ T }}({{ combine.start[op](T) }}){%- endmacro %}
 
+//# whether a thread that has a row to itself adds it up in blocks
+{% macro in_blocks(s, lanes, wgsl) -%}{{ "yes" if lanes == 1 and s.op == "sum" and not s.top and wgsl(s.dtype, 1).kind == "f" }}{%- endmacro %}
+
 //# one more value joined to what a lane has
-{% macro add(s, f, along, j, wgsl, width) -%}
+{% macro add(s, f, along, j, wgsl, width, all="_all") -%}
 //% set T = wgsl(s.dtype, width)
     let {{ s.name }}_x{{ j }} = select({{ empty(s.op, T) }}, {{ call(s.function, f, along, j) }}, is_{{ j }});
-    {{ s.name }}_all = {{ combine.join[s.op](T, s.name ~ "_all", "%s_x%d" % (s.name, j)) }};
+    {{ s.name }}{{ all }} = {{ combine.join[s.op](T, s.name ~ all, "%s_x%d" % (s.name, j)) }};
 {%- endmacro %}
 
 //# the largest of what a lane has that is finite, so that no difference of it is NaN; of NaN it is NaN

@@ -1,6 +1,7 @@
 //# Rows with several reductions and what is made of them. The lanes of a row hold its elements, or read it in each
 //# phase anew (regs = 0).
 //% extends "kernel.wgsl"
+//% import "combine.wgsl" as combine
 //% import "row.wgsl" as r
 //% block declarations
 //% for name, dtype in boxes
@@ -30,6 +31,9 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% for s in stats
   var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
+//% if not regs and r.in_blocks(s, lanes, wgsl)
+{{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") }}
+//% endif
 //% if s.top
   var {{ s.name }}_from = {{ r.finite(wgsl(s.dtype, width), s.top ~ "_all") }};
 //% endif
@@ -42,16 +46,24 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endif
 //% for j in range(reads)
 //% for s in stats | rejectattr("top")
-{{ r.add(s, fs[s.function], along, j, wgsl, width) }}
+{{ r.add(s, fs[s.function], along, j, wgsl, width, "_all_few" if not regs and r.in_blocks(s, lanes, wgsl) else "_all") }}
 //% endfor
 //% endfor
 //% for s in stats | selectattr("top")
 {{ r.follow(s, reads, wgsl, width) }}
 //% endfor
+//% for s in stats
+//% if not regs and r.in_blocks(s, lanes, wgsl)
+{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % turn) }}
+//% endif
+//% endfor
 //% if stats and not regs
   }
 //% endif
 //% for s in stats
+//% if not regs and r.in_blocks(s, lanes, wgsl)
+{{ combine.end_blocks(s.name ~ "_all") }}
+//% endif
 //% if s.top
 {{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) }}
 //% endif

@@ -31,7 +31,8 @@ fn {{ T.fn("scaled_complement") }}(x: {{ T }}) -> {{ T }} {
   return select(tail, {{ T }}(2) * exp(x * x) - tail, x < {{ T }}(0));
 }
 {% endmacro %}
-//# x of erfinv, w = -log(1 - x^2) (Giles, Approximating the erfinv function, 2010)
+//# x of erfinv, w = -log(1 - x^2) (Giles, Approximating the erfinv function, 2010); what lies nearer to 1 than a float
+//# can, the tails of ndtri, by what is between it and sqrt(w)
 {% macro inverse_error(T) %}
 fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
   let m = w - {{ T }}(2.5);
@@ -39,9 +40,11 @@ fn {{ T.fn("inverse_error") }}(x: {{ T }}, w: {{ T }}) -> {{ T }} {
   let near = {{ horner(T, "m", [1.50140941, 0.246640727, -0.00417768164, -0.00125372503, 0.00021858087, -4.39150654e-06, -3.5233877e-06, 3.43273939e-07, 2.81022636e-08]) }};
   let far = {{ horner(T, "s", [2.83297682, 1.00167406, 0.00943887047, -0.0076224613, 0.00573950773, -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257]) }};
   let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | (bitcast<{{ T.u }}>(x) & {{ T.u }}(0u)));
-  let y = x * select(far, near, w < {{ T }}(5));
+  let l = s - {{ T }}(3.5);
+  let tail = s + {{ T }}(3) + {{ horner(T, "l", [-0.135406721, 0.00910981254, -0.000510432577, -1.1538707e-05, 1.14474555e-05, -2.56411732e-06, 5.8428218e-07, -1.6452899e-07, 2.24451227e-08]) }};
+  let y = x * select(select(far, near, w < {{ T }}(5)), tail, w > {{ T }}(16));
   let inside = select(y, select(infinity, -infinity, x < {{ T }}(0)), w >= infinity);
-  return select(inside, sqrt({{ T }}(1) - abs(x)), (abs(x) > {{ T }}(1)) | {{ T.call("either_nan") }}(x, x));
+  return select(inside, w, {{ T.call("either_nan") }}(x, w));
 }
 {% endmacro %}
 //# log(gamma(x)): a fit about 2, products to reach it up to 8, Stirling's series above, reflection below 0
@@ -106,7 +109,8 @@ fn {{ T.fn("hurwitz_zeta") }}(s: {{ T }}, q: {{ T }}) -> {{ T }} {
   let u = s / a;
   let v = (s + {{ T }}(1)) * (s + {{ T }}(2)) / (a * a);
   let w = (s + {{ T }}(3)) * (s + {{ T }}(4)) / (a * a);
-  let tail = last * (a / (s - {{ T }}(1)) + {{ T }}(0.5) + u * ({{ T }}(0.083333336) - v * ({{ T }}(0.0013888889) - w * {{ T }}(3.3068783e-5))));
+  let rest = last * ({{ T }}(0.5) + u * ({{ T }}(0.083333336) - v * ({{ T }}(0.0013888889) - w * {{ T }}(3.3068783e-5))));
+  let tail = pow(a, {{ T }}(1) - s) / (s - {{ T }}(1)) + select(rest, {{ T }}(0), last == {{ T }}(0));
   let zero = bitcast<{{ T.u }}>(q) & {{ T.u }}(0u);
   let infinity = bitcast<{{ T }}>({{ T.u }}(0x7f800000u) | zero);
   let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);

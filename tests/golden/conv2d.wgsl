@@ -483,5 +483,5 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
 }
 fn rectified_f32(x: f32) -> f32 {
-  return select(x, f32(0), bitcast<i32>(x) <= i32(-8388608));
+  return select(x, f32(0), bitcast<u32>(x) - u32(0x80000001u) < u32(0x7f800000u));
 }

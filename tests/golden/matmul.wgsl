@@ -344,5 +344,5 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   }
 }
 fn rectified_f32x4(x: vec4<f32>) -> vec4<f32> {
-  return select(x, vec4<f32>(0), bitcast<vec4<i32>>(x) <= vec4<i32>(-8388608));
+  return select(x, vec4<f32>(0), bitcast<vec4<u32>>(x) - vec4<u32>(0x80000001u) < vec4<u32>(0x7f800000u));
 }

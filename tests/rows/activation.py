@@ -54,8 +54,10 @@ def seeded_rrelu(x):
 
 
 ACTIVATION: dict[str, Row] = {
+    "_elu": unary(lambda x, alpha, slope: np.where(x > 0, x, alpha * np.expm1(x * slope)),
+                  attrs={"alpha": 1.2, "slope": 0.7}),
     "celu": unary(lambda x, alpha: alpha * elu(x / alpha, 1), attrs={"alpha": 0.7}),
-    "selu": unary(lambda x: S * elu(x, A), special=False),
+    "selu": unary(lambda x: S * elu(x, A)),
     "tanhshrink": unary(lambda x: x - np.tanh(x)),
     "hardshrink": unary(lambda x, lambd: np.where(np.abs(x) <= lambd, 0, x), attrs={"lambd": 0.7}),
     "softshrink": unary(lambda x, lambd: np.sign(x) * np.maximum(np.abs(x) - lambd, 0), attrs={"lambd": 0.7}),

@@ -37,6 +37,11 @@ def exponent(x):
     return np.where(np.isfinite(x), np.frexp(x)[1], 0).astype("i4")
 
 
+def between(x, end, w):
+    """PyTorch's, from the nearer end."""
+    return np.where(np.abs(w) < 0.5, x + w * (end - x), end - (end - x) * (1 - w))
+
+
 NUMERIC: dict[str, Row] = {
     "copysign": binary(lambda x, y: np.copysign(x, np.where(y == 0, y, y))),
     "signbit": unary(np.signbit, grads=0),
@@ -55,7 +60,7 @@ NUMERIC: dict[str, Row] = {
     "clamp": unary(np.clip, attrs={"min": -1.0, "max": 0.5}, grads=1),
     "clamp_min": Row(np.maximum, (X, X), grads=1, kinds="i"),
     "clamp_max": Row(np.minimum, (X, X), grads=1, kinds="i"),
-    "lerp": Row(lambda x, end, w: x + w * (end - x), (X,) * 3),
+    "lerp": Row(between, (X,) * 3),
     "deg2rad": unary(np.deg2rad, -360, 360, kinds="i"),
     "rad2deg": unary(np.rad2deg),
     "positive": unary(np.positive, kinds="iu"),

@@ -33,6 +33,13 @@ REDUCE: dict[str, Row] = {
     "all": Row(sized(np.all), (X,), {"dim": 1}, grads=0, kinds="ib"),
     "any": Row(sized(np.any), (X,), {"dim": 1}, grads=0, kinds="ib"),
     "logsumexp": Row(logsumexp, (X,), {"dim": 1}),
+    "_variance": Row(
+        lambda x, dims, share: x.var(dims, keepdims=True) * (8 * share), (X,), {"dims": (0, 2), "share": 0.25}
+    ),
+    "_root": Row(np.sqrt, (In((3, 5), 0.1, 3),)),
+    "_logsumexp": Row(
+        lambda x, dims: logsumexp(x, dims, True), (X,), {"dims": (0, 2)},
+    ),
     "norm": Row(lambda x, dim: np.sqrt((x**2).sum(dim)), (X,), {"dim": 1}),
     "softmax": Row(softmax, (X,), {"dim": 1}),
     "log_softmax": Row(log_softmax, (X,), {"dim": -1}),

@@ -55,5 +55,5 @@ SPECIAL: dict[str, Row] = {
         1.5, 9, attrs={"p": 3}, tol=4e-6, special=False,
     ),
 }  # fmt: skip
-for name in ("polygamma", "log_ndtr", "i0", "i1"):
+for name in ("polygamma", "log_ndtr", "i0", "i1", "logit", "entr"):
     SPECIAL[f"_{name}"] = SPECIAL[name]

@@ -2,9 +2,11 @@
 
 from math import pi, sqrt
 
-from ..op import composed
+from ..op import composed, composite
 from ..shape import normal_dim
+from .elementwise import fitted
 from .random import gumbel_bits, uniform_bits
+from .reduce import in_float32
 
 NN = (
     "celu",
@@ -57,8 +59,10 @@ def gelu(input, approximate: str = "none"):
 @composed
 def softplus(input, beta: float = 1.0, threshold: float = 20.0):
     """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
-    scaled = input * beta
-    return (scaled > threshold).where(input, scaled.clamp(max=threshold).exp().log1p() * (1 / beta))
+    x, dtype = in_float32(input)
+    scaled = x * beta
+    y = (scaled > threshold).where(x, scaled.clamp(max=threshold).exp().log1p() * (1 / beta))
+    return y.to(dtype)
 
 
 @composed
@@ -73,17 +77,29 @@ def leaky_relu(input, negative_slope: float = 0.01):
     return (input > 0).where(input, input * negative_slope)
 
 
+def _elu_grad(g, y, x, alpha, slope):
+    """1 above 0, and the slope from below at it, by exp itself: exp(x) - 1 + 1 is 0 from -17 on."""
+    below = x <= 0
+    return [below.where(g * ((below.where(x, 0.0) * slope).exp() * (alpha * slope)), g)]
+
+
+@composite(grad=_elu_grad)
+def _elu(x, *, alpha, slope):
+    return (x > 0).where(x, (x * slope).expm1() * alpha)
+
+
 @composed
 def elu(input, alpha: float = 1.0):
     """x, or alpha * (exp(x) - 1) where x < 0."""
-    return (input > 0).where(input, input.minimum(0).expm1() * alpha)
+    return _elu(input, alpha=alpha, slope=1.0)
 
 
 @composed
 def hardtanh(input, min_val: float = -1.0, max_val: float = 1.0):
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
-    above = (input <= min_val).where(min_val, input)
-    return (above >= max_val).where(max_val, above)
+    low, high = fitted(min_val, input.dtype), fitted(max_val, input.dtype)
+    above = (input <= low).where(low, input)
+    return (above >= high).where(high, above)
 
 
 @composed
@@ -119,13 +135,13 @@ def softsign(input):
 @composed
 def celu(input, alpha: float = 1.0):
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
-    return (input > 0).where(input, (input.minimum(0) * (1 / alpha)).expm1() * alpha)
+    return _elu(input, alpha=alpha, slope=1 / alpha)
 
 
 @composed
 def selu(input):
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
-    return elu(input, 1.6732632423543772) * 1.0507009873554805
+    return _elu(input, alpha=1.6732632423543772, slope=1.0) * 1.0507009873554805
 
 
 @composed
@@ -176,7 +192,7 @@ def shrink(input, lambd: float = 0.5, bias: float = 0.0):
 @composed
 def threshold(input, threshold: float, value: float):
     """x, or `value` where x <= threshold."""
-    return (input <= threshold).where(value, input)
+    return (input <= threshold).where(fitted(value, input.dtype), input)
 
 
 @composed

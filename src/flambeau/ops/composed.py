@@ -2,6 +2,7 @@
 
 from ..op import Family, composed, composite
 from ..shape import normal_dim
+from .elementwise import fitted
 from .reduce import in_float32
 
 NN = ("layer_norm", "linear", "log_softmax", "softmax")
@@ -11,7 +12,7 @@ class Composed(Family):
     @composed
     def masked_fill(self, mask, value: float):
         """`value` where mask is true. [...], [...] -> [...]"""
-        return mask.where(value, self)
+        return mask.where(fitted(value, self.dtype), self).to(self.dtype)
 
     @composed
     def tril(self, diagonal: int = 0):
@@ -37,14 +38,15 @@ class Composed(Family):
 
 
 def _along(op, x, dim):
-    """An op along a dim; one number is a row of its own."""
-    return op(x.reshape(x.shape or (1,)), dim=normal_dim(dim, x.ndim)).reshape(x.shape)
+    """An op along a dim; one number is a row of its own, and of no elements there is nothing to make."""
+    d = normal_dim(dim, x.ndim)
+    return op(x.reshape(x.shape or (1,)), dim=d).reshape(x.shape) if x.numel() else x
 
 
 def _triangle(x, keep):
     arange = type(x).arange
     i = arange(x.shape[-2], device=x.device).unsqueeze(1)
-    return keep(i, arange(x.shape[-1], device=x.device)).where(x, 0)
+    return keep(i, arange(x.shape[-1], device=x.device)).where(x, False)  # a number of no category: x's dtype
 
 
 def _softmax_grad(g, y, x, dim):

@@ -4,6 +4,7 @@ from .. import dtype as dt
 from .. import gradmode
 from ..op import Family, composed, kernel, viewed
 from ..shape import broadcast
+from .elementwise import scaled
 
 
 def _shape(a, b, nk, **_):
@@ -174,10 +175,10 @@ def _exact(a, b, ranks):
 
 def _plus(x, product, beta, alpha):
     """beta * x + alpha * product; with beta = 0 x is not looked at, not even at its NaNs."""
-    product = product if alpha == 1 else product * alpha
+    product = scaled(product, alpha, "alpha")
     if beta == 0:
         return product
-    y = (x if beta == 1 else x * beta) + product
+    y = scaled(x, beta, "beta") + product
     if y.shape != product.shape:
         raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(product.shape)}")
     return y

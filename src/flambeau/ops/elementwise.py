@@ -55,6 +55,8 @@ def compare(xp, doc, operands=dt.promote, names=TWO) -> Op:
 
 def _power(xp, x, y):
     """NumPy refuses negative powers of integers; only 1 and -1 have any that are not 0."""
+    if xp.kind(x) == "f" and xp.is_numpy:
+        x = xp.astype(x, "float64")  # NumPy's own powers of float32 are a step off
     if xp.kind(x) == "f" or xp.all(y >= 0):
         return xp.pow(x, y)
     odd = xp.where(y % 2 == 1, x, 1)
@@ -71,11 +73,42 @@ def _shift(op, rest):
     return reference
 
 
-def _scaled(x, alpha):
+def scaled(x, alpha, name: str = "alpha"):
     """alpha * x, where alpha is not 1; integers take whole ones only, as in PyTorch."""
     if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).is_float:
-        raise TypeError("alpha of integers must be whole: cast the tensors with .float(), or round alpha")
-    return x if isinstance(alpha, int) and alpha == 1 else x * alpha
+        raise TypeError(f"{name} of integers must be whole: cast the tensors with .float(), or round {name}")
+    return x if isinstance(alpha, int | float) and alpha == 1 else x * alpha
+
+
+def _remainder(xp, x, y):
+    """What is left of floats has the sign of x where it is 0, as in PyTorch."""
+    r = xp.fmod(x, y) if xp.kind(x) == "f" else xp.remainder(x, y)
+    return xp.where((r != 0) & ((r < 0) != (y < 0)), r + y, r) if xp.kind(x) == "f" else r
+
+
+def _atan2_grad(g, z, x, y):
+    """None at the origin, which has every angle."""
+    size = x * x + y * y
+    share = (size == 0).where(0.0, g / size)
+    return [share * y, -share * x]
+
+
+def _shared(g, x, y, x_loses, y_loses):
+    """Gradients of an extreme of two: half for each of equals; beside a NaN both have it."""
+    half = (x == y).where(g * 0.5, g)
+    return [x_loses.where(0.0, half), y_loses.where(0.0, half)]
+
+
+def fitted(value, dtype):
+    """A number, or a tensor, as it is put among elements of a dtype: integers take whole parts and stay what
+    they are, as in PyTorch."""
+    if hasattr(value, "node"):
+        return value.to(dtype)
+    if dtype.is_float or not isinstance(value, int | float):
+        return value
+    if value - value != 0:
+        raise ValueError(f"{dtype.name} has no {value}: cast the tensor with .float()")
+    return bool(value) if dtype is dt.bool_ else int(value)
 
 
 def _copysign_grad(g, z, x, y):
@@ -116,21 +149,21 @@ class Elementwise(Family):
     )
     sigmoid = elementwise(
         lambda g, y, x: [g * y * (1 - y)],
-        lambda xp, x: 0.5 * (1 + xp.tanh(0.5 * x)),  # the form that can't overflow
+        lambda xp, x: 1 / (1 + xp.exp(-x)),
         "1 / (1 + exp(-x))", _float, 4,
     )  # fmt: skip
     neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiu", refusal=SIGNED)
     abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
     sign = elementwise(
         lambda g, y, x: [g * 0],
-        lambda xp, x: xp.astype(x > 0, x.dtype) - xp.astype(x < 0, x.dtype),
-        "-1, 0 or 1; 0 for NaN", _number,
+        lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype),
+        "-1, 0 or 1; 0 for NaN",
     )  # fmt: skip
     floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
     ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
     trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
     relu = elementwise(
-        lambda g, y, x: [g * (y > 0)],
+        lambda g, y, x: [(y <= 0).where(0.0, g)],
         lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
         "max(x, 0)", _number,
     )  # fmt: skip
@@ -142,24 +175,17 @@ class Elementwise(Family):
     logical_not = compare("logical_not", "whether x is 0", _bool, ONE)
 
     mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
-    pow = elementwise(
-        lambda g, z, x, y: [
-            g * (y == 0).where(0, y * x ** (y - 1)),
-            g * (z * (x + (x <= 0)).log()),  # at x = 0 the slope in y is 0; below it there is none
-        ],
-        _power, "x to the power y", _number, 8, names=("input", "exponent"),
-    )  # fmt: skip
     maximum = elementwise(
-        lambda g, z, x, y: [g * ((x > y) + (x == y) * 0.5), g * ((x < y) + (x == y) * 0.5)],
+        lambda g, z, x, y: _shared(g, x, y, x < y, y < x),
         "maximum", "the larger of x and y; NaN if either is",
     )  # fmt: skip
     minimum = elementwise(
-        lambda g, z, x, y: [g * ((x < y) + (x == y) * 0.5), g * ((x > y) + (x == y) * 0.5)],
+        lambda g, z, x, y: _shared(g, x, y, y < x, x < y),
         "minimum", "the smaller of x and y; NaN if either is",
     )  # fmt: skip
     remainder = elementwise(
-        lambda g, z, x, y: [g, -g * (x / y).floor()],
-        "remainder", "x - floor(x / y) * y: the sign is y's", _number, 4,
+        lambda g, z, x, y: [g, -g * x.floor_divide(y)],
+        _remainder, "x - floor(x / y) * y: the sign is y's", _number, 4,
     )  # fmt: skip
     fmod = elementwise(
         lambda g, z, x, y: [g, -g * (x / y).trunc()],
@@ -167,7 +193,7 @@ class Elementwise(Family):
     )  # fmt: skip
     floor_divide = elementwise(None, "floor_divide", "floor(x / y)", _number, 4)
     atan2 = elementwise(
-        lambda g, z, x, y: [g * y / (x * x + y * y), -g * x / (x * x + y * y)],
+        _atan2_grad,
         "atan2", "angle of the point (y, x), radians", _float, 8,
     )  # fmt: skip
 
@@ -216,7 +242,7 @@ class Elementwise(Family):
     )  # fmt: skip
     def add(self, other, *, alpha=1):
         """self + alpha * other. [...], [...] -> [...]"""
-        return (self, _scaled(other, alpha)), {}
+        return (self, scaled(other, alpha)), {}
 
     @kernel(
         "elementwise", xp=_reference("subtract"), dtype=dt.promote, operands=dt.promote, dtypes="fiu",
@@ -225,7 +251,21 @@ class Elementwise(Family):
     )  # fmt: skip
     def sub(self, other, *, alpha=1):
         """self - alpha * other. [...], [...] -> [...]"""
-        return (self, _scaled(other, alpha)), {}
+        return (self, scaled(other, alpha)), {}
+
+    @kernel(
+        "elementwise", xp=_power, dtype=_number, operands=_number, cost=8, dtypes="fiub",
+        grad=lambda g, z, x, y: [
+            g * (y == 0).where(0, y * x ** (y - 1)),
+            g * ((x == 0) & (y >= 0)).where(0.0, z * x.log()),  # there is none below 0
+        ],
+    )  # fmt: skip
+    def pow(self, exponent):
+        """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+        whole = not getattr(self, "dtype", dt.float32).is_float
+        if whole and isinstance(exponent, int) and exponent < 0:
+            raise ValueError("integers have no negative powers: cast with .float()")
+        return (self, exponent), {}
 
     @kernel(
         "elementwise", xp=_reference("divide"), dtype=_float, operands=_float, cost=2, dtypes="fiub",

@@ -61,7 +61,8 @@ class Histogram(Family):
         if weights is None:
             return counts(x, size)
         inside = (x >= 0) & (x < size)
-        zeros = type(x).zeros(size + 1, dtype=dt.promote(weights.dtype, dt.int32), device=x.device)
+        dtype = dt.float32 if weights.dtype.is_float else dt.int32
+        zeros = type(x).zeros(size + 1, dtype=dtype, device=x.device)
         return zeros.scatter_add(0, inside.where(x, size), weights.to(zeros.dtype)).narrow(0, 0, size)
 
     @composed

@@ -4,7 +4,7 @@ from math import log, pi
 
 from .. import dtype as dt
 from ..op import Family, composed
-from .elementwise import Elementwise
+from .elementwise import Elementwise, scaled
 
 FUNCTIONS = ("frexp", "rsub")
 
@@ -13,7 +13,7 @@ class Numeric(Family):
     @composed
     def addcmul(self, tensor1, tensor2, *, value: float = 1):
         """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
-        return self + tensor1 * tensor2 * value
+        return self + scaled(tensor1 * tensor2, value, "value")
 
     @composed
     def addcdiv(self, tensor1, tensor2, *, value: float = 1):
@@ -42,8 +42,12 @@ class Numeric(Family):
 
     @composed
     def lerp(self, end, weight):
-        """self + weight * (end - self). [...], [...], [...] -> [...]"""
-        return self + (end - self) * weight
+        """self + weight * (end - self); with weight 1 just `end`. [...], [...], [...] -> [...]"""
+        way = end - self
+        from_start, from_end = self + way * weight, end - way * (1 - weight)
+        if hasattr(weight, "node"):
+            return (weight.abs() < 0.5).where(from_start, from_end)
+        return from_end if isinstance(weight, int | float) and abs(weight) >= 0.5 else from_start
 
     @composed
     def deg2rad(self):
@@ -75,12 +79,12 @@ class Numeric(Family):
     @composed
     def fmax(self, other):
         """The larger of both; where one is NaN, the other. [...], [...] -> [...]"""
-        return _but_nan(self, other, self.maximum(other))
+        return (_is_nan(other) | (self >= other)).where(self, other)
 
     @composed
     def fmin(self, other):
         """The smaller of both; where one is NaN, the other. [...], [...] -> [...]"""
-        return _but_nan(self, other, self.minimum(other))
+        return (_is_nan(other) | (self <= other)).where(self, other)
 
     @composed
     def heaviside(self, values):
@@ -148,11 +152,8 @@ def _or_nan(outside, bound):
     return outside | bound.isnan() if floats else outside
 
 
-def _but_nan(x, y, chosen):
-    if not chosen.dtype.is_float:
-        return chosen
-    y = y if hasattr(y, "isnan") else x.full((), float(y), device=x.device)
-    return x.isnan().where(y, y.isnan().where(x, chosen))
+def _is_nan(y):
+    return y.isnan() if hasattr(y, "isnan") else y != y
 
 
 @composed

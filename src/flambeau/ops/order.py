@@ -116,5 +116,5 @@ def _between(ordered, lost, parts, interpolation, skip):
     low, high = rank.floor(), rank.ceil()
     below, above = ordered.gather(-1, low.int()), ordered.gather(-1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
-    values = (below == above).where(below, below + (above - below) * weight)
+    values = (below == above).where(below, below.lerp(above, weight))
     return values if skip else (lost > 0).where(float("nan"), values)

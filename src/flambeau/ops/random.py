@@ -2,6 +2,7 @@
 
 import threading
 from math import pi, prod
+from operator import index
 from os import urandom
 
 from .. import dtype as dt
@@ -155,7 +156,11 @@ def normal_bits(shape, device, source: Generator | None = None):
 
 def sizes_of(size) -> tuple[int, ...]:
     """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
-    return tuple(size[0]) if len(size) == 1 and not isinstance(size[0], int) else tuple(size)
+    given = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    try:
+        return tuple([index(n) for n in given])
+    except TypeError:
+        raise TypeError("sizes must be integers: give f(2, 3) or f((2, 3))") from None
 
 
 def device_of(device):

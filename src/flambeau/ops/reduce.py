@@ -4,7 +4,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from .. import dtype as dt
-from ..op import Family, composed, kernel
+from ..op import Family, composed, composite, kernel
 from ..shape import normal_dim, normal_dims
 
 
@@ -21,8 +21,13 @@ def reduce(name, grad, dtypes="fiub"):
         shape=_shape,
         dtype=lambda d, **_: d,
         grad=grad,
-        xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True),
+        xp=lambda xp, x, dims: getattr(xp, name)(x, axis=dims, keepdims=True, **summed_in(xp, x, name)),
     )
+
+
+def summed_in(xp, x, name: str = "sum") -> dict:
+    """NumPy adds up columns one by one, where float32 would lose what is small: its sums are float64."""
+    return {"dtype": "float64"} if name in ("sum", "prod") and xp.is_numpy and xp.kind(x) == "f" else {}
 
 
 def counted(x):
@@ -53,6 +58,11 @@ def _grad_prod(g, y, x, dims):
 
 def _result(y, dims, keepdim):
     return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
+
+
+def asked(y, dtype):
+    """A result in the dtype that was asked for: bytes are summed as int32, and then wrap."""
+    return y if dtype is None else y.to(dt.as_dtype(dtype))
 
 
 def _not_empty(x, dims, what):
@@ -98,14 +108,14 @@ class Reduce(Family):
         """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         x = self if dtype is None else self.to(dtype)
         dims = normal_dims(dim, x.ndim)
-        return _result(x._sum(dims), dims, keepdim)
+        return asked(_result(x._sum(dims), dims, keepdim), dtype)
 
     @composed
     def prod(self, dim=None, keepdim: bool = False, dtype=None):
         """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         x = self if dtype is None else self.to(dtype)
         dims = normal_dims(dim, x.ndim)
-        return _result(x._prod(dims), dims, keepdim)
+        return asked(_result(x._prod(dims), dims, keepdim), dtype)
 
     @composed
     def mean(self, dim=None, keepdim: bool = False, dtype=None):
@@ -156,15 +166,15 @@ class Reduce(Family):
         dims = normal_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
         x, dtype = in_float32(self)
-        away = x - x.mean(dims, keepdim=True)
-        share = 1 / (n - correction) if n > correction else float("nan")
-        return ((away * away).sum(dims, keepdim) * share).to(dtype)
+        if n <= correction:
+            return _result(x._sum(dims) * float("nan"), dims, keepdim).to(dtype)
+        return _result(_variance(x, dims=dims, share=1 / (n - correction)), dims, keepdim).to(dtype)
 
     @composed
     def std(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
         """Standard deviation, the root of var. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self)
-        return x.var(dim, unbiased, keepdim, correction=correction).sqrt().to(dtype)
+        return _root(x.var(dim, unbiased, keepdim, correction=correction)).to(dtype)
 
     @composed
     def var_mean(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
@@ -211,8 +221,36 @@ class Reduce(Family):
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
         dims = normal_dims(dim, self.ndim)
         x, dtype = in_float32(self)
-        top = x.detach()._max(dims)
-        return _result((x - top).exp()._sum(dims).log() + top, dims, keepdim).to(dtype)
+        y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
+        return _result(y, dims, keepdim).to(dtype)
+
+
+def _variance_grad(g, y, x, dims, share):
+    return [g * (share * 2) * (x - x.mean(dims, keepdim=True))]
+
+
+@composite(grad=_variance_grad)
+def _variance(x, *, dims, share):
+    """By two passes: the squares of what is left of the mean, less what that was rounded by, which beside a
+    large mean is as large as they are (Chan, Golub and LeVeque, 1983)."""
+    away = x - x.mean(dims, keepdim=True)
+    lost = away._sum(dims)
+    lost = lost.isfinite().where(lost, 0.0)
+    count = prod(x.shape[d] for d in dims)
+    return ((away * away)._sum(dims) - lost * lost * (1 / count)).relu() * share
+
+
+@composite(grad=lambda g, y, x: [(y == 0).where(0.0, g / (y * 2))])
+def _root(x):
+    """The root of a variance: where nothing varies it has no slope, as in PyTorch."""
+    return x.sqrt()
+
+
+@composite(grad=lambda g, y, x, dims: [g * (x - y).exp()])
+def _logsumexp(x, *, dims):
+    """An infinite maximum is the result: less than it there is nothing but NaN."""
+    top = x._max(dims)
+    return top.isinf().where(top, (x - top).exp()._sum(dims).log() + top)
 
 
 def _first(x, dim, keepdim, extreme):

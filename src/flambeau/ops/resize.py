@@ -9,6 +9,7 @@ from fractions import Fraction
 from math import pi
 from typing import Any, NamedTuple
 
+from .. import dtype as dt
 from ..op import composed, composite
 from .adaptive import adaptive_mean
 from .conv import pair
@@ -243,6 +244,7 @@ def interpolate(
     if kind == "area":
         return adaptive_mean(input, out)
     x, dtype = (input, input.dtype) if kind == "nearest" else in_float32(input)
+    dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
     lines = [
         _line(n, o, r, kind, bool(align_corners), mode != "nearest")
         for n, o, r in zip(input.shape[2:], out, ratios, strict=True)
@@ -250,7 +252,8 @@ def interpolate(
     # what shrinks most goes first, so that the others have less to do
     for dim, line in sorted(enumerate(lines, 2), key=lambda p: p[1].o / p[1].n):
         x = x if line.n == line.o and line.a == line.d and not line.b else resize(x, dim=dim, line=line)
-    return x.to(dtype)
+    # what is put between bytes is rounded, and held: bicubic's weights reach beyond what they lie between
+    return (x.round().clamp(0, 255) if dtype is dt.uint8 and x.dtype.is_float else x).to(dtype)
 
 
 @composed

@@ -6,7 +6,7 @@ from .. import dtype as dt
 from ..op import Family, Launch, composed, kernel
 from ..shape import normal_dim
 from .join import cat
-from .reduce import counted, in_float32
+from .reduce import asked, counted, in_float32, summed_in
 
 FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
 TILE = 2048  # elements that a workgroup scans at once
@@ -153,17 +153,21 @@ def _running(xp, x, dim, better):
     return xp.moveaxis(found, -1, dim)
 
 
+def _reference(name):
+    return lambda xp, x, dim: getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
+
+
 def _places(d, **_):
     return dt.int32
 
 
 class Scan(Family):
-    @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], lambda xp, x, dim: xp.cumsum(x, axis=dim))
+    @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"))
     def _cumsum(self, dim):
         """Sums so far along a dim."""
         return (counted(self),), {"dim": dim}
 
-    @scan("prod", _grad_cumprod, lambda xp, x, dim: xp.cumprod(x, axis=dim))
+    @scan("prod", _grad_cumprod, _reference("cumprod"))
     def _cumprod(self, dim):
         """Products so far along a dim."""
         return (counted(self),), {"dim": dim}
@@ -265,7 +269,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
 def _scanned(x, dim, name, dtype=None):
     x = x if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
-    return getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape)
+    return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 
 
 def _extremes(x, dim, name):

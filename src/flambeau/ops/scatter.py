@@ -182,7 +182,7 @@ def _scatter_few(x, place, src, *, dim):
         added = (place == along(x, n, dim, x.ndim)).where(src, 0)
     else:
         places = along(x, n, dim, x.ndim + 1)
-        added = (place.unsqueeze(dim) == places).where(src.unsqueeze(dim), 0).sum(dim + 1)  # [..., n, m, ...]
+        added = (place.unsqueeze(dim) == places).where(src.unsqueeze(dim), 0).sum(dim + 1, dtype=x.dtype)
     grown = tuple(a - b for a, b in zip(x.shape, added.shape, strict=True))
     return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
 

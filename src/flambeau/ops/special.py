@@ -40,13 +40,20 @@ def _digamma(x: float) -> float:
 def _zeta(s: float, q: float) -> float:
     if math.isnan(s) or math.isnan(q) or s < 1:
         return math.nan
-    if s == 1 or (q <= 0 and q == math.floor(q)):
+    if s == 1 or (-math.inf < q <= 0 and q == math.floor(q)):
         return math.inf
     if q < 0 or math.isinf(q) or math.isinf(s):
         return math.nan if q < 0 else 0.0 if math.isinf(q) or q > 1 else 1.0 if q == 1 else math.inf
     a = q + 12
     series = 0.5 + s / a * (1 / 12 - (s + 1) * (s + 2) / a**2 * (1 / 720 - (s + 3) * (s + 4) / a**2 / 30240))
-    return sum((q + k) ** -s for k in range(12)) + a**-s * (a / (s - 1) + series)
+    return sum(_powered(q + k, s) for k in range(12)) + a**-s * (a / (s - 1) + series)
+
+
+def _powered(x: float, s: float) -> float:
+    try:
+        return x**-s
+    except OverflowError:
+        return math.inf
 
 
 def _zetas(xp, s, q):
@@ -157,7 +164,7 @@ class Special(Family):
         """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
         x, dtype = in_float32(self)
         x = x if eps is None else x.clamp(eps, 1 - eps)
-        return (x / (1 - x)).log().to(dtype)
+        return _logit(x).to(dtype)
 
     @composed
     def sinc(self):
@@ -174,7 +181,8 @@ class Special(Family):
     @composed
     def entr(self):
         """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
-        return (self < 0).where(-float("inf"), -self.xlogy(self))
+        x, dtype = in_float32(self)
+        return _entr(x).to(dtype)
 
     @composed
     def ndtr(self):
@@ -202,6 +210,16 @@ def _over(y, x):
     return zero.where(0.5, y / zero.where(1.0, x))
 
 
+@composite(grad=lambda g, y, x: [((x >= 0) & (x <= 1)).where(g / (x * (1 - x)), float("nan"))])
+def _logit(x):
+    return (x / (1 - x)).log()
+
+
+@composite(grad=lambda g, y, x: [-g * (x.log() + 1)])
+def _entr(x):
+    return (x < 0).where(-float("inf"), (x == 0).where(0.0, -x * x.log()))
+
+
 @composite(grad=lambda g, y, x: [g * x.i1()])
 def _i0(x):
     return x.i0e() * x.abs().exp()
@@ -226,7 +244,7 @@ def _polygamma(x, *, n):
     right = x.full((), float(n + 1), device=x.device).zeta(mirrored.where(1 - x, x)) * math.factorial(n)
     turn = mirrored.where(x - x.round(), 0.25) * pi
     cot, slope = turn.cos() / turn.sin(), _cotangent_slope(n)
-    polynomial = cot * 0.0 + slope[-1]
+    polynomial = slope[-1]
     for c in slope[-2::-1]:
         polynomial = polynomial * cot + c
     left = mirrored.where(-right - polynomial * pi ** (n + 1), right * sign)
