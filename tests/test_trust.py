@@ -211,6 +211,49 @@ def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
     assert watching.found() == (0, 0)
 
 
+@pytest.mark.parametrize("attention", ["tiles", "rows"])
+def test_workgroups_past_the_last_do_nothing(attention, watching, monkeypatch):
+    """A line of them folded into two dims is rounded up: of sorts, scans and attention by tiles and rows.
+
+    Where a driver holds indices inside, as Dawn does, what strays is written over the last element.
+    """
+    tiles = "64x64.8x8.16.1" if attention == "tiles" else "rows"
+    monkeypatch.setattr(choice, "forced", lambda: {"attention": tiles})
+    rng = np.random.default_rng(3)
+
+    def attend(q, k, v):
+        y = F.scaled_dot_product_attention(q, k, v)
+        grads = (y * y).sum().backward(retain_graph=True)
+        return [y, *(grads[t] for t in (q, k, v))]
+
+    cases = [(attend, *[(1, 17, 40, 16)] * 3)]
+    if attention == "tiles":
+        cases += [(lambda x: [x.sort(1)[0]], shape) for shape in ((17, 2000), (1, 2500), (3, 30000))]
+        cases += [(lambda x: [x.cumsum(1)], (5, 50000)), (lambda x: [x.cummax(1)[0]], (5, 50001))]
+    for call, *shapes in cases:
+        given = [rng.standard_normal(s).astype("f4") for s in shapes]
+        want, got = (
+            call(*(fb.tensor(t, device=d, requires_grad=True) for t in given)) for d in ("cpu", watching)
+        )
+        watching.found()
+        watching.kernels.clear()
+        with planned_for(watching, software=False, groups=7):
+            got = values(*got)
+        assert watching.found() == (0, 0), (shapes, list(watching.kernels))
+        for a, b in zip(got, want):
+            np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=2e-3)
+
+
+def test_no_access_of_strips_strays(watching, monkeypatch):
+    """A line's last strip ends behind it, and that of the last line behind the buffer, where no zeros are."""
+    monkeypatch.setattr(choice, "forced", lambda: {"contract": "strips"})
+    with planned_for(watching, software=False):
+        for wide, stride, dilation in ((16, 1, 1), (15, 1, 1), (17, 2, 1), (20, 1, 2)):
+            x, w = fb.ones(1, 2, 5, wide, device=watching).realize(), fb.ones(2, 1, 3, 3, device=watching)
+            y = F.conv2d(x, w.realize(), groups=2, stride=(1, stride), dilation=(1, dilation))
+            assert (y.numpy() == 9).all() and watching.found() == (0, 0), (wide, stride, dilation)
+
+
 def test_no_access_of_matrix_units_strays(watching):
     """They run unchecked where FLAMBEAU_CHECKS=off; those of Dawn differ only in how fragments are read."""
     watching.kernels.clear()

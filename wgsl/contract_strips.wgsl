@@ -24,10 +24,15 @@
   var acc{{ i }}_{{ j }} = {{ T }}(0);
 //% endfor
 //% endfor
+//# a line's last strip may end behind it, and the last line at the end of the buffer
+//% if last
+  let most = p.{{ last }} - place * {{ stride }}u;
+//% endif
   for (var k = 0u; k < p.{{ summed }}; k += {{ taps }}u) {
 {{ side.along(b, 0, false) }}
+//% set own = (taps - 1) * dilation
 //% for cell in cells
-    let cell{{ cell }} = b({% for unit in units %}b{{ loop.index0 }}_0 + k{{ loop.index0 }}_0{{ " + %du * p.%s" % (cell, unit) if unit and cell }}, {% endfor %}0u);
+    let cell{{ cell }} = b({% for unit in units %}b{{ loop.index0 }}_0 + k{{ loop.index0 }}_0{{ " + %s * p.%s" % (("min(%du, most)" if last and cell > own else "%du") % cell, unit) if unit and cell }}, {% endfor %}0u);
 //% endfor
 {{ side.advance(b, gb) }}
 //% for t in range(taps)

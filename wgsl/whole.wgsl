@@ -19,6 +19,12 @@ fn values_at(i: u32) -> {{ T }} {
 //% endblock
 //% block body
   let group = wid.x + wid.y * p.{{ across }};
+//# a line folded into two dims is rounded up
+//% if folded
+  if (group >= p.{{ folded }}) {
+    return;
+  }
+//% endif
 //% block work
 //% endblock
 //% endblock

@@ -54,5 +54,6 @@ def strips_kernel(product: Product, narrow: bool = False) -> Kernel:
         "stride": line.stride, "dilation": line.dilation, "strips": q.add("n", strips),
         "units": tuple(q.add("s", u) if u else "" for u in units),
         "line": q.add("n", line.columns), "lines": q.add("n", lines),
+        "last": q.add("n", line.cell(line.columns - 1, line.taps - 1)) if line.columns % 4 else "",
     }  # fmt: skip
     return made.kernel("contract_strips.wgsl", GPU_WORKGROUP, groups * depth, functions, options)

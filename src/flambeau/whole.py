@@ -71,10 +71,10 @@ def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dic
     if launch.traced is not None:
         functions, options["dims"] = _traced(planner, inputs[launch.traced], b, q, launch)
         options["fours"] = launch.fours
-    grid = launch.groups
-    if isinstance(grid, int):
-        grid = spread_grid(grid, planner.limits.groups)
+    line = launch.groups if isinstance(launch.groups, int) else 0
+    grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, planner.limits.groups)
     options["across"] = q.add("g", grid[0])
+    options["folded"] = q.add("g", line) if line > grid[0] else ""
     options["dtypes"] = tuple(given[what][1].short for what in launch.reads)
     for name, value in launch.sizes.items():
         q.names.append((name, "f32" if isinstance(value, float) else "u32"))
