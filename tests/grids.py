@@ -31,11 +31,12 @@ def some(rng, low: int, high: int) -> int:
     return int(max(rng.integers(low - 1, high + 1), low))
 
 
-def off(got, want) -> float:
-    """The largest error, as a part of the largest magnitude; infinite where shapes or what is NaN differ."""
+def off(got, want, least: float = 1e-6) -> float:
+    """The largest error, as a part of the largest magnitude, or of `least` where that is more; infinite where
+    shapes or what is NaN differ."""
     got, want = np.asarray(got, "f8"), np.asarray(want, "f8")
     if got.shape != want.shape or not np.array_equal(np.isnan(got), np.isnan(want)):
         return float("inf")
     same = np.isnan(want) | (got == want)
     error = np.abs(np.where(same, 0.0, got - np.where(same, 0.0, want)))
-    return float(error.max(initial=0.0) / max(np.abs(want[np.isfinite(want)]).max(initial=0.0), 1e-6))
+    return float(error.max(initial=0.0) / max(np.abs(want[np.isfinite(want)]).max(initial=0.0), least))
