@@ -65,8 +65,9 @@ def test_integers_stay_integers(device):
     refused = [
         (lambda: x.masked_fill(x < 0, INF), "masked_fill(i32[3], bool[3], inf): int32 has no inf: cast the"
                                             " tensor with .float()"),
-        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i32[3], i32[3], i32[3], value=0.5): value of integers must"
-                                             " be whole: cast the tensors with .float(), or round value"),
+        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i32[3], i32[3], i32[3], value=0.5): value of integers"
+                                             " must be whole: cast the tensors with .float(), or"
+                                             " round value"),
         (lambda: fb.zeros(fb.ones(2, device=device)), "zeros(f32[2]): sizes must be integers: give f(2, 3)"
                                                       " or f((2, 3))"),
     ]  # fmt: skip

@@ -75,6 +75,12 @@ def _ndtri(p: float) -> float:
     return {0.0: -math.inf, 1.0: math.inf}.get(p, math.nan)
 
 
+def _erfinv(x: float) -> float:
+    if abs(x) < 1e-3:  # (1 + x) / 2 would round x away
+        return x * sqrt(pi) / 2 * (1 + pi * x * x / 12)
+    return _ndtri((1 + x) / 2) / sqrt(2)
+
+
 def _bessel(order: int):
     """exp(-|x|) I(x): the power series up to 20, above it the asymptotic one (A. and Stegun, 9.7.1)."""
 
@@ -118,7 +124,7 @@ class Special(Family):
     )  # fmt: skip
     erfinv = elementwise(
         lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)],
-        each(lambda x: _ndtri((1 + x) / 2) / sqrt(2)), "inverse of erf", _float, 12,
+        each(_erfinv), "inverse of erf", _float, 12,
     )  # fmt: skip
     i0e = elementwise(
         lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", _float, 40
