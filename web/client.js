@@ -12,45 +12,63 @@
  */
 
 import { check } from "./check.js";
+import { Fault, policyOn } from "./faults.js";
+import { runnable } from "./fetched.js";
 import { control, keep } from "./offline.js";
+import { Watch } from "./watch.js";
 
 const here = new URL("./", import.meta.url).href;
 
+const WORKER = ["worker.js", "executor.js", "fetched.js", "faults.js"]; // what the worker imports
+
 /**
  * Start a worker, wait until Python and the GPU are ready, and return what calls it. Told on the way: bytes that
- * came ({loaded, total}), a line of what is done, what makes the page slow, kernels that compile ({compiled, all}).
+ * came ({loaded, total}), a line of what is done, what makes the page slow, kernels that compile ({compiled, all}),
+ * and, at any time, why Python answers no more. `watch` (watch.js) sees all that moves.
  */
-export async function start({ base = here, onprogress, onstatus, onwarning, oncompile } = {}) {
+export async function start({ base = here, onprogress, onstatus, onwarning, oncompile, onbroken, watch = IDLE } = {}) {
+  watch.moved("looking at the browser");
   const { obstacle, warning } = await check();
   if (obstacle) throw new Error(obstacle);
   if (warning) onwarning?.(warning);
   const alone = await control(base);
   if (alone) onwarning?.(`The browser keeps no copy of this site (${alone}): it works, but not offline.`);
-  const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }));
-  python.on("progress", (value) => onprogress?.(value));
-  python.on("status", (value) => onstatus?.(value));
-  python.on("pipelines", (value) => oncompile?.(value));
+  const python = new Python(new Worker(new URL("worker.js", base), { type: "module" }), base);
+  const tells = { progress: onprogress, status: onstatus, pipelines: oncompile };
+  for (const [event, tell] of Object.entries(tells))
+    python.on(event, (value) => {
+      watch.moved(event === "status" ? value : undefined);
+      tell?.(value);
+    });
+  python.on("broken", (why) => python.fail(new Fault("stopped", { why })));
+  watch.moved("starting the worker");
   try {
     Object.assign(python, await python.ask({ type: "start", base }));
   } catch (error) {
     python.stop(); // or what it still loads would go on being told
     throw error;
   }
+  python.started = true;
+  python.onbroken = onbroken;
   keep(base, python.loaded);
   return python;
 }
 
+const IDLE = { moved() {} };
+
 class Python {
-  constructor(worker) {
+  constructor(worker, base) {
     this.worker = worker;
     this.waiting = new Map();
     this.listeners = new Map();
     this.last = 0;
-    this.broken = null; // why the worker answers no more
+    this.broken = this.onbroken = null; // why the worker answers no more, and who is told
+    this.started = false;
     worker.onmessage = ({ data }) => this.take(data);
-    worker.onerror = (event) => {
+    worker.onerror = async (event) => {
       event.preventDefault();
-      this.fail(new Error(`The worker could not start: ${event.message || "the browser blocks it, or worker.js cannot be had"}.`));
+      const why = event.message || "it said nothing";
+      this.fail(this.started ? new Fault("stopped", { why }) : await obstacleOf(base, why));
     };
   }
 
@@ -67,6 +85,7 @@ class Python {
     this.broken = error;
     for (const { reject } of this.waiting.values()) reject(error);
     this.waiting.clear();
+    this.onbroken?.(error);
   }
 
   ask(message, transfer = []) {
@@ -85,6 +104,19 @@ class Python {
   stop() {
     this.worker.terminate();
     this.listeners.clear();
+    this.onbroken = null;
     this.fail(new Error("The worker was stopped."));
   }
+}
+
+/** Why a worker could not start. */
+async function obstacleOf(base, why) {
+  const scripts = WORKER.map((name) => new URL(name, base)), [first] = scripts;
+  const policy = await policyOn(first.href);
+  if (policy) return new Fault("policy", { name: first.pathname, policy });
+  for (const url of scripts) {
+    const found = await runnable(url).catch((error) => error);
+    if (found) return found;
+  }
+  return new Fault("worker", { why });
 }

@@ -1,41 +1,66 @@
 /**
- * Turns a name of the manifest into bytes that are what the manifest says: `await fetched(base, name, manifest)`.
- * A copy that is damaged, wherever it was kept, is asked for once more past all caches.
+ * Turns a name of the manifest into bytes that are what the manifest says: `await fetched(base, name, manifest)`, or
+ * into a Fault. A copy that is damaged, wherever it was kept, is asked for once more past all caches.
  */
+import { Fault, unreachable } from "./faults.js";
+
+const CACHES = ["default", "reload"]; // what was kept, then anew
 
 export async function fetched(base, name, { files }, onbytes) {
-  for (const cache of ["default", "reload"]) {
+  for (const cache of CACHES) {
     const data = await received(new URL(name, base), cache, onbytes);
     if (await sha256(data) === files[name].sha256) return data;
   }
-  throw new Error(`${name} arrives damaged: reload the page, or build the site again`);
+  throw new Fault("damaged", { name });
 }
 
-/** A file of the site as JSON, or as text: what is small, has no hash and may be read once. */
-export async function json(url) {
-  const source = await text(url);
+/** What the site at `base` consists of; src/flambeau/site/build.py writes it. */
+export async function manifestOf(base) {
+  const url = new URL("manifest.json", base), source = await text(url);
   try {
-    return JSON.parse(source);
-  } catch (error) {
-    throw new Error(`${new URL(url).pathname} is damaged (${error.message}): build the site again`);
-  }
+    const manifest = JSON.parse(source), named = [manifest.stdlib, ...manifest.packages, ...Object.values(manifest.mnist)];
+    if (manifest.pyodide && named.every((name) => manifest.files[name].sha256)) return manifest;
+  } catch {} // told below
+  throw new Fault("damaged", { name: url.pathname });
 }
 
+/** A file of the site as text: what is small, has no hash and may be read once. */
 export async function text(url) {
   return new TextDecoder().decode(await received(new URL(url), "default"));
 }
 
-const RETRY = "check the connection and try again";
-
 async function received(url, cache, onbytes = () => {}) {
-  const response = await fetch(url, { cache }).catch((error) => {
-    throw new Error(`${url.pathname} cannot be had (${error.message}): ${RETRY}`);
-  });
-  if (!response.ok) throw new Error(`${url.pathname} cannot be had: HTTP ${response.status}`);
-  return new Response(counted(response.body, onbytes)).arrayBuffer().catch((error) => {
-    throw new Error(`${url.pathname} breaks off (${error.message}): ${RETRY}`);
+  const { body } = await answered(url, { cache });
+  return new Response(counted(body, onbytes)).arrayBuffer().catch((error) => {
+    throw error instanceof Fault ? error : new Fault("cut", { name: url.pathname, why: error.message });
   });
 }
+
+/** The answer for a file of the site; an error that a cache may have kept is asked about once more. */
+export async function answered(url, given = {}, get = fetch) {
+  let response;
+  for (const cache of new Set([given.cache ?? "default", "reload"])) {
+    response = await get(url, { ...given, cache }).catch(async (error) => {
+      throw error instanceof Fault ? error : await unreachable(url, error);
+    });
+    if (response.ok) break;
+  }
+  const name = url.pathname, { status } = response;
+  if (!response.ok) throw new Fault(status < 500 ? "missing" : "server", { name, status });
+  if (/html/.test(typeOf(response)) && !/(\/|\.html)$/.test(name)) throw new Fault("page", { name });
+  return response;
+}
+
+/** Throw what keeps a browser from running a script of the site, where that can be seen. */
+export async function runnable(url) {
+  const response = await answered(url), type = typeOf(response);
+  await response.arrayBuffer().catch((error) => {
+    throw new Fault("cut", { name: url.pathname, why: error.message });
+  });
+  if (!/javascript|ecmascript/.test(type)) throw new Fault("type", { name: url.pathname, type });
+}
+
+const typeOf = (response) => (response.headers.get("content-type") ?? "").split(";")[0].trim().toLowerCase();
 
 /** A stream that tells the bytes that pass: `onbytes(count)`, and `onend(error)`, without an error where all came. */
 export function counted(body, onbytes, onend = () => {}) {

@@ -16,15 +16,19 @@ async function taken(base) {
   const workers = navigator.serviceWorker;
   if (!workers) return "it has no service workers here";
   try {
-    const { active } = await workers.register(new URL("sw.js", base), { scope: base });
-    if (workers.controller) return "";
-    const controlled = new Promise((resolve) => workers.addEventListener("controllerchange", resolve, { once: true }));
-    active?.postMessage({ claim: true }); // a forced reload took the page from it
-    await Promise.race([controlled, new Promise((resolve) => setTimeout(resolve, LONGEST))]);
+    await Promise.race([controlling(workers, base), new Promise((resolve) => setTimeout(resolve, LONGEST))]);
     return "";
   } catch (error) {
     return error.message;
   }
+}
+
+async function controlling(workers, base) {
+  const { active } = await workers.register(new URL("sw.js", base), { scope: base });
+  if (workers.controller) return;
+  const controlled = new Promise((resolve) => workers.addEventListener("controllerchange", resolve, { once: true }));
+  active?.postMessage({ claim: true }); // a forced reload took the page from it
+  await controlled;
 }
 
 /** Have kept, too, what this page loaded before it was controlled, and `urls`: from the browser's own cache. */

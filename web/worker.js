@@ -11,6 +11,7 @@
  *   {event: "status", value: "loading Python"}
  *   {event: "progress", value: {loaded, total}}          bytes of what is downloaded
  *   {event: "pipelines", value: {compiled, all}}         kernels that are compiled, of those asked for until now
+ *   {event: "broken", value: "out of memory"}            Python is gone, and answers nothing more
  *   {event: any, value}                                  by `flambeau_page.emit(event, value)` in Python
  *
  * Values cross as structured clones: numbers, strings, lists, dicts (objects), typed arrays (memoryview in Python;
@@ -18,7 +19,9 @@
  * any call Python may wait for the GPU; calls that wait at the same time take turns.
  */
 
-import { counted, fetched, json } from "./fetched.js";
+import * as executor from "./executor.js";
+import { answered, counted, fetched, manifestOf, runnable } from "./fetched.js";
+import { Fault, webassembly } from "./faults.js";
 
 const HOME = "/home/pyodide"; // on sys.path
 let python = null;
@@ -53,8 +56,20 @@ onmessage = async ({ data }) => {
     postMessage({ id: data.id, value: await answers[data.type](data) });
   } catch (error) {
     postMessage({ id: data.id, error: asMessage(error) });
+    if (ended(error)) emit("broken", asMessage(error).message);
   }
 };
+
+addEventListener("unhandledrejection", (event) => {
+  if (!ended(event.reason)) return;
+  event.preventDefault(); // the call that ended it is never answered
+  emit("broken", event.reason.message);
+});
+
+/** Whether Python is gone with an error: out of memory, or a trap of WebAssembly. */
+function ended(error) {
+  return error instanceof WebAssembly.RuntimeError || Boolean(error?.pyodide_fatal_error);
+}
 
 function emit(event, value) {
   postMessage({ event, value });
@@ -81,35 +96,55 @@ function asMessage(error) {
 
 async function load(base) {
   emit("status", "loading Python");
-  const manifest = await json(new URL("manifest.json", base));
+  await webassembly(); // before anything large is asked for
+  const manifest = await manifestOf(base);
   const broken = count(manifest, base);
-  return Promise.race([broken, started(manifest, base)]);
+  return Promise.race([broken, started(manifest, base)]).catch(async (error) => {
+    throw await causeOf(error, manifest, base);
+  });
 }
 
 async function started(manifest, base) {
-  const core = new URL(manifest.pyodide, base).href;
   const packages = Promise.all(manifest.packages.map((name) => fetched(base, name, manifest)));
   packages.catch(() => {}); // told below
-  const { loadPyodide } = await import(`${core}pyodide.mjs`);
-  const made = await loadPyodide({
-    indexURL: core,
-    stdLibURL: new URL(manifest.stdlib, base).href,
-    lockFileContents: JSON.stringify(manifest.lock),
-  });
+  const made = await pyodide(manifest, new URL(manifest.pyodide, base), base);
   emit("status", "starting Flambeau");
   const extractDir = made.runPython("import site; site.getsitepackages()[0]");
   for (const data of await packages) made.unpackArchive(data, "zip", { extractDir });
   made.pyimport("importlib").invalidate_caches();
   made.registerJsModule("flambeau_page", {
+    executor, // Python would make a module of its text, which takes more than a content policy may allow
     emit: (event, value) => emit(event, value instanceof made.ffi.PyProxy ? toPage(value) : value),
   });
   return made;
 }
 
+/** The file that is to blame where Python does not start: its scripts are imported, and nobody sees what comes. */
+async function causeOf(error, manifest, base) {
+  if (error instanceof Fault && error.cause !== "start") return error;
+  const { files, pyodide, stdlib } = manifest, core = Object.keys(files).filter((name) => name.startsWith(pyodide));
+  try {
+    for (const name of core) if (name.endsWith(".mjs")) await runnable(new URL(name, base));
+    for (const name of [...core, stdlib]) await fetched(base, name, manifest);
+  } catch (fault) {
+    return fault;
+  }
+  return error instanceof Fault ? error : new Fault("start", { why: error.message });
+}
+
+async function pyodide(manifest, core, base) {
+  const { loadPyodide } = await import(`${core.href}pyodide.mjs`);
+  return loadPyodide({
+    indexURL: core.href,
+    stdLibURL: new URL(manifest.stdlib, base).href,
+    lockFileContents: JSON.stringify(manifest.lock),
+  });
+}
+
 /**
  * Tell the page the bytes of what Python takes as they arrive, whoever fetches them; of modules, which are imported,
  * they are not to be had. Bytes are those of the files: what crosses may be compressed. The promise is rejected when
- * one breaks off: Pyodide itself would wait for it, or end without a word about it.
+ * one cannot be had, breaks off or does not run: Pyodide itself would wait for it, or end without a word about it.
  */
 function count({ files, packages, stdlib, pyodide }, base) {
   const core = (name) => name.startsWith(pyodide) && !name.endsWith(".mjs");
@@ -119,24 +154,42 @@ function count({ files, packages, stdlib, pyodide }, base) {
   const total = [...sizes.values()].reduce((a, b) => a + b, 0), plain = globalThis.fetch;
   let loaded = 0;
   return new Promise((_, reject) => {
-    const broke = (url, why) => reject(new Error(`${new URL(url).pathname} ${why}: check the connection and try again`));
-    globalThis.fetch = async (...args) => {
-      const response = await plain(...args).catch((error) => {
-        const url = new URL(args[0].url ?? args[0], base).href;
-        if (sizes.has(url)) broke(url, `cannot be had (${error.message})`);
-        throw error;
-      });
-      const { url } = response, size = sizes.get(url);
-      if (size === undefined || !response.ok || !response.body) return response;
-      let came = 0;
-      const body = counted(response.body, (bytes) => {
-        came += bytes;
-        loaded += bytes;
-        emit("progress", { loaded: Math.min(loaded, total), total });
-      }, () => {
-        if (came < size) broke(url, `breaks off after ${came} of ${size} bytes`);
-      });
-      return new Response(body, { status: response.status, headers: response.headers });
+    const told = (error) => {
+      reject(error);
+      throw error;
     };
+    const tell = (bytes) => {
+      loaded += bytes;
+      emit("progress", { loaded: Math.min(loaded, total), total });
+    };
+    globalThis.fetch = async (given, options) => {
+      const url = new URL(given.url ?? given, base), size = sizes.get(url.href);
+      if (size === undefined) return plain(given, options);
+      const response = await answered(url, options, plain).catch(told);
+      return new Response(whole(response.body, url, size, tell, reject), { headers: headersOf(response, url) });
+    };
+    const instantiate = WebAssembly.instantiateStreaming;
+    WebAssembly.instantiateStreaming = (source, imports) =>
+      instantiate(source, imports).catch((error) => told(new Fault("start", { why: error.message })));
   });
+}
+
+/** A file's stream, counted; `broken` is told where another number of bytes comes. */
+function whole(body, url, size, tell, broken) {
+  const name = url.pathname;
+  let came = 0;
+  return counted(body, (bytes) => {
+    came += bytes;
+    tell(bytes);
+  }, () => {
+    if (came < size) broken(new Fault("short", { name, came, size }));
+    if (came > size) broken(new Fault("damaged", { name }));
+  });
+}
+
+/** Of an answer, with the type that browsers want of WebAssembly: many servers do not know it. */
+function headersOf(response, url) {
+  const headers = new Headers(response.headers);
+  if (url.pathname.endsWith(".wasm")) headers.set("content-type", "application/wasm");
+  return headers;
 }

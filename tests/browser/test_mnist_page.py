@@ -164,12 +164,35 @@ def asked_of_trained(page) -> list[float]:
     return page.evaluate(f"async () => [...await flambeau.call('page.predict', {given}, 'trained')]")
 
 
+def flawed(path: Path, name: str, at: int, value: float) -> None:
+    """The file with another number at a place of one of its tensors."""
+    tensors = {n: t.numpy().copy() for n, t in load_file(path.parent / "whole.safetensors").items()}
+    tensors[name].reshape(-1)[at] = value
+    save_file({n: fb.tensor(t) for n, t in tensors.items()}, path)
+
+
 def test_bad_files_are_told_and_change_nothing(mnist, trained, tmp_path):
     linear, cut = tmp_path / "linear.safetensors", tmp_path / "cut.safetensors"
     save_file(fb.nn.Linear(3, 4).state_dict(), linear)
     cut.write_bytes(trained.read_bytes()[:1000])
     (tmp_path / "letter.safetensors").write_text("dear all, this is no file of weights")
+    (tmp_path / "whole.safetensors").write_bytes(trained.read_bytes())
+    flawed(tmp_path / "nan.safetensors", "0.weight", 7, float("nan"))
+    flawed(tmp_path / "infinite.safetensors", "7.bias", 9, float("-inf"))
+    (tmp_path / "empty.safetensors").write_bytes(b"")
+    save_file({}, tmp_path / "nothing.safetensors")
+    more = load_file(trained) | {"7.more": fb.zeros(3)}
+    save_file(more, tmp_path / "more.safetensors")
+    save_file({**load_file(trained), "7.bias": fb.zeros(11)}, tmp_path / "other.safetensors")
+    save_file({"x": fb.zeros(300_000)}, tmp_path / "large.safetensors")
     told = {
+        "empty": "is cut short or no .safetensors file (it ends before its header): get a whole copy",
+        "nothing": "holds another network, or one of another version (6 missing: '0.weight'",
+        "more": "holds another network, or one of another version (1 unexpected: '7.more'",
+        "other": "holds another network, or one of another version (1 of another shape: '7.bias'",
+        "nan": "holds no numbers in '0.weight' (NaN or infinite): take another one",
+        "infinite": "holds no numbers in '7.bias' (NaN or infinite): take another one",
+        "large": "holds another network: it has 1.2 MB, and this one's files have less than 1",
         "letter": "is cut short or no .safetensors file (its header ends early): get a whole copy",
         "cut": "is cut short or no .safetensors file (",
         "linear": "holds another network, or one of another version (6 missing: '0.weight'",
@@ -234,6 +257,29 @@ def test_saved_weights_load_into_a_new_page(browser, site, mnist, trained):
     mnist.set_input_files("#file", trained)
     expect(mnist, "#train-status").to_contain_text("loaded mine.safetensors", timeout=WAIT)
     assert asked_of_trained(mnist) == pytest.approx(before, abs=1e-6)
+
+
+COUNTS = """
+import gc, page
+gc.collect()
+e = page.gpu._executor
+[e.buffers.size, e.users.size, e.prepared.size, e.pipelines.length, len(page.gpu.plans), page.gpu.pool.live]
+"""
+
+
+def test_trainings_begun_anew_leave_nothing(mnist, trained):
+    counts = []
+    mnist.click("#tab-train")
+    mnist.fill("#steps", "1")
+    mnist.click("#train")
+    expect(mnist, "#train-status").to_contain_text("done at step", timeout=WAIT)
+    for _ in range(7):
+        mnist.evaluate("""async () => {
+            await flambeau.call("page.start_over");
+            await flambeau.call("page.train", 2, 0.01);
+        }""")
+        counts.append(mnist.evaluate("(source) => flambeau.run(source)", COUNTS))
+    assert counts[-1][1:] == counts[3][1:] and counts[-1][0] <= counts[3][0] + 2, counts
 
 
 # --- pages of their own ---
@@ -317,7 +363,7 @@ def test_without_its_network_the_page_takes_another(browser, site, tmp_path):
     page.route("**/mnist.safetensors", lambda route: route.fulfill(body=b"half of it"))
     page.goto(f"{site}mnist/")
     expect(page, "#status").to_have_text(READY, timeout=WAIT)
-    expect(page, "#notices").to_contain_text("mnist.safetensors arrives damaged: reload the page")
+    expect(page, "#notices").to_contain_text("mnist.safetensors arrives damaged: try again")
     draw(page, 2)
     expect(page, "#hint").to_contain_text("Waiting for the network")
     page.set_input_files("#file", build_model(tmp_path))

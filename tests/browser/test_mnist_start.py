@@ -2,14 +2,11 @@
 
 import re
 import threading
-from functools import partial
 
 import pytest
 
-from flambeau.site import serve
-from flambeau.site.server import QuietHandler, address
-
-from .paper import READY, WAIT, expect
+from .faulty import Fault, Site
+from .paper import READY, WAIT, draw, expect, shot
 
 WATCH = """
 globalThis.seen = [];
@@ -39,86 +36,97 @@ def test_the_bar_tells_bytes_and_then_kernels(page, site):
     assert seen.index(list(loading[-1])) < seen.index(list(compiling[0]))
 
 
-class Halving(QuietHandler):
-    """Sends files whose names hold `broken` half and hangs up."""
-
-    broken = ""
-
-    def copyfile(self, source, outputfile) -> None:
-        if not self.broken or self.broken not in self.path:
-            return super().copyfile(source, outputfile)
-        data = source.read()
-        outputfile.write(data[: len(data) // 2])
-        self.close_connection = True
-
-
 @pytest.fixture
-def halving(site_folder):
-    """A server of the site, and the handler that breaks off."""
-    handler = type("Handler", (Halving,), {})
-    server = serve(site_folder, port=0, quiet=True)
-    server.RequestHandlerClass = partial(handler, directory=str(site_folder))  # type: ignore[assignment]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield address(server), handler
-    server.shutdown()
-    server.server_close()
+def faulty(site_folder):
+    """A server of the site that can be told what to break."""
+    found = Site(site_folder)
+    yield found
+    found.stop()
 
 
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        (
-            "/flambeau-",
-            r"/flambeau-\w+\.zip breaks off after \d+ of \d+ bytes: check the con",
-        ),
-        (
-            "/stdlib-",
-            r"/stdlib-\w+\.zip breaks off after \d+ of \d+ bytes: check the con",
-        ),
-        (
-            "asm.wasm",
-            r"/pyodide.asm\.wasm breaks off after \d+ of \d+ bytes: check the con",
-        ),
-        ("manifest.json", r"/manifest\.json breaks off \(.*\): check the connection and try again"),
+        ("/flambeau-", r"/flambeau-\w+\.zip breaks off after \d+ of \d+ bytes: check the con"),
+        ("asm.wasm", r"/pyodide.asm\.wasm breaks off after \d+ of \d+ bytes: check the con"),
         ("page.py", r"/mnist/page\.py breaks off \(.*\): check the connection and try again"),
-        ("worker.js", r"The worker could not start: the browser blocks it, or worker\.js cannot be had"),
     ],
 )
-def test_a_download_that_breaks_off_is_told_and_not_kept(browser, halving, broken, said):
-    home, handler = halving
+def test_a_download_that_breaks_off_is_told_and_not_kept(browser, faulty, broken, said):
     context = browser.new_context()
     page = context.new_page()
-    handler.broken = broken
-    page.goto(f"{home}mnist/")
+    faulty.set(Fault(broken, cut=True))
+    page.goto(f"{faulty.home}mnist/")
     expect(page, "#status").to_contain_text(re.compile(said), timeout=WAIT)
     expect(page, "#again").to_be_visible()
-    handler.broken = ""
+    faulty.set()
     page.click("#again")
     expect(page, "#status").to_have_text(READY, timeout=WAIT)
     context.close()
 
 
-def test_a_page_whose_scripts_break_off_says_so(browser, halving):
-    home, handler = halving
-    handler.broken = "draw.js"
-    page = browser.new_page()
-    page.goto(f"{home}mnist/")
-    told = "The page's scripts cannot be had: check the connection and load the page again."
-    expect(page, "#status").to_have_text(told, timeout=WAIT)
-    page.close()
-
-
-def test_a_worker_that_the_site_forbids_is_told(browser, site):
+def test_a_page_that_stalls_says_so_and_goes_on_when_it_can(browser, faulty):
     context = browser.new_context()
     page = context.new_page()
-
-    def forbid(route):
-        response = route.fetch()
-        headers = response.headers | {"content-security-policy": "worker-src 'none'"}
-        route.fulfill(response=response, headers=headers)
-
-    page.route("**/mnist/", forbid)
-    page.goto(f"{site}mnist/")
-    expect(page, "#status").to_have_text(re.compile("The worker could not start: "), timeout=WAIT)
-    expect(page, "#again").to_be_visible()
+    page.clock.install()
+    for part, stage in (("asm.wasm", "loading Python"), ("page.py", "loading the page's own files")):
+        held = threading.Event()
+        faulty.set(Fault(part, held=held))
+        page.goto(f"{faulty.home}mnist/")
+        expect(page, "#status").to_contain_text(re.compile("^loading Python: |^starting Fl"), timeout=WAIT)
+        expect(page, "#again").to_be_hidden()
+        if part == "page.py":
+            page.wait_for_function("globalThis.flambeau")
+        page.wait_for_timeout(4000)  # the other files come
+        page.clock.fast_forward(25_000)
+        expect(page, "#stalled").not_to_be_empty()
+        said = page.locator("#stalled").inner_text()
+        assert said == (
+            f"Nothing has happened for 20 seconds ({stage}). The connection or this device may be slow, or"
+            " something is in the way: the page goes on as soon as it can; or try again."
+        )
+        expect(page, "#again").to_be_visible()
+        shot(page, "stalled")
+        held.set()
+        expect(page, "#status").to_have_text(READY, timeout=WAIT)
+        expect(page, "#stalled").to_be_empty()
+        expect(page, "#again").to_be_hidden()
+        faulty.set()
+        page.evaluate("""async () => { // nothing of the first round is kept for the second
+            for (const name of await caches.keys()) await caches.delete(name);
+            for (const one of await navigator.serviceWorker.getRegistrations()) await one.unregister();
+        }""")
     context.close()
+
+
+def test_a_gpu_that_does_not_open_again_is_told_with_a_way_on(page, site):
+    page.goto(f"{site}mnist/")
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    page.evaluate("""async () => {
+        await flambeau.run(`
+import js, page
+from pyodide.ffi import create_proxy
+page.asked = js.navigator.gpu.requestAdapter
+async def none(*args): return None
+js.navigator.gpu.requestAdapter = create_proxy(none)
+page.gpu._executor.device.destroy()`);
+    }""")
+    draw(page, 3)
+    said = re.compile(
+        r"^The GPU was lost \(.*\) and does not open again \(.*finds no adapter.*\): try again\.$"
+    )
+    expect(page, "#status").to_have_text(said, timeout=WAIT)
+    expect(page, "#again").to_be_visible()
+    shot(page, "gone")
+    page.click("#again")
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+
+
+def test_python_that_ends_is_told_with_a_way_on(page, site):
+    page.goto(f"{site}mnist/")
+    expect(page, "#status").to_have_text(READY, timeout=WAIT)
+    page.evaluate("void flambeau.run('import os; os.abort()').catch(() => {})")
+    expect(page, "#status").to_have_text(
+        re.compile(r"^Python stopped \(.*\): try again, and it starts anew\.")
+    )
+    expect(page, "#again").to_be_visible()

@@ -1,15 +1,16 @@
 /** Turns index.html into the page: checks the browser, loads Python into the worker, and joins the three tabs to it. */
 import { check } from "../check.js";
 import { start } from "../client.js";
-import { fetched, json, text } from "../fetched.js";
+import { fetched, manifestOf, text } from "../fetched.js";
 import { control, keep } from "../offline.js";
+import * as state from "../state.js";
+import { Watch } from "../watch.js";
 import { Draw } from "./draw.js";
 import { Kernels } from "./kernels.js";
 import { Train } from "./train.js";
 
 const BASE = new URL("../", import.meta.url).href;
 const byId = (id) => document.getElementById(id);
-const status = byId("status"), progress = byId("progress");
 
 /** A line that stays until it is closed; the same text is shown once. */
 function notice(text) {
@@ -28,11 +29,8 @@ function notice(text) {
 
 /** Without Python or a GPU the page can still be drawn on, and says what is wrong. */
 function failed(error) {
-  status.textContent = error.message;
+  state.failed(error);
   byId("hint").textContent = "There is no network to read it.";
-  byId("again").hidden = false;
-  status.parentElement.classList.add("wrong");
-  progress.hidden = true;
 }
 
 function tabs(onshow) {
@@ -59,23 +57,17 @@ function tabs(onshow) {
   });
 }
 
-function told(what) {
-  return ({ loaded, total }) => {
-    progress.value = total ? loaded / total : 0;
-    status.textContent = `${what}: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`;
-  };
-}
-
 /** What the page needs beside Python: its own Python, the manifest and the network's weights. */
 async function assets() {
   const source = text(new URL("page.py", import.meta.url));
   source.catch(() => {}); // told below
-  const manifest = await json(new URL("manifest.json", BASE));
+  const manifest = await manifestOf(BASE);
   const weights = fetched(BASE, manifest.mnist.model, manifest).catch((error) => error);
   return { manifest, source: await source, weights: await weights };
 }
 
-async function begin() {
+async function begin(watch) {
+  state.begun();
   const controlled = control(BASE); // at once: it starts while the browser is checked
   const draw = new Draw(notice), train = new Train(notice), kernels = new Kernels(notice);
   tabs((name) => {
@@ -93,17 +85,24 @@ async function begin() {
   loading.catch(() => {}); // told below
   const python = await start({
     base: BASE,
-    onprogress: told("loading Python"),
-    onstatus: (text) => (status.textContent = text),
+    onprogress: state.bytes("loading Python"),
+    onstatus: state.told,
     onwarning: notice,
     oncompile: ({ compiled, all }) => {
-      progress.value = compiled / all;
-      if (!progress.hidden) status.textContent = `compiling kernels: ${compiled} of ${all}`;
+      if (!byId("progress").hidden) state.told(`compiling kernels: ${compiled} of ${all}`, compiled / all);
     },
+    onbroken: failed,
+    watch,
   });
+  watch.moved("loading the page's own files");
   globalThis.flambeau = python; // for the console: await flambeau.run("import flambeau as fb; ...")
   const { manifest, source, weights } = await loading;
-  python.on("recovered", (why) => notice(`The GPU was lost (${why}) and is open again; what was on it was put back.`));
+  python.on("recovered", (why) => {
+    notice(`The GPU was lost (${why}) and is open again; what was on it was put back.`);
+    state.ready(`ready on ${python.adapter}`);
+  });
+  python.on("gone", (why) => failed(new Error(why)));
+  watch.moved("compiling kernels");
   await python.install("page.py", source);
   const predict = (pixels, network) => python.call("page.predict", pixels, network);
   try {
@@ -123,9 +122,8 @@ async function begin() {
   });
   kernels.ready(python);
   if (!navigator.connection?.saveData) keep(BASE, [new URL(manifest.mnist.digits, BASE).href]); // to train offline
-  progress.hidden = true;
-  status.textContent = `ready on ${python.adapter}`;
+  state.ready(`ready on ${python.adapter}`);
 }
 
-byId("again").addEventListener("click", () => location.reload());
-begin().catch(failed);
+const watch = new Watch(state.stalled);
+begin(watch).catch(failed).finally(() => watch.end());

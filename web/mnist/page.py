@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import io
+import math
 import random
 import struct
 import time
@@ -23,17 +24,19 @@ GLANCE = 0.2  # seconds of steps between two reads: a stroke's prediction waits 
 
 
 class Net:
-    """A network, its recorded prediction, and its weights as a file, to be had again after a loss."""
+    """A network, its recorded prediction, and its weights as a file (None: new ones), to be had again after a
+    loss."""
 
-    def __init__(self, weights: bytes = b""):
+    def __init__(self, weights: bytes | None = None):
         self.weights = weights
         self.open()
 
     def open(self) -> None:
-        self.model = network()
-        if self.weights:
+        self.model = model = network()
+        if self.weights is not None:
             self.model.load_state_dict(load_bytes(self.weights))
-        self.scores = fb.jit(lambda x: self.model(x).softmax(1))
+        # not of self: who is part of a cycle keeps its memory until Python looks for cycles
+        self.scores = fb.jit(lambda x: model(x).softmax(1))
 
     async def keep(self) -> bytes:
         self.weights = bytes(await save_bytes(self.model.state_dict(), {"format": "flambeau digits 1"}))
@@ -67,7 +70,12 @@ async def recover() -> None:
     async with recovering:
         if not gpu.lost:  # another call was quicker
             return
-        lost, gpu = gpu.lost, await fb.open_device()
+        lost = gpu.lost
+        try:
+            gpu = await fb.open_device()
+        except fb.FlambeauError as e:
+            emit("gone", f"The GPU was lost ({lost}) and does not open again ({e}): try again")
+            raise
         for net in nets.values():
             net.open()
         if training:
@@ -76,15 +84,19 @@ async def recover() -> None:
 
 
 async def use(name: str, weights) -> None:
-    """Load a network's file: "shipped", or "trained" in the page. FlambeauError when it is no such file."""
+    """Load a network's file: "shipped", or "trained" in the page. FlambeauError when it is no such file, and
+    then the network is the one that it was."""
     data = bytes(weights)
 
     async def loaded() -> Net:
+        for name, t in load_bytes(data).items():
+            if not all(map(math.isfinite, (await t.data()).flat)):
+                raise fb.FlambeauError(f"holds no numbers in {name!r} (NaN or infinite): take another one")
         return Net(data)
 
     try:
         found = await again(loaded)
-    except ValueError as e:
+    except (ValueError, TypeError) as e:
         rule = str(e).partition("): ")[2].rpartition(": give ")[0]
         told = f"holds another network, or one of another version ({rule})"
         raise fb.FlambeauError(f"{told}: take one that this page or `flambeau mnist` saved") from None

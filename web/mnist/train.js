@@ -3,6 +3,7 @@ import { fetched } from "../fetched.js";
 import { percent } from "./draw.js";
 import { plot, smoothed } from "./plot.js";
 
+const LARGEST = 1_000_000; // bytes of a file of weights: the network has 6,000 numbers
 const byId = (id) => document.getElementById(id);
 
 export class Train {
@@ -196,6 +197,9 @@ export class Train {
     const [file] = byId("file").files;
     if (!file) return;
     byId("file").value = ""; // so that the same file may be chosen again
+    if (file.size > LARGEST)
+      return this.notice(`${file.name} holds another network: it has ${(file.size / 1e6).toFixed(1)} MB, and this one's files`
+        + " have less than 1");
     try {
       await this.python.call("page.use", "trained", new Uint8Array(await file.arrayBuffer()));
       this.forget();

@@ -3,6 +3,7 @@ pyodide."""
 
 import threading
 from array import array
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any
 
@@ -51,7 +52,11 @@ def open_now() -> "WebDevice":
 
 
 async def _module() -> Any:
-    """The module executor.js, from this package's own copy of it."""
+    """The module executor.js: the worker's of our site, else from this package's own copy of it."""
+    with suppress(ImportError):
+        from flambeau_page import executor  # type: ignore[import-not-found]
+
+        return executor
     from js import URL, Blob  # type: ignore[import-not-found]
     from pyodide.code import run_js  # type: ignore[import-not-found]
     from pyodide.ffi import to_js  # type: ignore[import-not-found]

@@ -24,6 +24,7 @@ class Handler(SimpleHTTPRequestHandler):
     extensions_map = TYPES | {"": "application/octet-stream"}
     protocol_version = "HTTP/1.1"
     quiet = encoded = False
+    status = 200
 
     def translate_path(self, path: str) -> str:
         """The file that answers: NAME.br for NAME."""
@@ -44,9 +45,13 @@ class Handler(SimpleHTTPRequestHandler):
         self.encoded = False
         super().send_error(*args, **kw)
 
+    def send_response(self, code: int, message: str | None = None) -> None:
+        self.status = code
+        super().send_response(code, message)
+
     def end_headers(self) -> None:
-        kept = "public, max-age=31536000, immutable" if IMMUTABLE.search(self.path) else "no-cache"
-        self.send_header("Cache-Control", kept)
+        lasting = self.status < 400 and IMMUTABLE.search(self.path)
+        self.send_header("Cache-Control", "public, max-age=31536000, immutable" if lasting else "no-cache")
         self.send_header("Vary", "Accept-Encoding")
         if self.encoded:
             self.send_header("Content-Encoding", "br")

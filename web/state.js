@@ -1,0 +1,48 @@
+/**
+ * Turns a page's start into its three lines: #status, #progress and #again, which loads the page anew.
+ * `told` says what happens, `failed` what went wrong, `stalled` that nothing happens, or "" when something does again.
+ */
+const byId = (id) => document.getElementById(id);
+let wrong = false;
+
+/** To be called first: loading.js says no more that the page's scripts cannot be had. */
+export function begun() {
+  document.documentElement.dataset.runs = "";
+  byId("late")?.remove();
+  byId("again").onclick = () => location.reload();
+  byId("progress").hidden = false;
+  byId("again").hidden = true;
+  told("checking for WebGPU");
+}
+
+export function told(text, part) {
+  if (wrong) return; // by a call that was under way
+  byId("status").textContent = text;
+  if (part !== undefined) byId("progress").value = part;
+}
+
+export function ready(text) {
+  wrong = false;
+  byId("status").parentElement.classList.remove("wrong");
+  byId("progress").hidden = byId("again").hidden = true;
+  told(text);
+}
+
+export function failed(error) {
+  told(error.message.endsWith(".") ? error.message : `${error.message}.`);
+  wrong = true;
+  byId("status").parentElement.classList.add("wrong");
+  byId("progress").hidden = true;
+  byId("again").hidden = false;
+}
+
+export function stalled(text) {
+  byId("stalled").textContent = text;
+  byId("again").hidden = !text && !wrong;
+}
+
+/** The bytes that came as a line, for `onprogress`. */
+export function bytes(what) {
+  return ({ loaded, total }) =>
+    told(`${what}: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`, total ? loaded / total : 0);
+}
