@@ -213,3 +213,36 @@ def test_submits_that_are_not_done_are_few(gpu):
         assert len(gpu._fast._marks) <= raw.IN_FLIGHT
     fb.synchronize(gpu)
     assert not gpu._fast._marks
+
+
+def test_bind_groups_go_with_their_buffers(gpu):
+    """And nothing is left of them with the buffers that stay."""
+    kept = [fb.ones(5, device=gpu).realize() for _ in range(3)]
+
+    def keys() -> tuple[int, int]:
+        return len(gpu._groups), sum(map(len, gpu._users.values()))
+
+    counts = []
+    for _ in range(30):
+
+        @fb.jit
+        def total(x, y):  # a recording has Params of its own, which go with it
+            return (x * y).sum()
+
+        for _ in range(4):
+            assert total(*kept[:2]).item() == 5
+        del total
+        counts.append(keys())
+    assert counts[-1] == counts[5]
+
+
+def test_no_more_bind_groups_are_kept_than_so_many(gpu, monkeypatch):
+    from flambeau.device import native
+
+    monkeypatch.setattr(native, "GROUPS_KEPT", 50)
+    x = [fb.full((3,), i, device=gpu).realize() for i in range(15)]
+    for a in range(15):
+        for b in range(15):
+            assert (x[a] * 2 + x[b]).tolist() == [2 * a + b] * 3
+    assert len(gpu._groups) <= max(51, len(gpu._groups) - 51)
+    assert {h for key in gpu._groups for h in key[2:]} <= gpu._users.keys()

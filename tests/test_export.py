@@ -71,7 +71,7 @@ def test_the_network_of_mnist(tmp_path):
     done = export(tmp_path / "digits.safetensors", "--out", out, "--max-batch", "3")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
-        r"exported .*digits: 0\.\d\d MB, of which the module is 2\d\.\d kB\n"
+        r"exported .*digits: 0\.\d\d MB, of which the module is 3\d\.\d kB\n"
         r'in a page: import { load } from "\./digits/index\.js";\n'
         r"           const model = await load\(\), y = await model\.run\({ x }\);\n",
         done.output,

@@ -7,19 +7,19 @@
  *                                                               and its Params lie at byte `offset` of `params`
  *   COPY, from, to, bytes                                       from the start of one buffer to that of another
  *   REPLAY, prepared                                            what prepare() was given, resolved once
- *   FREE, buffer    FORGET, prepared                            after all the other commands of this submit
+ *   FREE, buffer    FORGET, prepared    DROP, pipeline          after all the other commands of this submit
  *
  * Nothing here blocks and everything keeps its order. Pipelines are compiled, and large buffers made, in the
  * background: meanwhile writes, submits and reads wait in line. Where a kernel turns out not to compile, or a
  * buffer not to fit, the values behind it are bad, and reading one of them throws what went wrong.
  */
 
-export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5;
+export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5, DROP = 6;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
 const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
 const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
-const STAGING_KEPT = 4;
+const STAGING_KEPT = 4, BINDINGS_KEPT = 4096; // the oldest bind groups go: buffers come together in ever new ways
 
 export const PORTABLE = { // no kernel goes beyond these, but one that does the work of several, by `bundleBuffers`;
   maxStorageBuffersPerShaderStage: 8, // memory limits are the adapter's own
@@ -81,9 +81,11 @@ export class Executor {
     this.queue = device.queue;
     this.buffers = new Map(); // number -> GPUBuffer, or the ExecutorError that is in its place
     this.pipelines = []; // number -> {made (or an ExecutorError), layout, outputs}
+    this.dropped = []; // numbers of pipelines that are no more
     this.layouts = new Map(); // counts of inputs and outputs -> [bind group layout, pipeline layout]
     this.bindings = new Map(); // "outputs,offset,params,buffers" -> bind group
-    this.users = new Map(); // buffer -> the keys of the bind groups that it is in
+    this.bindingsKept = BINDINGS_KEPT;
+    this.users = new Map(); // buffer -> the keys of the bind groups that it is in, a set
     this.prepared = new Map(); // number -> {words, steps}
     this.bad = new Map(); // buffer -> why what it holds is not what was asked for
     this.staging = [];
@@ -169,7 +171,7 @@ export class Executor {
   }
 
   free(handle) {
-    for (const key of this.users.get(handle) ?? []) this.bindings.delete(key);
+    for (const key of this.users.get(handle) ?? []) this.unbind(key);
     this.users.delete(handle);
     this.bad.delete(handle);
     this.buffers.get(handle)?.destroy?.();
@@ -225,17 +227,18 @@ export class Executor {
 
   /** Begin to compile WGSL that reads `inputs` buffers and writes `outputs`; returns its number at once. */
   pipeline(wgsl, label, inputs, outputs = 1) {
-    const { device } = this, [layout, whole] = this.layoutOf(inputs, outputs), number = this.pipelines.length;
+    const { device } = this, [layout, whole] = this.layoutOf(inputs, outputs);
+    const number = this.dropped.pop() ?? this.pipelines.length, entry = { made: null, layout, outputs };
     device.pushErrorScope("validation");
     const module = device.createShaderModule({ label, code: wgsl });
     const parsed = device.popErrorScope();
     const compute = { module, entryPoint: "main" };
     const linked = device.createComputePipelineAsync({ label, layout: whole, compute }).catch((error) => error);
-    this.pipelines.push({ made: null, layout, outputs });
+    this.pipelines[number] = entry;
     this.compiling++;
     this.until(Promise.all([parsed, linked]).then(([error, made]) => {
       const wrong = error ?? (made instanceof Error ? made : null);
-      this.pipelines[number].made = wrong
+      entry.made = wrong
         ? new ExecutorError("CompileError", `${label}: ${told(wrong.message, wgsl)}`) : made;
       this.compiling--;
       this.onprogress?.(++this.compiled, this.compiled + this.compiling);
@@ -273,11 +276,17 @@ export class Executor {
     }
     group = this.device.createBindGroup({ layout, entries });
     this.bindings.set(key, group);
-    for (const handle of new Set(handles)) {
-      if (!this.users.has(handle)) this.users.set(handle, []);
-      this.users.get(handle).push(key);
+    for (const handle of handles) {
+      if (!this.users.has(handle)) this.users.set(handle, new Set());
+      this.users.get(handle).add(key);
     }
+    if (this.bindings.size > this.bindingsKept) this.unbind(this.bindings.keys().next().value);
     return group;
+  }
+
+  unbind(key) {
+    this.bindings.delete(key);
+    for (const handle of key.split(",").slice(2)) this.users.get(Number(handle))?.delete(key);
   }
 
   /** Keep commands to be replayed again and again; returns their number. */
@@ -313,7 +322,13 @@ export class Executor {
     } catch (error) {
       this.spread(words, error);
     }
-    for (const [handle, which] of ends) if (which === FREE) this.free(handle); else this.prepared.delete(handle);
+    for (const [number, which] of ends)
+      if (which === FREE) this.free(number);
+      else if (which === FORGET) this.prepared.delete(number);
+      else {
+        this.pipelines[number] = null;
+        this.dropped.push(number);
+      }
   }
 
   /** How many buffers a pipeline writes: the last that it binds. */

@@ -8,7 +8,7 @@
  * An ExecutorError's name is LoadError (a file), InputError (what run was given), Disposed, or one of executor.js.
  */
 
-import { DISPATCH, ExecutorError, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
+import { DISPATCH, DROP, ExecutorError, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
 
 export { ExecutorError, open };
 
@@ -52,7 +52,8 @@ function fail(name, message) {
 
 async function fetched(base, name) {
   const response = await fetch(new URL(name, base)).catch((error) => ({ status: error.message }));
-  if (response.ok) return response.arrayBuffer();
+  if (response.ok)
+    return response.arrayBuffer().catch((error) => fail("LoadError", `${name} breaks off (${error.message}): load it again`));
   fail("LoadError", `${name} can't be had from ${base} (${response.status}): name a folder of save_program, whole`);
 }
 
@@ -149,17 +150,24 @@ class Program {
         wrong.push(`'${name}' is ${has ? shown(has.dtype, has.shape) : "missing"}, not ${wanted}`);
     }
     if (wrong.length) fail("LoadError", `weights.safetensors is of another model: ${wrong.join("; ")}`);
-    return this.program.weights.map(({ name, dtype, shape }) => {
-      const handle = this.alloc(bytesOf(dtype, product(shape))), { data } = found.get(name);
+    const sizes = this.program.weights.map(({ dtype, shape }) => bytesOf(dtype, product(shape)));
+    sizes.forEach((bytes) => this.fits(bytes)); // or those before it would be left behind
+    return this.program.weights.map(({ name, dtype }, i) => {
+      const handle = this.alloc(sizes[i]), { data } = found.get(name);
       if (data.length) this.executor.write(handle, dtype === "bool" ? stored(dtype, data) : data);
       return handle;
     });
   }
 
-  alloc(bytes) {
+  fits(bytes) {
     const most = this.executor.maxBinding;
     if (bytes > most) fail("OutOfMemory", `a tensor of ${bytes} bytes, and ${this.adapter} takes ${most} at most`);
-    return this.executor.alloc(Math.min(Math.max(Math.ceil(bytes / BLOCK), 1) * BLOCK, most), STORAGE);
+  }
+
+  alloc(bytes) {
+    this.fits(bytes);
+    const size = Math.max(Math.ceil(bytes / BLOCK), 1) * BLOCK;
+    return this.executor.alloc(Math.min(size, this.executor.maxBinding), STORAGE);
   }
 
   pipeline(kernel, inputs, outputs) {
@@ -213,9 +221,11 @@ class Program {
       if (this.owns) this.executor.device.destroy();
       else {
         for (const ready of this.ready.values()) ready.free();
-        this.executor.submit(Uint32Array.from(this.weights.flatMap((handle) => [FREE, handle])));
+        const ends = [...this.weights.map((handle) => [FREE, handle]), ...[...this.pipelines.values()].map((n) => [DROP, n])];
+        this.executor.submit(Uint32Array.from(ends.flat()));
       }
     this.ready.clear();
+    this.pipelines.clear();
   }
 
   check() {

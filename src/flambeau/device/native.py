@@ -6,7 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any
 
@@ -24,7 +24,7 @@ STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
-GROUPS_KEPT = 8192  # bind groups, some 10 MB: a program whose buffers always meet anew must not gather them
+GROUPS_KEPT = 4096  # bind groups: buffers come together in ever new ways, and the oldest go
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
     "max-compute-invocations-per-workgroup": 256,
@@ -127,10 +127,7 @@ class NativeDevice:
     def free(self, handle: int) -> None:
         """Give the memory back to the driver, with the bind groups that name it."""
         for key in self._users.pop(handle, ()):
-            self._groups.pop(key, None)
-            for other in key[2:]:
-                if other != handle:
-                    self._users[other].discard(key)
+            self._unbind(key)
         self._buffers.pop(handle).destroy()
 
     def size_of(self, handle: int) -> int:
@@ -236,13 +233,19 @@ class NativeDevice:
                     raise KernelError(f"{self.name}: a kernel reads and writes buffer {h} at once")
             params, *buffers = (self._buffers[h] for h in handles)
             group = self._fast.group(layout, offset, PARAMS_WINDOW, params, buffers)
-            if len(self._groups) >= GROUPS_KEPT:  # prepared commands hold those that they need
-                self._groups.clear()
-                self._users.clear()
             self._groups[key] = group
             for h in handles:
                 self._users.setdefault(h, set()).add(key)
+            if len(self._groups) > GROUPS_KEPT:
+                with suppress(RuntimeError):  # a buffer that died here took groups with it
+                    self._unbind(next(iter(self._groups)))
         return group
+
+    def _unbind(self, key: tuple[int, ...]) -> None:
+        self._groups.pop(key, None)
+        for h in key[2:]:
+            if users := self._users.get(h):
+                users.discard(key)
 
     def prepare(self, *parts) -> Any:
         """What `submit` takes in place of lists of commands (or prepared ones) that come again and again."""
