@@ -1,4 +1,4 @@
-"""Gathers, scatters, embeddings and joins beside a copy of the bytes that they move.
+"""Gathers, scatters, embeddings, losses by class and joins beside a copy of the bytes that they move.
 
 python bench/index.py [--rows 1048576] [--beside torch tinygrad]
 """
@@ -45,10 +45,27 @@ def calls(m, x, index, few, mask, rows: int) -> dict[str, tuple]:
     }  # fmt: skip
 
 
+def losses(x, few, rows: int) -> dict[str, tuple]:
+    """An embedding of few tokens and a loss by class, and their gradients."""
+    table = x[:1000].detach().realize().requires_grad_()
+    logits, target = x.detach().realize().requires_grad_(), (few % WIDTH).realize()
+    moved, f = 4 * rows * WIDTH, fb.nn.functional
+
+    def gradient(y, of):
+        return y.backward()[of]
+
+    return {
+        "embedding": (lambda: f.embedding(few, table), 2 * moved),
+        "gradient of embedding": (lambda: gradient((f.embedding(few, table) * x).sum(), table), 2 * moved),
+        "cross_entropy": (lambda: f.cross_entropy(logits, target), moved),
+        "gradient of cross_entropy": (lambda: gradient(f.cross_entropy(logits, target), logits), 2 * moved),
+    }
+
+
 def of_flambeau(rows: int) -> dict[str, tuple]:
     given = {name: fb.tensor(a).realize() for name, a in data(rows).items()}
     table = {"copy": (lambda: given["x"] + 1.0, 2 * 4 * rows * WIDTH)}
-    table |= calls(fb, **given, rows=rows)
+    table |= calls(fb, **given, rows=rows) | losses(given["x"], given["few"], rows)
     return {name: (lambda c=c: c().realize(), fb.synchronize, b) for name, (c, b) in table.items()}
 
 

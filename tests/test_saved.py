@@ -396,8 +396,8 @@ DAMAGE = {
         "program.json is of something else: name a folder of save_program",
     ),
     "version": (
-        change(lambda t: t.replace('"version": 2', '"version": 9')),
-        "program.json is of version 9 of the format, and this flambeau reads 2: save the program again"
+        change(lambda t: t.replace('"version": 3', '"version": 9')),
+        "program.json is of version 9 of the format, and this flambeau reads 3: save the program again"
         " with this"
         " flambeau, or load it with that one",
     ),

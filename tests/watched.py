@@ -10,6 +10,7 @@ import numpy as np
 
 from flambeau.device import Buffer, native
 from flambeau.device.pool import Pool
+from flambeau.faults import DECLARED
 
 STORAGE = re.compile(r"var<storage, \w+> (\w+): array<")
 SIZED = re.compile(r"var(?:<\w+>)? (\w+)\s*(?::|=)\s*array<.+, (\d+)u?>")
@@ -28,6 +29,7 @@ def watched(wgsl: str, buffers: int) -> str:
     """The same shader, which adds to `strays` (the binding after the last) what it finds out of bounds."""
     ends = {name: f"arrayLength(&{name})" for name in STORAGE.findall(wgsl)}
     ends |= {name: f"{n}u" for name, n in SIZED.findall(wgsl)}
+    wgsl = wgsl.replace(f"@binding({buffers + 1}) {DECLARED}", f"@binding({buffers + 2}) {DECLARED}")
     return _indexed(wgsl, ends) + WATCH.format(at=buffers + 1)
 
 
@@ -72,7 +74,7 @@ class WatchedDevice(native.NativeDevice):
 
     def __init__(self, adapter):
         before = native.LIMITS
-        native.LIMITS = before | {"max-storage-buffers-per-shader-stage": 9}
+        native.LIMITS = before | {"max-storage-buffers-per-shader-stage": 10}
         try:
             super().__init__(adapter)
         finally:

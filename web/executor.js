@@ -18,6 +18,8 @@ export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5, DROP = 6;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
 const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
+export const FAULT_WORDS = 4; // of `executor.faults`: 0, or 1 or 2 where a signed or unsigned index was outside its dim, site, index, size of the dim
+const FAULTS = "var<storage, read_write> faults:"; // in the text of kernels that note it
 const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
 const STAGING_KEPT = 4, BINDINGS_KEPT = 4096; // the oldest bind groups go: buffers come together in ever new ways
 
@@ -89,6 +91,7 @@ export class Executor {
     this.prepared = new Map(); // number -> {words, steps}
     this.bad = new Map(); // buffer -> why what it holds is not what was asked for
     this.staging = [];
+    this.faults = 0; // the buffer where kernels note faults, once there is such a kernel
     this.next = 1;
     this.unsettled = 0; // pipelines and large buffers that may still fail
     this.line = []; // what waits for them
@@ -225,10 +228,13 @@ export class Executor {
 
   // --- kernels ---
 
-  /** Begin to compile WGSL that reads `inputs` buffers and writes `outputs`; returns its number at once. */
+  /** Begin to compile WGSL that reads `inputs` buffers and writes `outputs`; returns its number at once. One that
+      notes faults binds `faults` behind them. */
   pipeline(wgsl, label, inputs, outputs = 1) {
-    const { device } = this, [layout, whole] = this.layoutOf(inputs, outputs);
-    const number = this.dropped.pop() ?? this.pipelines.length, entry = { made: null, layout, outputs };
+    const checks = wgsl.includes(FAULTS);
+    if (checks && !this.faults) this.faults = this.alloc(4 * FAULT_WORDS, STORAGE);
+    const { device } = this, [layout, whole] = this.layoutOf(inputs, outputs + checks);
+    const number = this.dropped.pop() ?? this.pipelines.length, entry = { made: null, layout, outputs, checks };
     device.pushErrorScope("validation");
     const module = device.createShaderModule({ label, code: wgsl });
     const parsed = device.popErrorScope();
@@ -261,7 +267,8 @@ export class Executor {
 
   /** The bind group of these buffers, made once. The first is Params, from byte `offset` on: offsets that are given
       with each dispatch cost more than a group for each. */
-  bind({ layout, outputs }, handles, offset) {
+  bind({ layout, outputs, checks }, handles, offset) {
+    if (checks) [handles, outputs] = [[...handles, this.faults], outputs + 1];
     const key = [outputs, offset, ...handles].join();
     let group = this.bindings.get(key);
     if (group) return group;

@@ -5,14 +5,15 @@
  *   const model = await load(); // the folder it lies in, or load(url)
  *   const { data, shape } = await model.run({ x }); // x: a typed array, or {data, shape}
  *
- * An ExecutorError's name is LoadError (a file), InputError (what run was given), Disposed, or one of executor.js.
+ * An ExecutorError's name is LoadError (a file), InputError (what run was given), IndexError (an index that is out of
+ * range), Disposed, or one of executor.js.
  */
 
-import { DISPATCH, DROP, ExecutorError, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
+import { DISPATCH, DROP, ExecutorError, FAULT_WORDS, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
 
 export { ExecutorError, open };
 
-const FORMAT = "flambeau-program", VERSION = 2;
+const FORMAT = "flambeau-program", VERSION = 3;
 const MARK = /^\/\/~ kernel .*\n/m; // begins each kernel of kernels.wgsl
 const PARAMS_ALIGN = 64, PARAMS_WINDOW = 1024; // words between two dispatches' Params; bytes that a kernel sees
 const SIZES_KEPT = 4, BLOCK = 256; // batch sizes whose buffers are kept; bytes that a buffer's size is a multiple of
@@ -188,8 +189,12 @@ class Program {
       const { n, bytes } = this.given(inputs), ready = this.readyFor(n), { executor } = this;
       bytes.forEach((data, i) => data.length && executor.write(ready.inputs[i], data));
       if (ready.draws.length) ready.draw(this);
+      const { faults } = executor, noted = faults ? [faults, 4 * FAULT_WORDS] : [];
+      if (faults) executor.write(faults, new Uint8Array(4 * FAULT_WORDS)); // what others noted is theirs
       executor.replay(ready.prepared);
-      return this.result(ready, await executor.read(ready.reads));
+      const read = await executor.read(Uint32Array.of(...ready.reads, ...noted));
+      if (faults) this.checkFaults(new Uint32Array(read.slice(-4 * FAULT_WORDS).buffer));
+      return this.result(ready, read);
     } catch (error) {
       throw told(error);
     }
@@ -231,6 +236,13 @@ class Program {
   check() {
     if (this.disposed) fail("Disposed", "this program was disposed: load it again");
     if (this.executor.lost !== null) fail("DeviceLost", this.executor.lost);
+  }
+
+  /** Throw where an index or a class of the run was out of range. */
+  checkFaults([found, site, index, size]) {
+    if (!found) return;
+    const told = this.program.faults?.[site] ?? "run: index {index} is out of range for a size of {size}";
+    fail("IndexError", `${told.replace("{index}", found === 1 ? index | 0 : index).replace("{size}", size)}: give indices that are inside`);
   }
 
   readyFor(n) {

@@ -55,19 +55,17 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   }
 {%- endmacro %}
 
-//# an element by its index along a dim; four neighbours at once where they share the index, else each by its own
+//# an element by its place along a dim; four neighbours at once where they share the place, else each by its own
 {% macro gather(s, f, wgsl) -%}
 //% set n, stride, read = s.extra
 //% set each = read == "each"
-//% set I = wgsl("i32", 4 if each else 1)
+//% set U = wgsl("u32", 4 if each else 1)
 //% set T = wgsl(s.dtype, f.width)
-  let {{ s.var }}_i = {{ I }}({{ s.args[0] ~ (".x" if f.width == 4 and not each else "") }});
-  let {{ s.var }}_n = i32(p.{{ n }});
-  let {{ s.var }}_w = clamp(select({{ s.var }}_i, {{ s.var }}_i + {{ s.var }}_n, {{ s.var }}_i < {{ I.of("0") if each else "0" }}), {{ I.of("0") if each else "0" }}, {{ I.of(s.var ~ "_n - 1") if each else s.var ~ "_n - 1" }});
-  let {{ s.var }}_a = {{ ix.place(s.index) }} + {{ I.u }}({{ s.var }}_w) * p.{{ stride }}{{ neighbours(s, f) if each }};
+  let {{ s.var }}_w = min({{ U }}({{ s.args[0] ~ (".x" if f.width == 4 and not each else "") }}), {{ U.of("p." ~ n ~ " - 1u") if each else "p." ~ n ~ " - 1u" }});
+  let {{ s.var }}_a = {{ ix.place(s.index) }} + {{ s.var }}_w * p.{{ stride }}{{ neighbours(s, f) if each }};
 //% if s.tests
   let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
-//% set at = "select(%s, %s_a, %s_ok)" % (I.u ~ "()" if each else "0u", s.var, s.var)
+//% set at = "select(%s, %s_a, %s_ok)" % (U ~ "()" if each else "0u", s.var, s.var)
   let {{ s.var }} = select({{ T }}({{ T.zero }}), {{ gathered(s, T, read, at) }}, {{ s.var }}_ok);
 //% else
   let {{ s.var }} = {{ gathered(s, T, read, s.var ~ "_a") }};
@@ -117,6 +115,11 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   let {{ s.var }} = {{ T.wrap(elementwise(s.name)(T, *s.args)) }};
 {%- endmacro %}
 
+//# an index as a place: src/flambeau/faults.py
+{% macro inside(s, f, wgsl) -%}
+  let {{ s.var }} = {{ wgsl(s.extra[0], f.width).call(s.name) }}({{ s.args[0] }}{% for word in s.extra[1:] %}, p.{{ word }}{% endfor %});
+{%- endmacro %}
+
 {% macro settle(s, f, wgsl) -%}
   let {{ s.var }} = {{ wgsl(s.dtype, f.width).settle(s.args[0]) }};
 {%- endmacro %}
@@ -135,4 +138,4 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   let {{ s.var }} = {{ wgsl(s.dtype, f.width) }}({{ s.name }});
 {%- endmacro %}
 
-//% set step = {"stat": stat, "load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "settle": settle, "guard": guard, "acc": acc}
+//% set step = {"stat": stat, "load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "inside": inside, "settle": settle, "guard": guard, "acc": acc}

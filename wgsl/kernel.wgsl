@@ -15,6 +15,9 @@ struct Params {
 //% for name, stored, words in outs
 @group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ "atomic<" ~ stored ~ ">" if atomics else vec(stored, words) }}>;
 //% endfor
+//% if checks
+@group(0) @binding({{ bindings | length + outs | length + 1 }}) var<storage, read_write> faults: array<vec4<u32>>;
+//% endif
 
 //% for name, f in functions
 {{ chain.function(name, f, wgsl, acc) }}

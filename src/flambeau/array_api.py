@@ -129,12 +129,12 @@ def moveaxis(x: Tensor, source: int, destination: int, /) -> Tensor:
 
 def take(x: Tensor, indices: Tensor, /, *, axis: int = 0) -> Tensor:
     """Whole slices at the indices."""
-    return x.index_select(axis, indices)
+    return x[(*[slice(None)] * (axis % x.ndim), indices)]
 
 
 def take_along_axis(x: Tensor, indices: Tensor, /, *, axis: int = -1) -> Tensor:
     """An element of the axis for each index."""
-    return x.gather(axis, indices)
+    return x.take_along_dim(indices, axis)
 
 
 def tril(x: Tensor, /, *, k: int = 0) -> Tensor:

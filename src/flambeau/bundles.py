@@ -53,6 +53,7 @@ def _fits(members: list[Kernel], sizes, there: set[int], dying: frozenset[int], 
     bound = len(inputs) + sum(len(k.outputs) for k in members) - over
     held = sum(sizes.get(v, 0) for v in inputs - there)
     words = sum(len(k.quantities) + 1 for k in members)
+    bound += any(k.shader.checks for k in members)
     return len(members) <= MEMBERS and words <= WORDS and held <= most and bound <= limits.bundle_buffers
 
 
@@ -70,7 +71,7 @@ def bundled(members: list[Kernel], limits: Any) -> list[Kernel]:
 def _bound(members: list[Kernel]) -> int:
     """How many buffers they bind."""
     inputs = {b for k in members for b in zip(k.inputs, k.shader.bindings, strict=True)}
-    return len(inputs) + sum(len(k.outputs) for k in members)
+    return len(inputs) + sum(len(k.outputs) for k in members) + any(k.shader.checks for k in members)
 
 
 def _are_apart(members: list[Kernel]) -> bool:

@@ -1,8 +1,10 @@
-"""Debugging: a value that is not finite into the op that made the first; indices outside into an error."""
+"""Debugging: a value that is not finite into the first op that made one; indices outside into their line."""
 
 from typing import Any
 
 from . import run
+from .errors import IndexFault
+from .faults import ADVICE
 from .node import describe, toposort
 from .op import Tensor
 from .ops.places import watched
@@ -28,34 +30,24 @@ def first_bad(*tensors: Any) -> str | None:
 
 
 class check_indices:
-    """Inside this context, indices on a device that are outside their dim raise IndexError at the next read.
+    """Inside this context an index from a device that is outside its dim raises IndexError in the very call.
 
-    Without it they are clamped, silently. What is called inside the context is checked, by one reduction
-    more an index tensor; a recorded program (jit) is checked while it is recorded, not when it is replayed.
+    Without it that is raised at the next read. Each call inside it waits for its indices; while a function
+    is recorded (jit) they are not looked at.
     """
 
     def __enter__(self):
-        self._before = getattr(watched, "found", None), run.watch(self._raise)
-        watched.found = []
+        self._before, watched.check = watched.check, _check
         return self
 
-    def __exit__(self, kind, *_):
-        try:
-            if kind is None:
-                self._raise()
-        finally:
-            watched.found, before = self._before
-            run.watch(before)
+    def __exit__(self, *_):
+        watched.check = self._before
 
-    def _raise(self) -> None:
-        found, watched.found = watched.found, []
-        if not found:
-            return
-        before = run.watch(None)
+
+def _check(places: Any) -> None:
+    if run._local.recorder is None:
         try:
-            counts = [t.item() for _, t in found]
-        finally:
-            run.watch(before)
-        told = [text.format(n) for (text, _), n in zip(found, counts, strict=True) if n]
-        if told:
-            raise IndexError("; ".join(told))
+            run.read([places])
+        except IndexFault as e:
+            told = str(e).removesuffix(f": {ADVICE}")
+            raise IndexFault(f"{told}: use indices that are inside") from None

@@ -17,6 +17,10 @@ class KernelError(FlambeauError):
     """A template or its WGSL did not compile; the text names template, kernel and line."""
 
 
+class IndexFault(IndexError):
+    """An index that came from a device was outside its dim; found when something is read from that device."""
+
+
 def suggest(name: str, known) -> str:
     """Turn an unknown name into `: did you mean 'x'?`, or nothing when no known name is near."""
     from difflib import get_close_matches

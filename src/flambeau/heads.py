@@ -38,6 +38,11 @@ class Shader:
     functions: tuple[tuple[str, Function], ...]
     options: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def checks(self) -> bool:
+        """Whether it checks indices, and binds one more buffer to note those that are outside."""
+        return any(s.kind == "inside" for _, f in self.functions for s in f.steps)
+
 
 def out_name(i: int) -> str:
     """What a template calls the i-th buffer that it writes."""
@@ -108,11 +113,11 @@ class ReadTrace(Trace):
 def map_kernel(planner, node: Node) -> list[Kernel]:
     """Every element by itself, over finer dims than the value's where what it is made of was reshaped so."""
     if node.op.kind == "gather":
-        trace = Trace(planner, node.shape)
+        trace = Trace(planner, node.shape, can_check=True)
         return [_map(planner, trace, {planner.index[id(node)]: trace._gather(node, (), 0)})]
     domain = node.shape
     while True:
-        trace = Trace(planner, domain)
+        trace = Trace(planner, domain, can_check=True)
         try:
             root = trace.value(node, () if domain == node.shape else (Move("reshape", (domain,), None),))
             return [_map(planner, trace, {planner.index[id(node)]: root})]
@@ -126,7 +131,7 @@ def map_kernel(planner, node: Node) -> list[Kernel]:
 def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
     """Several values of the same elements, those that are one value in one buffer; None where they read more
     buffers than fit."""
-    trace = Trace(planner, nodes[0].shape, outputs=len(nodes))
+    trace = Trace(planner, nodes[0].shape, outputs=len(nodes), can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
         steps.setdefault(trace.value(n), []).append(n)
@@ -183,12 +188,19 @@ def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
     return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))
 
 
-def epilogue(planner, head: Node, tail: Node, shape, trace_reads=()) -> tuple[Trace, int] | None:
-    """The expression from the head's result to the tail, over the head's shape; None when they are one."""
+def epilogue(
+    planner, head: Node, tail: Node, shape, trace_reads=(), checks: bool | None = None
+) -> tuple[Trace, int] | None:
+    """The expression from the head's result to the tail, over the head's shape; None when they are one.
+
+    checks: whether the kernel checks indices before; None where it can't.
+    """
     if head is tail:
         return None
-    trace = Trace(planner, shape, head)
+    trace = Trace(planner, shape, head, can_check=checks is not None)
     trace.reads |= set(trace_reads)
+    if checks:
+        trace.begin_checks(tail)
     back = () if tail.shape == tuple(shape) else (Move("reshape", (tuple(shape),), tail),)
     return trace, trace.value(tail, back)
 

@@ -104,7 +104,8 @@ class Test(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A line of a function: load, pieces (a sum), scalar, iota, random, op, settle, guard, gather, acc."""
+    """A line of a function: load, pieces (a sum), scalar, iota, random, op, inside, settle, guard, gather,
+    acc."""
 
     kind: str
     var: str
@@ -183,13 +184,17 @@ class Raw:
 class Trace:
     """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value.
 
-    `outputs`: how many buffers the kernel writes, of all that it may bind.
+    `outputs`: how many buffers the kernel writes, of all that it may bind. `can_check`: whether it computes
+    the expression only where there are elements, so that an index which is outside is a fault.
     """
 
-    def __init__(self, planner, domain: Shape, head: Node | None = None, outputs: int = 1):
+    def __init__(
+        self, planner, domain: Shape, head: Node | None = None, outputs: int = 1, can_check: bool = False
+    ):
         check_size(domain)
         self.planner, self.domain, self.head = planner, domain, head
         self.most = planner.limits.storage_buffers - outputs
+        self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
         self.steps: list[Raw] = []
         self.words = 0  # how many Params the steps ask for at most
         self.memo: dict = {}
@@ -226,6 +231,8 @@ class Trace:
             return self._gather(node, chain, depth)
         if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS or self.words > MAX_WORDS:
             raise NeedStore(node, "the chain is long")
+        if node.op.name == "_inside":
+            return self._inside(node, chain, depth)
         if kind == "elementwise":
             return self._elementwise(node, chain, depth)
         raise NeedStore(node, f"{node.op.name} is a kernel of its own")
@@ -276,6 +283,26 @@ class Trace:
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
         out = self._add(Raw("op", node.dtype, node, tuple(args), name=node.op.name, extra=extra), below)
         return self._guard(out, node, view_through(node.shape, chain)) if chain else out
+
+    def _inside(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        """A check of indices; not around what is padded, where there is nothing to check."""
+        if not self.can_check or view_through(node.shape, chain).bounds:
+            raise NeedStore(node, "it checks indices")
+        if not self.checks:
+            self.begin_checks(node)
+        self.top = node
+        at = self.value(node.inputs[0], chain, depth + 1)
+        kinds = {"n": "u32", "site": "u32", "none": "i32"}
+        words = tuple((kind, node.attrs[word]) for word, kind in kinds.items() if word in node.attrs)
+        extra = (node.inputs[0].dtype, words)
+        raw = Raw("inside", node.dtype, node, (at,), name=node.attrs["mode"], extra=extra)
+        return self._add(raw, self.uses[at])
+
+    def begin_checks(self, node: Node) -> None:
+        """Keep one of the buffers that the kernel may bind for what notes faults."""
+        self.checks, self.most = True, self.most - 1
+        if len(self.reads) > self.most:
+            raise NeedStore(node, "the kernel reads as many buffers as the device allows")
 
     def _settled(self, step: int) -> int:
         """A computed 16-bit float is more precise than its dtype until it is stored; whoever casts it or
@@ -329,7 +356,10 @@ class Trace:
 
     def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
         """Whether four neighbours of the innermost run can be read at once everywhere."""
-        return bool(runs) and (len(runs) == 1 or sizes[-1] % 4 == 0) and can_widen(self.steps, runs)
+        if not runs:
+            return False
+        whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks)  # else a four may end behind them
+        return whole and can_widen(self.steps, runs)
 
     def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
         """Give coordinates their names and quantities their places in Params."""
@@ -368,6 +398,9 @@ class Trace:
         if s.kind == "random":
             at = self.planner.index[id(s.node)]
             extra = tuple(q.add("k", ("scalar", at, w)) for w in range(4))
+        if s.kind == "inside":
+            dtype, words = s.extra
+            extra = (dtype.short, *(q.add("n", value, kind) for kind, value in words))
         if s.kind == "op" and s.extra:
             extra = (s.extra[0].short,)
         return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)

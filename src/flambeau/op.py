@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
 from . import stages
+from .errors import IndexFault
 from .gradmode import is_grad_enabled, no_grad
 from .node import Node, describe
 from .shape import Shape, broadcast
@@ -191,6 +192,8 @@ class Family:
 
 def explain(error: Exception, name: str, args, kw) -> Exception:
     """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins."""
+    if isinstance(error, IndexFault):  # of an earlier call: it names that itself
+        return error
     reason = getattr(error, "reason", None) or str(error)
     given = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
     told = type(error)(f"{name}({given}): {reason}")

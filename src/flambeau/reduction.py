@@ -97,7 +97,7 @@ def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | N
     outer = [d for d in range(len(x.shape)) if d not in dims]
     order = (*outer, *dims)
     shape = tuple(x.shape[d] for d in order)
-    trace = Trace(planner, shape, outputs=len(pairs))
+    trace = Trace(planner, shape, outputs=len(pairs), can_check=True)
     moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
     roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
     real = [d for d, n in enumerate(shape) if n > 1]
@@ -224,11 +224,11 @@ class _Build:
             body = body._replace(result="Results", results=tuple(results))
         functions, ends, after = [("value", body)], [], []
         for i, m in enumerate(made):
-            after.append(
-                epilogue(planner, m.head, m.tail, m.head.shape, trace.reads) if m.part is None else None
-            )
+            given = (m.head, m.tail, m.head.shape, trace.reads, trace.checks)
+            after.append(epilogue(planner, *given) if m.part is None else None)
             ends.append(self.end(i, m, after[-1], functions, b, q))
-        if len(b.values) + len(made) > planner.limits.storage_buffers:
+        checks = trace.checks or any(a[0].checks for a in after if a)
+        if len(b.values) + len(made) + checks > planner.limits.storage_buffers:
             # a buffer read both in fours and singly is bound twice
             return None if narrow else self.kernel(narrow=True)
         layout = self.serial if planner.limits.software else self.of_tree

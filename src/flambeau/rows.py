@@ -61,7 +61,7 @@ class RowTrace(Trace):
     """A trace over rows in which the group's own reductions are known."""
 
     def __init__(self, planner, domain: Shape, kept: int, group: Group):
-        super().__init__(planner, domain, outputs=len(group.outputs))
+        super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
         row = contiguous_strides(domain[:kept])
         self.own = (*row, *(0,) * (len(domain) - kept))
@@ -270,7 +270,7 @@ class _Build:
             "own": tuple(coords[: len(self.outer)]), "along": tuple(coords[len(self.outer) :]),
         }  # fmt: skip
         made = _Functions(self, coords, b, q, width, form)
-        if len(b.values) + len(self.results) > planner.limits.storage_buffers:
+        if len(b.values) > self.trace.most:
             return None if narrow else self.kernel(narrow=True)  # a buffer read in two ways is bound twice
         options |= made.options(lanes)
         if 4 * threads * len(options["boxes"]) > planner.limits.workgroup_memory:

@@ -9,6 +9,7 @@ from typing import Any
 from . import op, stages
 from .device import Arrived, get_device
 from .errors import OutOfMemory
+from .faults import BYTES, raise_found, raise_noted
 from .node import Node, number_for, number_of, place_of_number, toposort
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .slots import assign, peak
@@ -25,7 +26,6 @@ class _Thread(threading.local):
     """What a thread is doing; defaults of the class, since looking for what is not there takes longest."""
 
     recorder: Any = None  # of the call that is being recorded
-    watch: Any = None  # called before every read
 
 
 _local = _Thread()
@@ -323,25 +323,20 @@ def show(compiled: Compiled) -> None:
             print(f"// {k.name}\n{render(k.shader)}", file=sys.stderr)
 
 
-def watch(check: Any) -> Any:
-    """Have `check()` called before every read of this thread (None: no more); the one before it."""
-    before, _local.watch = _local.watch, check
-    return before
-
-
 def read(tensors: list[Any]) -> list[Any]:
     """The bytes of several tensors, with one wait a device."""
     return Fetch(tensors).wait()
 
 
 class Fetch:
-    """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`."""
+    """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`.
+
+    What kernels noted of indices that are outside comes along, and is raised.
+    """
 
     def __init__(self, tensors: list[Any]):
         if _local.recorder is not None:
             _local.recorder.spoil("it reads values: return the tensor and read it outside")
-        if _local.watch is not None:
-            _local.watch()
         realize(*tensors)
         with stage("read"):
             self._begin(tensors)
@@ -354,20 +349,27 @@ class Fetch:
         for device, places in by_device.items():
             if device.kind == "cpu":
                 part = Arrived([device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places])
+                raise_found(device)
+                noted = None
             else:
-                part = device.fetch([(tensors[i].node.buffer.handle, tensors[i].node.nbytes) for i in places])
-            self.parts.append((places, part))
+                asked = [(tensors[i].node.buffer.handle, tensors[i].node.nbytes) for i in places]
+                noted = (device, device.told) if device.faults else None
+                part = device.fetch([*asked, (device.faults, BYTES)] if noted else asked)
+            self.parts.append((places, part, noted))
 
     def wait(self) -> list[Any]:
         with stage("read"):
-            return self._in_order([part.wait() for _, part in self.parts])
+            return self._in_order([part.wait() for _, part, _ in self.parts])
 
     async def arrive(self) -> list[Any]:
-        return self._in_order([await part.arrive() for _, part in self.parts])
+        return self._in_order([await part.arrive() for _, part, _ in self.parts])
 
     def _in_order(self, found: list[list[Any]]) -> list[Any]:
         out: list[Any] = [b""] * self.count
-        for (places, _), parts in zip(self.parts, found, strict=True):
+        for (places, _, noted), parts in zip(self.parts, found, strict=True):
+            if noted is not None:
+                device, seen = noted
+                raise_noted(device, seen, parts.pop())
             for i, part in zip(places, parts, strict=True):
                 out[i] = part
         return out

@@ -113,7 +113,11 @@ OP, LARGE, SMALL, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
 def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
     """Whether computing an operand's elements so many times costs less than storing and reading them."""
     loads = [s for s in trace.steps if s.kind == "load"]
-    if not loads or len(trace.reads) > MOST or any(s.kind in ("gather", "random") for s in trace.steps):
+    if (
+        not loads
+        or len(trace.reads) > MOST
+        or any(s.kind in ("gather", "inside", "random") for s in trace.steps)
+    ):
         return False
     elements = prod(base.shape)
     large = [s for s in loads if 4 * prod(s.node.shape) >= elements]

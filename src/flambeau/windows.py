@@ -172,7 +172,7 @@ def _is_dense(cells: tuple[int, ...]) -> bool:
 def windows_of(planner, head, tail, domain, runs, sizes) -> Windows | None:
     """A reduction along lines of windows as one kernel; None where it is none, or better as it is."""
     line = line_of(domain.trace.steps, runs, sizes, domain.kept)
-    if line is None or tail.dtype.is_packed:
+    if line is None or tail.dtype.is_packed or domain.trace.checks:
         return None
     bucket = (min(domain.rows, 1 << 24).bit_length(), line.taps, line.stride)
     if choose(planner.limits, "window", bucket, ["four", "one"], "four") == "one":

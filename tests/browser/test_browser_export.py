@@ -289,8 +289,8 @@ DAMAGE = {
         " again",
     ),
     "version": (
-        change("program.json", lambda t: t.replace('"version": 2', '"version": 3')),
-        "program.json is of version 3 of the format, and this module reads 2: export the program again, with"
+        change("program.json", lambda t: t.replace('"version": 3', '"version": 4')),
+        "program.json is of version 4 of the format, and this module reads 3: export the program again, with"
         " its module",
     ),
     "kernels of another": (

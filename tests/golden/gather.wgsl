@@ -5,28 +5,30 @@ struct Params {
   n2: u32,
   s3: u32,
   n4: u32,
-  s5: u32,
-  v6: f32,
-  g7: u32,
+  n5: u32,
+  n6: u32,
+  s7: u32,
+  v8: f32,
+  g9: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<i32>>;
 @group(0) @binding(2) var<storage, read> in1: array<f32>;
 @group(0) @binding(3) var<storage, read_write> out: array<vec4<f32>>;
+@group(0) @binding(4) var<storage, read_write> faults: array<vec4<u32>>;
 fn value(c0: u32, c1: u32) -> vec4<f32> {
   let t0 = in0[(c0 * p.s3 + c1) / 4u];
-  let t1_i = vec4<i32>(t0);
-  let t1_n = i32(p.n4);
-  let t1_w = clamp(select(t1_i, t1_i + t1_n, t1_i < vec4<i32>(0)), vec4<i32>(0), vec4<i32>(t1_n - 1));
-  let t1_a = c1 + vec4<u32>(t1_w) * p.s5 + vec4<u32>(0u, 1u, 2u, 3u);
-  let t1 = vec4<f32>(in1[(t1_a).x], in1[(t1_a).y], in1[(t1_a).z], in1[(t1_a).w]);
-  let t2 = vec4<f32>(p.v6);
-  let t3 = (t1 + t2);
-  return t3;
+  let t1 = inside_i32x4(t0, p.n4, p.n5);
+  let t2_w = min(vec4<u32>(t1), vec4<u32>(p.n6 - 1u));
+  let t2_a = c1 + t2_w * p.s7 + vec4<u32>(0u, 1u, 2u, 3u);
+  let t2 = vec4<f32>(in1[(t2_a).x], in1[(t2_a).y], in1[(t2_a).z], in1[(t2_a).w]);
+  let t3 = vec4<f32>(p.v8);
+  let t4 = (t2 + t3);
+  return t4;
 }
 @compute @workgroup_size(128, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
-  let group = wid.x + wid.y * (p.g7 / 128u);
+  let group = wid.x + wid.y * (p.g9 / 128u);
   let i = (group * 128u + lid.x) * 4u;
   if (i >= p.n0) {
     return;
@@ -37,4 +39,16 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let c0 = i_rest;
   let y = value(c0, c1);
   out[i / 4u] = y;
+}
+fn inside_i32x4(i: vec4<i32>, n: u32, site: u32) -> vec4<i32> {
+  let w = vec4<i32>(i);
+  let outside = vec4<u32>(w) >= vec4<u32>(n);
+  let bad = outside;
+  if (any(bad)) {
+    noted_i32(select(select(select(i.w, i.z, bad.z), i.y, bad.y), i.x, bad.x), n, site);
+  }
+  return clamp(w, vec4<i32>(0), vec4<i32>(i32(n) - 1));
+}
+fn noted_i32(i: i32, n: u32, site: u32) {
+  faults[0] = vec4<u32>(1u, site, u32(i), n);
 }

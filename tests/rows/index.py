@@ -6,9 +6,9 @@ from references_index import assigned, by_slices, joined, nd_scattered, scattere
 from .row import In, Row
 
 X = In((2, 3, 4))
-IDX = In((2, 5, 4), -3, 2, "i")
+IDX = In((2, 5, 4), 0, 2, "i")
 SRC = In((2, 5, 4))
-FIVE = In((5,), -3, 2, "i")
+FIVE = In((5,), 0, 2, "i")
 KEY = (slice(None), slice(2, None, -2), slice(1, 3))
 NDX = In((5, 2), 0, 1, "i")
 

@@ -11,6 +11,7 @@ from math import inf
 from typing import Any
 
 from ..errors import DeviceError, KernelError, OutOfMemory
+from ..faults import BYTES, DECLARED
 from ..fuse import SOFTWARE_TURNS, Limits
 from ..tuned import Identity, choices_for
 from . import dawn, lanes_of, told
@@ -85,7 +86,8 @@ class NativeDevice:
         self.pool = Pool(self)
         self._buffers: dict[int, Any] = {}
         self._making = threading.Lock()  # of what several compiling threads share
-        self._pipelines: list[tuple[Future, Any, int]] = []
+        self._pipelines: list[tuple[Future, Any, int, bool]] = []
+        self.faults, self.told = 0, 0  # where kernels note faults (see `faults`), and how many were told of
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, set[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
@@ -174,19 +176,22 @@ class NativeDevice:
 
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         """Begin to compile WGSL that reads `inputs` buffers and then writes `outputs`; KernelError with the
-        compiler's message and the text.
+        compiler's message and the text. One that checks indices binds `faults` too.
 
         What is proven to stay in its buffers gets no checks of indices, where the provider can leave them
         out and FLAMBEAU_CHECKS=full does not ask for them.
         """
         trusted = self.checks == "off" or (proven and not self.checks)
-        job = Job(wgsl, label, inputs, outputs, trusted)
+        checks = DECLARED in wgsl
+        job = Job(wgsl, label, inputs, outputs + checks, trusted)
         with self._explained(job):
             module = self._fast.module(self._wgpu, wgsl, label, trusted)
         with self._making:
-            layout, whole = self._layout(inputs, outputs)
+            if checks and not self.faults:
+                self.faults = self.alloc(BYTES, BYTES)
+            layout, whole = self._layout(inputs, outputs + checks)
             made = self._compiling.begin(lambda: self._compile(job, module, whole))
-            self._pipelines.append((made, layout, outputs))
+            self._pipelines.append((made, layout, outputs, checks))
             return len(self._pipelines) - 1
 
     def _compile(self, job: Job, module: Any, layout: Any) -> Any:
@@ -224,7 +229,9 @@ class NativeDevice:
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
         """The bind group of a pipeline's layout with these buffers, made once. The first is Params, from byte
         `offset` on: offsets that are given with each dispatch cost more than a group for each."""
-        _, layout, outputs = self._pipelines[pipeline]
+        _, layout, outputs, checks = self._pipelines[pipeline]
+        if checks:
+            handles, outputs = (*handles, self.faults), outputs + 1
         key = (outputs, offset, *handles)
         group = self._groups.get(key)
         if group is None:

@@ -8,6 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..errors import DeviceError, FlambeauError, KernelError
+from ..faults import DECLARED
 from ..fuse import SOFTWARE_TURNS, Limits
 from . import lanes_of, web_file
 from .pool import Pool
@@ -110,6 +111,7 @@ class WebDevice:
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
         self._inboxes: dict[tuple[str, int], Any] = {}
         # one look-up each: a JS attribute costs as much as the call
+        self.faults, self.told = 0, 0  # where kernels note faults (see `faults`), and how many were told of
         self._alloc, self._write = executor.alloc, executor.write
         self._submit, self._replay = executor.submit, executor.replay
 
@@ -203,7 +205,10 @@ class WebDevice:
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         """Begin to compile; reading what a bad kernel was to make raises KernelError. Browsers always check
         indices."""
-        return self._executor.pipeline(wgsl, label, inputs, outputs)
+        made = self._executor.pipeline(wgsl, label, inputs, outputs)
+        if not self.faults and DECLARED in wgsl:
+            self.faults = self._executor.faults
+        return made
 
     def compiled(self, pipeline: int) -> None:
         """Nothing: a page that waited would keep the browser from compiling."""

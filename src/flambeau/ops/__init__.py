@@ -29,6 +29,7 @@ from . import (
     norm,
     numeric,
     order,
+    places,
     polynomials,
     pool,
     quantized,
@@ -62,6 +63,7 @@ from .linalg_products import Linalg
 from .movement import Movement
 from .numeric import Numeric
 from .order import Order
+from .places import Places
 from .pool import Pool
 from .quantized import Quantization
 from .random import Random
@@ -102,6 +104,7 @@ MODULES = (
     numeric,
     order,
     polynomials,
+    places,
     pool,
     quantized,
     random,
@@ -137,6 +140,7 @@ class Table(
     Movement,
     Numeric,
     Order,
+    Places,
     Pool,
     Products,
     Quantization,

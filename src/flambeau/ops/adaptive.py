@@ -62,7 +62,7 @@ def _gathered(x, nd: int, out):
     size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
     index, inside = _places(x, size, out)
     flat = index.reshape(*(1,) * len(lead), prod(index.shape)).expand(*lead, prod(index.shape))
-    return x.reshape(*lead, prod(size)).gather(-1, flat).reshape(*lead, *index.shape), inside
+    return x.reshape(*lead, prod(size))._gather(flat, len(lead)).reshape(*lead, *index.shape), inside
 
 
 def _sum_grad(g, y, x, out):
@@ -82,7 +82,7 @@ def _taken_grad(g, y, x, index, out):
     size = y.shape[y.ndim - len(out) :]
     flat = g.reshape(*g.shape[: g.ndim - len(out)], prod(size))
     at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out) :]))
-    return [flat.gather(-1, at).reshape(*x.shape), None]
+    return [flat._gather(at, flat.ndim - 1).reshape(*x.shape), None]
 
 
 @composite(grad=_taken_grad)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from .. import dtype as dt
 from ..shape import Shape, broadcast
 from .movement import unslice
-from .places import along, as_index, checked, place_of
+from .places import along, as_index, checked, slices
 from .select import known
 
 
@@ -160,7 +160,7 @@ def _add_array(plan: Plan, x, item, used: int) -> None:
         arrays = item.nonzero(as_tuple=True) if hasattr(item, "node") else item.nonzero()
     for d, k in enumerate(arrays, used):
         n = x.shape[d]
-        k = as_index(x, k, d, "[]") if hasattr(k, "node") else checked(k, n, d)
+        k = as_index(x, k, d, "__getitem__", wraps=True) if hasattr(k, "node") else checked(k, n, d)
         _add(plan, 0, 1, n)
         plan.picks.append((len(plan.final), k))
         plan.final.append(n)
@@ -215,7 +215,7 @@ def one_index(y, plan: Plan):
         return dims, y.new_tensor(place, dtype=dt.int32)
     total: Any = None
     for d, k in plan.picks:
-        k = place_of(k, y.shape[d]) if hasattr(k, "node") else y.new_tensor(k, dtype=dt.int32)
+        k = k if hasattr(k, "node") else y.new_tensor(k, dtype=dt.int32)
         total = k if total is None else total * y.shape[d] + k
     return dims, total.expand(*shape)
 
@@ -230,7 +230,7 @@ def pick(y, plan: Plan):
         rest = [d for d in range(y.ndim) if d not in dims]
         y = y.permute(*dims, *rest).flatten(0, k - 1)
         at = 0
-    y = y.index_select(at, index.reshape(-1))
+    y = slices(y, index.reshape(-1), dim=at)
     y = y.reshape(*y.shape[:at], *index.shape, *y.shape[at + 1 :])
     return moved(y, at, index.ndim, plan.place)
 

@@ -5,6 +5,7 @@ items of the batch through time, another the linear walk that its gradient, and 
 """
 
 from ..op import Family, Launch, composed, kernel
+from .places import placed
 from .reduce import in_float32
 
 NN = ("ctc_loss",)
@@ -142,13 +143,19 @@ def _spread_out(targets, lengths):
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
 
 
+def _labels(targets, lengths, classes: int, blank: int):
+    """Targets as classes; behind their lengths may be anything, which becomes blanks. [n, s] -> [n, s]"""
+    own = type(targets).arange(targets.shape[1], device=targets.device) < lengths.reshape(-1, 1)
+    return placed(own.where(targets.int(), blank), classes, "inside", "ctc_loss")
+
+
 def _states(targets, blank: int):
     """Labels with blanks around each, and LOWEST where no jump leads to. [n, s] -> [n, 2s + 1] * 2"""
     n, count = targets.shape
     state = type(targets).arange(2 * count + 1, device=targets.device)
     label = state % 2 == 1
     index = (state // 2).clamp(max=max(count - 1, 0)).expand(n, 2 * count + 1)
-    found = label.where(targets.gather(1, index), blank) if count else (state * 0 + blank).expand(n, 1)
+    found = label.where(targets._gather(index, 1), blank) if count else (state * 0 + blank).expand(n, 1)
     differs = found != found._pad((0, 2), (0, -2))
     return found, (label & (state > 1) & differs).where(0.0, LOWEST)
 
@@ -159,11 +166,11 @@ def _negative_log(log_probs, targets, input_lengths, target_lengths, blank: int)
     states, jump = _states(targets, blank)
     count = states.shape[1]
     index = states.unsqueeze(1).expand(n, steps, count)
-    found = log_probs.permute(1, 0, 2).gather(2, index).clamp(min=LOWEST)
+    found = log_probs.permute(1, 0, 2)._gather(index, 2).clamp(min=LOWEST)
     alphas = found._ctc_alphas(jump).reshape(n, steps * count)
     last = (input_lengths - 1).clamp(min=0) * count + target_lengths * 2
-    a = alphas.gather(1, last.unsqueeze(1)).squeeze(1)
-    b = alphas.gather(1, (last - 1).clamp(min=0).unsqueeze(1)).squeeze(1)
+    a = alphas._gather(last.unsqueeze(1), 1).squeeze(1)
+    b = alphas._gather((last - 1).clamp(min=0).unsqueeze(1), 1).squeeze(1)
     b = (target_lengths > 0).where(b, LOWEST)
     top = a.maximum(b).detach()
     y = -(top + ((a - top).exp() + (b - top).exp()).log())
@@ -201,7 +208,7 @@ def ctc_loss(
     lengths = _lengths(input_lengths, n, x, steps, "input_lengths")
     counts = _lengths(target_lengths, n, x, rows.shape[1], "target_lengths")
     x, dtype = in_float32(x)
-    y = _negative_log(x, rows, lengths, counts, blank)
+    y = _negative_log(x, _labels(rows, counts, classes, blank), lengths, counts, blank)
     y = (y < -LOWEST / 2).where(y, 0.0 if zero_infinity else float("inf"))
     if reduction == "none":
         return (y.squeeze(0) if single else y).to(dtype)

@@ -7,6 +7,7 @@ from string import ascii_letters
 from ..op import Family, composed
 from ..shape import broadcast, normal_dim
 from .contract import contract, same_rank
+from .places import slices
 from .reduce import in_float32
 
 FUNCTIONS = ("bilinear", "cdist", "chain_matmul", "einsum", "tensordot")
@@ -307,4 +308,4 @@ class Products(Family):
 def _turned(x, dim, by):
     """Element i + by of three."""
     index = type(x).arange(3, device=x.device) + by
-    return x.index_select(dim, index % 3)
+    return slices(x, index % 3, dim=dim)

@@ -1,6 +1,7 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
 from ..op import composed
+from .places import as_index, slices
 from .reduce import in_float32
 
 NN = ("embedding", "embedding_bag")
@@ -11,9 +12,10 @@ def _check(input, weight):
         raise TypeError("needs integer indices and a weight of 2 dims")
 
 
-def _rows(input, weight, padding_idx):
+def _rows(input, weight, padding_idx, name: str):
     """Rows of the table; none of the gradient goes to row padding_idx."""
-    y = weight.index_select(0, input.reshape(-1)).reshape(*input.shape, weight.shape[1])
+    places = as_index(weight, input, 0, name)
+    y = slices(weight, places.reshape(-1), dim=0).reshape(*input.shape, weight.shape[1])
     return y if padding_idx is None else (input == padding_idx).unsqueeze(-1).where(y.detach(), y)
 
 
@@ -27,7 +29,7 @@ def _row_of(padding_idx, weight):
 def embedding(input, weight, padding_idx: int | None = None):
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
     _check(input, weight)
-    return _rows(input, weight, _row_of(padding_idx, weight))
+    return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
 
 
 def _bags(offsets, n: int):
@@ -38,7 +40,7 @@ def _bags(offsets, n: int):
     while step > 1:
         step //= 2
         further = found + step
-        starts = offsets.gather(0, further.clamp(max=bags - 1))
+        starts = offsets._gather(further.clamp(max=bags - 1), 0)
         found = ((further < bags) & (starts <= places)).where(further, found)
     return found
 
@@ -46,12 +48,12 @@ def _bags(offsets, n: int):
 def _pooled(rows, used, bag, bags: int, mode: str):
     """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
     zeros = type(rows).zeros(bags, rows.shape[1], device=rows.device)
-    count = type(rows).zeros(bags, 1, device=rows.device).index_add(0, bag, used.float())
+    count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
         places = bag.unsqueeze(1).expand(*rows.shape)
         shown = used.where(rows, float("-inf"))
         return (count > 0).where(zeros.scatter_reduce(0, places, shown, "amax", include_self=False), 0.0)
-    total = zeros.index_add(0, bag, used.where(rows, 0.0))
+    total = zeros._add_at(0, bag, used.where(rows, 0.0))
     return total if mode == "sum" else total / count.clamp(min=1.0)
 
 
@@ -89,7 +91,7 @@ def embedding_bag(
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ValueError("per_sample_weights are for mode='sum', and need the shape of input")
     row = _row_of(padding_idx, weight)
-    rows, dtype = in_float32(_rows(input, weight, row))
+    rows, dtype = in_float32(_rows(input, weight, row, "embedding_bag"))
     if per_sample_weights is not None:
         rows = rows * per_sample_weights.unsqueeze(-1)
     used = (input != (-1 if row is None else row)).unsqueeze(-1) | (row is None)

@@ -5,6 +5,7 @@ from typing import Any
 
 from .. import dtype as dt
 from ..op import Family, Launch, composed, kernel
+from .places import placed
 from .rows import begun
 from .select import known
 
@@ -56,14 +57,9 @@ class Histogram(Family):
             raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
         if weights is not None and weights.shape != self.shape:
             raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(self.shape)}")
-        x = self.int()
-        size = _length(x, minlength) if length is None else length
-        if weights is None:
-            return counts(x, size)
-        inside = (x >= 0) & (x < size)
-        dtype = dt.float32 if weights.dtype.is_float else dt.int32
-        zeros = type(x).zeros(size + 1, dtype=dtype, device=x.device)
-        return zeros.scatter_add(0, inside.where(x, size), weights.to(zeros.dtype)).narrow(0, 0, size)
+        size = _length(self.int(), minlength) if length is None else length
+        x = self.int() if length is None else _countable(self, length)
+        return counts(x, size) if weights is None else _added(x, weights, size)
 
     @composed
     def histc(self, bins: int = 100, min: float = 0, max: float = 0):
@@ -96,7 +92,7 @@ class Histogram(Family):
         inside = (x >= edges[0]) & (x <= edges[n])
         place = (edges._search(x, True) - 1).minimum(n - 1)
         place = inside.where(place, -1)
-        found = counts(place, n).float() if weight is None else place.bincount(weight.reshape(-1), length=n)
+        found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
         if density:
             found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
         return found.to(_float_of(self)), edges.to(_float_of(self))
@@ -113,6 +109,20 @@ def _length(x, minlength: int) -> int:
     if low < 0:
         raise ValueError(f"{low} is below 0: only 0, 1, ... are counted")
     return max(high + 1, minlength)
+
+
+def _added(x, weights, bins: int):
+    """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
+    inside = (x >= 0) & (x < bins)
+    dtype = dt.float32 if weights.dtype.is_float else dt.int32
+    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
+    return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
+
+
+def _countable(x, length: int):
+    """Integers from 0 on; what is not below length becomes that, and is not counted."""
+    low = x.minimum(max(length - 1, 0)) if x.shape[0] else x
+    return (x >= length).where(length, placed(low, max(length, 1), "inside", "bincount"))
 
 
 def counts(x, bins: int):

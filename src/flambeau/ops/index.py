@@ -1,16 +1,16 @@
 """Reading by index: gather and what is made of it, and Python's brackets.
 
-Indices on the host (integers, lists, arrays) are checked. Those on a device are clamped into the tensor, so
-that nothing outside a buffer is read; `flambeau.debug.check_indices` counts them.
+Indices on the host (integers, lists, arrays) are checked at once. Those on a device are checked by the kernel
+that uses them, and raise at the next read (see `faults`).
 """
 
 from math import prod
 
 from .. import dtype as dt
-from ..op import Family, composed, composite, kernel
+from ..op import Family, composed, kernel
 from ..shape import broadcast, normal_dim
 from .brackets import cut, parse, pick
-from .places import as_index, nd_places
+from .places import as_index, nd_places, placed, slices
 
 NN = ("one_hot",)
 
@@ -27,19 +27,8 @@ def _gather_shape(x, index, dim):
 def _gather(xp, x, index, dim):
     cut = tuple(slice(None) if d == dim else slice(m) for d, m in enumerate(index.shape))
     n = x.shape[dim]
-    index = xp.clip(xp.where(index < 0, index + n, index), 0, max(n - 1, 0))
+    index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # as the kernels keep inside
     return xp.take_along_axis(x[cut], index, axis=dim)
-
-
-def _select_grad(g, y, x, index, dim):
-    return [type(g).zeros(x.shape, dtype=g.dtype, device=g.device).index_add(dim, index, g), None]
-
-
-@composite(grad=_select_grad)
-def _index_select(x, index, *, dim):
-    """gather of whole slices, with a gradient that adds whole slices. [..., n, ...], [m] -> [..., m, ...]"""
-    shape = (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
-    return x._gather(index.reshape(*(-1 if e == dim else 1 for e in range(x.ndim))).expand(*shape), dim)
 
 
 class Index(Family):
@@ -50,7 +39,7 @@ class Index(Family):
         dtype=lambda x, i, **_: x,
         xp=_gather,
         grad=lambda g, y, x, index, dim: [
-            type(g).zeros(x.shape, dtype=g.dtype, device=g.device).scatter_add(dim, index, g),
+            type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._scatter_at(dim, index, g),
             None,
         ],
     )
@@ -60,10 +49,7 @@ class Index(Family):
 
     @composed
     def gather(self, dim: int, index):
-        """Elements at `index` along a dim; negative ones count from the end, others are clamped inside.
-
-        [..., n, ...], [..., m, ...] -> [..., m, ...]
-        """
+        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
         d = normal_dim(dim, self.ndim)
         index = as_index(self, index, d, "gather")
         if self.ndim == 0 and index.ndim == 0:
@@ -79,14 +65,14 @@ class Index(Family):
             raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
         if self.ndim == 0:
             return self.reshape(1).index_select(0, index.reshape(-1)).reshape()
-        return _index_select(self, index.reshape(-1), dim=d)
+        return slices(self, index.reshape(-1), dim=d)
 
     @composed
     def take(self, index):
         """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
         flat = self.reshape(-1)
-        index = as_index(flat, index, 0, "take")
-        return flat.index_select(0, index.reshape(-1)).reshape(*index.shape)
+        index = as_index(flat, index, 0, "take", wraps=True)
+        return slices(flat, index.reshape(-1), dim=0).reshape(*index.shape)
 
     @composed
     def take_along_dim(self, indices, dim: int | None = None):
@@ -97,20 +83,20 @@ class Index(Family):
         if dim is None:
             return self.take(indices if not hasattr(indices, "node") else indices.reshape(-1))
         d = normal_dim(dim, self.ndim)
-        indices = as_index(self, indices, d, "take_along_dim")
+        indices = as_index(self, indices, d, "take_along_dim", wraps=True)
         if indices.ndim != self.ndim:
             raise ValueError(f"tensor and indices differ in rank: {self.ndim} and {indices.ndim}")
         sizes = [max(a, b) if b and a else 0 for a, b in zip(self.shape, indices.shape, strict=True)]
         x = self.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(self.shape, sizes, strict=True))))
         shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
-        return x.gather(d, indices.expand(*shape))
+        return x._gather(indices.expand(*shape), d)
 
     @composed
     def gather_nd(self, indices):
         """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
-        places, k = nd_places(self, indices)
+        places, k = nd_places(self, indices, "gather_nd")
         rest = self.shape[k:]
-        rows = self.reshape(prod(self.shape[:k]), *rest).index_select(0, places.reshape(-1))
+        rows = slices(self.reshape(prod(self.shape[:k]), *rest), places.reshape(-1), dim=0)
         return rows.reshape(*places.shape, *rest)
 
     @composed
@@ -161,4 +147,5 @@ def one_hot(tensor, num_classes: int = -1):
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1
     classes = type(tensor).arange(num_classes, device=tensor.device)
-    return (tensor.unsqueeze(-1) == classes).int()
+    place = placed(tensor, num_classes, "known", "one_hot")
+    return (place.unsqueeze(-1) == classes).int()

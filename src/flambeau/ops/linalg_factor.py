@@ -4,6 +4,7 @@ from ..op import composite
 from ..shape import broadcast
 from .join import cat
 from .linalg_kernels import Factor, columns_of, lu_turns, qr_turns
+from .places import picked
 
 BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
 PANEL = 32  # columns of a QR kernel: each is a thread's
@@ -43,7 +44,7 @@ def join(parts, dim: int):
 
 def take_rows(x, order):
     """Rows in another order. [..., m, n], [..., k] -> [..., k, n]"""
-    return x.gather(-2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
+    return picked(x, -2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
 
 
 def inverse_order(order):
@@ -109,7 +110,7 @@ def _eliminate(a):
     if h == m:
         return join([left, top], -1), order, pivots
     low, order2, pivots2 = _eliminate(right[..., h:, :] - left[..., h:, :] @ top)
-    order = join([order[..., :h], order[..., h:].gather(-1, order2.int())], -1)
+    order = join([order[..., :h], picked(order[..., h:], -1, order2.int())], -1)
     below = take_rows(left[..., h:, :], order2.int())
     packed = join([join([left[..., :h, :], top], -1), join([below, low], -1)], -2)
     return packed, order, join([pivots, pivots2 + h], -1)

@@ -1,10 +1,11 @@
 """Losses: how far predictions are from targets, one number or one an element."""
 
-from math import log, pi
+from math import log, nan, pi
 
-from ..op import composed
+from ..op import composed, composite
 from .activation import softplus
 from .norm import cosine_similarity, pairwise_distance
+from .places import picked, placed
 from .reduce import in_float32
 
 NN = (
@@ -47,12 +48,38 @@ def _along(x, d: int, ndim: int):
 
 
 def _hits(input, target):
-    """(class dim, whether each class is the target's): comparisons fuse, and need no gather."""
+    """(class dim, whether each class is the target's)"""
     if input.ndim != target.ndim + 1 or not target.dtype.is_int:
         raise ValueError("input needs one dim more than target (classes, at 1), and target integer classes")
     d = min(1, input.ndim - 1)
-    classes = type(input).arange(input.shape[d], device=input.device)
-    return d, target.unsqueeze(d) == _along(classes, d, input.ndim)
+    return d, _is_class(input, target, d)
+
+
+def _is_class(x, target, d: int):
+    """Whether each class is the target's: comparisons fuse, and need no gather."""
+    classes = type(x).arange(x.shape[d], device=x.device)
+    return target.unsqueeze(d) == _along(classes, d, x.ndim)
+
+
+def _place(target, classes: int, name: str, none: int = 0):
+    """Targets as classes, those that are none as -1: a fault, unless one is `none`. -> the shape of target"""
+    return placed(target, classes, "known", name, none=none)
+
+
+def _none_unknown(loss, place):
+    """Losses, NaN where the target is no class; the gradient is theirs."""
+    return loss + (place < 0).where(nan, 0.0).to(loss.dtype)
+
+
+def _own_grad(g, y, x, target, place, dim):
+    """By the place, so that a gradient alone tells of a target that is no class, too."""
+    return [_is_class(x, place, dim).where(g, 0.0), None, None]
+
+
+@composite(grad=_own_grad)
+def _own(x, target, place, *, dim):
+    """What each target's class has. [n, classes, ...], [n, ...], [n, ...] -> [n, 1, ...]"""
+    return _is_class(x, target, dim).where(x, 0.0).sum(dim, keepdim=True)
 
 
 def _averaged(loss, share, reduction: str):
@@ -73,7 +100,9 @@ def _counted(loss, target, d: int, hit, weight, ignore_index: int):
 def nll_loss(input, target, weight=None, ignore_index: int = -100, reduction: str = "mean"):
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
     d, hit = _hits(input, target)
-    loss, share = _counted(-hit.where(input, 0.0).sum(d), target, d, hit, weight, ignore_index)
+    place = _place(target, input.shape[d], "nll_loss", ignore_index)
+    loss = _none_unknown(-_own(input, target, place, dim=d).squeeze(d), place)
+    loss, share = _counted(loss, target, d, hit, weight, ignore_index)
     return _averaged(loss, share, reduction).to(input.dtype)
 
 
@@ -96,7 +125,8 @@ def cross_entropy(
         loss = -(weighted * wanted).sum(d)
         return loss.sum() / max(loss.numel(), 1) if reduction == "mean" else _reduce(loss, reduction)
     _, hit = _hits(input, target)
-    loss, all_classes = _surprise(input, hit, d)
+    place = _place(target, n, "cross_entropy", ignore_index)
+    loss, all_classes = _surprise(input, target, place, d)
     loss, share = _counted(loss, target, d, hit, weight, ignore_index)
     if label_smoothing:
         each = all_classes if weight is None else all_classes * _along(weight, d, input.ndim)
@@ -105,7 +135,7 @@ def cross_entropy(
     return _averaged(loss, share, reduction).to(input.dtype)
 
 
-def _surprise(input, hit, d: int):
+def _surprise(input, target, place, d: int):
     """Minus the log-probability of each target, and of every class; logits, and where the target's class is.
 
     The largest logit and the target's, and with them the sum of exponentials, need one reading of the logits;
@@ -114,8 +144,8 @@ def _surprise(input, hit, d: int):
     x, _ = in_float32(input)
     top = x.detach().amax(d, keepdim=True)  # what is subtracted changes nothing, so it has no gradient
     total = (x - top).exp().sum(d, keepdim=True).log()
-    own = hit.where(x, 0.0).sum(d, keepdim=True)
-    return ((top - own) + total).squeeze(d), (top - x) + total
+    own = _own(x, target, place, dim=d)
+    return _none_unknown(((top - own) + total).squeeze(d), place), (top - x) + total
 
 
 @composed
@@ -233,10 +263,12 @@ def multi_margin_loss(input, target, p: int = 1, margin: float = 1.0, weight=Non
     if p not in (1, 2):
         raise ValueError(f"p={p} is neither 1 nor 2: give one of them")
     d, hit = _hits(input, target)
-    right = hit.where(input, 0.0).sum(d, keepdim=True)
+    place = _place(target, input.shape[d], "multi_margin_loss")
+    right = _own(input, target, place, dim=d)
     short = hit.where(0.0, (margin - right + input).relu())
     short = short if p == 1 else short.square()
     loss = short.sum(d) * (1 / input.shape[d])
+    loss = _none_unknown(loss, place)
     loss = loss if weight is None else loss * hit.where(weight, 0.0).sum(d)
     return _reduce(loss, reduction)
 
@@ -251,12 +283,14 @@ def multilabel_margin_loss(input, target, reduction: str = "mean"):
         raise ValueError("input and integer target need one shape of 1 or 2 dims")
     n = input.shape[-1]
     listed = (target < 0).cumsum(-1) == 0
-    place = target.clamp(min=0)
+    place = _place((target == -1).where(0, target), n, "multilabel_margin_loss")
+    unknown, place = (place < 0).any(-1), place.maximum(0)
     classes = type(input).arange(n, device=input.device)
     is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
-    short = (1 - input.gather(-1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
+    short = (1 - picked(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
     counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)
-    return _reduce(counted.where(short, 0.0).sum((-2, -1)) * (1 / max(n, 1)), reduction)
+    loss = counted.where(short, 0.0).sum((-2, -1)) * (1 / max(n, 1))
+    return _reduce(unknown.where(nan, loss), reduction)
 
 
 @composed

@@ -2,6 +2,7 @@
 
 from ..op import Family, composed
 from ..shape import normal_dim
+from .places import picked
 from .sort import at_rank
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -21,7 +22,7 @@ def _median(x, dim, keepdim, rank):
     places = line.argsort(d)
     lost = line.detach().isnan().sum(d, keepdim=True) if line.dtype.is_float else None
     n = line.shape[d]
-    found = places.narrow(d, (n - 1) // 2, 1) if lost is None else places.gather(d, rank(n, lost))
+    found = places.narrow(d, (n - 1) // 2, 1) if lost is None else picked(places, d, rank(n, lost))
     values, index = at_rank(line, found, d, keepdim)
     if dim is None:
         return values.reshape(())
@@ -60,13 +61,13 @@ class Order(Family):
         line, d = _line(self, dim if self.ndim else None)
         n = line.shape[d]
         places = line.argsort(d)
-        ordered = line.detach().gather(d, places)
+        ordered = picked(line.detach(), d, places)
         at = type(line).arange(n, device=line.device).reshape(*(n if e == d else 1 for e in range(line.ndim)))
         differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
         before = tuple(int(e == d) for e in range(line.ndim))
         starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
         length = at - starts.cummax(d)[0]
-        found = places.gather(d, length.argmax(d, keepdim=True))
+        found = picked(places, d, length.argmax(d, keepdim=True))
         values, index = at_rank(line, found, d, keepdim)
         return (values, index) if self.ndim else (values.reshape(()), index.reshape(()))
 
@@ -114,7 +115,7 @@ def _between(ordered, lost, parts, interpolation, skip):
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
     low, high = rank.floor(), rank.ceil()
-    below, above = ordered.gather(-1, low.int()), ordered.gather(-1, high.int())
+    below, above = picked(ordered, -1, low.int()), picked(ordered, -1, high.int())
     weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
     values = (below == above).where(below, below.lerp(above, weight))
     return values if skip else (lost > 0).where(float("nan"), values)

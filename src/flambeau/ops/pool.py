@@ -7,6 +7,7 @@ from ..shape import Window, contiguous_strides
 from .conv import pair
 from .movement import fold
 from .reduce import in_float32
+from .scatter import scattered
 
 NN = (
     "avg_pool1d",
@@ -278,7 +279,9 @@ def _max_unpool(nd):
             raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
         size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)
         empty = type(input).zeros(*input.shape[:-nd], prod(size), dtype=input.dtype, device=input.device)
-        return empty.scatter(-1, indices.flatten(-nd), input.flatten(-nd)).unflatten(-1, size)
+        return scattered(
+            empty, -1, indices.flatten(-nd), input.flatten(-nd), "assign", "max_unpool"
+        ).unflatten(-1, size)
 
     unpool.__name__ = f"max_unpool{nd}d"
     unpool.__doc__ = (

@@ -5,6 +5,7 @@ from ..op import Family, composed
 from ..shape import normal_dim
 from .join import cat
 from .movement import Movement
+from .places import slices
 from .random import sizes_of
 
 NN = ("pad",)
@@ -149,14 +150,14 @@ class Rearrange(Family):
             y = x.unsqueeze(d + 1).expand(*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
             return y.reshape(*x.shape[:d], n * repeats, *x.shape[d + 1 :])
         if not hasattr(repeats, "node"):
-            return x.index_select(d, x.new_tensor(_repeated(repeats, n), dtype=dt.int32))
+            return slices(x, x.new_tensor(_repeated(repeats, n), dtype=dt.int32), dim=d)
         repeats = repeats.reshape(-1)
         if repeats.shape[0] == 1:
             repeats = repeats.expand(n)
         if repeats.shape[0] != n:
             raise ValueError(f"{repeats.shape[0]} counts for {n} elements: give one for each")
         size = int(repeats.sum()) if output_size is None else output_size
-        return x.index_select(d, _spans(repeats, size))
+        return slices(x, _spans(repeats, size), dim=d)
 
     @composed
     def tensor_unfold(self, dimension: int, size: int, step: int):

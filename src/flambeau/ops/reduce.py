@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from .. import dtype as dt
 from ..op import Family, composed, composite, kernel
 from ..shape import normal_dim, normal_dims
+from .places import picked
 
 
 def _shape(s, dims):
@@ -271,6 +272,6 @@ def _first(x, dim, keepdim, extreme):
 
 def _with_index(x, dim, keepdim, arg):
     index = getattr(x, arg)(dim, keepdim=True)
-    values = x.gather(dim, index)
+    values = picked(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)
     return _result(values, d, keepdim), _result(index, d, keepdim)

@@ -13,6 +13,7 @@ from .. import dtype as dt
 from ..op import composed, composite
 from .adaptive import adaptive_mean
 from .conv import pair
+from .places import slices
 from .reduce import in_float32
 
 NN = ("interpolate", "upsample")
@@ -83,7 +84,7 @@ def _total(frac, kind: Kind):
 
 def _picked(x, dim: int, index):
     """x at an index of two dims along one of its own. [..., n, ...], [m, k] -> [..., m, k, ...]"""
-    return x.index_select(dim, index.reshape(-1)).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+    return slices(x, index.reshape(-1), dim=dim).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
 
 
 def _weighed(x, dim: int, index, weight):
@@ -91,7 +92,7 @@ def _weighed(x, dim: int, index, weight):
     [..., m, ...]"""
     y: Any = 0
     for k in range(index.shape[0]):
-        y = x.index_select(dim, index[k]) * _along(weight[k], dim, x.ndim) + y
+        y = slices(x, index[k], dim=dim) * _along(weight[k], dim, x.ndim) + y
     return y
 
 
@@ -109,7 +110,7 @@ def resize(x, *, dim, line):
     kind, arange = KINDS[line.kind], type(x).arange
     whole, frac = _position(arange(line.o, device=x.device), line)
     if kind.weight is None:
-        return x.index_select(dim, whole.clamp(0, line.n - 1))
+        return slices(x, whole.clamp(0, line.n - 1), dim=dim)
     taps = arange(kind.taps, device=x.device).unsqueeze(1)
     total = _total(frac, kind)
     index = (whole + (taps - kind.before)).clamp(0, line.n - 1)

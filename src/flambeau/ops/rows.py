@@ -9,6 +9,7 @@ from math import prod
 
 from .. import dtype as dt
 from ..op import Family, Launch, composite, kernel
+from .places import slices
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
 GROUP = 64
@@ -141,17 +142,17 @@ def _put_grad(g, y, x, place, src, join):
 def _assign_grad(g, y, x, place, src):
     """Only the last of equal places has a gradient, and what it replaced has none."""
     last = place._last(x.shape[0])
-    won = last.index_select(0, place) == type(g).arange(src.shape[0], device=g.device)
+    won = slices(last, place, dim=0) == type(g).arange(src.shape[0], device=g.device)
     kept = (last < 0).unsqueeze(1).where(g, 0)
-    return [kept, None, won.unsqueeze(1).where(g.index_select(0, place), 0)]
+    return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
 
 
 def _extreme_grad(g, y, x, place, src):
     """Shared equally among equals, as PyTorch's."""
-    mine, theirs = x == y, src == y.index_select(0, place)
+    mine, theirs = x == y, src == slices(y, place, dim=0)
     count = put_rows(mine.to(g.dtype), place, theirs.to(g.dtype), join="sum")
     share = g / count
-    return [mine.where(share, 0), None, theirs.where(share.index_select(0, place), 0)]
+    return [mine.where(share, 0), None, theirs.where(slices(share, place, dim=0), 0)]
 
 
 def _product_grad(g, y, x, place, src):
@@ -162,11 +163,11 @@ def _product_grad(g, y, x, place, src):
     others = put_rows(x, place, src, join="prod")
     plain, single = (count == 0).where(g * others, 0), (count == 1).where(g * others, 0)
     mine = zero.where(single, plain / x)
-    return [mine, None, zeros.where(single.index_select(0, place), plain.index_select(0, place) / src)]
+    return [mine, None, zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / src)]
 
 
 PUT_GRADS = {
-    "sum": lambda g, y, x, place, src: [g, None, g.index_select(0, place)],
+    "sum": lambda g, y, x, place, src: [g, None, slices(g, place, dim=0)],
     "assign": _assign_grad,
     "prod": _product_grad,
     "max": _extreme_grad,
@@ -185,7 +186,7 @@ def _put_rows(x, place, src, *, join):
         last = last.unsqueeze(1)
         return (last >= 0).where(src._gather(last.expand(*x.shape), 0), x)
     order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
-    return x._scatter_sorted(place.gather(0, order), order, src, join)
+    return x._scatter_sorted(place._gather(order, 0), order, src, join)
 
 
 def _one_row(x, place, src, join):

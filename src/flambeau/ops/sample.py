@@ -7,6 +7,7 @@ from ..op import composed
 from ..shape import contiguous_strides
 from .contract import contract, same_rank
 from .conv import batched, pair
+from .places import picked
 from .reduce import in_float32
 from .resize import KINDS
 
@@ -74,7 +75,7 @@ def taken(x, taps: list[Taps], size):
         weight = t.weight.reshape(*shape) * weight
     n, p, *k = index.shape
     flat = index.reshape(n, 1, p * prod(k)).expand(n, x.shape[1], p * prod(k))
-    found = x.gather(-1, flat).reshape(n, x.shape[1], p, prod(k))
+    found = picked(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
     return (found * weight.reshape(n, 1, p, prod(k))).sum(-1)
 
 

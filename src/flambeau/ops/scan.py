@@ -276,4 +276,4 @@ def _extremes(x, dim, name):
     d = normal_dim(dim, max(x.ndim, 1))
     line = x.reshape(1) if x.ndim == 0 else x
     index = getattr(line.detach(), name)(d)
-    return line.gather(d, index).reshape(*x.shape), index.reshape(*x.shape)
+    return line._gather(index, d).reshape(*x.shape), index.reshape(*x.shape)

@@ -7,7 +7,7 @@ from .. import dtype as dt
 from ..op import Family, composed, composite
 from ..shape import normal_dim
 from .brackets import cut, moved, one_index, parse, uncut
-from .places import along, as_index, nd_places, place_of
+from .places import along, as_index, nd_places
 from .rows import join_rows
 
 FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
@@ -21,12 +21,12 @@ class Scatter(Family):
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
         """
-        return _scatter(self, dim, index, src, "assign")
+        return scattered(self, dim, index, src, "assign", "scatter")
 
     @composed
     def scatter_add(self, dim: int, index, src):
         """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
-        return _scatter(self, dim, index, src, "sum")
+        return scattered(self, dim, index, src, "sum", "scatter_add")
 
     @composed
     def scatter_reduce(self, dim: int, index, src, reduce: str, include_self: bool = True):
@@ -36,44 +36,52 @@ class Scatter(Family):
         """
         if reduce not in ("sum", "prod", "mean", "amax", "amin"):
             raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
-        return _scatter(self, dim, index, src, reduce, include_self)
+        return scattered(self, dim, index, src, reduce, "scatter_reduce", include_self)
 
     @composed
     def index_add(self, dim: int, index, source, alpha: float = 1):
         """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
         source = source if alpha == 1 else source * alpha
-        return _by_slices(self, dim, index, source, "sum")
+        return _by_slices(self, dim, index, source, "sum", "index_add")
+
+    def _scatter_at(self, dim, places, src):
+        """scatter_add at places that are known to be inside: the gradient of a gather."""
+        return scattered(self, dim, places, src, "sum", "")
+
+    def _add_at(self, dim, places, src):
+        """index_add at places that are known to be inside: the gradient of slices."""
+        return _by_slices(self, dim, places, src, "sum", "")
 
     @composed
     def index_copy(self, dim: int, index, source):
         """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
-        return _by_slices(self, dim, index, source, "assign")
+        return _by_slices(self, dim, index, source, "assign", "index_copy")
 
     @composed
     def index_fill(self, dim: int, index, value):
         """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
         d = normal_dim(dim, self.ndim)
-        index = as_index(self, index, d)
+        index = as_index(self, index, d, "index_fill", wraps=True)
         n = self.shape[d] if self.ndim else 1
         if not index.numel():
             return self
-        hit = place_of(index, n).reshape(-1)._last(n) >= 0
+        hit = index.reshape(-1)._last(n) >= 0
         hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
         return hit.where(value, self).to(self.dtype)
 
     @composed
     def index_reduce(self, dim: int, index, source, reduce: str, include_self: bool = True):
         """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
-        return _by_slices(self, dim, index, source, reduce, include_self)
+        return _by_slices(self, dim, index, source, reduce, "index_reduce", include_self)
 
     @composed
     def put(self, index, source, accumulate: bool = False):
         """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
         n = self.numel()
-        index = as_index(self.reshape(-1), index, 0)
+        index = as_index(self.reshape(-1), index, 0, "put", wraps=True)
         rows = source.expand(*index.shape).reshape(-1, 1)
         join = "sum" if accumulate else "assign"
-        return join_rows(self.reshape(n, 1), place_of(index, n).reshape(-1), rows, join).reshape(*self.shape)
+        return join_rows(self.reshape(n, 1), index.reshape(-1), rows, join).reshape(*self.shape)
 
     @composed
     def slice_assign(self, key, value):
@@ -126,7 +134,7 @@ class Scatter(Family):
         """
         if reduce != "none" and reduce not in NAMES:
             raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")
-        places, k = nd_places(self, indices)
+        places, k = nd_places(self, indices, "scatter_nd")
         rest = self.shape[k:]
         rows = updates.expand(*places.shape, *rest).reshape(-1, prod(rest))
         x = self.reshape(prod(self.shape[:k]), prod(rest))
@@ -146,35 +154,34 @@ def _source(x, src, shape):
     return src if src.shape == shape else src._slice(none, ones, shape)
 
 
-def _scatter(x, dim, index, src, reduce, include_self=True):
+def scattered(x, dim, index, src, reduce, name, include_self=True):
     d = normal_dim(dim, x.ndim)
     if x.ndim == 0:
         x, index = x.reshape(1), index.reshape(-1)
         src = src.reshape(-1) if hasattr(src, "node") else src
-        return _scatter(x, 0, index, src, reduce, include_self).reshape()
-    index = as_index(x, index, d, "scatter")
-    if index.ndim != x.ndim or any(
-        m > n and e != d for e, (m, n) in enumerate(zip(index.shape, x.shape, strict=True))
+        return scattered(x, 0, index, src, reduce, name, include_self).reshape()
+    place = as_index(x, index, d, name)
+    if place.ndim != x.ndim or any(
+        m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
     ):
         raise ValueError(
-            f"index has shape {list(index.shape)}: it must fit in {list(x.shape)} but for dim {d}"
+            f"index has shape {list(place.shape)}: it must fit in {list(x.shape)} but for dim {d}"
         )
-    src = _source(x, src, index.shape)
-    if 0 in index.shape:
+    src = _source(x, src, place.shape)
+    if 0 in place.shape:
         return x
-    place = place_of(index, x.shape[d])
-    if index.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
+    if place.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
         return _scatter_few(x, place, src, dim=d)
     flat: Any = None
     step = 1
     for e in reversed(range(x.ndim)):
-        at = place if e == d else along(x, index.shape[e], e, x.ndim)
+        at = place if e == d else along(x, place.shape[e], e, x.ndim)
         flat, step = at if flat is None else at * step + flat, step * x.shape[e]
     rows = join_rows(x.reshape(-1, 1), flat.reshape(-1), src.reshape(-1, 1), reduce, include_self)
     return rows.reshape(*x.shape)
 
 
-@composite(grad=lambda g, y, x, place, src, dim: [g, None, g.gather(dim, place)])
+@composite(grad=lambda g, y, x, place, src, dim: [g, None, g._gather(place, dim)])
 def _scatter_few(x, place, src, *, dim):
     """scatter_add of few sources along a dim: every element compares its place with theirs."""
     n, m = x.shape[dim], place.shape[dim]
@@ -187,11 +194,11 @@ def _scatter_few(x, place, src, *, dim):
     return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
 
 
-def _by_slices(x, dim, index, source, reduce, include_self=True):
+def _by_slices(x, dim, index, source, reduce, name, include_self=True):
     d = normal_dim(dim, x.ndim)
-    index = as_index(x, index, d)
+    index = as_index(x, index, d, name)
     if x.ndim == 0:
-        return _by_slices(x.reshape(1), 0, index, source.reshape(-1), reduce, include_self).reshape()
+        return _by_slices(x.reshape(1), 0, index, source.reshape(-1), reduce, name, include_self).reshape()
     wanted = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
     if index.ndim > 1 or source.shape != wanted:
         raise ValueError(
@@ -202,8 +209,7 @@ def _by_slices(x, dim, index, source, reduce, include_self=True):
     front = x.movedim(d, 0)
     rows, rest = front.shape[0], front.shape[1:]
     src = source.movedim(d, 0).reshape(-1, prod(rest))
-    place = place_of(index, rows).reshape(-1)
-    y = join_rows(front.reshape(rows, prod(rest)), place, src, reduce, include_self)
+    y = join_rows(front.reshape(rows, prod(rest)), index.reshape(-1), src, reduce, include_self)
     return y.reshape(*front.shape).movedim(0, d)
 
 

@@ -10,6 +10,7 @@ from ..errors import FlambeauError
 from ..op import Family, composed
 from ..shape import normal_dim
 from .join import cat, stack
+from .places import slices
 
 
 def known(*numbers) -> list[Any]:
@@ -84,7 +85,7 @@ class Select(Family):
         """
         lines, restore = _lines(self, dim)
         order = _order(lines.detach()).realize()  # or what comes after the read would sort again
-        ordered = lines.index_select(0, order).realize()
+        ordered = slices(lines, order, dim=0).realize()
         return _runs(ordered, order, restore, return_inverse, return_counts)
 
     @composed
@@ -115,7 +116,7 @@ def _order(lines):
         return type(lines).arange(n, device=lines.device)
     order = lines[:, m - 1].argsort(0)
     for column in reversed(range(m - 1)):
-        order = order.gather(0, lines[:, column].gather(0, order).argsort(0))
+        order = order._gather(lines[:, column]._gather(order, 0).argsort(0), 0)
     return order
 
 
@@ -128,7 +129,7 @@ def _runs(lines, order, restore, return_inverse, return_counts):
     starts = cat([type(lines).full((1,), True, device=lines.device), differs]) if n > 1 else None
     starts = type(lines).full((n,), True, device=lines.device) if starts is None else starts
     firsts, _ = places_of(starts)
-    out = [shaped(lines.index_select(0, firsts))]
+    out = [shaped(slices(lines, firsts, dim=0))]
     if return_inverse:
         number = starts.int()._cumsum(0) - 1 if n else firsts
         out.append(each(number if order is None or not n else number._back(order)))

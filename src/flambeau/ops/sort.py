@@ -8,6 +8,7 @@ from .. import dtype as dt
 from ..op import Family, Launch, composed, composite, kernel
 from ..shape import normal_dim
 from .join import cat
+from .places import as_index, picked
 from .scan import THREADS, scan_launches
 
 FUNCTIONS = ("bucketize", "isin", "searchsorted")
@@ -181,7 +182,7 @@ class Sort(Family):
         shape=lambda x, places: x,
         dtype=lambda x, places: x,
         xp=_back_reference,
-        grad=lambda g, y, x, places: [g.gather(-1, places), None],
+        grad=lambda g, y, x, places: [picked(g, -1, places), None],
         launch=_back_launches,
     )
     def _back(self, places):
@@ -238,7 +239,7 @@ class Sort(Family):
             return self, _places(self, 0, False)
         last = x.ndim - 1
         places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
-        return x.gather(d, places), places
+        return x._gather(places, d), places
 
     @composed
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False):
@@ -251,7 +252,7 @@ class Sort(Family):
 
 def at_rank(x, places, d: int, keepdim: bool):
     """(values, indices) at one place of each line of dim d, which goes unless it is kept."""
-    values = (x if x.ndim else x.reshape(1)).gather(d, places)
+    values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
     shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
     return values.reshape(*shape), places.reshape(*shape)
@@ -276,7 +277,7 @@ def _in_order_grad(g, y, x, places, dim):
 @composite(grad=_in_order_grad)
 def _in_order(x, places, *, dim):
     """Elements at places that name each of a dim's once, so that the gradient goes back without adding."""
-    return x.gather(dim, places)
+    return x._gather(places, dim)
 
 
 def _top(x, k: int, largest: bool):
@@ -293,13 +294,19 @@ def _top(x, k: int, largest: bool):
     if rest:
         tail = _top(x.narrow(x.ndim - 1, n - rest, rest), min(k, rest), largest) + (n - rest)
         best = cat([best, tail], -1)
-    return best.gather(-1, _top(x.gather(-1, best), k, largest))
+    return picked(best, -1, _top(picked(x, -1, best), k, largest))
 
 
 def _alike(a, b):
     """Both in the dtype that holds both."""
     found = dt.promote(a.dtype, b.dtype)
     return a.to(found), b.to(found)
+
+
+def _sorted_by(x, sorter):
+    """Elements of the last dim in the order that the places of a sorter say."""
+    d = x.ndim - 1
+    return x._gather(as_index(x, sorter, d, "searchsorted"), d)
 
 
 @composed
@@ -314,7 +321,7 @@ def searchsorted(
         raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
     if side == "left" and right:
         raise ValueError("side='left' contradicts right=True: give one of them")
-    table = sorted_sequence if sorter is None else sorted_sequence.gather(-1, sorter)
+    table = sorted_sequence if sorter is None else _sorted_by(sorted_sequence, sorter)
     x = input if hasattr(input, "node") else type(table).full((), input, device=table.device)
     if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
         raise ValueError(
@@ -349,5 +356,5 @@ def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool =
     if not tests.shape[0]:
         return type(x).full(x.shape, bool(invert), device=x.device)
     table = tests.sort(0)[0]
-    found = table.gather(0, table._search(x.reshape(-1), False)).reshape(*x.shape) == x
+    found = table._gather(table._search(x.reshape(-1), False), 0).reshape(*x.shape) == x
     return ~found if invert else found

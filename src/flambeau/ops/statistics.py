@@ -11,6 +11,7 @@ from ..shape import normal_dim
 from .creation import triu_indices
 from .join import cat
 from .linalg_more import linalg_vector_norm
+from .places import slices
 from .reduce import in_float32
 
 FUNCTIONS = ("combinations", "gradient", "pdist", "unravel_index")
@@ -56,7 +57,7 @@ def pdist(input, p: float = 2.0):
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
     i, j = triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
-    return linalg_vector_norm(x.index_select(0, i) - x.index_select(0, j), p, -1).to(dtype)
+    return linalg_vector_norm(slices(x, i, dim=0) - slices(x, j, dim=0), p, -1).to(dtype)
 
 
 @composed
@@ -68,7 +69,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False):
     if not chosen or not r:
         return input[:0]
     places = input.new_tensor([i for row in chosen for i in row], dt.int32)
-    return input.index_select(0, places).reshape(len(chosen), r)
+    return slices(input, places, dim=0).reshape(len(chosen), r)
 
 
 @composed

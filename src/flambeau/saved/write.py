@@ -9,9 +9,10 @@ from typing import Any
 from .. import run
 from ..device import get_device
 from ..errors import FlambeauError
+from ..faults import text_of
 from ..heads import Shader
 from ..io.safetensors import save_file, write_whole
-from ..node import next_serial
+from ..node import Node, next_serial
 from ..render import render
 from .fit import fit
 from .module import add_module
@@ -19,7 +20,7 @@ from .sketch import KINDS, Sketch, Structure, Weights, sketch
 from .specs import Spec, specs_of
 from .trace import graph_of
 
-FORMAT, VERSION = "flambeau-program", 2
+FORMAT, VERSION = "flambeau-program", 3
 PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
 MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 
@@ -82,6 +83,7 @@ def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dic
             for name, t in weights.file().items()
         ],
         "kernels": [{"name": names[s], "params": [name for name, _ in s.params]} for s in shaders],
+        "faults": {str(s): text_of(s) for s in sites_of(graph.order)},
         "plans": plans,
     }
     return program, text, weights
@@ -149,6 +151,11 @@ def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dic
     made["draws"] = take(structure.draws)
     made["drawn"] = next(numbers)
     return made
+
+
+def sites_of(order: list[Node]) -> list[int]:
+    """Where a graph's kernels note indices that are outside."""
+    return sorted({n.attrs["site"] for n in order if n.op.name == "_inside"})
 
 
 def fixed(structure: Structure) -> set[str]:

@@ -1,0 +1,296 @@
+"""Indices and classes outside their dim raise at the next read, whichever kernel met them, and once."""
+
+import numpy as np
+import pytest
+from kernels import planned_for
+
+import flambeau as fb
+from flambeau import debug
+from flambeau.nn import functional as F
+
+N = 3  # what is indexed has so many along the dim
+REFUSES, WRAPS = (-1, -2, -N - 1), (-N - 1, -(2**31))  # negative ones that are outside
+BEYOND = (N, N + 1, 2**31 - 1)
+
+
+def rows(x):
+    return x.arange(4 * N, device=x.device).reshape(N, 4).float()
+
+
+def ones(x, *shape):
+    return x.ones(*shape, device=x.device)
+
+
+# name of the site: (call on a 1-d index, negative ones that are outside)
+OPS = {
+    "gather": (lambda i: rows(i).gather(0, i.unsqueeze(1).expand(i.shape[0], 4)), REFUSES),
+    "index_select": (lambda i: rows(i).index_select(0, i), REFUSES),
+    "take": (lambda i: rows(i)[:, 0].take(i), WRAPS),
+    "take_along_dim": (lambda i: rows(i).take_along_dim(i.unsqueeze(1), 0), WRAPS),
+    "__getitem__": (lambda i: rows(i)[i], WRAPS),
+    "gather_nd": (lambda i: rows(i).gather_nd(i.unsqueeze(1)), WRAPS),
+    "scatter": (lambda i: rows(i)[:, 0].scatter(0, i, ones(i, i.shape[0])), REFUSES),
+    "scatter_add": (lambda i: rows(i)[:, 0].scatter_add(0, i, ones(i, i.shape[0])), REFUSES),
+    "scatter_reduce": (lambda i: rows(i)[:, 0].scatter_reduce(0, i, ones(i, i.shape[0]), "amax"), REFUSES),
+    "index_add": (lambda i: rows(i).index_add(0, i, ones(i, i.shape[0], 4)), REFUSES),
+    "index_copy": (lambda i: rows(i).index_copy(0, i, ones(i, i.shape[0], 4)), REFUSES),
+    "index_reduce": (lambda i: rows(i).index_reduce(0, i, ones(i, i.shape[0], 4), "prod"), REFUSES),
+    "index_fill": (lambda i: rows(i).index_fill(0, i, 7.0), WRAPS),
+    "put": (lambda i: rows(i)[:, 0].put(i, ones(i, i.shape[0])), WRAPS),
+    "index_put": (lambda i: rows(i).index_put((i,), ones(i, 4)), WRAPS),
+    "scatter_nd": (lambda i: rows(i).scatter_nd(i.unsqueeze(1), ones(i, i.shape[0], 4)), WRAPS),
+    "embedding": (lambda i: F.embedding(i, rows(i)), REFUSES),
+    "embedding_bag": (lambda i: F.embedding_bag(i.unsqueeze(0), rows(i)), REFUSES),
+    "one_hot": (lambda i: F.one_hot(i, N), REFUSES),
+    "cross_entropy": (lambda i: F.cross_entropy(ones(i, i.shape[0], N), i), REFUSES),
+    "nll_loss": (lambda i: F.nll_loss(ones(i, i.shape[0], N), i), REFUSES),
+    "multi_margin_loss": (lambda i: F.multi_margin_loss(ones(i, i.shape[0], N), i), REFUSES),
+    "multilabel_margin_loss": (
+        lambda i: F.multilabel_margin_loss(ones(i, 3, N), i.unsqueeze(1).expand(3, N)), (-2,)
+    ),
+    "max_unpool": (lambda i: F.max_unpool1d(ones(i, 1, 1, 1), i[:1].reshape(1, 1, 1), N), REFUSES),
+    "searchsorted": (lambda i: fb.searchsorted(rows(i)[:, 0], ones(i, 2), sorter=i), REFUSES),
+    "ctc_loss": (
+        lambda i: F.ctc_loss(ones(i, 9, 1, N).log_softmax(-1), i.unsqueeze(0), [9], [i.shape[0]]), REFUSES
+    ),
+}  # fmt: skip
+SITES = {"index_put": ("__getitem__", 0), "max_unpool": ("max_unpool", 2)}  # where it is not (name, 0)
+LOSSES = ["cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss"]
+ADVICE = "call it inside debug.check_indices() to see the line"
+
+
+def told(name, index, size=N, dim=0):
+    """The whole text of an error."""
+    name, dim = SITES.get(name, (name, dim))
+    classes = name in LOSSES or name == "one_hot"
+    what = f"{size} classes" if classes else f"dim {dim} of size {size}"
+    return f"{name}({what}): {'class' if classes else 'index'} {index} is out of range: {ADVICE}"
+
+
+def given(values, device, dtype="i4"):
+    return fb.tensor(np.array(values, dtype), device=device).realize()
+
+
+def raises(call, text):
+    with pytest.raises(IndexError) as e:
+        call()
+    assert e.value.args[0] == text
+
+
+@pytest.fixture(params=[True, False], ids=["software", "real-gpu"])
+def kernels(request, device):
+    """A device, with the kernels of both classes where it has kernels."""
+    if device.kind == "cpu":
+        if not request.param:
+            pytest.skip("it has no kernels")
+        yield device
+    else:
+        with planned_for(device, request.param):
+            yield device
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_outside_raises_once_and_the_edges_do_not(name, kernels):
+    call, negative = OPS[name]
+    right = call(given([0, N - 1, 1], kernels)).tolist()
+    if negative is WRAPS:
+        assert call(given([-N, -1, 1 - N], kernels)).tolist() == right
+    for bad in (*negative, *BEYOND):
+        y = call(given([bad, N - 1, 1], kernels)).realize()
+        raises(y.tolist, told(name, bad))
+        again = np.array(y.tolist())  # told once: it can be read, and a loss is no number
+        assert name not in LOSSES or np.isnan(again).any()
+    assert call(given([0, N - 1, 1], kernels)).tolist() == right
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_a_replay_raises_too(name, kernels):
+    call = fb.jit(OPS[name][0])
+    right = call(given([0, N - 1, 1], kernels)).tolist()
+    for _ in range(2):
+        y = call(given([N, N - 1, 1], kernels))
+        raises(y.tolist, told(name, N))
+        assert call(given([0, N - 1, 1], kernels)).tolist() == right
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u1", "u4"])
+def test_other_integers(dtype, kernels):
+    x, top = fb.arange(5, device=kernels), np.iinfo(dtype).max
+    assert x.gather(0, given([4, 0, 1, 2, 3, 4], kernels, dtype)).tolist() == [4, 0, 1, 2, 3, 4]
+    for bad in (5, top):
+        raises(lambda bad=bad: x.gather(0, given([4, bad], kernels, dtype)).tolist(), told("gather", bad, 5))
+        raises(lambda bad=bad: x[given([4, bad], kernels, dtype)].tolist(), told("__getitem__", bad, 5))
+
+
+GRADIENTS = {
+    "embedding": lambda w, i: F.embedding(i, w).sum(),
+    "gather": lambda w, i: w.gather(0, i.unsqueeze(1).expand(i.shape[0], 4)).square().sum(),
+    "__getitem__": lambda w, i: w[i].square().sum(),
+    "index_add": lambda w, i: (w * 0).index_add(0, i, w[: i.shape[0]]).square().sum(),
+    "cross_entropy": lambda w, i: F.cross_entropy(w[: i.shape[0]], i),
+    "nll_loss": lambda w, i: F.nll_loss(w[: i.shape[0]], i),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_a_gradient_alone_raises(name, kernels):
+    size = 4 if name in LOSSES else 5
+    w = fb.ones(5, 4, device=kernels, requires_grad=True)
+    for bad in (size, -9):
+        grads = GRADIENTS[name](w, given([1, bad], kernels)).backward()
+        raises(grads[w].tolist, told(name, bad, size))
+    assert np.isfinite(GRADIENTS[name](w, given([1, 0], kernels)).backward()[w].numpy()).all()
+
+
+def test_what_is_ignored_is_no_fault(kernels):
+    x, target = fb.rand(3, 4, device=kernels), given([1, -100, 3], kernels)
+    assert np.isfinite(F.cross_entropy(x, target).item()) and np.isfinite(F.nll_loss(x, target).item())
+    seven = given([1, 7, 3], kernels)
+    loss = F.cross_entropy(x, seven, ignore_index=7, label_smoothing=0.1, weight=fb.ones(4, device=kernels))
+    assert np.isfinite(loss.item())
+    raises(F.cross_entropy(x, target, ignore_index=7).item, told("cross_entropy", -100, 4))
+    assert F.embedding(given([0, 2], kernels), x, padding_idx=0).shape == (2, 4)
+    counted = given([0, 9, 1, 1], kernels)
+    assert counted.bincount(length=2).tolist() == [1, 2]
+    raises(given([0, -9], kernels).bincount(length=2).tolist, told("bincount", -9, 2))
+    listed = F.multilabel_margin_loss(x, given([[1, -1, 9, 9]] * 3, kernels).clamp(max=3))
+    assert np.isfinite(listed.item())
+    behind = given([[1, 2, -7]], kernels)  # labels behind a target's length may be anything
+    assert np.isfinite(F.ctc_loss(fb.rand(5, 1, 4, device=kernels).log_softmax(-1), behind, [5], [2]).item())
+
+
+def test_each_device_has_its_own(gpu):
+    cpu = fb.tensor([1.0, 2.0], device="cpu")
+    fb.ones(3, device=gpu).gather(0, given([3], gpu)).realize()
+    assert cpu.tolist() == [1.0, 2.0]
+    ours = fb.tensor([5.0], device=gpu)
+    with pytest.raises(IndexError):
+        ours.tolist()  # of anything on that device
+    assert ours.tolist() == [5.0]
+
+
+def test_of_reads_under_way_the_first_tells(gpu):
+    from flambeau import run
+
+    y = fb.ones(3, device=gpu).gather(0, given([9], gpu))
+    first, second = run.Fetch([y]), run.Fetch([fb.ones(2, device=gpu)])
+    with pytest.raises(IndexError):
+        second.wait()
+    first.wait()
+
+
+@pytest.mark.parametrize("count", [1, 3, 4, 5, 6, 63, 65, 129])
+def test_only_elements_are_checked(count, kernels):
+    """Threads and neighbours behind the last element read what others left there."""
+    for _ in range(2):
+        full = fb.full((4096,), -77, dtype="i32", device=kernels).realize()
+        del full  # its memory, or part of it, comes again
+        i = (given(np.arange(count) % N, kernels) + given(np.zeros(count), kernels)).realize()
+        table = fb.arange(N, device=kernels).float()
+        for dtype in (fb.float32, fb.float16, fb.int8, fb.bool):
+            x = table.to(dtype)
+            want = (np.arange(count) % N).astype(x.numpy().dtype).tolist()
+            assert x[i].tolist() == want
+            assert (x[i].float() + 1).sum().item() == np.sum(np.array(want, "f4") + 1)
+        assert F.one_hot(i, N).sum().item() == count
+        padded = F.pad(i - 5, (2, 3)) + 5  # a computed index, padded
+        assert table[F.pad((i * 1), (2, 3))].shape == (count + 5,)
+        del padded
+        wide = F.pad(table[(fb.arange(count, device=kernels) % N)], (1, 2))
+        assert wide.tolist() == [0.0, *(np.arange(count) % N).astype("f4"), 0.0, 0.0]
+
+
+def test_an_index_of_the_same_kernel(kernels):
+    x = fb.arange(8, device=kernels).float()
+    i = given([3, 4, 5], kernels)
+    assert ((x[(i * 2 - 3).clamp(max=7)] + 1) * 2).tolist() == [8.0, 12.0, 16.0]
+    raises(((x[i * 2 - 2] + 1) * 2).tolist, told("__getitem__", 8, 8))
+    raises(x[i * 2 - 2].sum().item, told("__getitem__", 8, 8))
+    with pytest.raises(IndexError):
+        (i >= 4).where(0.0, x[i + 4]).tolist()  # as in PyTorch, where no branch is left out
+
+
+def test_kernels_that_bind_all_buffers(kernels):
+    """With the index and what notes faults there are more than eight buffers."""
+    parts = [fb.rand(7, device=kernels).realize() for _ in range(9)]
+    i = given([6, 0, 3, 2, 2, 1, 5], kernels)
+    total = sum((p[i] * (k + 1) for k, p in enumerate(parts)), start=parts[0] * 0)
+    want = sum(p.numpy()[[6, 0, 3, 2, 2, 1, 5]] * (k + 1) for k, p in enumerate(parts))
+    assert np.allclose(total.numpy(), want, rtol=1e-5)
+    bad = given([6, 0, 7, 2, 2, 1, 5], kernels)
+    added = sum((p * (k + 1) for k, p in enumerate(parts[:7])), start=parts[7])[bad]
+    raises(added.tolist, told("__getitem__", 7, 7))
+    sums = sum((p[bad] for p in parts), start=parts[0] * 0).sum()
+    raises(sums.item, told("__getitem__", 7, 7))
+
+
+def test_the_line_is_found_on_demand(device):
+    x, i = fb.ones(2, 3, device=device), given([0, 5], device)
+    with debug.check_indices():
+        assert x.index_select(0, i[:1]).tolist() == [[1.0, 1.0, 1.0]]
+        raises(
+            lambda: x.index_select(1, i),
+            "index_select(dim 1 of size 3): index 5 is out of range: use indices that are inside",
+        )
+        call = fb.jit(lambda x, i: x.gather(1, i))
+        call(x, i[:1].reshape(1, 1)), call(x, i[:1].reshape(1, 1))
+    y = x.index_select(1, i)  # again at the next read
+    raises(y.tolist, told("index_select", 5, 3, 1))
+
+
+def test_other_errors_are_not_named_after_an_earlier_fault(device):
+    """An op that reads meets what an earlier one noted, which keeps its name."""
+    fb.ones(3, device=device).gather(0, given([7], device)).realize()
+    raises(lambda: fb.ones(3, device=device).nonzero(), told("gather", 7))
+
+
+def test_a_device_without_indices_reads_nothing_more(gpu):
+    from flambeau.device import native
+
+    fresh = native.NativeDevice(gpu.adapter)
+    assert (fb.ones(3, device=fresh) + 1).tolist() == [2.0, 2.0, 2.0] and not fresh.faults
+    assert fb.arange(3, device=fresh)[given([2], fresh)].tolist() == [2] and fresh.faults
+
+
+def test_against_pytorch():
+    torch = pytest.importorskip("torch")
+    x = torch.arange(12.0).reshape(N, 4)
+    f, one = torch.nn.functional, torch.ones
+    theirs = {
+        "gather": lambda i: x.gather(0, i.unsqueeze(1).expand(3, 4)),
+        "index_select": lambda i: x.index_select(0, i),
+        "take": lambda i: x[:, 0].take(i),
+        "__getitem__": lambda i: x[i],
+        "scatter": lambda i: x[:, 0].scatter(0, i, one(3)),
+        "scatter_add": lambda i: x[:, 0].scatter_add(0, i, one(3)),
+        "scatter_reduce": lambda i: x[:, 0].scatter_reduce(0, i, one(3), "amax"),
+        "index_add": lambda i: x.index_add(0, i, one(3, 4)),
+        "index_copy": lambda i: x.index_copy(0, i, one(3, 4)),
+        "index_fill": lambda i: x.index_fill(0, i, 7.0),
+        "put": lambda i: x[:, 0].put(i, one(3)),
+        "index_put": lambda i: x.index_put((i,), one(4)),
+        "embedding": lambda i: f.embedding(i, x),
+        "embedding_bag": lambda i: f.embedding_bag(i.unsqueeze(0), x),
+        "one_hot": lambda i: f.one_hot(i, N),
+        "cross_entropy": lambda i: f.cross_entropy(one(3, N), i),
+        "nll_loss": lambda i: f.nll_loss(one(3, N), i),
+        "multi_margin_loss": lambda i: f.multi_margin_loss(one(3, N), i),
+        "multilabel_margin_loss": lambda i: f.multilabel_margin_loss(one(3, N), i.unsqueeze(1).expand(3, N)),
+        "max_unpool": lambda i: f.max_unpool1d(one(1, 1, 1), i[:1].reshape(1, 1, 1), N),
+    }
+
+    def read(call, i):
+        return call(i).tolist()
+
+    def is_refused(call, *args):
+        try:
+            call(*args)
+        except (IndexError, RuntimeError):
+            return True
+        return False
+
+    for name, call in theirs.items():
+        for first in range(-N - 2, N + 3):
+            values = [first, N - 1, 1]
+            ours = is_refused(read, OPS[name][0], given(values, "cpu"))
+            assert ours == is_refused(call, torch.tensor(values)), (name, first)
