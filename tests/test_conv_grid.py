@@ -117,9 +117,8 @@ def second(lib, call, given, v):
     return lib.autograd.grad((gx * gx).sum() + (gw * gw).sum(), (x, w))
 
 
-def test_beside_torch():
+def test_beside_torch(torch):
     """Values, gradients and gradients of gradients."""
-    torch = pytest.importorskip("torch")
     wrong = []
     for i, (at, rng) in enumerate(draws("beside torch", 60)):
         case = Case(rng, i // 2, bool(i % 2))
@@ -232,9 +231,8 @@ WINDOWS = [
 
 
 @pytest.mark.parametrize("drawn", WINDOWS, ids=[f.__name__.removeprefix("drawn_") for f in WINDOWS])
-def test_windows_beside_torch(drawn):
+def test_windows_beside_torch(torch, drawn):
     """Values and gradients on NumPy; an argument that PyTorch refuses is passed over."""
-    torch = pytest.importorskip("torch")
     wrong, tried = [], 0
     for at, rng in draws(drawn.__name__, 40):
         name, shape, args, kwargs = drawn(rng)

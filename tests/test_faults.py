@@ -252,8 +252,7 @@ def test_a_device_without_indices_reads_nothing_more(gpu):
     assert fb.arange(3, device=fresh)[given([2], fresh)].tolist() == [2] and fresh.faults
 
 
-def test_against_pytorch():
-    torch = pytest.importorskip("torch")
+def test_against_pytorch(torch):
     x = torch.arange(12.0).reshape(N, 4)
     f, one = torch.nn.functional, torch.ones
     theirs = {
