@@ -239,3 +239,15 @@ def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(variant):
         found = plan([loss.node, loss.backward()[x].node], CLASSES["gpu"]).kernels
         (text,) = (render(k.shader) for k in found if k.shader.template == "rows.wgsl")
         assert text.count("for (var k = 0u") == times
+
+
+def test_a_value_that_is_there_is_searched_no_further(gpu):
+    """A product that was computed keeps its operands for a gradient: they are no part of the next graph."""
+    x = fb.tensor(np.float32([[1, 2], [3, 4]]), device=gpu, requires_grad=True)
+    y = (x @ x.T).realize()
+    others = [fb.tensor(np.full(s, 2, "f4"), device=gpu) for s in ((2, 1), (2, 1), (3, 2, 1))]
+    first, second, third = (((v - 0.25) * v).sum() for v in others)
+    loss = first + second + ((y - 0.25) * y).sum() + third
+    grad = loss.backward()[x]
+    assert float(loss) == 7 + 7 + 21 + 879
+    assert grad.tolist() == [[150, 213], [342, 485]]

@@ -186,7 +186,8 @@ class Rows:
         stage, seen, todo = self.stage, set(), [node]
         while todo:
             n = todo.pop()
-            if id(n) in seen or stage[id(n)] <= group.low:
+            # a value that is there may have inputs, kept for a gradient: they are no part of this graph
+            if id(n) in seen or n.buffer is not None or stage[id(n)] <= group.low:
                 continue
             seen.add(id(n))
             if self.of(n) is group or len(seen) > SEARCHED:
