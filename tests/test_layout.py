@@ -62,7 +62,8 @@ LAYERS = [
     ["trials", "tuning"],
     ["flambeau", "learner", "onnx", "inspect"],
     ["digits"],
-    ["debug", "site", "cli"],
+    ["debug", "selftest", "site"],
+    ["cli"],
     ["__main__"],
 ]
 RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}

@@ -1,0 +1,108 @@
+"""`flambeau selftest`: turns a few minutes into a table of what this GPU and its driver compute right."""
+
+import secrets
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .progress import Progress
+
+FILE = "flambeau-selftest-{seed}.txt"
+LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
+
+
+@click.command(short_help="Compare this GPU with NumPy on random programs.")
+@click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="How long.")
+@click.option("--seed", type=int, help="Draw the cases of an earlier run: its table names its seed.")
+@click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
+@click.option("--family", "families", multiple=True, help="Only these families of cases.")
+@click.option("--out", type=click.Path(path_type=Path), help="Where the file goes if something differs.")
+def selftest(
+    minutes: float, seed: int | None, device: str | None, families: tuple[str, ...], out: Path | None
+):
+    """Compute random programs on this GPU and compare every number with NumPy in float64.
+
+    Each run draws other programs, by a seed that it prints. Where a result is further from NumPy's than
+    rounding allows, the program is made small, a file with all that is needed to look into it is written, and
+    the exit code is 1.
+
+    \b
+    Example: flambeau selftest --minutes 5
+    Example: flambeau selftest --seed 71 --family products
+    """
+    from ..device import get_device
+    from ..errors import FlambeauError, suggest
+    from ..selftest import EVERY, Selftest
+
+    for name in families:
+        if name not in EVERY:
+            raise FlambeauError(f"selftest --family {name!r}: unknown{suggest(name, EVERY)}")
+    seed = secrets.randbelow(1 << 31) if seed is None else seed
+    place = get_device(device)
+    click.echo(f"{place}, seed {seed}")
+    test = Selftest(place, seed, families or EVERY)
+    stopped = ran(test, max(60 * minutes - LEAST_LEFT, 1.0))
+    click.echo(table(test))
+    if stopped:
+        click.echo("stopped: this is what was tried so far")
+    if test.found:
+        click.echo(told(test, out or Path(FILE.format(seed=seed))))
+        sys.exit(1)
+    if stopped:
+        sys.exit(130)
+
+
+def ran(test: Any, seconds: float) -> bool:
+    """Run a test with a line that says how far it is; whether Ctrl-C stopped it."""
+    from time import monotonic
+
+    begin = monotonic()
+    try:
+        with Progress() as progress:
+            progress.phase("selftest", max(int(seconds), 1))
+
+            def shown(family: str, tally: Any) -> None:
+                tried = sum(t.tried for t in test.tallies.values())
+                wrong = len(test.found)
+                done = min(int(monotonic() - begin), int(seconds))
+                progress.update(done, f"{tried} cases, {wrong or 'none'} wrong")
+
+            test.run(seconds, shown)
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def table(test: Any) -> str:
+    """What was tried, a family a row."""
+    rows = [("family", "tried", "differ", "worst error", "variants")]
+    for name, t in test.tallies.items():
+        worst = f"{t.worst:.2f}" if t.worst else "-"
+        rows.append((name, str(t.tried), str(t.differences), worst, str(len(t.variants) or "-")))
+    tried = sum(t.tried for t in test.tallies.values())
+    rows.append(("all", str(tried), str(len(test.found)), "", ""))
+    widths = [max(len(r[i]) for r in rows) for i in range(5)]
+    lines = [
+        "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:], strict=True))])
+        for r in rows
+    ]
+    return "\n".join(
+        line.rstrip() for line in [*lines, "(worst error: in units of what rounding may come to)"]
+    )
+
+
+def told(test: Any, path: Path) -> str:
+    """Write the file, and say what is wrong and where to send that."""
+    from ..errors import FlambeauError
+    from ..selftest import report
+
+    lines = [f"{program.family}: {wrong}" for program, wrong in test.found]
+    try:
+        path.write_text(report(test.found, test.device, test.seed), encoding="utf-8")
+    except OSError as e:
+        raise FlambeauError(
+            f"selftest --out {path}: can't be written ({e.strerror}): check the path"
+        ) from None
+    return "\n".join(["", *lines, "", f"wrote {path}: please send it with a report of this"])

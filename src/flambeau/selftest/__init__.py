@@ -1,0 +1,14 @@
+"""Random programs whose results a device and NumPy have to agree on: what `flambeau selftest` runs."""
+
+from .compare import Difference, check
+from .families import FAMILIES, drawn
+from .loop import EVERY, Selftest, Tally
+from .mixed import random_program
+from .programs import Input, Line, Program
+from .shrink import smaller
+from .told import report, script
+
+__all__ = [
+    "EVERY", "FAMILIES", "Difference", "Input", "Line", "Program", "Selftest", "Tally", "check", "drawn",
+    "random_program", "report", "script", "smaller",
+]  # fmt: skip

@@ -1,0 +1,484 @@
+"""A graph into its values in float64, and how far a device may be from each of them.
+
+Every node is evaluated by its reference in float64. Beside it goes a bound, element by element: what the
+bounds of the inputs come to (the op is evaluated at their ends), and the op's own roundings, in whatever
+order a kernel takes them. Where arithmetic is exact the bound is 0, so that ops that jump (comparisons, casts
+to integers, places in an order) are compared there; where the jump lies inside a bound, the value is not
+known, and its bound is infinite.
+"""
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import dtype as dt
+from ..device.namespace import Namespace
+from ..host import from_raw, to_raw
+from ..node import Node, toposort
+
+Array = Any
+UNIT = {dt.float32: 2.0**-24, dt.float16: 2.0**-11, dt.bfloat16: 2.0**-8}  # half of a step of 1
+LEAST = {dt.float32: 2.0**-125, dt.float16: 2.0**-24, dt.bfloat16: 2.0**-125}  # what may be flushed to 0
+TOP = {dt.float32: 3.4e38, dt.float16: 65504.0, dt.bfloat16: 3.38e38}
+EXACT = 2.0**24  # steps that float32 counts
+U = UNIT[dt.float32]
+# of an op's own: "" none, "once" one rounding, else relative and absolute
+KEEPING = {
+    "neg", "abs", "sign", "floor", "ceil", "trunc", "round", "relu", "maximum", "minimum", "where", "cast",
+    "copysign", "ldexp", "floor_divide",
+}  # fmt: skip
+ONCE = {"add", "sub", "mul", "square"}
+NEAR = {"div": 8 * U, "reciprocal": 8 * U, "sqrt": 8 * U, "rsqrt": 16 * U, "hypot": 32 * U, "pow": 4e-5}
+SLACK = 8e-6  # of all other functions, relative above 1 and absolute below: twice what their own tests allow
+POLES = {"div": 1, "reciprocal": 0, "rsqrt": 0, "log": 0, "log2": 0, "log10": 0, "remainder": 1, "fmod": 1}
+WHOLE = {"floor_divide", "remainder", "fmod"}  # that jump where a quotient is whole
+# Winograd's transforms: how much larger than the products of neighbours what it adds may be
+SPREAD = 64.0
+
+NP = Namespace("numpy")
+
+
+class Known(NamedTuple):
+    """Values (floats in float64) and how far a device may be from each, or None where all are exact."""
+
+    value: Array
+    error: Array | None
+
+
+def known(roots: list[Node]) -> list[Known]:
+    """The values of nodes of NumPy's device, and the bounds of their errors."""
+    found: dict[Node, Known] = {}
+    with np.errstate(all="ignore"):
+        for node in sorted(toposort(roots), key=lambda n: n.serial):
+            found[node] = _of(node, [found[i] for i in node.inputs] if node.buffer is None else [])
+    return [found[n] for n in roots]
+
+
+def _of(node: Node, given: list[Known]) -> Known:
+    if node.buffer is not None:
+        return Known(_wide(node.buffer.array), None)
+    kind = node.op.kind
+    rule = RULES.get(kind) or (WHOLES.get(node.op.name) if kind in ("whole", "part") else None) or _estimated
+    value, error = rule(node, given)
+    return _settled(node, value, error)
+
+
+def _wide(x: Array) -> Array:
+    x = np.asarray(x)
+    return x.astype("f8") if x.dtype.kind == "f" else x
+
+
+def _xp(node: Node, arrays: list[Array]) -> Array:
+    """The op's reference; integers in the types that kernels compute in."""
+    if node.op.kind not in ("leaf", "movement", "gather"):
+        arrays = [
+            a if i.dtype.is_float else a.astype(i.dtype.wide.numpy, copy=False)
+            for a, i in zip(arrays, node.inputs, strict=True)
+        ]
+    return np.asarray(node.op.xp(NP, *node.scalars, *arrays, **node.attrs))
+
+
+def _settled(node: Node, value: Array, error: Array | None) -> Known:
+    """Values as the dtype holds them: integers wrap, 16-bit floats may be rounded (or not: fused ones are
+    not)."""
+    if not node.dtype.is_float:
+        if value.dtype.kind == "f":
+            value = np.where(np.isfinite(value), value, 0).astype("i8")
+        return Known(value.astype(node.dtype.numpy, copy=False), error)
+    value = value.astype("f8", copy=False)
+    if node.op.kind in ("movement", "gather", "composite"):
+        return Known(value, error)
+    if node.dtype is not dt.float32:
+        exact = (value == rounded(value, node.dtype)) & _is_sure(error)
+        far = 0.0 if error is None else np.where(np.isfinite(error), error, 0.0)
+        error = _plus(error, np.where(exact, 0.0, _step(np.abs(value) + far, node.dtype)))
+    large = np.abs(value) + (0.0 if error is None else error) >= TOP[node.dtype]
+    if large.any() and node.op.name not in ("where", "constant"):
+        error = np.where(large & np.isfinite(value), np.inf, 0.0 if error is None else error)
+    return Known(value, error)
+
+
+def rounded(x: Array, to: dt.DType) -> Array:
+    """float64 to the nearest of a dtype, as float64."""
+    if to is dt.bfloat16:
+        return from_raw(to_raw(x.astype("f4"), to), to).reshape(x.shape).astype("f8")
+    return x.astype(to.numpy).astype("f8")
+
+
+def _step(x: Array, to: dt.DType) -> Array:
+    return UNIT[to] * np.abs(x) * 1.001 + LEAST[to]
+
+
+def _is_sure(error: Array | None) -> Array | bool:
+    return True if error is None else error == 0
+
+
+def _plus(a: Array | None, b: Array | None) -> Array | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+def _or_zero(k: Known) -> Array:
+    return np.zeros(k.value.shape) if k.error is None else np.broadcast_to(k.error, k.value.shape)
+
+
+# --- elementwise: at the ends of what the inputs may be, and the op's own roundings ---
+
+
+def _elementwise(node: Node, given: list[Known]) -> Known:
+    name = node.op.name
+    if name == "cast":
+        return _cast(node, given[0])
+    value = _wide(_xp(node, [k.value for k in given]))
+    error = None
+    if any(k.error is not None for k in given):
+        error = _between(node, given, value)
+        if (at := POLES.get(name)) is not None:
+            pole = _or_zero(given[at]) >= np.abs(given[at].value)
+            error = np.where(np.broadcast_to(pole & (_or_zero(given[at]) > 0), value.shape), np.inf, error)
+    if value.dtype.kind != "f":
+        return Known(value, error)
+    return Known(value, _plus(error, _own(name, value, given, error)))
+
+
+def _between(node: Node, given: list[Known], value: Array) -> Array:
+    """The largest change of the value at the ends of what the inputs may be, twice for what is between."""
+    ends = [_ends(k) for k in given]
+    far = np.zeros(value.shape)
+    for corner in product(*ends):
+        if all(c is k.value for c, k in zip(corner, given, strict=True)):
+            continue
+        there = _wide(_xp(node, list(corner)))
+        change = np.abs(there.astype("f8") - value.astype("f8"))
+        # an infinity that stays is no change; what is no number there may be anything
+        change = np.where(there == value, 0.0, np.where(np.isnan(change), np.inf, change))
+        far = np.maximum(far, np.where(np.isnan(there.astype("f8")) & np.isnan(value), 0.0, change))
+    return 2 * far
+
+
+def _ends(k: Known) -> tuple:
+    if k.error is None:
+        return (k.value,)
+    if k.value.dtype.kind == "b":
+        return (k.value, k.value ^ (k.error > 0))
+    if k.value.dtype.kind == "f":
+        return (k.value, k.value - k.error, k.value + k.error)
+    far = np.minimum(k.error, 2.0**20)
+    limits = np.iinfo(k.value.dtype)
+    moved = [np.clip(k.value + s * far, limits.min, limits.max).astype(k.value.dtype) for s in (-1, 1)]
+    return (k.value, *moved)
+
+
+def _own(name: str, value: Array, given: list[Known], inherited: Array | None) -> Array | None:
+    """The rounding of an op itself, in float32."""
+    least = LEAST[dt.float32]
+    if name in WHOLE:
+        quotient = given[0].value / given[1].value
+        near = np.abs(quotient - np.round(quotient)) <= 1e-6 * np.maximum(np.abs(quotient), 1)
+        jump = np.where(near & (quotient != np.round(quotient)) | (np.abs(quotient) >= 2.0**22), np.inf, 0.0)
+        if name == "floor_divide":
+            return jump
+        return jump + 4 * U * (np.abs(given[0].value) + np.abs(given[1].value))
+    if name in KEEPING:
+        return None
+    if name in ONCE:
+        exact = (value == rounded(value, dt.float32)) & _is_sure(inherited)
+        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * np.abs(value) + least)
+    if name in NEAR:
+        return np.where(value == 0, 0.0, NEAR[name] * np.abs(value) + least)
+    top = np.maximum(np.abs(value), 1.0)
+    if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
+        top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(given[0].value))
+    if name in ("sin", "cos", "tan"):
+        top = top * (1 + np.abs(given[0].value)) * (1 + value * value)
+    return SLACK * top + least
+
+
+def _cast(node: Node, k: Known) -> Known:
+    to, value = node.attrs["to"], k.value
+    if to.is_float:
+        exact = value.dtype.kind == "f"
+        value = value.astype("f8")
+        same = (value == rounded(value, dt.float32)) & _is_sure(k.error)
+        off = None if exact else np.where(same, 0.0, U * np.abs(value))
+        return Known(value, _plus(k.error, off))
+    if value.dtype.kind != "f" or to.kind == "b":
+        made = value != 0 if to.kind == "b" else value
+        if k.error is None:
+            return Known(made, None)
+        unsure = (k.error > 0) & (np.abs(value.astype("f8")) <= k.error) if to.kind == "b" else k.error
+        return Known(made, np.asarray(unsure, "f8"))
+    low, high = (0, 255) if to is dt.uint8 else (dt.INTS[to].min, dt.INTS[to].max)
+    inside = (value >= low) & (value <= high) & (np.abs(value) < 2.0**31)
+    whole = np.where(inside, np.trunc(value), 0)
+    error = np.where(inside, 0.0, np.inf)
+    if k.error is not None:
+        jumps = np.trunc(value - k.error) != np.trunc(value + k.error)
+        error = np.where(jumps, np.inf, error)
+    return Known(whole.astype("i8"), error if error.any() else None)
+
+
+# --- where values only move ---
+
+
+def _moved(node: Node, given: list[Known]) -> Known:
+    value, error = given[0]
+    attrs = {"scalars": node.scalars}
+    assert not attrs["scalars"]
+    moved = np.asarray(node.op.xp(NP, value, **node.attrs))
+    if error is None:
+        return Known(moved, None)
+    return Known(moved, np.asarray(node.op.xp(NP, np.broadcast_to(error, value.shape), **node.attrs)))
+
+
+def _gathered(node: Node, given: list[Known]) -> Known:
+    (value, error), (index, unsure) = given
+    found = np.asarray(node.op.xp(NP, value, index, **node.attrs))
+    far = None if error is None else np.asarray(node.op.xp(NP, _or_zero(given[0]), index, **node.attrs))
+    if unsure is not None:
+        far = np.where(np.broadcast_to(unsure, index.shape) > 0, np.inf, 0.0 if far is None else far)
+    return Known(found, far)
+
+
+def _joined(node: Node, given: list[Known]) -> Known:
+    value = node.op.xp(NP, *(k.value for k in given), **node.attrs)
+    if all(k.error is None for k in given):
+        return Known(value, None)
+    return Known(value, node.op.xp(NP, *map(_or_zero, given), **node.attrs))
+
+
+# --- sums ---
+
+
+def quantum(*arrays: Array) -> float:
+    """The largest power of two that all values are multiples of; 0 where there is none worth the name."""
+    least = np.inf
+    for x in arrays:
+        x = x[x != 0]
+        if not x.size:
+            continue
+        if not np.isfinite(x).all():
+            return 0.0
+        mantissa, exponent = np.frexp(x)
+        bits = np.abs(mantissa * 2.0**53).astype("i8")
+        least = min(least, float(np.min((bits & -bits).astype("f8") * np.exp2(exponent - 53.0))))
+    return 1.0 if least == np.inf else least
+
+
+def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Array | None:
+    """Of sums of n terms whose magnitudes come to `total`: none while they count in steps."""
+    if inherited is None:
+        exact = step > 0 and total < EXACT * step
+        if np.all(exact):
+            return None
+        return np.where(exact, 0.0, (n + 2) * U * total + LEAST[dt.float32])
+    return inherited + (n + 2) * U * total + LEAST[dt.float32]
+
+
+def _reduced(node: Node, given: list[Known]) -> Known:
+    (value, error), dims = given[0], node.attrs["dims"]
+    found = _wide(_xp(node, [value]))
+    if node.op.name in ("_max", "_min"):
+        return Known(found, None if error is None else _or_zero(given[0]).max(dims, keepdims=True, initial=0))
+    n = int(np.prod([value.shape[d] for d in dims]))
+    if value.dtype.kind != "f":
+        unsure = None if error is None else np.where(_or_zero(given[0]) > 0, np.inf, 0.0)
+        if unsure is not None:
+            unsure = unsure.max(dims, keepdims=True, initial=0)
+        return Known(found, unsure)
+    size = np.abs(value)
+    if node.op.name == "_sum":
+        far = None if error is None else _or_zero(given[0]).sum(dims, keepdims=True)
+        return Known(found, _sum_error(size.sum(dims, keepdims=True), n, quantum(value), far))
+    most = (size + _or_zero(given[0])).prod(dims, keepdims=True)
+    least = LEAST[dt.float32] * np.maximum(size, 1.0).prod(dims, keepdims=True)
+    return Known(found, most * (1 + 2 * (n + 1) * U) - size.prod(dims, keepdims=True) + least)
+
+
+def _contracted(node: Node, given: list[Known]) -> Known:
+    found = _wide(_xp(node, [k.value for k in given]))
+    if found.dtype.kind != "f":
+        lost = any(k.error is not None and np.any(k.error > 0) for k in given)
+        return Known(found, np.full(found.shape, np.inf) if lost else None)
+
+    def of(a: Array, b: Array) -> Array:
+        return np.asarray(node.op.xp(NP, a, b, **node.attrs))
+
+    a, b = (k.value.astype("f8") for k in given)
+    total = of(np.abs(a), np.abs(b))
+    k = int(np.prod(np.broadcast_shapes(a.shape, b.shape)[a.ndim - node.attrs["nk"] :]))
+    if any(map(_shows_windows, node.inputs)) and total.size:  # neighbours' products meet in one tile
+        total = np.maximum(total, total.max()) * SPREAD
+    far = None
+    if any(x.error is not None for x in given):
+        e, f = (_finite(_or_zero(x)) for x in given)
+        far = of(np.abs(a), f) + of(e, np.abs(b)) + of(e, f)
+        far = np.where(far >= HUGE, np.inf, far)
+    return Known(found, _sum_error(total, k, quantum(a) * quantum(b), far))
+
+
+HUGE = 1e60  # stands for an infinite bound where 0 times it is to be 0
+
+
+def _finite(x: Array) -> Array:
+    return np.minimum(x, 1e90)
+
+
+def _shows_windows(node: Node) -> bool:
+    while node.op.kind in ("movement", "composite") or node.op.name == "cast":
+        if node.op.name == "_windows":
+            return True
+        if not node.inputs:
+            return False
+        node = node.inputs[0]
+    return False
+
+
+def _folded(node: Node, given: list[Known]) -> Known:
+    value, error = given[0]
+
+    def of(x: Array) -> Array:
+        return _wide(node.op.xp(NP, x, **node.attrs))
+
+    found = _wide(_xp(node, [value]))
+    most = int(of(np.ones(value.shape)).max(initial=1))
+    far = None if error is None else of(_or_zero(given[0]))
+    return Known(found, _sum_error(of(np.abs(value)), most, quantum(value), far))
+
+
+def _scanned(node: Node, given: list[Known]) -> Known:
+    (value, error), dim = given[0], node.attrs["dim"]
+    found = _wide(_xp(node, [value]))
+    if value.dtype.kind != "f":
+        unsure = None if error is None else np.maximum.accumulate(_or_zero(given[0]) > 0, dim) * np.inf
+        return Known(found, None if unsure is None else np.nan_to_num(unsure, nan=0.0, posinf=np.inf))
+    far, n, size = _or_zero(given[0]), value.shape[dim] if value.ndim else 1, np.abs(value)
+    if node.op.name == "_cumsum":
+        inherited = None if error is None else far.cumsum(dim)
+        return Known(found, _sum_error(size.cumsum(dim), n, quantum(value), inherited))
+    if node.op.name == "_cumprod":
+        most = (size + far).cumprod(dim)
+        least = LEAST[dt.float32] * np.maximum(size, 1.0).cumprod(dim)
+        return Known(found, most * (1 + 2 * (n + 1) * U) - size.cumprod(dim) + least)
+    own = SLACK * (1 + np.abs(value)) * (n + 1)
+    return Known(found, np.maximum.accumulate(far, dim) * 2 + np.maximum.accumulate(own, dim))
+
+
+def _scattered(node: Node, given: list[Known]) -> Known:
+    x, keys, order, src = given
+    found = _wide(_xp(node, [k.value for k in given]))
+    if any(k.error is not None and np.any(k.error > 0) for k in (keys, order)):
+        return Known(found, np.full(found.shape, np.inf))
+    inexact = any(k.error is not None for k in (x, src))
+    where = (keys.value, order.value)
+
+    def of(a: Array, b: Array, join: str) -> Array:
+        return np.asarray(node.op.xp(NP, a, *where, b, join=join))
+
+    join = node.attrs["join"]
+    if found.dtype.kind != "f":
+        lost = of(_or_zero(x), _or_zero(src), "sum") if inexact else None
+        return Known(found, None if lost is None else np.where(lost > 0, np.inf, 0.0))
+    if join in ("max", "min"):
+        return Known(found, of(_or_zero(x), _or_zero(src), "max") if inexact else None)
+    count = int(np.bincount(where[0], minlength=1).max(initial=0)) + 1
+    if join == "sum":
+        far = of(_or_zero(x), _or_zero(src), "sum") if inexact else None
+        total = of(np.abs(x.value), np.abs(src.value), "sum")
+        return Known(found, _sum_error(total, count, quantum(x.value, src.value), far))
+    size = of(np.abs(x.value), np.abs(src.value), "prod")
+    most = of(np.abs(x.value) + _or_zero(x), np.abs(src.value) + _or_zero(src), "prod")
+    return Known(found, most * (1 + 2 * (count + 1) * U) - size + LEAST[dt.float32])
+
+
+# --- order ---
+
+
+def _placed(node: Node, given: list[Known]) -> Known:
+    """Places in an order: not known where two neighbours may change theirs."""
+    value, error = given[0]
+    found = _xp(node, [value])
+    if error is None:
+        return Known(found, None)
+    lines, far = (
+        np.take_along_axis(value.astype("f8"), found, -1),
+        np.take_along_axis(_or_zero(given[0]), found, -1),
+    )
+    reach = np.where(far > 0, far, 0.0)
+    most = reach.max(-1, keepdims=True, initial=0)
+    close = np.abs(np.diff(lines, axis=-1)) <= reach[..., 1:] + reach[..., :-1]
+    close |= np.diff(lines, axis=-1) * (-1 if node.attrs["descending"] else 1) <= np.broadcast_to(
+        most, reach[..., 1:].shape
+    ) * np.any(reach > 0, -1, keepdims=True)
+    unsure = np.zeros(found.shape)
+    unsure[..., 1:][close] = np.inf
+    unsure[..., :-1][close] = np.inf
+    return Known(found, unsure)
+
+
+def _running(node: Node, given: list[Known]) -> Known:
+    """The latest best so far: not known where inputs are not."""
+    found = _xp(node, [given[0].value])
+    return Known(found, None if given[0].error is None else np.full(found.shape, np.inf))
+
+
+def _sure(node: Node, given: list[Known]) -> Known:
+    """Integers of integers, or nothing that is known."""
+    found = _wide(_xp(node, [k.value for k in given]))
+    lost = any(k.error is not None and np.any(k.error > 0) for k in given)
+    return Known(found, np.full(found.shape, np.inf) if lost else None)
+
+
+def _back(node: Node, given: list[Known]) -> Known:
+    value, places = given
+    found = _wide(_xp(node, [value.value, places.value]))
+    if places.error is not None and np.any(places.error > 0):
+        return Known(found, np.full(found.shape, np.inf))
+    return Known(found, None if value.error is None else _xp(node, [_or_zero(value), places.value]))
+
+
+# --- all others: by what happens to inputs near these ---
+
+
+def _estimated(node: Node, given: list[Known]) -> Known:
+    """Four times what changes of the inputs by their bounds do, and roundings of all they come to."""
+    arrays = [k.value for k in given]
+    found = _wide(_xp(node, arrays))
+    if found.dtype.kind != "f":
+        return _sure(node, given)
+    rng = np.random.default_rng(7)
+    far = np.zeros(found.shape)
+    floats = [a for a in arrays if a.dtype.kind == "f"]
+    for _ in range(4):
+        moved = [
+            k.value
+            if k.value.dtype.kind != "f"
+            else k.value + (_or_zero(k) + 16 * U * np.abs(k.value)) * rng.choice((-1.0, 1.0), k.value.shape)
+            for k in given
+        ]
+        change = np.abs(_wide(_xp(node, moved)) - found)
+        far = np.maximum(far, np.where(np.isnan(change), np.inf, change))
+    width = max((a.shape[-1] for a in floats if a.ndim), default=1)
+    top = np.max(np.abs(found), initial=0.0, where=np.isfinite(found))
+    return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top))
+
+
+def _source(node: Node, given: list[Known]) -> Known:
+    value = _wide(_xp(node, []))
+    if node.op.name != "constant" or value.dtype.kind != "f":
+        return Known(value, None)
+    return Known(value, np.where(value == rounded(value, dt.float32), 0.0, U * np.abs(value)))
+
+
+RULES: dict[str, Callable[[Node, list[Known]], Known]] = {
+    "elementwise": _elementwise, "movement": _moved, "composite": lambda node, given: given[0],
+    "gather": _gathered, "reduce": _reduced, "contract": _contracted, "fold": _folded, "source": _source,
+}  # fmt: skip
+WHOLES: dict[str, Callable[[Node, list[Known]], Known]] = {
+    "_cat": _joined, "_argsort": _placed, "_back": _back, "_scatter_sorted": _scattered, "_last": _sure,
+    "_cumsum": _scanned, "_cumprod": _scanned, "_logcumsumexp": _scanned, "_cummax": _running,
+    "_cummin": _running, "_search": _sure, "_count": _sure,
+}  # fmt: skip

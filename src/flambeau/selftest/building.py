@@ -1,0 +1,200 @@
+"""Programs line by line: what each variable is, and draws of sizes, inputs and variables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flambeau as fb
+
+from .. import contraction, heads, reduction, rows, tiling
+from .. import dtype as dt
+from ..fuse import Limits
+from ..ops import attend, scan, sort
+from ..ops import rows as scatters
+from . import reference
+from .programs import Input, Line, Program, compiled, settled, tensors
+
+Array = Any
+LARGEST = {dt.float32: 2.0**16, dt.float16: 2.0**9, dt.bfloat16: 2.0**12}
+SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65)
+FLOATS = (dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16)
+EVERY = (*FLOATS, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.bool_)
+# sizes at which kernels are chosen, or cut, otherwise: the code's own
+THRESHOLDS = sorted(
+    {
+        reduction.SPLIT_AT, reduction.LANES, reduction.PIECES, rows.HELD, scan.TILE, scan.LEAST,
+        scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW,
+        scatters.CHUNK, 16 * scatters.CHUNK, tiling.THIN, contraction.TURN_FROM, contraction.PACK_FROM,
+        attend.LEAST_KEYS, attend.MOST_FEW, heads.WORKGROUP, heads.GPU_WORKGROUP,
+        *(n for pair in rows.LANES for n in pair), *(n for t in tiling.TILES.values() for n in t[:3]),
+        *(lanes * ahead * 4 for lanes, ahead in tiling.THIN_LANES.values()),
+    }
+)  # fmt: skip
+GROUPS = Limits.groups
+
+
+class Value(NamedTuple):
+    """A variable: a tensor of NumPy's device that is never computed, and what NumPy gives."""
+
+    name: str
+    tensor: Any
+    array: Array
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.tensor.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.tensor.shape)
+
+    @property
+    def dtype(self) -> dt.DType:
+        return self.tensor.dtype
+
+    @property
+    def is_float(self) -> bool:
+        return self.tensor.dtype.is_float
+
+    @property
+    def is_number(self) -> bool:
+        return self.tensor.dtype is not dt.bool_
+
+
+class Builder:
+    """A program that grows by lines; what would be too large, or no number, is not taken."""
+
+    def __init__(self, seed: int, most: int = 1 << 14, sizes: int | None = None):
+        self.rng, self.seed, self.most = np.random.default_rng(seed), seed, most
+        # sizes by draws of their own: the same lines come again with others, which costs no new shader
+        self.sizes = np.random.default_rng([seed, sizes]) if sizes is not None else self.rng
+        self.inputs: list[Input] = []
+        self.lines: list[Line] = []
+        self.values: list[Value] = []
+        self.states: list[str] = []
+        self.stream = reference.Stream(seed)
+        self.scope: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np}
+        self.said: dict[str, Any] = {"np": np, "ref": reference, "stream": self.stream}
+        fb.manual_seed(seed)
+
+    # --- draws ---
+
+    def one(self, options: Sequence) -> Any:
+        return options[int(self.rng.integers(len(options)))]
+
+    def chance(self, of: float) -> bool:
+        return bool(self.rng.random() < of)
+
+    def whole(self, low: int, high: int) -> int:
+        """From low to high, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def small(self, most: int = 65) -> int:
+        return int(self.sizes.choice([n for n in SMALL if n <= most]))
+
+    def size(self, most: int = 1 << 14) -> int:
+        """A size that is small, a kernel's own, a multiple of one or beside it."""
+        draw = self.sizes
+        kind = draw.integers(4)
+        if kind == 0:
+            return self.small(most)
+        at = int(draw.choice([n for n in THRESHOLDS if n <= most] or [1]))
+        if kind == 1:
+            at += int(draw.integers(-1, 2))
+        elif kind == 2:
+            at = at * int(draw.integers(1, 9)) + int(draw.choice((0, 0, 1, -1, 4)))
+        else:
+            at = int(draw.integers(1, min(most, 300) + 1))
+        return max(min(at, most), 1)
+
+    def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
+        """One of the last values that fit."""
+        found = [v for v in self.values if fits(v)]
+        return self.one(found[-8:]) if found else None
+
+    # --- what is added ---
+
+    def input(self, shape: Sequence[int], dtype: dt.DType, kind: str = "quarters", top: int = 2) -> Value:
+        name = f"v{len(self.values)}"
+        made = Input(name, tuple(shape), dtype, kind, self.whole(0, 1 << 30), top)
+        array = made.array()
+        self.inputs.append(made)
+        return self._enter(Value(name, _standing(shape, dtype), array))
+
+    def places(self, shape: Sequence[int], top: int, kind: str = "places") -> Value:
+        """Integers from 0 to below top; "each": of a row each at most once."""
+        return self.input(shape, dt.int32, kind, top)
+
+    def line(self, text: str, says: str) -> Value | None:
+        """A line, unless its value is too large, empty without need, or not finite."""
+        place = self.stream.place
+        tensor = eval(text, self.scope)
+        if prod(tensor.shape) > self.most or tensor.ndim > 6:
+            return None
+        with np.errstate(all="ignore"):
+            array = settled(eval(says, self.said), tensor.dtype)
+        if array.shape != tensor.shape:
+            raise AssertionError(f"{text} has shape {list(tensor.shape)}, {says} {list(array.shape)}")
+        if not self._holds(tensor.dtype, array):
+            self.stream.place = place
+            return None
+        name = f"v{len(self.values)}"
+        self.lines.append(Line(name, text, says))
+        return self._enter(Value(name, tensor, array))
+
+    def assign(self, state: Value, value: Value) -> None:
+        """A line that gives an input another value, and one that reads it."""
+        self.lines.append(Line(state.name, f"{state.name}.assign_({value.name})", value.name))
+        if state.name not in self.states:
+            self.states.append(state.name)
+        at = next(i for i, v in enumerate(self.values) if v.name == state.name)
+        fresh = _standing(state.shape, state.dtype, False)
+        self.values[at] = self._named(Value(state.name, fresh, settled(value.array, state.dtype)))
+
+    def _enter(self, v: Value) -> Value:
+        self.values.append(v)
+        return self._named(v)
+
+    def _named(self, v: Value) -> Value:
+        self.scope[v.name], self.said[v.name] = v.tensor, v.array
+        return v
+
+    def _holds(self, dtype: dt.DType, array: Array) -> bool:
+        if not dtype.is_float:
+            return True
+        return bool(np.isfinite(array).all() and np.abs(array).max(initial=0) <= LARGEST[dtype])
+
+    def ended(self, family: str = "", results: int = 4, gradients: bool = True) -> Program:
+        """The program: results are what no line uses, and the last value; gradients by all its floats."""
+        used = {name for line in self.lines for name in line.uses if name != line.name}
+        made = [line.name for line in self.lines if line.name not in self.states]
+        ends = [n for n in made if n not in used] or made[-1:]
+        more = [n for n in made if n in used]
+        if more and self.chance(0.2):
+            ends = [self.one(more), *ends]
+        by = tuple(i.name for i in self.inputs if i.dtype.is_float and i.name not in self.states)
+        made = Program(
+            tuple(self.inputs), tuple(self.lines), tuple(dict.fromkeys(ends[-results:])),
+            by if gradients else (), self.seed, tuple(self.states), family,
+        ).needed()  # fmt: skip
+        return made if flows(made) else replace(made, by=())
+
+
+def flows(program: Program) -> bool:
+    """Whether there is a gradient of the results by one of the inputs that are asked for."""
+    names = [n for n in program.results]
+    scope: dict[str, Any] = {n: t for n, t in tensors(program, "cpu", 0).items()}
+    f = compiled(replace(program, by=()).source(), **{n: scope[n] for n in program.states})
+    for n in program.by:
+        scope[n] = scope[n].requires_grad_()
+    found = f(*(t for n, t in scope.items() if n not in program.states))
+    return any(t.requires_grad for _, t in zip(names, found, strict=True))
+
+
+def _standing(shape: Sequence[int], dtype: dt.DType, slopes: bool = True) -> Any:
+    """A tensor that is never computed, for its shape and dtype."""
+    made = fb.zeros(*shape, dtype=dtype, device="cpu")
+    return made.requires_grad_() if dtype.is_float and slopes else made

@@ -1,0 +1,259 @@
+"""A program into where a device's results differ from NumPy's, computed in several ways."""
+
+import traceback
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flambeau as fb
+
+from .. import dtype as dt
+from ..host import to_numpy
+from ..run import read
+from .bounds import known
+from .programs import Program, called, compiled, expected, settled
+
+Array = Any
+TURNS = 3  # calls of a recorded program
+WAYS = ("as one graph", "op by op", "recorded", "on NumPy's device")
+STEP = 2.0**-14  # of slopes
+NOISE = 1e-11  # of float64's own sums
+
+
+@dataclass
+class Difference:
+    """What is wrong with a result: how it was computed, its name, the place, the two numbers, the bound."""
+
+    way: str
+    name: str
+    at: tuple[int, ...] = ()
+    got: Any = None
+    want: Any = None
+    bound: float = 0.0
+    count: int = 0
+    of: int = 0
+    turn: int = 0
+    error: str = ""  # that was raised instead
+    forced: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        forced = "".join(f", {family} by {name}" for family, name in self.forced.items())
+        if self.error:
+            return f"{self.way}{forced}: {self.error}"
+        turn = f" in call {self.turn + 1}" if self.turn else ""
+        place = f"{self.name}{list(self.at)}"
+        how = f"{self.got!r}, not {self.want!r} within {self.bound:.1e}"
+        return f"{self.way}{forced}: {place}{turn} is {how} ({self.count} of {self.of} elements)"
+
+
+class Right(NamedTuple):
+    """What a result is, and how far a device may be from it."""
+
+    name: str
+    dtype: dt.DType
+    value: Array
+    error: Array
+
+
+def right_of(program: Program, turns: int = 1) -> list[list[Right]]:
+    """The results of each call: values by NumPy's lines, the slopes by the graph in float64; bounds by the
+    graph."""
+    graph = called(program, "cpu", turns)
+    dtypes = dtypes_of(program)
+    values = expected(program, dtypes, turns)
+    bounds = known([t.node for results in graph for t in results])
+    found, count = [], len(program.outputs)
+    for turn, arrays in enumerate(values):
+        row = []
+        for i, name in enumerate(program.outputs):
+            bound = bounds[turn * count + i]
+            value = arrays[i] if i < len(arrays) else bound.value
+            error = np.zeros(value.shape) if bound.error is None else bound.error
+            value = np.asarray(value)
+            tensor = graph[turn][i]
+            if tensor.shape != value.shape:
+                raise AssertionError(f"{name} has shape {list(tensor.shape)}, NumPy's {list(value.shape)}")
+            row.append(Right(name, tensor.dtype, value, np.broadcast_to(error, value.shape)))
+        found.append(row)
+    return found
+
+
+def dtypes_of(program: Program) -> dict[str, dt.DType]:
+    """The dtype of every line's variable."""
+    lines = [x.name for x in program.lines if x.name not in program.states]
+    every = replace(program, results=tuple(lines), by=())
+    found = {i.name: i.dtype for i in program.inputs}
+    (made,) = called(every, "cpu")
+    return found | {name: t.dtype for name, t in zip(lines, made, strict=True)}
+
+
+def ways_of(device: Any) -> tuple[str, ...]:
+    return WAYS if device.kind != "cpu" else ("on NumPy's device",)
+
+
+def found_by(program: Program, device: Any, way: str, turns: int) -> list[list[Array]]:
+    """What a device gives, call after call."""
+    if way == "recorded":
+        found = called(program, device, turns, wrap=fb.jit)
+    elif way == "op by op":
+        found = called(program, device, turns, settle=lambda t: t.realize())
+    else:
+        found = called(program, "cpu" if way == "on NumPy's device" else device, turns)
+    flat = [t for results in found for t in results]
+    raw = read(flat)
+    arrays = [to_numpy(r, t.shape, t.dtype) for r, t in zip(raw, flat, strict=True)]
+    count = len(program.outputs)
+    return [arrays[i * count : (i + 1) * count] for i in range(turns)]
+
+
+def differing(got: Array, right: Right) -> tuple[Array, float]:
+    """Where a result is not what it should be, and the largest error in units of the bound, of those that
+    have one."""
+    want = right.value.astype("f8")
+    got = got.astype("f8")
+    slack = NOISE * np.abs(want) + 1e-37
+    off = np.abs(got - want)
+    same = (got == want) | (np.isnan(got) & np.isnan(want))
+    bad = ~(same | (off <= right.error + slack) | np.isinf(right.error) | np.isnan(right.error))
+    rated = (right.error > 0) & np.isfinite(right.error) & np.isfinite(off)
+    worst = float(np.max(off[rated] / (right.error + slack)[rated], initial=0.0))
+    return bad, worst
+
+
+def differences(
+    program: Program, device: Any, way: str, rights: list[list[Right]], forced: dict[str, str]
+) -> tuple[Difference | None, float]:
+    """The first result that differs, or None, and the largest error in units of the bound."""
+    turns = TURNS if way == "recorded" else 1
+    try:
+        with variants(device, forced):
+            found = found_by(program, device, way, turns)
+    except KeyboardInterrupt:
+        raise
+    except Exception as e:
+        told = f"{type(e).__name__}: {e}".splitlines()[0]
+        where = traceback.extract_tb(e.__traceback__)[-1]
+        return Difference(way, "", error=f"{told} ({where.name})", forced=forced), 0.0
+    worst = 0.0
+    for turn, (arrays, row) in enumerate(zip(found, rights, strict=False)):
+        for got, right in zip(arrays, row, strict=True):
+            bad, units = differing(got, right)
+            worst = max(worst, units)
+            if bad.any():
+                at = tuple(int(i) for i in np.argwhere(bad)[0])
+                return Difference(
+                    way, right.name, at, got[at].item(), right.value[at].item(), float(right.error[at]),
+                    int(bad.sum()), bad.size, turn, forced=forced,
+                ), worst  # fmt: skip
+    return None, worst
+
+
+def check(
+    program: Program, device: Any, ways: Iterable[str], forced: dict[str, str] | None = None,
+    slopes: bool = True,
+) -> tuple[Difference | None, float]:  # fmt: skip
+    """Compute a program in these ways: the first difference, or None, and the largest error in bounds."""
+    ways = list(ways)
+    try:
+        rights = right_of(program, TURNS if "recorded" in ways else 1)
+        if program.by and not program.states and slopes and (wrong := slope(program, rights[0])):
+            return wrong, 0.0
+    except KeyboardInterrupt:
+        raise
+    except Exception as e:
+        where = traceback.extract_tb(e.__traceback__)[-1]
+        return Difference("the graph", "", error=f"{type(e).__name__}: {e} ({where.name})"), 0.0
+    worst = 0.0
+    for way in ways:
+        wrong, units = differences(program, device, way, rights, forced or {})
+        worst = max(worst, units)
+        if wrong is not None:
+            return wrong, worst
+    return None, worst
+
+
+def slope(program: Program, row: list[Right]) -> Difference | None:
+    """The slopes of the graph, in float64, against how NumPy's loss changes; None where that has a corner."""
+    dtypes = dtypes_of(program)
+    names = [i.name for i in program.inputs]
+    start = {i.name: i.array() for i in program.inputs}
+    rng = np.random.default_rng(program.seed)
+    steps = {
+        n: rng.choice((-1.0, 1.0), start[n].shape) * (0.5 + rng.random(start[n].shape)) for n in program.by
+    }
+
+    def at(t: float) -> float:
+        from .reference import Stream
+
+        stream = Stream(program.seed)
+        f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
+        moved = {n: start[n] + t * steps[n] if n in steps else start[n] for n in names}
+        with np.errstate(all="ignore"):
+            return float(f(**moved)[len(program.results)])
+
+    by = {r.name: r for r in row}
+    found = sum(float((by[f"by_{n}"].value * steps[n]).sum()) for n in program.by)
+    scale = sum(float((np.abs(by[f"by_{n}"].value) * np.abs(steps[n])).sum()) for n in program.by)
+    unsure = sum(float(np.abs(by[f"by_{n}"].error * steps[n]).sum()) for n in program.by)
+    centre, size = at(0.0), max(abs(at(0.0)), scale, 1e-3)
+    sides = []
+    for h in (STEP, STEP / 8):
+        sides.append((at(h) - centre) / h)
+        sides.append((centre - at(-h)) / h)
+    middles = [(sides[0] + sides[1]) / 2, (sides[2] + sides[3]) / 2]
+    # of a smooth loss the second difference is eight times smaller than the first; a corner's stays
+    corner = abs(8 * (sides[2] - sides[3]) - (sides[0] - sides[1])) > 1e-5 * size
+    if corner or not np.isfinite([found, *sides]).all() or not np.isfinite(unsure):
+        return None
+    allowed = 8 * abs(middles[0] - middles[1]) + 1e-6 * size
+    if abs(found - middles[1]) <= allowed:
+        return None
+    return Difference("slopes", "loss", (), found, middles[1], allowed, 1, 1)
+
+
+# --- variants ---
+
+
+class Forced(dict):
+    """Choices by family, whatever the sizes."""
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return dict.get(self, key[0], default)
+
+
+@contextmanager
+def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
+    """Compute by these variants of kernels where they fit."""
+    if not forced or device.kind != "gpu":
+        yield
+        return
+    limits, plans = device.limits, device.__dict__.get("plans", {})
+    device.limits, device.plans = replace(limits, tuned=Forced(forced)), {}
+    try:
+        yield
+    finally:
+        device.limits, device.plans = limits, plans
+
+
+def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
+    """The variants that a program may be computed by, by family."""
+    from .. import choice
+    from ..fuse import plan
+    from ..node import toposort
+
+    if device.kind != "gpu":
+        return {}
+    before, choice.asked = choice.asked, []
+    try:
+        (results,) = called(program, device)
+        roots = [t.node for t in results if t.node.buffer is None]
+        plan(roots, device.limits, toposort(roots))
+        found: dict[str, list[str]] = {}
+        for family, _, names, _ in choice.asked:
+            found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
+    finally:
+        choice.asked = before
+    return {family: names for family, names in found.items() if len(names) > 1}

@@ -1,0 +1,160 @@
+"""Cases drawn by a seed, as long as there is time, into a table and the differences that were found."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from .compare import TURNS, Difference, asked_of, check, differences, right_of, ways_of
+from .families import FAMILIES, drawn
+from .programs import Program
+from .shrink import smaller
+
+RANDOM, RECORDED, THREADS = "random programs", "recorded programs", "threads"
+EVERY = (*FAMILIES, RANDOM, RECORDED, THREADS)
+OLD = 0.6  # of the cases, those whose lines were seen before, at other sizes: they compile little
+MOST = 10  # differences after which a run ends
+AT_ONCE = 3  # threads
+
+
+@dataclass
+class Tally:
+    """What a family came to."""
+
+    tried: int = 0
+    differences: int = 0
+    worst: float = 0.0  # error in units of the bound
+    variants: set[tuple[str, str]] = field(default_factory=set)
+    seconds: float = 0.0
+
+
+@dataclass
+class Case:
+    """A program and the ways to compute it."""
+
+    program: Program
+    ways: Sequence[str]
+    forced: dict[str, str] = field(default_factory=dict)
+
+
+class Selftest:
+    """Draws cases by a seed: the same seed draws the same cases on the same device.
+
+    families: those that are drawn from. `tallies` and `found` (programs as small as they could be made, and
+    what is wrong with them) may be read at any time.
+    """
+
+    def __init__(self, device: Any, seed: int, families: Sequence[str] = EVERY):
+        self.device, self.seed, self.families = device, seed, list(families)
+        self.rng = np.random.default_rng(seed)
+        self.tallies: dict[str, Tally] = {f: Tally() for f in self.families}
+        self.found: list[tuple[Program, Difference]] = []
+        self.seen: dict[str, list[int]] = {f: [] for f in self.families}  # seeds of lines
+        self.order: list[str] = []
+
+    def run(self, seconds: float, told: Callable[[str, Tally], None] | None = None) -> None:
+        """Try cases until the time is over, or too much is wrong."""
+        end = monotonic() + seconds
+        while monotonic() < end and len(self.found) < MOST:
+            self.step(end)
+            if told is not None:
+                told(self.last, self.tallies[self.last])
+
+    def step(self, end: float = float("inf")) -> None:
+        """Try one case."""
+        begin, self.last = monotonic(), self.family()
+        tally = self.tallies[self.last]
+        case, wrong, worst = None, None, 0.0
+        try:
+            case = self.case(self.last)
+            wrong, worst = self.tried(case, tally)
+        except KeyboardInterrupt:
+            raise
+        except Exception as e:
+            # a line that the package refuses, or draws that go wrong, are told as they are
+            wrong = Difference("drawing", "", error=f"{type(e).__name__}: {e}")
+        tally.tried += 1
+        tally.worst = max(tally.worst, worst)
+        tally.seconds += monotonic() - begin
+        if wrong is not None:
+            tally.differences += 1
+            program = case.program if case else Program(family=self.last, seed=self.seed)
+            if case and self.last != THREADS:
+                left = min(max(end - monotonic(), 20.0), 120.0)
+                program, wrong = smaller(program, wrong, self.device, left)
+            self.found.append((program, wrong))
+
+    def family(self) -> str:
+        """The next family: all in turn, each time in another order."""
+        if not self.order:
+            self.order = [self.families[i] for i in self.rng.permutation(len(self.families))]
+        return self.order.pop()
+
+    def case(self, family: str) -> Case:
+        """A program of a family, and the ways to compute it."""
+        seen, structure, sizes = self.seen[family], *(int(n) for n in self.rng.integers(1 << 31, size=2))
+        draws = self.rng.random(4)
+        if seen and family in FAMILIES and draws[0] < OLD:
+            structure = seen[int(self.rng.integers(len(seen)))]
+        else:
+            seen.append(structure)
+        program = replace(drawn(family, structure, sizes), family=family)
+        if self.device.kind == "cpu":
+            return Case(program, ways_of(self.device))
+        if family in (RECORDED, THREADS):
+            return Case(program, ("recorded",) if family == RECORDED else ())
+        forced = self.forced(program, family) if draws[1] < 0.4 else {}
+        ways = ["as one graph"]
+        ways += ["op by op"] if draws[2] < 0.15 and not forced else []
+        ways += ["recorded"] if draws[3] < 0.15 and not forced else []
+        return Case(program, ways, forced)
+
+    def forced(self, program: Program, family: str) -> dict[str, str]:
+        """A variant of a family of kernels that this program may be computed by, one that was not tried
+        before where there is one."""
+        names = [(k, n) for k, found in asked_of(program, self.device).items() for n in found]
+        new = [pair for pair in names if pair not in self.tallies[family].variants]
+        pairs = new or names
+        if not pairs:
+            return {}
+        kind, name = pairs[int(self.rng.integers(len(pairs)))]
+        return {kind: name}
+
+    def tried(self, case: Case, tally: Tally) -> tuple[Difference | None, float]:
+        """The first difference of a case, and its largest error in units of the bound."""
+        if self.last == THREADS:
+            return self.at_once(case.program)
+        wrong, worst = check(case.program, self.device, case.ways, case.forced)
+        tally.variants |= {*case.forced.items()}
+        return wrong, worst
+
+    def at_once(self, program: Program) -> tuple[Difference | None, float]:
+        """Several threads compute programs, each its own, at once: plainly, step by step, recorded."""
+        seeds = self.rng.integers(1 << 31, size=AT_ONCE - 1)
+        programs = [
+            program,
+            *(drawn("losses" if i % 2 else RANDOM, int(s), int(s)) for i, s in enumerate(seeds)),
+        ]
+        # random numbers come from one stream, which threads share: theirs may come in any order
+        programs = [p for p in programs if not any("rand" in x.text for x in p.lines)]
+        rights = [right_of(p, TURNS) for p in programs]
+        results: list[Any] = [None] * len(programs)
+
+        def work(i: int) -> None:
+            way = ("as one graph", "recorded", "op by op")[i % 3]
+            results[i] = differences(programs[i], self.device, way, rights[i], {})
+
+        threads = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(programs))]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        found = [r for r in results if r is not None]
+        worst = max((units for _, units in found), default=0.0)
+        wrong = next((d for d, _ in found if d is not None), None)
+        if wrong is not None:
+            wrong.way = f"beside {len(programs) - 1} other threads, {wrong.way}"
+        return wrong, worst

@@ -1,0 +1,201 @@
+"""A program: inputs that a seed makes, lines of tensor code with what NumPy computes for each, results."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import flambeau as fb
+
+from .. import dtype as dt
+from . import reference
+from .bounds import rounded
+
+Array = Any
+NAME = re.compile(r"\bv\d+\b")
+KINDS = ("quarters", "normal", "places")
+
+
+class Input(NamedTuple):
+    """An argument: its values are made from a seed and the number of the call, or given."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: dt.DType
+    kind: str = "quarters"
+    seed: int = 0
+    top: int = 2  # of quarters the largest magnitude; of places how many there are
+    data: Any = None
+
+    def array(self, turn: int = 0) -> Array:
+        """The values: floats in float64 and integers in int64, each of which the dtype holds."""
+        if self.data is not None:
+            return np.asarray(self.data).reshape(self.shape)
+        rng = np.random.default_rng([self.seed, turn])
+        if self.dtype is dt.bool_:
+            return rng.integers(0, 2, self.shape).astype(bool)
+        if self.kind == "places":
+            return rng.integers(0, max(self.top, 1), self.shape)
+        if self.kind == "each":
+            order = np.argsort(rng.random(self.shape), -1)
+            return order % max(self.top, 1)
+        low = 0 if self.dtype.kind == "u" else -4 * self.top
+        if not self.dtype.is_float:
+            return rng.integers(low, 4 * self.top + 1, self.shape)
+        if self.kind == "normal":
+            return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
+        return rng.integers(low, 4 * self.top + 1, self.shape) / 4
+
+
+def spelled(dtype: dt.DType) -> str:
+    return "bool_" if dtype is dt.bool_ else dtype.name
+
+
+class Line(NamedTuple):
+    """A variable, the tensor code that makes it, and NumPy's."""
+
+    name: str
+    text: str
+    says: str
+
+    @property
+    def uses(self) -> list[str]:
+        return NAME.findall(f"{self.text} {self.says}")
+
+
+@dataclass(frozen=True)
+class Program:
+    """Inputs, lines and the names of what comes out; `by`: the inputs that the gradients of `loss` are taken
+    by; `states`: inputs that a line assigns to, which a recorded program finds outside of it."""
+
+    inputs: tuple[Input, ...] = ()
+    lines: tuple[Line, ...] = ()
+    results: tuple[str, ...] = ()
+    by: tuple[str, ...] = ()
+    seed: int = 0
+    states: tuple[str, ...] = ()
+    family: str = field(default="", compare=False)
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The names of what a run gives."""
+        return (*self.results, *(("loss", *(f"by_{n}" for n in self.by)) if self.by else ()))
+
+    def source(self, settle: bool = False) -> str:
+        """The tensor code as a function of the inputs."""
+        given = [i.name for i in self.inputs if i.name not in self.states]
+        lines = [f"{n} = {n}.detach().requires_grad_()" for n in self.by]
+        for line in self.lines:
+            lines.append(line.text if line.name in self.states else f"{line.name} = {line.text}")
+            lines += [f"settle({line.name})"] if settle else []
+        if self.by:
+            lines += [f"loss = {loss_of(self.results, 'v.float()')}", "slopes = loss.backward()"]
+            lines += [f"by_{n} = slopes.get({n}, {n} * 0)" for n in self.by]
+        return function_of("program", given, lines, self.outputs)
+
+    def says(self) -> str:
+        """What NumPy computes, as a function of the inputs and a dict of dtypes by name."""
+        lines = []
+        for line in self.lines:
+            lines.append(f"{line.name} = settle({line.says}, {line.name!r})")
+        lines += [f"loss = {loss_of(self.results, 'v')}"] if self.by else []
+        names = (*self.results, *(("loss",) if self.by else ()), *self.states)
+        return function_of("expected", [i.name for i in self.inputs], lines, names)
+
+    def without(self, *names: str) -> "Program":
+        """Less these lines."""
+        return replace(self, lines=tuple(x for x in self.lines if x.name not in names))
+
+    def needed(self) -> "Program":
+        """Only what the results need."""
+        wanted = {*self.results, *self.states}
+        kept: list[Line] = []
+        for line in reversed(self.lines):
+            if line.name in wanted or "rand" in line.text:
+                kept.append(line)
+                wanted |= {*line.uses}
+        inputs = tuple(i for i in self.inputs if i.name in wanted)
+        by = tuple(n for n in self.by if n in wanted)
+        return replace(self, lines=tuple(kept[::-1]), inputs=inputs or self.inputs[:1], by=by)
+
+
+def loss_of(results: Sequence[str], form: str) -> str:
+    """One number of all results: its slopes differ from element to element."""
+    terms = []
+    for name in results:
+        v = form.replace("v", name, 1)
+        terms.append(f"(({v} - 0.25) * {v}).sum()")
+    return " + ".join(terms)
+
+
+def function_of(name: str, given: Sequence[str], lines: Sequence[str], made: Sequence[str]) -> str:
+    body = "\n".join(f"    {line}" for line in lines)
+    back = f"    return [{', '.join(made)}]"
+    return (
+        f"def {name}({', '.join(given)}):\n{body}\n{back}"
+        if body
+        else f"def {name}({', '.join(given)}):\n{back}"
+    )
+
+
+def compiled(text: str, **scope: Any) -> Callable:
+    """The function that a text defines."""
+    found: dict[str, Any] = {"fb": fb, "F": fb.nn.functional, "np": np, "ref": reference, **scope}
+    exec(compile(text, "<program>", "exec"), found)
+    return found[text.split("(")[0].removeprefix("def ")]
+
+
+def settled(value: Array, dtype: dt.DType) -> Array:
+    """What NumPy computed as the dtype holds it: integers wrap; floats stay as exact as they are."""
+    value = np.asarray(value)
+    if dtype.is_float:
+        return value.astype("f8")
+    if dtype is dt.bool_:
+        return value.astype(bool)
+    if value.dtype.kind == "f":
+        value = np.trunc(value)
+    return value.astype("i8").astype(dtype.numpy).astype("i8")
+
+
+def tensors(program: Program, device: Any, turn: int) -> dict[str, Any]:
+    """The inputs of a call on a device."""
+    found = {}
+    for i in program.inputs:
+        a = i.array(turn)
+        # whole words for integers: what they are cast to is what they would be on a device
+        given = a if not i.dtype.is_float else a.astype("f4")
+        found[i.name] = fb.tensor(given, dtype=i.dtype, device=device)
+    return found
+
+
+def called(program: Program, device: Any, turns: int = 1, settle: Any = None, wrap: Any = None) -> list[list]:
+    """What a program gives, call after call: tensors, not computed unless `settle` does; wrap: around the
+    function, as fb.jit."""
+    fb.manual_seed(program.seed)
+    held = {n: t for n, t in tensors(program, device, 0).items() if n in program.states}
+    f = compiled(program.source(settle is not None), settle=settle, **held)
+    f = f if wrap is None else wrap(f)
+    found = []
+    for turn in range(turns):
+        given = tensors(program, device, turn)
+        found.append(f(*(t for n, t in given.items() if n not in program.states)))
+    return found
+
+
+def expected(program: Program, dtypes: dict[str, dt.DType], turns: int = 1) -> list[list[Array]]:
+    """What NumPy gives, call after call."""
+    stream = reference.Stream(program.seed)
+    f = compiled(program.says(), settle=lambda v, name: settled(v, dtypes[name]), stream=stream)
+    arrays: dict[str, Array] = {}
+    found = []
+    for turn in range(turns):
+        new = {i.name: i.array(turn) for i in program.inputs}
+        arrays = new | {n: arrays[n] for n in program.states if n in arrays}
+        with np.errstate(all="ignore"):
+            got = f(**arrays)
+        count = len(got) - len(program.states)
+        arrays |= dict(zip(program.states, got[count:], strict=True))
+        found.append(got[:count])
+    return found
