@@ -57,7 +57,7 @@ def run(case, gpu, software, limits, names):
     for family, _, fit, default in asked:
         tried[family, names.get(family) if names.get(family) in fit else default] += 1
     for i, (got, want) in enumerate(zip(found, case.want, strict=True)):
-        error = off(got, want, 0.1 if case.tol else 1e-6)
+        error = off(got, want, case.least)
         if not error <= case.tol:
             bad = np.abs(got.astype("f8") - want) > case.tol if got.shape == want.shape else np.ones(1)
             return f"result {i} is off by {error:.1e} in {int(bad.sum())} of {bad.size}", asked
