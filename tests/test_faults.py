@@ -252,6 +252,13 @@ def test_a_device_without_indices_reads_nothing_more(gpu):
     assert fb.arange(3, device=fresh)[given([2], fresh)].tolist() == [2] and fresh.faults
 
 
+def test_a_saved_program_raises(gpu, tmp_path):
+    table = fb.arange(5.0, device=gpu).unsqueeze(1)
+    program = fb.load_program(fb.save_program(lambda i: F.embedding(i, table), {"i": "i32[N]"}, tmp_path, 3))
+    raises(program(given([4, 7], program.device)).tolist, told("embedding", 7, 5))
+    assert program(given([4, 0], program.device)).tolist() == [[4.0], [0.0]]
+
+
 def test_against_pytorch(torch):
     x = torch.arange(12.0).reshape(N, 4)
     f, one = torch.nn.functional, torch.ones
