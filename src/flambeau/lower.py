@@ -16,7 +16,16 @@ MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fu
 MAX_DEPTH = 60
 MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
 # elementwise ops whose WGSL has a loop, and its turns
-LOOPS = {"digamma": 6, "gcd": 47, "lgamma": 6, "pow": 31, "random": 10, "zeta": 8}
+LOOPS = {
+    "digamma": 6,
+    "fmod": 32,
+    "gcd": 47,
+    "lgamma": 6,
+    "pow": 31,
+    "random": 10,
+    "remainder": 32,
+    "zeta": 8,
+}
 MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
 
 

@@ -56,7 +56,7 @@ ELEMENTWISE: dict[str, Row] = {
     "minimum": binary(np.minimum, kinds="iub"),
     "remainder": binary(np.remainder, -9, 9, 0.5, 4, kinds="iu"),
     "fmod": binary(np.fmod, -9, 9, 0.5, 4, kinds="iu"),
-    "floor_divide": binary(whole(lambda x, y: np.floor(x / y)), -9, 9, 0.5, 4, grads=0, kinds="iu"),
+    "floor_divide": binary(whole(np.floor_divide), -9, 9, 0.5, 4, grads=0, kinds="iu"),
     "atan2": binary(np.arctan2),
     "eq": binary(np.equal, grads=0, kinds="iub"),
     "ne": binary(np.not_equal, grads=0, kinds="iub"),

@@ -36,6 +36,8 @@ READS: dict[str, Row] = {
     "_index_select": Row(lambda x, i, dim: np.take(x, i, dim), (X, FIVE), {"dim": 1}),
     "index_select": Row(lambda x, i, dim: np.take(x, i, dim), (X, FIVE), {"dim": 1},
                         call=along("index_select")),
+    "_inside": Row(lambda i, **_: i, (In((3, 5), 0, 4, "i"),), {"n": 5, "mode": "inside", "site": 0},
+                   grads=0),
     "take": Row(np.take, (X, In((2, 5), -24, 23, "i"))),
     "take_along_dim": Row(lambda x, i, dim: np.take_along_axis(x, i, dim),
                           (X, In((1, 5, 4), -3, 2, "i")), {"dim": 1}),

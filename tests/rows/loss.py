@@ -81,6 +81,8 @@ LOSS: dict[str, Row] = {
                   call=lambda x, t: COMPOSED["kl_div"](x, t, "batchmean")),
     "poisson_nll_loss": Row(poisson, (X, In((3, 5), 0.3, 0.9)), call=call("poisson_nll_loss", full=True)),
     "gaussian_nll_loss": Row(gaussian, (X, X, P), call=call("gaussian_nll_loss", full=True), tol=4e-6),
+    "_own": Row(lambda x, t, dim: np.take_along_axis(x, t[:, None], dim), (X, T), {"dim": 1},
+                call=lambda x, t, dim: COMPOSED["_own"](x, t, t, dim=dim)),
     "hinge_embedding_loss": Row(lambda x: ref.hinge(x, SIGNS), (X,), call=signed("hinge_embedding_loss")),
     "margin_ranking_loss": Row(lambda a, b: np.maximum(0, 0.3 - SIGNS * (a - b)).mean(), (X, X), {},
                                call=signed("margin_ranking_loss", margin=0.3)),
