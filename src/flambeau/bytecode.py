@@ -1,9 +1,11 @@
-"""Bytecode into what code takes of a variable, and into the globals and attributes that it names."""
+"""Bytecode into what code takes of a variable, and into the globals, attributes and modules that it names."""
 
 import dis
 import sys
+from collections.abc import Iterator
 from functools import cache
 from types import CodeType
+from typing import NamedTuple
 
 # what takes an attribute; how the names of what loads a variable begin; what takes the cell that
 # a variable is in; whose names are none of variables
@@ -11,10 +13,15 @@ TAKES = ("LOAD_ATTR", "LOAD_METHOD", "STORE_ATTR", "DELETE_ATTR")
 LOADS = ("LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "STORE_FAST_LOAD_FAST")
 CELLS = ("MAKE_CELL", "COPY_FREE_VARS", "LOAD_CLOSURE", "LOAD_FAST", "LOAD_FAST_BORROW")
 NO_VARIABLE = (*TAKES, "LOAD_CONST", "RETURN_CONST", "KW_NAMES")
-# by these code gets at attributes that it does not name, or at objects that it is not given
-REACHING = {"getattr", "setattr", "delattr", "hasattr", "vars", "dir", "locals", "globals", "eval", "exec"}
-REACHING |= {"attrgetter", "methodcaller", "__dict__", "__self__", "__getattribute__", "__closure__"}
-REACHING |= {"__globals__", "cell_contents", "f_locals", "get_referrers", "get_objects"}
+# what takes an attribute by a name that is given to it; by what code gets at all attributes of an object; by
+# what it gets at objects that it is not given
+BY_NAME = {"getattr", "setattr", "delattr", "hasattr", "attrgetter", "methodcaller"}
+WHOLE = {"vars", "dir", "__dict__", "__getattribute__", "getmembers", "getattr_static", "__slots__"}
+ANYWHERE = {"__globals__", "__builtins__", "f_globals", "f_locals", "f_back", "cell_contents", "__closure__"}
+ANYWHERE |= {"__subclasses__", "_getframe", "currentframe", "get_referrers", "get_objects", "import_module"}
+ANYWHERE_CALLED = {"globals", "eval", "exec", "__import__"}
+CALLING = ("PRECALL", "CALL")
+BEFORE_A_NAME = ("PUSH_NULL", "LOAD_FAST", "LOAD_DEREF", "LOAD_GLOBAL", "LOAD_NAME", "LOAD_ATTR", "PRECALL")
 
 
 @cache
@@ -52,23 +59,71 @@ def _is_call(step: dis.Instruction) -> bool:
     return step.opname == "LOAD_METHOD" or (late and step.opname == "LOAD_ATTR" and bool((step.arg or 0) & 1))
 
 
+class Names(NamedTuple):
+    """What code, and the functions inside it, name: globals that they read, each with the attribute that is
+    taken of it there ("" for none); attributes that they take of anything; modules that they import, each
+    with how many packages up; whether they take any attribute of objects; by what they reach the rest."""
+
+    used: frozenset[tuple[str, str]]
+    attributes: frozenset[str]
+    modules: frozenset[tuple[str, int]]
+    all_of_objects: bool
+    anywhere: str
+
+
 @cache
-def names_of(code: CodeType) -> tuple[frozenset[tuple[str, str]], frozenset[str]]:
-    """The globals that code reads, each with the attribute that is taken of it there ("" for none), and all
-    attributes that it takes of anything; of the functions inside as well."""
-    used, attributes, before = set(), set(), ""
-    for step in dis.get_instructions(code):
-        if step.opname in TAKES:
-            attributes.add(step.argval)
-            if before and step.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-                used.add((before, step.argval))
-        before = step.argval if step.opname in ("LOAD_GLOBAL", "LOAD_NAME") else ""
-        if before:
-            used.add((before, ""))
-            attributes |= REACHING & {before}
+def names_of(code: CodeType) -> Names:
+    """What code names."""
+    used, attributes, modules, names = set(), set(), set(), list[str]()
+    all_of_objects, anywhere, before, steps = False, "", "", list(dis.get_instructions(code))
+    for i, step in enumerate(steps):
+        name = step.argval if isinstance(step.argval, str) else ""
+        is_global = step.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+        is_taken = step.opname in TAKES or step.opname in ("IMPORT_FROM", "LOAD_SUPER_ATTR")
+        if is_taken:
+            attributes.add(name)
+            if before:
+                used.add((before, name))
+        before = name if is_global else ""
+        if is_global:
+            used.add((name, ""))
+        elif step.opname == "IMPORT_NAME":
+            modules.add((name, next(s.argval for s in steps[i - 2 : i] if isinstance(s.argval, int))))
+        elif step.opname == "MATCH_CLASS":
+            all_of_objects = True
+        if not is_global and not is_taken:
+            continue
+        if name in BY_NAME:
+            names = _given_names(steps[i + 1 :])
+            attributes.update(names)
+            all_of_objects |= not names
+        all_of_objects |= name in WHOLE
+        if name in ANYWHERE or (is_global and name in ANYWHERE_CALLED):
+            anywhere = name
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
-            more, further = names_of(inner)
-            used |= more
-            attributes |= further
-    return frozenset(used), frozenset(attributes)
+            more = names_of(inner)
+            used |= more.used
+            attributes |= more.attributes
+            modules |= more.modules
+            all_of_objects, anywhere = all_of_objects or more.all_of_objects, anywhere or more.anywhere
+    return Names(frozenset(used), frozenset(attributes), frozenset(modules), all_of_objects, anywhere)
+
+
+def _given_names(steps: list[dis.Instruction]) -> list[str]:
+    """The name that is given to `getattr` and the like, where it is a constant."""
+    for i, step in enumerate(steps):
+        if step.opname == "LOAD_CONST":
+            ends = any(s.opname.startswith(CALLING) for s in steps[i + 1 : i + 3])  # perhaps with a default
+            return step.argval.split(".") if ends and isinstance(step.argval, str) else []
+        if not step.opname.startswith(BEFORE_A_NAME):
+            break
+    return []
+
+
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """A code, and those of the functions inside it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from codes_of(inner)

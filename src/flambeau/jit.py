@@ -6,13 +6,15 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import wraps
+from operator import is_
 from typing import Any
 
 from . import run
 from .device import get_device
 from .device.pool import Pool
-from .gradmode import settings
+from .gradmode import is_grad_enabled, settings
 from .holes import Hole
+from .listen import Listener
 from .node import Node
 from .op import OPS
 from .ops.random import Generator
@@ -20,12 +22,13 @@ from .program import Program, parts_of
 from .recorder import ASSIGNED, Recorder, held
 from .stages import stage
 from .tensor import Tensor, tensor
-from .watch import Watch
+from .watch import DRAWS, Watch
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
 SEVERAL = "it computes on several devices: record the parts on each"
-BY_VALUE = (int, float, str, type(None))  # told apart by value
+BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
+GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 
 
@@ -60,13 +63,17 @@ class Recordings:
         self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
+        self.failures = 0  # calls in a row that were not recorded, of whatever arguments
 
     def call(self, args: tuple, kw: dict[str, Any]) -> Any:
         """Replay what was recorded for arguments like these, or record it, or just call the function."""
         arguments = Arguments(args, kw)
         key, given = arguments.key, arguments.tensors
         device = given[0].device if given else get_device()
-        if device.kind == "cpu" or (self.tries and self.tries.get(key, 0) >= TRIES):
+        if device.kind == "cpu" or (self.tries and self._is_left_alone(key)):
+            return self.fn(*args, **kw)
+        if arguments.has_graph:
+            self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
         run.realize(*given)
         program, why = self._serving(key)
@@ -82,6 +89,7 @@ class Recordings:
         if program is None:
             self._gave_up(key, TRIES if certain else 1, trouble)
             return out
+        self.failures = 0
         self.last, self.programs[key] = program, [program, *variants[: VARIANTS_KEPT - 1]]
         if len(self.programs) > PROGRAMS_KEPT:
             self.programs.pop(next(iter(self.programs)))
@@ -107,13 +115,18 @@ class Recordings:
         variants.remove(program)
         variants.insert(0, program)
 
+    def _is_left_alone(self, key: Any) -> bool:
+        return self.failures >= TRIES or self.tries.get(key, 0) >= TRIES
+
     def _gave_up(self, key: Any, more: int, why: str) -> bool:
         """Count a recording that was of no use; say so where there will be no other."""
-        tried = self.tries[key] = self.tries.get(key, 0) + more
-        if tried >= TRIES:
+        self.tries[key] = self.tries.get(key, 0) + more
+        self.failures += key not in self.programs
+        if self._is_left_alone(key):
             name = getattr(self.fn, "__name__", self.fn)
             print(f"flambeau: jit({name}): runs unrecorded: {why}", file=sys.stderr)
-        return tried >= TRIES
+            return True
+        return False
 
 
 class Arguments:
@@ -125,12 +138,16 @@ class Arguments:
     def __init__(self, args: tuple, kw: dict[str, Any]):
         self.tensors: list[Tensor] = []
         self.objects: list[Any] = []
+        self.has_graph = False  # gradients are taken of what some tensor is made of
         self.args, self.kw = args, kw
         key: list[Any] = [*settings(), len(args)]
         self._walk(args, key)
         if kw:
             key.append(tuple(kw))
             self._walk(kw.values(), key)
+        if self.has_graph:
+            self.has_graph = is_grad_enabled()
+            key.append(self.has_graph)
         self.key = tuple(key)
 
     def _walk(self, values: Iterable, key: list) -> None:
@@ -140,6 +157,7 @@ class Arguments:
                 value = value if isinstance(value, Tensor) else tensor(value)
                 self.tensors.append(value)
                 node = value.node
+                self.has_graph |= node.requires_grad
                 key += (node.shape, node.dtype.short, value.device.name)
             elif kind is list or kind is tuple:
                 key += (kind, len(value))
@@ -147,28 +165,68 @@ class Arguments:
             elif kind is dict:
                 key += (kind, tuple(value))
                 self._walk(value.values(), key)
-            elif isinstance(value, BY_VALUE):  # -0.0 is not 0.0, and NaN is NaN
+            elif kind in BY_VALUE:  # -0.0 is not 0.0, and NaN is NaN
                 key += (kind, value if value and value == value else str(value))
             else:
                 self.objects.append(value)
                 key.append(id(value))
 
-    def swapped(self, take: Callable[[], Tensor]) -> tuple[tuple, dict[str, Any]]:
-        """The arguments with the tensors that `take` gives in the places of these."""
+    def lent(self, give: Callable[[], Tensor]) -> "Lent":
+        """The arguments with the tensors that `give` makes in the places of these."""
+        return Lent(self.args, self.kw, give)
 
-        def swap(value: Any) -> Any:
-            kind = type(value)
-            if _is_input(value):
-                return take()
-            if kind is list or kind is tuple:
-                return kind(map(swap, value))
-            return {k: swap(v) for k, v in value.items()} if kind is dict else value
 
-        return swap(self.args), swap(self.kw)
+class Lent:
+    """Arguments for one call: other tensors, in the caller's own lists and dicts until it is over."""
+
+    def __init__(self, args: tuple, kw: dict[str, Any], give: Callable[[], Tensor]):
+        self._give = give
+        self._owners: dict[int, Any] = {}  # of what was lent, by its id: what it stands for
+        self._were: list[tuple[Any, tuple]] = []  # lists and dicts, and what they held
+        self.args, self.kw = tuple(map(self._lend, args)), {k: self._lend(v) for k, v in kw.items()}
+
+    def _lend(self, value: Any) -> Any:
+        kind = type(value)
+        if _is_input(value):
+            mine = self._give()
+            self._owners[id(mine)] = value
+            return mine
+        if kind is tuple:
+            mine = tuple(map(self._lend, value))
+            return value if all(map(is_, mine, value)) else mine
+        if kind is list or kind is dict:
+            self._were.append((value, _content(value)))
+            for k, v in _items(value):
+                mine = self._lend(v)
+                if mine is not v:
+                    self._owners[id(mine)] = v
+                    value[k] = mine
+        return value
+
+    def restore(self) -> bool:
+        """Put the caller's own back; whether nothing else has changed in lists and dicts."""
+        for container, _ in self._were:
+            for k, v in _items(container):
+                if id(v) in self._owners:
+                    container[k] = self._owners[id(v)]
+        same = all(len(now := _content(c)) == len(was) and all(map(is_, now, was)) for c, was in self._were)
+        self._owners, self._were = {}, []
+        return same
+
+
+def _items(container: Any) -> list[tuple[Any, Any]]:
+    return list(container.items() if isinstance(container, dict) else enumerate(container))
+
+
+def _content(container: Any) -> tuple:
+    return (*container, *container.values()) if isinstance(container, dict) else tuple(container)
 
 
 def _is_input(value: Any) -> bool:
-    return value.node.param is None if isinstance(value, Tensor) else hasattr(value, "__array__")
+    """Whether it is a tensor or an array, and nothing more: no parameter, and without attributes."""
+    if type(value) is Tensor:
+        return value.node.param is None and len(value.__dict__) == 1
+    return not isinstance(value, Tensor) and hasattr(value, "__array__")
 
 
 def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | None, Any, str, bool]:
@@ -176,40 +234,83 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | N
 
     (None, result, why, whether that will be so next time too) where it can't be replayed.
     """
-    if any(t.device is not device for t in arguments.tensors):
-        return None, fn(*arguments.args, **arguments.kw), SEVERAL, True
-    watch, before = Watch(fn, arguments.args, arguments.kw, arguments.objects), _random_states()
-    pool = Pool(device, device.pool, exact=True)
-    inputs = [_standing(t.node, device) for t in arguments.tensors]
-    recorder = Recorder(device)
-    result = _called(fn, recorder, arguments, inputs)
-    trouble, certain = watch.trouble or recorder.spoiled, recorder.spoiled != ASSIGNED
-    name = watch.changed()
-    if name is not None and not trouble:
-        trouble, certain = f"it changes {name}: keep that in a tensor, or outside of it", False
-    if before != _random_states() and not trouble:
-        trouble = "it seeds a generator, or draws from Python's or NumPy's: draw from flambeau's"
-    outputs, _ = parts_of(result)
-    trouble = trouble or _mixed(device, recorder, outputs)
-    if not trouble:
+    several = any(t.device is not device for t in arguments.tensors)
+    watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
+    if watch is None or watch.trouble:
+        return None, fn(*arguments.args, **arguments.kw), SEVERAL if watch is None else watch.trouble, True
+    call = Call(fn, device, arguments, watch)
+    if not call.trouble:
+        program, out = call.program()
+        if program is not None:
+            return program, out, "", False
+    run.realize(*call.outputs)
+    return None, call.result, call.trouble, call.certain
+
+
+class Call:
+    """A call that was listened to: its result, what it computes, and why it can't be replayed, if so."""
+
+    def __init__(self, fn: Callable, device: Any, arguments: Arguments, watch: Watch):
+        self.device, self.arguments, self.watch = device, arguments, watch
+        self.pool = Pool(device, device.pool, exact=True)
+        self.inputs = [_standing(t.node, device) for t in arguments.tensors]
+        self.recorder = Recorder(device, watch.generators)
+        self.listener, before = Listener(watch.codes), _random_states()
+        self._run(fn)
+        self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
+        self.trouble = self.recorder.spoiled or self._changes() or self.listener.trouble
+        if before != _random_states() and not self.trouble:
+            self.trouble, self.certain = DRAWS, True
+        if not self.trouble:
+            self.trouble = _mixed(device, self.recorder, self.outputs)
+            self.certain = True
+
+    def _run(self, fn: Callable) -> None:
+        recorder, ours = self.recorder, list(map(Tensor, self.inputs))
+        for mine, theirs in zip(ours, self.arguments.tensors, strict=True):
+            twins = recorder.twins.setdefault(id(theirs), [theirs])
+            twins.append(mine)
+            recorder.twins[id(mine)] = twins
+        lent = self.arguments.lent(deque(ours).popleft)
+        run._local.recorder = recorder
+        try:
+            with self.listener:
+                self.result = fn(*lent.args, **lent.kw)
+            self.outputs, self.rebuild = parts_of(self.result)
+        finally:
+            run._local.recorder = None
+            recorder.twins = {}
+            self.keeps_arguments = lent.restore()
+
+    def _changes(self) -> str:
+        name = self.watch.changed()
+        if name is None and self.keeps_arguments:
+            return ""
+        return f"it changes {name or 'an argument'}: keep that in a tensor, or outside of it"
+
+    def program(self) -> tuple[Program | None, Any]:
+        """What replays the call, and the call's result by its first play; None where that can't be."""
+        recorder, inputs, outputs = self.recorder, self.inputs, self.outputs
+        for scalar in recorder.numbers:
+            self.watch.number(scalar)
         roots = recorder.settle(outputs)
         asked = held(roots, _known(recorder, inputs, outputs))
         if not asked.isdisjoint(inputs):
             gc.collect()  # frames of errors that the function caught hold what it held
             asked = held(roots, _known(recorder, inputs, outputs))
-        if asked.isdisjoint(inputs):
-            program = Program(recorder, watch, pool, inputs, roots, asked, result)
-            out = program.play(arguments.tensors, [])
-            states = {id(s.tensor) for s in program.states}
-            for mine, theirs in zip(outputs, parts_of(out)[0], strict=True):
-                if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
-                    mine.node.buffer = theirs.node.buffer
-                if id(mine) not in states:  # whoever holds it must not see what replays write
-                    mine.node = theirs.node
-            return program, out, "", False
-        trouble = "it keeps an argument, or what is made of one: return it"
-    run.realize(*outputs)
-    return None, result, trouble, certain
+        if not asked.isdisjoint(inputs):
+            self.trouble = "it keeps an argument, or what is made of one: return it"
+            return None, None
+        parts = outputs, self.rebuild
+        program = Program(recorder, self.watch, self.pool, inputs, roots, asked, parts)
+        out = program.play(self.arguments.tensors, [])
+        states = {id(s.tensor) for s in program.states}
+        for mine, theirs in zip(outputs, parts_of(out)[0], strict=True):
+            if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
+                mine.node.buffer = theirs.node.buffer
+            if id(mine) not in states:  # whoever holds it must not see what replays write
+                mine.node = theirs.node
+        return program, out
 
 
 def _standing(given: Node, device: Any) -> Node:
@@ -226,21 +327,6 @@ def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dic
     for t in {id(t): t for t in outputs}.values():
         known[id(t.node)] = known.get(id(t.node), 0) + 1
     return known
-
-
-def _called(fn: Callable, recorder: Recorder, arguments: Arguments, inputs: list[Node]) -> Any:
-    ours = list(map(Tensor, inputs))
-    for mine, theirs in zip(ours, arguments.tensors, strict=True):
-        twins = recorder.twins.setdefault(id(theirs), [theirs])
-        twins.append(mine)
-        recorder.twins[id(mine)] = twins
-    args, kw = arguments.swapped(deque(ours).popleft)
-    run._local.recorder = recorder
-    try:
-        return fn(*args, **kw)
-    finally:
-        run._local.recorder = None
-        recorder.twins = {}
 
 
 def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:

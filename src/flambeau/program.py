@@ -14,7 +14,6 @@ from .device.pool import Pool
 from .holes import Hole, Piece, commands, copied, fill
 from .node import Node, describe, toposort
 from .op import OPS
-from .ops.random import generator
 from .pipeline import patch_params, pieces, word_of
 from .recorder import Recorder
 from .reverse import Gradients
@@ -47,9 +46,9 @@ def kind_of(n: Node) -> tuple:
 class Draws:
     """The random draws of a call: where each begins, from where its generator was before the first."""
 
-    def __init__(self, draws: list[Any], begin: int):
+    def __init__(self, draws: list[Any], known: dict[Any, int]):
         begins = {d.source: min(_at(e) for e in draws if e.source is d.source) for d in draws}
-        begins[generator] = begin
+        begins |= known
         self.of = [
             (source, source.offset - first, [(d, _at(d) - first) for d in draws if d.source is source])
             for source, first in begins.items()
@@ -75,10 +74,10 @@ class Program:
 
     def __init__(
         self, recorder: Recorder, watch: Watch, pool: Pool, inputs: list[Node], roots: list[Node],
-        asked: set[Node], result: Any,
+        asked: set[Node], parts: tuple[list[Tensor], Callable],
     ):  # fmt: skip
         self.device, self.watch, self.pool = recorder.device, watch, pool
-        outputs, self.rebuild = parts_of(result)
+        outputs, self.rebuild = parts
         self.drawn, before = recorder.drawn, recorder.before
         self.states: list[State] = []
         restored = self._settle_places(before, asked)

@@ -1,6 +1,7 @@
 """Recording: the call of a function becomes what it computes, and who may ask for that."""
 
 import weakref
+from collections.abc import Iterable
 from sys import getrefcount
 from typing import Any
 
@@ -14,9 +15,11 @@ ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere,
 class Recorder:
     """Listens to one call. Nothing runs meanwhile: all that the call computes becomes one plan."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: Any, generators: Iterable[Any] = ()):
         self.device, self.start = device, next_serial()
-        self.drawn = generator.offset  # where the call's random numbers begin
+        # where the call's random numbers begin
+        self.drawn = {g: g.offset for g in (generator, *generators)}
+        self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers
         self.spoiled = ""  # why the call can't be replayed
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
         self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it

@@ -29,6 +29,8 @@ class HostScalar:
 
     @property
     def value(self) -> Any:
+        if run._local.recorder is not None:  # what is made of the number follows from it
+            run._local.recorder.numbers[self] = None
         return self._value
 
     @value.setter
