@@ -55,7 +55,7 @@ LAYERS = [
     ["looks", "listen"],
     ["watch"],
     ["holes"],
-    ["program"],
+    ["program", "check"],
     ["functions", "jit", "autograd", "func", "array_api", "custom", "testing"],
     ["fft", "linalg", "signal", "special"],
     ["nn", "optim", "data", "io"],

@@ -108,6 +108,8 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
         node.buffer = device.pool.take(node.nbytes)
         with stage("write"):
             device.write(node.buffer.handle, raw)
+    if run._local.recorder is not None:
+        run._local.recorder.made[node] = "data", hash(bytes(raw))
     return node
 
 

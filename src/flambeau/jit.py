@@ -6,10 +6,12 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import wraps
+from math import inf
 from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
 from . import run
+from .check import difference, signature, undo
 from .device import get_device
 from .device.pool import Pool
 from .gradmode import is_grad_enabled, settings
@@ -29,21 +31,32 @@ VARIANTS_KEPT = 4  # of each, by what else the function depends on
 SEVERAL = "it computes on several devices: record the parts on each"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
+CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked next
+    "sometimes": lambda n: 2 * n,
+    "always": lambda n: n + 1,
+    "never": lambda n: inf,
+}
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 
 
-def jit(fn: Callable) -> Callable:
+def jit(fn: Callable, *, check: str = "sometimes") -> Callable:
     """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
 
     Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
     a new shape or dtype records anew. Parameters among them, and all that the function finds elsewhere, are
     read and assigned to where they are: parameters, optimiser state and random numbers move on at every
-    replay as they do in the function. What else it depends on is compared before every replay: other
+    replay as they do in the function. What else it can reach is compared before every replay: other
     arguments, closures, globals, attributes, whether gradients flow. A number that changes belongs in a
-    tensor or a HostScalar. A function that reads a value, or changes what it depends on, runs unrecorded, and
-    a line says so. Results have no graph: take gradients inside. On the CPU device the function simply runs.
+    tensor or a HostScalar. A function that can reach what can't be compared (a file, an iterator), reads a
+    value, or changes what it depends on, runs unrecorded, and a line says so. Results have no graph: take
+    gradients inside. On the CPU device the function simply runs.
+
+    The 2nd, 4th, 8th, 16th, ... call runs the function once more, without a GPU, and compares what it would
+    compute; a line says what differs. `check` may be "always", for tests, or "never".
     """
-    recordings = Recordings(fn)
+    if check not in CHECKS:
+        raise ValueError(f"jit(check={check!r}): unknown: use one of {', '.join(map(repr, CHECKS))}")
+    recordings = Recordings(fn, check)
 
     @wraps(fn)
     def call(*args, **kw):
@@ -58,8 +71,9 @@ def jit(fn: Callable) -> Callable:
 class Recordings:
     """What is kept of one function."""
 
-    def __init__(self, fn: Callable):
-        self.fn = fn
+    def __init__(self, fn: Callable, check: str):
+        self.fn, self.next = fn, CHECKS[check]
+        self.misses = 0  # checks that found a recording out of date
         self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
@@ -80,20 +94,55 @@ class Recordings:
         if program is not None:
             if program.assigns_to(given):  # it reads its argument after that, perhaps
                 return self.fn(*args, **kw)
-            with stage("replay"):
-                return program.replay(given)
-        variants, self.last = self.programs.pop(key, []), None
+            program.calls += 1
+            if program.calls < program.due or (made := self._checked(key, program, arguments)) is None:
+                with stage("replay"):
+                    return program.replay(given)
+            return self._keep(key, made)
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
+            self.programs.pop(key, None)
             return self.fn(*args, **kw)
-        program, out, trouble, certain = record(self.fn, device, arguments)
-        if program is None:
-            self._gave_up(key, TRIES if certain else 1, trouble)
-            return out
-        self.failures = 0
-        self.last, self.programs[key] = program, [program, *variants[: VARIANTS_KEPT - 1]]
+        return self._keep(key, record(self.fn, device, arguments))
+
+    def _keep(self, key: Any, made: "Made") -> Any:
+        """Keep a recording, or why there is none; its call's result."""
+        variants, self.last = self.programs.pop(key, []), None
+        if made.program is None:
+            self._gave_up(key, TRIES if made.certain else 1, made.trouble)
+            return made.result
+        self.failures, made.program.due = 0, self.next(1)
+        self.last, self.programs[key] = made.program, [made.program, *variants[: VARIANTS_KEPT - 1]]
         if len(self.programs) > PROGRAMS_KEPT:
             self.programs.pop(next(iter(self.programs)))
-        return out
+        return made.result
+
+    def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Made | None":
+        """Run the function on the side, and take it back, where the recording still does what it does; else
+        what its call was made into."""
+        program.due = self.next(program.calls)
+        with program.device.lock:
+            watch = Watch(self.fn, arguments.args, arguments.kw, arguments.objects)
+            call = Call(self.fn, program.device, arguments, watch)
+            what = call.trouble or difference(program.signature, call.signature())
+            if not what:
+                undo(call.recorder)
+                return None
+        self.programs[key].remove(program)
+        if call.trouble:
+            return call.made()
+        self.misses += 1
+        then = "runs unrecorded from now on" if self.misses >= TRIES else "recorded anew"
+        told = f"call {program.calls} shows that {what} changed, by something that is not watched: {then}"
+        print(f"flambeau: jit({self._name}): {told}", file=sys.stderr)
+        if self.misses >= TRIES:
+            self.failures = self.tries[key] = TRIES
+            run.realize(*call.outputs)
+            return Made(None, call.result, "", False)
+        return call.made()
+
+    @property
+    def _name(self) -> Any:
+        return getattr(self.fn, "__name__", self.fn)
 
     def _serving(self, key: Any) -> tuple[Program | None, str | None]:
         """The program that does what a call with such arguments does now; else what has changed, if any was
@@ -122,11 +171,9 @@ class Recordings:
         """Count a recording that was of no use; say so where there will be no other."""
         self.tries[key] = self.tries.get(key, 0) + more
         self.failures += key not in self.programs
-        if self._is_left_alone(key):
-            name = getattr(self.fn, "__name__", self.fn)
-            print(f"flambeau: jit({name}): runs unrecorded: {why}", file=sys.stderr)
-            return True
-        return False
+        if self._is_left_alone(key) and why:
+            print(f"flambeau: jit({self._name}): runs unrecorded: {why}", file=sys.stderr)
+        return self._is_left_alone(key)
 
 
 class Arguments:
@@ -157,7 +204,8 @@ class Arguments:
                 value = value if isinstance(value, Tensor) else tensor(value)
                 self.tensors.append(value)
                 node = value.node
-                self.has_graph |= node.requires_grad
+                if node.requires_grad:
+                    self.has_graph = True
                 key += (node.shape, node.dtype.short, value.device.name)
             elif kind is list or kind is tuple:
                 key += (kind, len(value))
@@ -229,22 +277,24 @@ def _is_input(value: Any) -> bool:
     return not isinstance(value, Tensor) and hasattr(value, "__array__")
 
 
-def record(fn: Callable, device: Any, arguments: Arguments) -> tuple[Program | None, Any, str, bool]:
-    """Call a function and keep what it does: (program, result, "", False).
+class Made(NamedTuple):
+    """What a call was made into: its recording, if any, its result, why there is no recording, and whether
+    that will be so next time too."""
 
-    (None, result, why, whether that will be so next time too) where it can't be replayed.
-    """
+    program: Program | None
+    result: Any
+    trouble: str
+    certain: bool
+
+
+def record(fn: Callable, device: Any, arguments: Arguments) -> Made:
+    """Call a function and keep what it does."""
     several = any(t.device is not device for t in arguments.tensors)
     watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
     if watch is None or watch.trouble:
-        return None, fn(*arguments.args, **arguments.kw), SEVERAL if watch is None else watch.trouble, True
-    call = Call(fn, device, arguments, watch)
-    if not call.trouble:
-        program, out = call.program()
-        if program is not None:
-            return program, out, "", False
-    run.realize(*call.outputs)
-    return None, call.result, call.trouble, call.certain
+        trouble = SEVERAL if watch is None else watch.trouble
+        return Made(None, fn(*arguments.args, **arguments.kw), trouble, True)
+    return Call(fn, device, arguments, watch).made()
 
 
 class Call:
@@ -288,29 +338,44 @@ class Call:
             return ""
         return f"it changes {name or 'an argument'}: keep that in a tensor, or outside of it"
 
-    def program(self) -> tuple[Program | None, Any]:
-        """What replays the call, and the call's result by its first play; None where that can't be."""
-        recorder, inputs, outputs = self.recorder, self.inputs, self.outputs
-        for scalar in recorder.numbers:
+    def signature(self) -> dict[str, Any]:
+        """What it computes, as `check` compares it."""
+        self.roots = self.recorder.settle(self.outputs)
+        return signature(self.recorder, self.watch, self.inputs, self.outputs, self.result, self.roots)
+
+    def made(self) -> Made:
+        """A recording, whose first play gives the result; the result alone where that can't be."""
+        for scalar in self.recorder.numbers:
             self.watch.number(scalar)
-        roots = recorder.settle(outputs)
-        asked = held(roots, _known(recorder, inputs, outputs))
-        if not asked.isdisjoint(inputs):
-            gc.collect()  # frames of errors that the function caught hold what it held
-            asked = held(roots, _known(recorder, inputs, outputs))
-        if not asked.isdisjoint(inputs):
+        if not self.trouble:
+            told = self.signature()
+            asked = self._asked()
+            if asked.isdisjoint(self.inputs):
+                return self._recorded(told, asked)
             self.trouble = "it keeps an argument, or what is made of one: return it"
-            return None, None
-        parts = outputs, self.rebuild
-        program = Program(recorder, self.watch, self.pool, inputs, roots, asked, parts)
+        run.realize(*self.outputs)
+        return Made(None, self.result, self.trouble, self.certain)
+
+    def _asked(self) -> set[Node]:
+        """The nodes that may be asked for later."""
+        asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+        if not asked.isdisjoint(self.inputs):
+            gc.collect()  # frames of errors that the function caught hold what it held
+            asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+        return asked
+
+    def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Made:
+        parts = self.outputs, self.rebuild
+        program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
+        program.signature = told
         out = program.play(self.arguments.tensors, [])
         states = {id(s.tensor) for s in program.states}
-        for mine, theirs in zip(outputs, parts_of(out)[0], strict=True):
+        for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
             if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
                 mine.node.buffer = theirs.node.buffer
             if id(mine) not in states:  # whoever holds it must not see what replays write
                 mine.node = theirs.node
-        return program, out
+        return Made(program, out, "", False)
 
 
 def _standing(given: Node, device: Any) -> Node:

@@ -13,6 +13,7 @@ AMBIENT = {"open", "input", "breakpoint"} | ANYWHERE_CALLED
 OUTSIDE = ("numpy.random", "numpy.lib.npyio", "numpy.lib._npyio", "flambeau.io", "flambeau.data")
 OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_state"}
 BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_")  # that our code calls
+WRITING = {"logging", "warnings"}
 IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
 
 
@@ -26,6 +27,7 @@ class Listener:
     def __init__(self, codes: set[CodeType]):
         self.trouble = ""
         self._codes, self._ours = codes, set[CodeType]()
+        self._writes: FrameType | None = None  # what prints or logs, wherever that goes: nobody reads it back
 
     def __enter__(self) -> "Listener":
         self._before = sys.getprofile()
@@ -41,13 +43,21 @@ class Listener:
     def _hear(self, frame: FrameType, event: Any, arg: Any) -> None:
         if self._before is not None:
             self._before(frame, event, arg)
-        if event == "c_call":
-            if frame.f_code in self._codes and not _is_pure(arg):
+        if self._writes is not None:
+            if frame is self._writes and (event == "return" or (event != "call" and arg is print)):
+                self._writes = None
+        elif event == "c_call":
+            if arg is print:
+                self._writes = frame
+            elif frame.f_code in self._codes and not _is_pure(arg):
                 self._refuse(
                     f"it calls {_title(arg)}, which may read more than its arguments: call it outside"
                 )
         elif event == "call":
-            self._enter(frame, frame.f_code)
+            if str(frame.f_globals.get("__name__")).partition(".")[0] in WRITING:
+                self._writes = frame
+            else:
+                self._enter(frame, frame.f_code)
 
     def _enter(self, frame: FrameType, code: CodeType) -> None:
         if code in self._ours or code in self._codes:

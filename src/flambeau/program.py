@@ -78,6 +78,9 @@ class Program:
     ):  # fmt: skip
         self.device, self.watch, self.pool = recorder.device, watch, pool
         outputs, self.rebuild = parts
+        self.calls = 1  # those that it served, and that which was recorded
+        self.due: float = 0  # the call that is checked next
+        self.signature: dict[str, Any] = {}
         self.drawn, before = recorder.drawn, recorder.before
         self.states: list[State] = []
         restored = self._settle_places(before, asked)

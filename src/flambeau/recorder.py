@@ -23,6 +23,8 @@ class Recorder:
         self.spoiled = ""  # why the call can't be replayed
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
         self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it
+        # what is made of the host's numbers inside, by what it holds
+        self.made: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
         self._asked: list[weakref.ref[Any]] = []
 
     def defer(self, tensors: Any) -> None:

@@ -1,0 +1,157 @@
+"""Calls that are checked: what no watch has seen is found at call 2, 4, 8, and checking changes nothing."""
+
+import pytest
+
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.watch import Watch
+
+
+def numbers(*values):
+    return fb.tensor(list(values))
+
+
+@pytest.fixture
+def blind(monkeypatch):
+    """Watches that see no change: whatever is found, a check has found."""
+    monkeypatch.setattr(Watch, "changed", lambda self: None)
+    numbers(0.0).realize()  # a device says what it is when it opens
+
+
+K = 1.0
+
+
+def times(x):
+    return x * K
+
+
+def data(x):
+    return x * fb.tensor([K])
+
+
+def graph(x):
+    return x * 2 if K == 1 else x + x * 3
+
+
+def result(x):
+    y = x + 1
+    return (x * 1.0, y) if K == 1 else (y, x * 1.0)
+
+
+def words(x):
+    return x * 2, str(K)
+
+
+FOUND = {
+    times: "its numbers", data: "its tensors", graph: "what it computes", result: "what it computes",
+    words: "what it returns",
+}  # fmt: skip
+
+
+def values(out):
+    return [
+        v.tolist() if isinstance(v, fb.Tensor) else v for v in (out if isinstance(out, tuple) else (out,))
+    ]
+
+
+@pytest.mark.parametrize("call", [2, 4, 8])
+@pytest.mark.parametrize("fn", FOUND, ids=lambda f: f.__name__)
+def test_what_is_not_watched_is_found_at_the_next_check(fn, call, blind, monkeypatch, capsys):
+    recorded = fb.jit(fn)
+    for v in range(1, call):
+        assert values(recorded(numbers(float(v)))) == values(fn(numbers(float(v))))
+    assert not capsys.readouterr().err
+    monkeypatch.setitem(globals(), "K", 3.0)
+    assert values(recorded(numbers(5.0))) == values(fn(numbers(5.0)))
+    told = f"call {call} shows that {FOUND[fn]} changed, by something that is not watched: recorded anew"
+    assert capsys.readouterr().err == f"flambeau: jit({fn.__name__}): {told}\n"
+    assert values(recorded(numbers(6.0))) == values(fn(numbers(6.0)))
+    assert not capsys.readouterr().err
+
+
+def test_the_third_time_it_runs_unrecorded(blind, monkeypatch, capsys):
+    recorded = fb.jit(times, check="always")
+    for k in range(1, 9):
+        monkeypatch.setitem(globals(), "K", float(k))
+        assert recorded(numbers(2.0)).tolist() == [2.0 * k]
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.rpartition(": ")[2] for line in lines] == [
+        "recorded anew", "recorded anew", "runs unrecorded from now on",
+    ]  # fmt: skip
+
+
+def test_a_function_that_begins_to_read_is_found(blind, monkeypatch, capsys):
+    recorded = fb.jit(lambda x: x * 2 if K == 1 else x * x.sum().item(), check="always")
+    assert recorded(numbers(3.0)).tolist() == [6.0]
+    monkeypatch.setitem(globals(), "K", 2.0)
+    assert [recorded(numbers(v)).tolist() for v in (3.0, 4.0)] == [[9.0], [16.0]]
+    assert "runs unrecorded: it reads values" in capsys.readouterr().err
+
+
+def losses(check):
+    fb.manual_seed(3)
+    model = nn.Sequential(nn.Linear(3, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 1))
+    opt = optim.AdamW(model.parameters(), lr=0.1)
+    noise = fb.rand(4, 3)
+
+    def step(x):
+        fb.rand(5)
+        loss = model(x + noise * 0.1).square().mean() + fb.rand(1).sum()
+        opt.step(loss.backward())
+        return loss
+
+    step = fb.jit(step, check=check) if check else step
+    found = []
+    for i in range(9):
+        opt.lr = 0.1 / (i + 1)
+        found.append(step(fb.rand(4 if i != 5 else 6, 3)[:4]).item())
+        if i == 3:
+            model.load_state_dict({k: v * 0.5 for k, v in model.state_dict().items()})
+    return found, [t.tolist() for t in model.state_dict().values()]
+
+
+def test_checking_changes_nothing():
+    wanted = losses("never")
+    assert losses("always") == wanted
+    assert losses("sometimes") == wanted
+    assert losses(None)[0] == pytest.approx(wanted[0], rel=1e-4)
+
+
+def test_a_check_computes_nothing(capsys):
+    from flambeau.pipeline import counters
+
+    w = fb.tensor([1.0, 2.0], requires_grad=True)
+    opt = optim.SGD([w], lr=0.5, momentum=0.9)
+
+    @fb.jit
+    def step(x):
+        opt.step((w * x).sum().backward())
+        return w + 0
+
+    step(numbers(1.0, 1.0))
+    before = counters.plans, counters.submits
+    for _ in range(8):
+        step(numbers(1.0, 1.0))
+    assert (counters.plans, counters.submits) == before
+    assert not capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("check", "wanted"), [("sometimes", [1, 2, 4, 8, 16]), ("never", [1])])
+def test_when_the_function_runs(check, wanted, capsys):
+    def call(x):
+        print("ran")
+        return x + 1
+
+    recorded, ran = fb.jit(call, check=check), []
+    for n in range(1, 20):
+        recorded(numbers(1.0))
+        if capsys.readouterr().out:
+            ran.append(n)
+    assert ran == wanted
+
+
+def test_an_unknown_way_to_check():
+    with pytest.raises(ValueError) as caught:
+        fb.jit(times, check="often")
+    told = "unknown: use one of 'sometimes', 'always', 'never'"
+    assert str(caught.value) == f"jit(check='often'): {told}"
