@@ -153,3 +153,11 @@ def test_beta_0_ignores_the_input(device):
     bad = fb.full((2, 2), float("nan"), device=device)
     one = fb.ones(2, 2, device=device)
     assert bad.addmm(one, one, beta=0).tolist() == [[2.0, 2.0], [2.0, 2.0]]
+
+
+def test_gradients_of_nothing(device):
+    """No rows: slopes by what all rows share are zeros."""
+    x, y, w = (fb.ones(*s, device=device).requires_grad_() for s in ((0, 7), (0, 6), (8, 7, 6)))
+    grads = fb.nn.functional.bilinear(x, y, w).sum().backward()
+    assert [grads[t].shape for t in (x, y, w)] == [(0, 7), (0, 6), (8, 7, 6)]
+    assert not grads[w].numpy().any()

@@ -115,3 +115,19 @@ def test_alpha_of_integers_is_whole():
         "add(i32[2], i32[2], alpha=0.5): alpha of integers must be whole: cast the tensors with .float(),"
         " or round alpha"
     )
+
+
+def test_slopes_of_equals_go_to_the_first(device):
+    """fmax's and fmin's, as PyTorch's; of two, one of which is NaN, to the other."""
+    a = fb.tensor([1.0, np.nan, 1.0, 2.0], device=device, requires_grad=True)
+    b = fb.tensor([1.0, 1.0, np.nan, 1.0], device=device, requires_grad=True)
+    for f, last in ((fb.fmax, 1), (fb.fmin, 0)):
+        grads = f(a, b).sum().backward()
+        assert grads[a].tolist() == [1, 0, 1, last] and grads[b].tolist() == [0, 1, 0, 1 - last]
+
+
+def test_statistics_of_one_row_and_choices_of_none(device):
+    x = fb.tensor([[1.0, 2.0, 4.0]], device=device)
+    assert x.cov().shape == x.corrcoef().shape == () and abs(x.cov().item() - 7 / 3) < 1e-6
+    assert x.corrcoef().item() == 1
+    assert fb.combinations(x[0, :2], 3).shape == (0, 3) and fb.combinations(x[0], 0).shape == (0,)

@@ -69,6 +69,21 @@ def test_no_elements(name, device):
     assert y.shape == shapes[name] and y.numpy().shape == shapes[name]
 
 
+def test_unflatten_looks_at_its_dim_alone(device):
+    x = fb.zeros(62, 0, device=device)
+    assert x.unflatten(0, (2, -1)).shape == (2, 31, 0) and x.unflatten(1, (-1, 3)).shape == (62, 0, 3)
+    with pytest.raises(ValueError) as caught:
+        x.unflatten(0, (3, -1))
+    told = "unflatten(f32[62, 0], 0, (3, -1)): sizes [3, -1] do not multiply to the 62 of dim 0"
+    assert str(caught.value) == told
+
+
+def test_gradients_of_one_number(device):
+    x = fb.tensor(7.0, device=device, requires_grad=True)
+    y = (x * 2).flip(()) * 3
+    assert y.item() == 42 and y.backward()[x].item() == 6
+
+
 def test_one_number(device):
     x = fb.tensor(7.0, device=device)
     zero, one = np.array(0), fb.ones(1, device=device)

@@ -30,7 +30,7 @@ def _grad(g, y, a, b, nk, label, **_):
 def _grad_operand(g, other, x, label):
     """Sum g * other over the dims that x was broadcast along."""
     rank = x.ndim
-    summed = [d for d in range(rank) if x.shape[d] == 1 and max(g.shape[d], other.shape[d]) > 1]
+    summed = [d for d in range(rank) if x.shape[d] == 1 and {g.shape[d], other.shape[d]} != {1}]
     if not summed:
         return (g * other).expand(*x.shape)
     kept = [d for d in range(rank) if d not in summed]

@@ -29,6 +29,8 @@ def _strided_slice(xp, x, starts, steps, shape):
 
 
 def _pad(xp, x, before, after):
+    if not before:  # no dims are no widths to NumPy
+        return x
     x = xp.pad(x, [(max(b, 0), max(a, 0)) for b, a in zip(before, after, strict=True)])
     # cut behind that: one end may lose more than there was, where the other has zeros
     return x[tuple(slice(max(-b, 0), n - max(-a, 0)) for b, a, n in zip(before, after, x.shape, strict=True))]
@@ -213,7 +215,12 @@ class Movement(Family):
     def unflatten(self, dim: int, sizes):
         """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
         dim = normal_dim(dim, self.ndim)
-        return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
+        found, n = list(sizes), self.shape[dim]  # of the dim alone: others may be 0, and say nothing of a -1
+        if found.count(-1) == 1:
+            found[found.index(-1)] = n // max(-prod(found), 1)
+        if prod(found) != n or any(s < 0 for s in found):
+            raise ValueError(f"sizes {list(sizes)} do not multiply to the {n} of dim {dim}")
+        return self.reshape(*self.shape[:dim], *found, *self.shape[dim + 1 :])
 
     @composed
     def unsqueeze(self, dim: int):

@@ -78,12 +78,12 @@ class Numeric(Family):
 
     @composed
     def fmax(self, other):
-        """The larger of both; where one is NaN, the other. [...], [...] -> [...]"""
+        """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
         return (_is_nan(other) | (self >= other)).where(self, other)
 
     @composed
     def fmin(self, other):
-        """The smaller of both; where one is NaN, the other. [...], [...] -> [...]"""
+        """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
         return (_is_nan(other) | (self <= other)).where(self, other)
 
     @composed

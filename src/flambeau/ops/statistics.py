@@ -21,7 +21,7 @@ NN = ("pdist",)
 class Statistics(Family):
     @composed
     def cov(self, *, correction: int = 1, fweights=None, aweights=None):
-        """Covariances of rows: fweights count, aweights weigh the columns. [n, m] -> [n, n], [m] -> []"""
+        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
         if self.ndim > 2:
             raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
         x, dtype = in_float32(self)
@@ -36,11 +36,11 @@ class Statistics(Family):
             away = x - (x * w).sum(1, keepdim=True) / total
             lost = correction if aweights is None else (w * aweights).sum() / total * correction
             c = (away * w) @ away.mT / (total - lost).clamp(min=0.0)
-        return (c if self.ndim == 2 else c.reshape(())).to(dtype)
+        return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
 
     @composed
     def corrcoef(self):
-        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n], [m] -> []"""
+        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
         c = self.cov()
         if not c.ndim:
             return c / c
@@ -67,7 +67,7 @@ def combinations(input, r: int = 2, with_replacement: bool = False):
         raise ValueError("takes 1 dim, and r from 0")
     chosen = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
     if not chosen or not r:
-        return input[:0]
+        return input[:0].reshape(0, r) if r else input[:0]
     places = input.new_tensor([i for row in chosen for i in row], dt.int32)
     return slices(input, places, dim=0).reshape(len(chosen), r)
 
