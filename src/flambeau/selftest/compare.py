@@ -111,14 +111,14 @@ def found_by(program: Program, device: Any, way: str, turns: int) -> list[list[A
 
 def differing(got: Array, right: Right) -> tuple[Array, float]:
     """Where a result is not what it should be, and the largest error in units of the bound, of those that
-    have one."""
+    are within theirs."""
     want = right.value.astype("f8")
     got = got.astype("f8")
     slack = NOISE * np.abs(want) + 1e-37
     off = np.abs(got - want)
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     bad = ~(same | (off <= right.error + slack) | np.isinf(right.error) | np.isnan(right.error))
-    rated = (right.error > 0) & np.isfinite(right.error) & np.isfinite(off)
+    rated = ~bad & (right.error > 0) & np.isfinite(right.error) & np.isfinite(off)
     worst = float(np.max(off[rated] / (right.error + slack)[rated], initial=0.0))
     return bad, worst
 
