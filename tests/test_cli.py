@@ -164,13 +164,16 @@ def test_first_bad(device):
 
 
 def test_a_signal_waits_for_the_end_of_the_step():
-    before = signal.getsignal(signal.SIGINT)
-    with Interrupt() as interrupt:
-        signal.raise_signal(signal.SIGINT)
-        assert interrupt.asked
-        with pytest.raises(KeyboardInterrupt):
+    given = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        with Interrupt() as interrupt:
             signal.raise_signal(signal.SIGINT)
-    assert signal.getsignal(signal.SIGINT) is before
+            assert interrupt.asked
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, given)
 
 
 def test_a_full_disk(digits, tmp_path, monkeypatch):

@@ -115,7 +115,7 @@ BAD = {
     "header": (whole[:9], "it ends inside its 16-byte header"),
     "short": (whole[:1000], "it ends after 984 of the 1,568 bytes that its header promises"),
     "long": (whole + b"\0", "it holds more than the 1,568 bytes that its header promises"),
-    "liar": (whole[:4] + b"\xff" * 12, f"it ends after 0 of the {promise} bytes that its header promises"),
+    "liar": (whole[:4] + b"\xff" * 12, f"its header promises {promise} bytes, more than 1,073,741,824"),
 }
 
 
@@ -142,7 +142,7 @@ def test_bad_gzip_files(tmp_path):
 
 def test_an_unreadable_file(tmp_path):
     assert said(ValueError, lambda: read_idx(tmp_path, 3)) == (
-        f"mnist('{tmp_path}'): it cannot be read (Is a directory): {ADVICE}"
+        f"mnist('{tmp_path}'): it cannot be read (it is a folder, not a file): {ADVICE}"
     )
 
 

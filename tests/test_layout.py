@@ -18,7 +18,7 @@ SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
 
 # A module imports from its own row and the rows above it. "flambeau" is the package's own __init__.
 LAYERS = [
-    ["cache", "errors", "gradmode", "tree", "stages"],
+    ["cache", "errors", "files", "gradmode", "tree", "stages"],
     ["faults"],
     ["choice"],
     ["dtype", "shape", "commands"],

@@ -2,7 +2,10 @@
 
 import asyncio
 import json
+import os
+import random
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -168,11 +171,98 @@ def test_headers_that_lie_are_told():
 
     assert told({"w": entry(0, 4)}, b"123") == "it has 3 of the 4 bytes that its header promises"
     assert told({"w": entry(0, 4)}, b"12345") == "it has 5 of the 4 bytes that its header promises"
-    assert told({"w": entry(0, 8)}, bytes(8)) == "its header contradicts itself"
-    assert told({"w": entry(0, 4), "v": entry(0, 4)}, bytes(4)) == "its header contradicts itself"
-    assert told({"w": entry(4, 8)}, bytes(8)) == "its header contradicts itself"
-    assert told({"w": entry(0, 4, (-1, -1))}, bytes(4)) == "its header contradicts itself"
-    assert told({}, length=1 << 60) == "its header ends early"
-    assert told({"w": entry("0", "4")}, bytes(4)) == "its header contradicts itself"
-    for broken in (b"{", b"[]", b'{"w": 3}', b'{"w": {"dtype": "F32"}}', b"\xff\xfe"):
-        assert told(broken) == "its header is none"
+    begins = "begins at byte {} and not at {}, where the one before ends"
+    shape, span = (
+        "the shape of 'w' is no list of up to 64 sizes",
+        "the data_offsets of 'w' are no begin and end",
+    )
+    assert told({"w": entry(0, 8)}, bytes(8)) == "'w' has 8 bytes, and F32 of its shape 4"
+    assert told({"w": entry(0, 4), "v": entry(0, 4)}, bytes(4)) == f"'w' {begins.format(0, 4)}"
+    assert told({"w": entry(4, 8)}, bytes(8)) == f"'w' {begins.format(4, 0)}"
+    assert told({"w": entry(0, 8, (2,)), "v": entry(4, 8)}, bytes(8)) == f"'v' {begins.format(4, 8)}"
+    for wrong in ([-1, -1], [1.0], [True], "1", 1, None, {"1": 1}, [[1]], [1 << 40], [1] * 65, [1 << 63, 0]):
+        assert told({"w": entry(0, 4) | {"shape": wrong}}, bytes(4)) == shape, wrong
+    for wrong in ("04", ["0", "4"], [0], [0, 4, 4], [4, 0], [-4, 0], [0, 4.0], [0, True], None, [0, 1 << 63]):
+        assert told({"w": entry(0, 4) | {"data_offsets": wrong}}, bytes(4)) == span, wrong
+    for wrong in (3, None, ["F32"], {}):
+        assert told({"w": entry(0, 4) | {"dtype": wrong}}, bytes(4)) == "the dtype of 'w' is no text"
+    for length in (3, 1 << 60, 1 << 63, (1 << 64) - 1):
+        assert told({}, length=length) == "its header ends early" or length == 3
+    for broken in (
+        b"{",
+        b"\xff\xfe",
+        b"[" * 100_000,
+        b'{"w":' * 50_000,
+        b'{"w": NaN}',
+        b'{"w": -Infinity}',
+        b"",
+    ):
+        assert told(broken) == "its header is no JSON"
+    assert told(json.dumps({"w": entry(0, 4)}).encode("utf-16"), bytes(4)) == "its header is no JSON"
+    assert told(b"[]") == told(b"3") == told(b"null") == "its header is no JSON object"
+    for wrong in (3, None, [], "F32", {"dtype": "F32"}, {"dtype": "F32", "shape": []}):
+        assert told({"w": wrong}) == "'w' has no dtype, shape and data_offsets"
+    assert told(b'{"w": {}, "w": {}}') == "'w' stands in its header twice"
+    for wrong in (3, {"a": 1}, {"a": {}}, ["a"]):
+        assert told({"__metadata__": wrong}) == "its '__metadata__' is no object of texts"
+    assert len(told({"w" * 10_000: 3})) < 200
+    huge = {"w": entry(0, 0, (0, 1 << 30)), "\u2603\ud800": entry(0, 4)}
+    found = load_bytes(struct.pack("<Q", len(text := json.dumps(huge).encode())) + text + bytes(4))
+    assert found["w"].shape == (0, 1 << 30) and found["\u2603\ud800"].tolist() == [0]
+
+
+def test_any_change_of_a_file_is_told_or_another_file(tmp_path):
+    """Changed, removed, added and repeated bytes: tensors or one kind of error, and no more memory."""
+    rng, errors = random.Random(11), 0
+    given = {"w": fb.arange(6).float(), "b": fb.tensor([True]), "h": fb.ones(2, dtype=fb.float16)}
+    whole = asyncio.run(save_bytes(given, {"by": "a test"}))
+    header = struct.unpack_from("<Q", whole)[0] + 8
+    pieces = [
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b'"',
+        b",",
+        b":",
+        b"-1",
+        b"1e400",
+        b"NaN",
+        b"null",
+        b"9" * 30,
+        b"\0",
+        b"\xff",
+    ]
+    tracemalloc.start()
+    for _ in range(1500):
+        data = bytearray(whole)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(header if rng.random() < 0.9 else len(data))
+            kind = rng.randrange(4)
+            if kind == 0:
+                data[at] = rng.randrange(256)
+            elif kind == 1:
+                del data[at : at + rng.randint(1, 9)]
+            else:
+                data[at:at] = rng.choice(pieces) if kind == 2 else data[at : at + rng.randint(1, 30)]
+        if rng.random() < 0.6:  # or most fail at the header's length
+            length = struct.unpack_from("<Q", whole)[0] + len(data) - len(whole)
+            data[:8] = struct.pack("<Q", max(length, 0))
+        try:
+            found = load_bytes(bytes(data))
+            assert sum(t.nbytes if t.dtype is not fb.bool_ else len(t) for t in found.values()) <= len(data)
+        except FlambeauError as e:
+            errors += 1
+            assert str(e).startswith("load_bytes(...): ") and "\n" not in str(e) and len(str(e)) < 1000
+    assert errors > 500 and tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
+def test_what_is_no_file_is_told_at_once(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path / "fifo")
+    for path, kind in (("fifo", "a FIFO"), ("link", "a FIFO"), ("", "a folder"), ("/dev/zero", "a device")):
+        with pytest.raises(FlambeauError) as e:
+            load_file(tmp_path / path)
+        assert str(e.value) == f"load_file('{tmp_path / path}'): can't be read: it is {kind}, not a file"

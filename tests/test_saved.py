@@ -1,6 +1,8 @@
 """Saved programs: what a folder holds, that it computes what the model does, and what is said otherwise."""
 
 import json
+import os
+import random
 import shutil
 from dataclasses import replace
 
@@ -403,7 +405,7 @@ DAMAGE = {
     ),
     "key": (
         change(lambda t: t.replace('"batch"', '"batches"')),
-        "program.json is damaged (KeyError: 'batch'): save the program again",
+        "program.json is damaged (batch is no value: it is missing): save the program again",
     ),
     "kernels of another": (
         lambda f: (f / "kernels.wgsl").write_text("//~ kernel 0: copy\n"),
@@ -477,10 +479,74 @@ def test_wrong_bytes_are_told(what, saved):
     assert str(e.value) == f"load_program({{...}}): {told}"
 
 
-def test_a_damaged_plan_is_told_when_it_runs(saved, tmp_path):
+def test_a_damaged_plan_is_told(saved, tmp_path):
     shutil.copytree(saved("mlp")[2], tmp_path / "p")
     change(lambda t: t.replace('"x0"', '"x7"'))(tmp_path / "p")
     with pytest.raises(fb.FlambeauError) as e:
-        fb.load_program(tmp_path / "p")(fb.ones(2, 12))
-    rule = "program.json is damaged (KeyError: 'x7'): save the program again"
-    assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {rule}"
+        fb.load_program(tmp_path / "p")
+    rule = "plans.gpu.plans[0].steps[0].reads is no list of values that are there"
+    told = f"program.json is damaged ({rule}): save the program again"
+    assert str(e.value) == f"load_program({str(tmp_path / 'p')!r}): {told}"
+
+
+STRANGE = [
+    None, True, -1, 0, 3, 1 << 31, 1 << 40, 1 << 80, 1.5, "", "x0", "t0", "w0", "t99", "N", [], [1], [1, 2],
+    [1, 2, 0, 3], [1, 2, -3, 4], {}, {"1": 3}, {"draw": 5, "word": 9}, {"draw": 0, "word": 0}, [[[]]],
+]  # fmt: skip
+
+
+def places(value, path=()):
+    yield path
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*path, key))
+
+
+def test_any_change_of_a_manifest_is_told_or_runs(tmp_path):
+    """A driver that is given a number that can't be ends the process: none may reach it."""
+    rng, net = random.Random(3), nn.Linear(4, 3)
+    out = fb.save_program(lambda x: [net(x), x + fb.rand(*x.shape)], "f32[N, 4]", tmp_path / "p", max_batch=3)
+    files = {n: (out / n).read_bytes() for n in ("program.json", "kernels.wgsl", "weights.safetensors")}
+    whole, ran = json.loads(files["program.json"]), 0
+    everywhere = [path for path in places(whole) if path]
+    for _ in range(300):
+        program = json.loads(files["program.json"])
+        *path, last = rng.choice(everywhere)
+        at = program
+        for key in path:
+            at = at[key]
+        if rng.random() < 0.85:
+            at[last] = rng.choice(STRANGE)
+        else:
+            del at[last]
+        try:
+            made = fb.load_program(files | {"program.json": json.dumps(program).encode()})(fb.ones(2, 4))
+            for t in made.values() if isinstance(made, dict) else made if isinstance(made, list) else [made]:
+                t.numpy()
+            ran += 1
+        except fb.FlambeauError as e:
+            assert str(e).startswith("load_program({...}): ") or isinstance(
+                e, fb.DeviceError | fb.KernelError
+            )
+    assert ran < 100
+    for text in (b"[" * 100_000, b'{"format": ' * 50_000, b"", b"9" * 10_000):
+        with pytest.raises(fb.FlambeauError, match=r"^load_program\(\{\.\.\.\}\): program\.json is "):
+            fb.load_program(files | {"program.json": text})
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs on this system")
+def test_a_fifo_in_a_folder_is_told_at_once(tmp_path):
+    for name in ("program.json", "kernels.wgsl", "weights.safetensors"):
+        out = fb.save_program(lambda x: x + fb.ones(3), "f32[3]", tmp_path / name)
+        (out / name).unlink()
+        os.mkfifo(out / name)
+        with pytest.raises(fb.FlambeauError, match="can't be read: it is a FIFO, not a file"):
+            fb.load_program(out)
+
+
+def test_a_save_that_was_killed_can_be_done_again(tmp_path):
+    out = fb.save_program(lambda x: x + fb.ones(3), "f32[3]", tmp_path / "p", target="web")
+    (out / "program.json").unlink()  # what a killed one has not yet
+    (out / ".weights.safetensors.01234567.flambeau").write_bytes(b"half")
+    fb.save_program(lambda x: x + fb.full((3,), 2.0), "f32[3]", out)
+    assert fb.load_program(out)(fb.ones(3)).tolist() == [3, 3, 3]
+    assert not list(out.glob(".*"))

@@ -140,7 +140,6 @@ def test_a_full_folder_keeps_nothing(templates, tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tempfile.NamedTemporaryFile", full)
-    monkeypatch.setattr("jinja2.bccache.tempfile.NamedTemporaryFile", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     assert [templates()[1] for _ in range(2)] == [1, 1]
     assert not list(Path(tmp_path / "templates").iterdir())

@@ -2,6 +2,8 @@
 
 import gc
 import json
+import os
+import random
 from dataclasses import replace
 from pathlib import Path
 
@@ -222,6 +224,7 @@ def test_other_versions_are_passed_over(name, capsys):
 DAMAGED = {
     "": "damaged (JSONDecodeError)",
     "[]": "damaged (TypeError)",
+    "[" * 100_000: "damaged (RecursionError)",  # deeper than Python goes
     '{"format": 9}': "of format 9, not 1",
     '{"format": 1, "of": {}, "choices": []}': "damaged (TypeError)",
     '{"format": 1, "of": {"adapter": "a", "driver": "b", "provider": "c", "kernels": "gpu"}, "choices":'
@@ -542,3 +545,25 @@ def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
     assert e.value.code == 1
     said = capfd.readouterr().err
     assert said.count("tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'") == 1
+
+
+def test_changed_files_are_damaged_or_choices(tmp_path):
+    rng, path = random.Random(5), tmp_path / "x.json"
+    of = tuned.Identity("adapter", "driver", "wgpu 1", "gpu")
+    whole = tuned.text_of(of, [tuned.Choice("matmul", (1, "a", (2,)), "b", "c", {"b": 1.0}, {"d": "why"})])
+    pieces = ["{", "}", "[", "]", '"', ",", ":", "-1", "1e400", "NaN", "null", "\0", "{}"]
+    for _ in range(1000):
+        text = list(whole)
+        for _ in range(rng.randint(1, 3)):
+            at = rng.randrange(len(text))
+            text[at : at + rng.randint(0, 5)] = rng.choice(pieces)
+        path.write_text("".join(text), "utf-8")
+        try:
+            for c in tuned.read(path)[1]:
+                assert str(c) and hash(c.bucket) is not None
+        except fb.FlambeauError as e:
+            assert str(e).startswith(f"{path}: ") and "\n" not in str(e)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(OSError, match="it is a FIFO, not a file"):
+        tuned.read(path)

@@ -85,10 +85,18 @@ function tensors(buffer) {
   try {
     const length = Number(new DataView(buffer).getBigUint64(0, true)), start = 8 + length;
     const header = JSON.parse(text(new Uint8Array(buffer, 8, length)));
-    for (const [name, { dtype, shape, data_offsets: [from, to] }] of Object.entries(header)) {
-      if (name === "__metadata__") continue;
-      found.set(name, { dtype: STORED[dtype] ?? dtype, shape, data: new Uint8Array(buffer, start + from, to - from) });
+    delete header.__metadata__;
+    const places = ([, { data_offsets: [from, to] }]) => from + to; // in order, as they follow each other
+    const entries = Object.entries(header).sort((a, b) => places(a) - places(b));
+    let at = 0;
+    for (const [name, { dtype, shape, data_offsets: [from, to] }] of entries) {
+      const ours = STORED[dtype], data = new Uint8Array(buffer, start + from, to - from);
+      const bytes = ours === "bool" ? product(shape) : ours && bytesOf(ours, product(shape));
+      if (from !== at || !shape.every(Number.isInteger) || (ours && data.length !== bytes)) throw at;
+      found.set(name, { dtype: ours ?? String(dtype), shape, data });
+      at = to;
     }
+    if (start + at !== buffer.byteLength) throw at;
   } catch {
     fail("LoadError", "weights.safetensors is cut short or no .safetensors file: get a whole copy");
   }
@@ -248,7 +256,7 @@ class Program {
   readyFor(n) {
     let ready = this.ready.get(n);
     if (ready) this.ready.delete(n);
-    else ready = new Ready(this, n);
+    else ready = this.made(n);
     this.ready.set(n, ready); // the last is the youngest
     if (this.ready.size > SIZES_KEPT) {
       const [oldest, dropped] = this.ready.entries().next().value;
@@ -256,6 +264,18 @@ class Program {
       this.ready.delete(oldest);
     }
     return ready;
+  }
+
+  made(n) {
+    const ready = new Ready(this);
+    try {
+      ready.fill(this, n);
+      return ready;
+    } catch (error) {
+      ready.free();
+      if (error instanceof ExecutorError) throw error;
+      fail("LoadError", `program.json is damaged (${error.message}): save the program again`);
+    }
   }
 
   // --- what comes in and goes out ---
@@ -322,12 +342,16 @@ function told(error) {
 
 /** A program at one batch size: its buffers, and its commands in the executor. */
 class Ready {
-  constructor(program, n) {
-    const { executor } = program;
-    const plan = program.plans.plans[program.plans.plan_of[n - program.batch[0]]];
+  constructor({ executor }) {
     this.executor = executor;
     this.own = []; // buffers to free
     this.draws = []; // [word of params, draw, word of the draw]
+    this.prepared = 0;
+  }
+
+  fill(program, n) {
+    const { executor } = program;
+    const plan = program.plans.plans[program.plans.plan_of[n - program.batch[0]]];
     this.begins = plan.draws.map((e) => valueOf(e, n));
     this.length = valueOf(plan.drawn, n);
     const values = new Map(program.weights.map((handle, i) => [`w${i}`, handle]));

@@ -1,18 +1,8 @@
-"""A name into a folder of this user's cache, where what can be made again is kept; files written whole."""
+"""A name into a folder of this user's cache, where what can be made again is kept."""
 
 import os
 import sys
-from collections.abc import Callable
 from pathlib import Path
-
-
-def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Have `write` write a file, and make its folder, so that others find all of it or what was there
-    before; OSError where that can't be."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write(part)
-    part.replace(path)
 
 
 def cache_folder(name: str) -> Path:

@@ -22,6 +22,7 @@ from jinja2 import (
 from .cache import cache_folder
 from .dtype import SHORT
 from .errors import KernelError
+from .files import read_checked, write_checked
 from .heads import out_name
 
 HERE = Path(__file__).resolve().parent
@@ -78,13 +79,14 @@ class Kept(FileSystemBytecodeCache):
 
     def load_bytecode(self, bucket) -> None:
         try:
-            super().load_bytecode(bucket)
-        except (OSError, EOFError, ValueError, pickle.UnpicklingError):
+            if data := read_checked(Path(self._get_cache_filename(bucket))):
+                bucket.bytecode_from_string(data)
+        except (EOFError, ValueError, TypeError, pickle.UnpicklingError):  # of another Python
             bucket.reset()
 
     def dump_bytecode(self, bucket) -> None:
         with suppress(OSError):
-            super().dump_bytecode(bucket)
+            write_checked(Path(self._get_cache_filename(bucket)), bucket.bytecode_to_string())
 
 
 def kept() -> Kept | None:

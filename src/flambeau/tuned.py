@@ -10,8 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .cache import cache_folder, write_whole
+from .cache import cache_folder
 from .errors import FlambeauError
+from .files import read as read_file
+from .files import write_whole
 from .render import HERE, template_folder
 
 FORMAT = 1
@@ -135,15 +137,19 @@ def _reason(e: Exception) -> str:
 def read(path: Path) -> tuple[Identity, list[Choice]]:
     """A file's identity and choices; FlambeauError where it is damaged."""
     try:
-        said = json.loads(path.read_text(encoding="utf-8"))
+        said = json.loads(str(read_file(path), "utf-8"))
         if said["format"] != FORMAT:
             raise FlambeauError(f"{path}: of format {said['format']}, not {FORMAT}")
         of = Identity(**said["of"])
         found = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
         if not all(isinstance(text, str) for c in found for text in (c.family, c.choice, c.default)):
             raise TypeError("a choice is no text")
+        if not all(type(c.ms) is type(c.dropped) is dict for c in found):
+            raise TypeError("measurements without names")
+        if not all(isinstance(t, int | float) for c in found for t in c.ms.values()):
+            raise TypeError("a time is no number")
         hash(tuple(c.bucket for c in found))  # TypeError where one is no key
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise FlambeauError(f"{path}: damaged ({type(e).__name__})") from None
     return of, found
 
@@ -168,6 +174,7 @@ def keep(of: Identity, choices: list[Choice]) -> None:
     try:
         before = [c for c in _same(place, of) if (c.family, c.bucket) not in new]
         text = text_of(of, [*before, *choices])
+        place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as e:
         print(

@@ -4,6 +4,7 @@ import base64
 import json
 import re
 import shutil
+import struct
 import threading
 from pathlib import Path
 
@@ -285,6 +286,20 @@ def change(name, text):
     return lambda f: (f / name).write_text(text((f / name).read_text()))
 
 
+def header(edit):
+    """Change the header of the weights, and its length with it."""
+
+    def changed(f):
+        data = (f / "weights.safetensors").read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        found = json.loads(data[8 : 8 + length])
+        edit(found)
+        text = json.dumps(found).encode()
+        (f / "weights.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + data[8 + length :])
+
+    return changed
+
+
 DAMAGE = {
     "no kernels": (
         lambda f: (f / "kernels.wgsl").unlink(),
@@ -316,6 +331,22 @@ DAMAGE = {
         lambda f: (f / "weights.safetensors").write_bytes((f / "weights.safetensors").read_bytes()[:-40]),
         "weights.safetensors is cut short or no .safetensors file: get a whole copy",
     ),
+    "more than the weights": (
+        lambda f: (f / "weights.safetensors").write_bytes((f / "weights.safetensors").read_bytes() + b"more"),
+        "weights.safetensors is cut short or no .safetensors file: get a whole copy",
+    ),
+    "weights of fewer bytes": (
+        header(lambda h: h["out.bias"].update(shape=[7])),
+        "weights.safetensors is cut short or no .safetensors file: get a whole copy",
+    ),
+    "weights that overlap": (
+        header(lambda h: h["out.bias"].update(data_offsets=h["project.bias"]["data_offsets"])),
+        "weights.safetensors is cut short or no .safetensors file: get a whole copy",
+    ),
+    "a plan": (
+        change("program.json", lambda t: t.replace('"plan_of"', '"plans_of"')),
+        "program.json is damaged (Cannot read properties of undefined (reading '0')): save the program again",
+    ),
     "weights of another": (
         lambda f: fb.save({"project.weight": fb.zeros(3)}, f / "weights.safetensors"),
         "weights.safetensors is of another model: 'project.weight' is f32[3], not f32[24, 8]; 'project.bias'"
@@ -333,6 +364,7 @@ def test_a_damaged_folder_is_told(what, plain, folder, home):
     kernels = len(json.loads((folder / "attention" / "program.json").read_text())["kernels"])
     found = plain.evaluate(
         """(name) => import("/attention/index.js").then(({ load }) => load(`/${name}`))
+            .then((model) => model.prepare(1))
             .then(() => "nothing", (error) => `${error.name}: ${error.message}`)""",
         name,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.errors import FlambeauError
+from flambeau.files import write_whole
 
 ROWS, COLUMNS = 5, 10
 WRONG = 2 * COLUMNS  # at most so many of the digits shown are mistakes
@@ -184,13 +185,8 @@ def confusion(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
 
 
 def save(figure: Any, path: Path) -> None:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        try:
-            figure.savefig(beside, format="png")
-            os.replace(beside, path)
-        finally:
-            beside.unlink(missing_ok=True)
+        write_whole(path, lambda part: figure.savefig(part, format="png"))
     except OSError as error:
         raise FlambeauError(
             f"draw_mnist('{path}'): cannot be written ({error.strerror or error}): choose another folder"

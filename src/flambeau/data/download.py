@@ -6,11 +6,11 @@ import hashlib
 import os
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from flambeau.errors import FlambeauError
+from flambeau.files import part_of
 
 Progress = Callable[[str, int, int], None]  # file name, bytes received, bytes in all (0 where not known)
 
@@ -40,30 +40,23 @@ def download(urls: Sequence[str], path: Path, content: Content, progress: Progre
     import http.client
     import urllib.error  # with http and email behind it: dear to import, and for nothing where all is there
 
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
     failures: list[tuple[str, Exception]] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        for url in urls:
-            try:
-                receive(url, part, content.size + PIECE, progress)
-                check(part, content)
-            except (OSError, ValueError, http.client.HTTPException) as error:
-                failures.append((url, error))
-                if isinstance(error, urllib.error.HTTPError):
-                    error.close()  # it is the open response, too
-            else:
-                return os.replace(part, path)
+        with part_of(path) as part:
+            for url in urls:
+                try:
+                    receive(url, part, content.size + PIECE, progress)
+                    check(part, content)
+                except (OSError, ValueError, http.client.HTTPException) as error:
+                    failures.append((url, error))
+                    if isinstance(error, urllib.error.HTTPError):
+                        error.close()  # it is the open response, too
+                else:
+                    return os.replace(part, path)
     except OSError as error:
         raise DownloadError(path, f"the folder cannot be written ({error.strerror or error})") from None
-    finally:
-        discard(part)
     raise DownloadError(path, reason(failures))
-
-
-def discard(part: Path) -> None:
-    with suppress(OSError):  # a folder that we may not write: the error on its way says so
-        part.unlink(missing_ok=True)
 
 
 def receive(url: str, part: Path, limit: int, progress: Progress | None) -> None:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import struct
 import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from flambeau.files import read
+
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
 
 GZIP_MAGIC = b"\x1f\x8b"
 UNSIGNED_BYTES = 0x08
+LARGEST = 1 << 30  # bytes of a file, unpacked: a small .gz may promise, and hold, any number of zeros
 
 
 def read_idx(path: Path, ndim: int) -> np.ndarray:
     """Read an IDX file of unsigned bytes with `ndim` dimensions; ValueError if it is anything else."""
     try:
-        with path.open("rb") as raw:
-            return parse(path, unpacked(path, raw), ndim)
+        raw = io.BytesIO(read(path))
+        return parse(path, unpacked(path, raw), ndim)
     except EOFError:
         raise damaged(path, "its gzip data ends early") from None
     except (gzip.BadGzipFile, zlib.error):
@@ -44,6 +48,8 @@ def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
 
     shape = header(path, stream, ndim)
     size = math.prod(shape)
+    if size > LARGEST:
+        raise damaged(path, f"its header promises {size:,} bytes, more than {LARGEST:,}")
     body = read_at_most(stream, size + 1)
     if len(body) < size:
         raise damaged(path, f"it ends after {len(body):,} of the {size:,} bytes that its header promises")

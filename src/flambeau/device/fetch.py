@@ -43,6 +43,8 @@ def staged(n: int) -> int:
 class Fetch:
     """Values on their way to the host: `wait()`, or `await arrive()`. Nothing waits before."""
 
+    parts: Any = ()  # none, where it is interrupted before they are begun
+
     def __init__(self, device: Any, asked: list[tuple[int, int]]):
         self.device = device
         self.parts = [self._begin(part) for part in batches(asked, device.max_binding)]

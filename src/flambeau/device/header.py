@@ -9,10 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..cache import cache_folder, write_whole
+from ..cache import cache_folder
+from ..files import read_checked, write_checked
 
 LONG = 10_000  # characters: a header, not the name of a type
-DAMAGED = (OSError, EOFError, ValueError, AttributeError, ImportError, IndexError, pickle.UnpicklingError)
 
 
 @contextmanager
@@ -53,13 +53,12 @@ class Parser:
             return self.usual().parse(text, *args, **kw)
         name = sha256(f"{self.versions}\0{text}".encode()).hexdigest()[:24]
         path = self.folder / f"{name}.pickle"
-        with suppress(*DAMAGED):
-            found = pickle.loads(path.read_bytes())
-            if type(found).__name__ == "FileAST":
-                return found
+        if kept := read_checked(path):
+            with suppress(Exception):  # of another Python
+                return pickle.loads(kept)
         found = self.usual().parse(text, *args, **kw)
         with suppress(OSError):
-            write_whole(path, lambda part: part.write_bytes(pickle.dumps(found)))
+            write_checked(path, pickle.dumps(found))
         return found
 
 

@@ -1,9 +1,7 @@
 """Turns tensors by name into a .safetensors file, and a file into tensors by name or one clear error."""
 
 import json
-import os
 import struct
-import tempfile
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
@@ -13,6 +11,8 @@ from .. import dtype as dt
 from .. import run
 from ..device import get_device
 from ..errors import FlambeauError
+from ..files import read
+from ..files import write_whole as write_by
 from ..node import describe
 from ..tensor import Tensor, leaf, tensor
 
@@ -25,6 +25,8 @@ CONVERTED = {"F64": "d", "I64": "q", "U64": "Q", "I16": "h", "U16": "H", "BOOL":
 NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL"}
 SIZES = {"F64": 8, "I64": 8, "U64": 8, "I16": 2, "U16": 2, "BOOL": 1}
 SIZES |= {name: dtype.itemsize for name, dtype in OWN.items()}
+LONGEST = 100_000_000  # bytes of a header, as in the format's own library
+RANK, SIZE, PLACE = 64, 1 << 31, 1 << 53  # dims of a tensor, of which each is less; what a place is less than
 
 
 def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
@@ -77,7 +79,7 @@ def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
     """
     call = f"load_file({str(path)!r})"
     try:
-        data = Path(path).read_bytes()
+        data = read(Path(path))
     except FileNotFoundError:
         raise FlambeauError(f"{call}: there is no such file: check the path") from None
     except OSError as e:
@@ -97,9 +99,12 @@ def loaded(data: Any, device: Any, call: str) -> dict[str, Tensor]:
     except ValueError as e:
         rule = f"is cut short or no .safetensors file ({e}): get a whole copy"
         raise FlambeauError(f"{call}: {rule}") from None
-    strange = [f"{name!r} is {e['dtype']}" for name, e in entries.items() if e["dtype"] not in SIZES]
+    strange = [n for n, e in entries.items() if e["dtype"] not in SIZES]
     if strange:
-        rule = f"{', '.join(strange)}: only these can be read: {', '.join(sorted(SIZES))}"
+        told = [f"{shown(n)} is {entries[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
+            len(strange) > 5
+        )
+        rule = f"{', '.join(told)}: only these can be read: {', '.join(sorted(SIZES))}"
         raise FlambeauError(f"{call}: {rule}")
     try:
         return {name: _tensor(name, e, body, get_device(device)) for name, e in entries.items()}
@@ -114,23 +119,78 @@ def parsed(view: memoryview) -> tuple[dict[str, dict], memoryview]:
     (length,) = struct.unpack_from("<Q", view)
     if length > len(view) - 8:
         raise ValueError("its header ends early")
-    try:
-        header = json.loads(bytes(view[8 : 8 + length]))
-        header.pop("__metadata__", None)
-        sizes = [prod(e["shape"]) * SIZES.get(e["dtype"], 0) for e in header.values()]
-        spans = sorted((*e["data_offsets"], n) for e, n in zip(header.values(), sizes, strict=True))
-        whole = all(isinstance(n, int) and n >= 0 for e in header.values() for n in e["shape"])
-        whole = whole and all(len(span) == 3 for span in spans)
-    except (ValueError, AttributeError, KeyError, TypeError):
-        raise ValueError("its header is none") from None
-    at, body = 0, view[8 + length :]
-    for start, end, size in spans if whole else [(-1, -1, 0)]:
-        if start != at or end < start or (size and end - start != size):
-            raise ValueError("its header contradicts itself")
+    if length > LONGEST:
+        raise ValueError(f"its header has {length:,} bytes, more than {LONGEST:,}")
+    header, body = _header(bytes(view[8 : 8 + length])), view[8 + length :]
+    at = 0
+    for start, end, name in sorted((*_span(name, e), name) for name, e in header.items()):
+        if start != at:
+            raise ValueError(
+                f"{shown(name)} begins at byte {start:,} and not at {at:,}, where the one before ends"
+            )
         at = end
     if at != len(body):
         raise ValueError(f"it has {len(body):,} of the {at:,} bytes that its header promises")
     return header, body
+
+
+def _header(text: bytes) -> dict[str, Any]:
+    """A header's entries; ValueError where it is none."""
+    try:
+        header = json.loads(str(text, "utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
+    except Twice:
+        raise
+    except (ValueError, RecursionError):
+        raise ValueError("its header is no JSON") from None
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    metadata = header.pop("__metadata__", {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise ValueError("its '__metadata__' is no object of texts")
+    return header
+
+
+class Twice(ValueError):
+    """A name that stands in a header more than once."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen: set[str] = set()
+        twice = next(n for n, _ in pairs if n in seen or seen.add(n))
+        raise Twice(f"{shown(twice)} stands in its header twice")
+    return found
+
+
+def shown(name: str) -> str:
+    """A name as errors have it: one in a file may have any length."""
+    return repr(name if len(name) <= 100 else f"{name[:100]}...")
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(name)
+
+
+def _span(name: str, entry: Any) -> tuple[int, int]:
+    """Where a tensor's bytes begin and end; ValueError where that, or its shape or dtype, is wrong."""
+    if not isinstance(entry, dict) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
+        raise ValueError(f"{shown(name)} has no dtype, shape and data_offsets")
+    dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
+    if not isinstance(dtype, str):
+        raise ValueError(f"the dtype of {shown(name)} is no text")
+    if not _counts(shape, SIZE) or len(shape) > RANK:
+        raise ValueError(f"the shape of {shown(name)} is no list of up to {RANK} sizes")
+    if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
+        raise ValueError(f"the data_offsets of {shown(name)} are no begin and end")
+    size = prod(shape) * SIZES.get(dtype, 0)
+    if dtype in SIZES and size != span[1] - span[0]:
+        raise ValueError(f"{shown(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}")
+    return span[0], span[1]
+
+
+def _counts(given: Any, most: int) -> bool:
+    return isinstance(given, list) and all(type(n) is int and 0 <= n < most for n in given)
 
 
 def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
@@ -147,22 +207,8 @@ def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
 
 def write_whole(path: Path, data: bytes) -> None:
     """Write beside and rename: a reader sees the old file or the new one."""
-    beside = None
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as f:
-            beside = f.name
-            f.write(data)
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, path)
+        write_by(path, lambda part: part.write_bytes(data))
     except OSError as e:
-        if beside is not None:
-            Path(beside).unlink(missing_ok=True)
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
         raise FlambeauError(f"save_file({str(path)!r}): {rule}") from None
-
-
-def _umask() -> int:
-    """The process's file mask, which Python can only read by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

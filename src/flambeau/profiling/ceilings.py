@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..cache import cache_folder, write_whole
+from ..cache import cache_folder
 from ..device.adapters import provider
+from ..files import read, write_whole
 from ..functions import empty
 from ..fuse import Plan
 from ..heads import Kernel, Shader
@@ -106,7 +107,7 @@ def kept(device: Any) -> Ceilings | None:
     """The ceilings in the cache folder, if they are there, whole and of this device."""
     place = place_of(device)
     try:
-        said = json.loads(place.read_text(encoding="utf-8"))
+        said = json.loads(str(read(place), "utf-8"))
         if said["of"] == identity(device):
             found = Ceilings(float(said["copy"]), float(said["fma"]))
             if found.copy > 0 and found.fma > 0:
@@ -114,7 +115,7 @@ def kept(device: Any) -> Ceilings | None:
         print(f"flambeau: {place} is of another device: measured anew", file=sys.stderr)
     except FileNotFoundError:
         pass
-    except (OSError, ValueError, KeyError, TypeError) as e:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:
         print(f"flambeau: {place} is damaged ({type(e).__name__}): measured anew", file=sys.stderr)
     return None
 
@@ -124,6 +125,7 @@ def keep(device: Any, found: Ceilings) -> Ceilings:
     place = place_of(device)
     try:
         text = json.dumps({"of": identity(device), **asdict(found)}, indent=2)
+        place.parent.mkdir(parents=True, exist_ok=True)
         write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
     except OSError as e:
         print(f"flambeau: ceilings are not kept ({e.strerror}: {place})", file=sys.stderr)

@@ -3,6 +3,7 @@
 import json
 from array import array
 from collections.abc import Mapping
+from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -12,6 +13,7 @@ from ..device import get_device
 from ..device.pool import Pool
 from ..dtype import SHORT
 from ..errors import DeviceError, FlambeauError, suggest
+from ..files import read
 from ..io.safetensors import loaded
 from ..node import Node, describe
 from ..op import OPS
@@ -20,6 +22,7 @@ from ..pipeline import PARAMS_ALIGN
 from ..stages import submit
 from ..tensor import Tensor, tensor
 from ..work import Work
+from .check import LARGEST, Damaged, check
 from .fit import value_of
 from .specs import Spec
 from .write import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
@@ -52,17 +55,12 @@ class SavedProgram:
             )
         self._program = self._read()
         texts = self._texts()
-        try:
-            self.inputs = [
-                Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in self._program["inputs"]
-            ]
-            self.outputs = [(o["name"], SHORT[o["dtype"]]) for o in self._program["outputs"]]
-            self.batch: tuple[int, int] = tuple(self._program["batch"])
-            kernels = self._program["kernels"]
-            wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
-            self._plans = self._program["plans"]["software" if device.limits.software else "gpu"]
-        except (KeyError, TypeError, ValueError) as e:
-            self._fail(f"{PROGRAM} is damaged ({type(e).__name__}: {e}): save the program again")
+        self.inputs = [Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in self._program["inputs"]]
+        self.outputs = [(o["name"], SHORT[o["dtype"]]) for o in self._program["outputs"]]
+        self.batch: tuple[int, int] = tuple(self._program["batch"])
+        kernels = self._program["kernels"]
+        wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
+        self._plans = self._program["plans"]["software" if device.limits.software else "gpu"]
         if len(texts) != len(kernels):
             told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
             self._fail(f"{told}: the files are not of one program: save it again")
@@ -82,11 +80,11 @@ class SavedProgram:
         if isinstance(self._source, Mapping):
             return self._given_bytes(self._source, name)
         try:
-            return (self._source / name).read_bytes()
+            return read(self._source / name)
         except FileNotFoundError:
             self._fail(f"there is no {name}: name a folder of save_program, whole")
         except OSError as e:
-            self._fail(f"{name} can't be read: {e}")
+            self._fail(f"{name} can't be read: {e.strerror or e}")
 
     def _given_bytes(self, files: Mapping[str, Any], name: str) -> Any:
         if name not in files:
@@ -105,7 +103,7 @@ class SavedProgram:
     def _read(self) -> dict:
         try:
             program = json.loads(self._text(PROGRAM))
-        except json.JSONDecodeError as e:
+        except (ValueError, RecursionError) as e:
             self._fail(f"{PROGRAM} is no JSON ({e}): save the program again")
         if not isinstance(program, dict) or program.get("format") != FORMAT:
             self._fail(f"{PROGRAM} is of something else: name a folder of save_program")
@@ -113,6 +111,10 @@ class SavedProgram:
         if version != VERSION:
             rule = f"{PROGRAM} is of version {version} of the format, and this flambeau reads {VERSION}"
             self._fail(f"{rule}: save the program again with this flambeau, or load it with that one")
+        try:
+            check(program)
+        except Damaged as e:
+            self._fail(f"{PROGRAM} is damaged ({e}): save the program again")
         return program
 
     def _texts(self) -> list[str]:
@@ -191,8 +193,11 @@ class SavedProgram:
     def _made(self, n: int) -> "_Ready":
         try:
             return _Ready(self, n)
-        except (KeyError, IndexError) as e:
-            self._fail(f"{PROGRAM} is damaged ({type(e).__name__}: {e}): save the program again")
+        except FlambeauError:
+            raise
+        except Exception as e:  # numbers that are of no plan of ours: the file is from anywhere
+            why = f"{type(e).__name__}: {e}".splitlines()[0]
+            self._fail(f"{PROGRAM} is damaged ({why}): save the program again")
 
     @staticmethod
     def _batch_of(spec: Spec, t: Tensor) -> int | None:
@@ -210,23 +215,27 @@ class _Ready:
         self.pool = Pool(device, device.pool)
         plan = program._plans["plans"][program._plans["plan_of"][n - program.batch[0]]]
         self.params, self.drawn = array("I"), []
-        self.begins = [value_of(e, n) for e in plan["draws"]]
-        self.length = value_of(plan["drawn"], n)
+        self.begins = [within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]]
+        self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
         buffers = {f"w{i}": b for i, b in enumerate(program._weights)}
         self.inputs = []
         for i, spec in enumerate(program.inputs):
             node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
             buffers[f"x{i}"] = self.pool.take(node.nbytes)
             self.inputs.append(buffers[f"x{i}"])
-        sizes = {f"t{i}": value_of(e, n) for i, e in enumerate(plan["temporaries"])}
+        sizes = {
+            f"t{i}": within(value_of(e, n), LARGEST, "a size") for i, e in enumerate(plan["temporaries"])
+        }
         count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
         self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
         self.works: tuple[Work, ...] = ()
         setup, words = self._words(program, plan, n, buffers, sizes)
         self.outputs = [
-            (buffers[o["value"]], tuple(value_of(e, n) for e in o["shape"]), dtype)
+            (buffers[o["value"]], tuple(within(value_of(e, n), LARGEST, "a size") for e in o["shape"]), dtype)
             for o, (_, dtype) in zip(plan["outputs"], program.outputs, strict=True)
         ]
+        for source, shape, dtype in self.outputs:
+            within(prod(shape) * dtype.itemsize, source.size, "a result's size")
         self.prepared = device.prepare(words)
         if count:
             device.write(self.uniform, self.params.tobytes())
@@ -252,7 +261,7 @@ class _Ready:
                     buffers[v] = self.pool.take(sizes[v])
             name, text = program._kernels[step["kernel"]]
             pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
-            grid = [value_of(e, n) for e in step["grid"]]
+            grid = [within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"]]
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
             command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
             words[i >= len(plan["setup"])].extend(command)
@@ -299,7 +308,14 @@ def _copy(source: Any, target: Any) -> list[int]:
 
 def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:
     """The device's pipeline of this text, compiled at first sight."""
-    cache = device.__dict__.setdefault("pipelines", {})
-    if text not in cache:
-        cache[text] = device.pipeline(text, name, inputs, outputs)
-    return cache[text]
+    cache, key = device.__dict__.setdefault("pipelines", {}), (text, inputs, outputs)
+    if key not in cache:
+        cache[key] = device.pipeline(text, name, inputs, outputs)
+    return cache[key]
+
+
+def within(value: int, most: int, what: str) -> int:
+    """The number, if it can be one; an error of the driver about it would end the process."""
+    if not 0 <= value <= most:
+        raise Damaged(f"{what} of {value}, and at most {most} can be")
+    return value

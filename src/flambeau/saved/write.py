@@ -10,12 +10,13 @@ from .. import run
 from ..device import get_device
 from ..errors import FlambeauError
 from ..faults import text_of
+from ..files import LEFT
 from ..heads import Shader
 from ..io.safetensors import save_file, write_whole
 from ..node import Node, next_serial
 from ..render import render
 from .fit import fit
-from .module import add_module
+from .module import EXECUTOR, MODULE, TYPES, add_module
 from .sketch import KINDS, Sketch, Structure, Weights, sketch
 from .specs import Spec, specs_of
 from .trace import graph_of
@@ -43,17 +44,24 @@ def save_program(
         raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")
     specs = specs_of(fn, example_inputs, max_batch)
     out = Path(folder)
-    if out.exists() and not (out / PROGRAM).is_file() and (not out.is_dir() or any(out.iterdir())):
+    if out.exists() and not (out / PROGRAM).is_file() and not unfinished(out):
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
     program, kernels, weights = _described(fn, specs, list(range(1, last + 1)))
     out.mkdir(parents=True, exist_ok=True)
+    (out / PROGRAM).unlink(missing_ok=True)  # no old program may run new kernels
     save_file(weights.file(), out / WEIGHTS)
     write_whole(out / KERNELS, kernels.encode())
     if target == "web":
         add_module(out, program)
     write_whole(out / PROGRAM, lines_of(program).encode())
     return out
+
+
+def unfinished(out: Path) -> bool:
+    """Whether a folder is empty, or holds nothing but what a save that was killed leaves."""
+    ours = {KERNELS, WEIGHTS, MODULE, EXECUTOR, TYPES}
+    return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
 
 
 def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dict, str, Weights]:

@@ -3,11 +3,11 @@
 import hashlib
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError
+from ..files import write_whole
 from . import archives, node, pyodide
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
@@ -47,11 +47,26 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
         written |= {f"{name}.br": data for name, data in (archives.brotli(written) or {}).items()}
-    shutil.rmtree(out, ignore_errors=True)
-    for name, data in written.items():
-        (out / name).parent.mkdir(parents=True, exist_ok=True)
-        (out / name).write_bytes(data)
+    replace(out, written)
     return manifest
+
+
+def replace(out: Path, written: dict[str, bytes]) -> None:
+    """Make these the files of a site. The manifest is there first, so that one which was killed here is known
+    as a site, and whole last: until then no page takes it."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MANIFEST).write_bytes(b"")
+    for name, data in written.items():
+        if name != MANIFEST:
+            (out / name).parent.mkdir(parents=True, exist_ok=True)
+            (out / name).write_bytes(data)
+    for old in sorted(out.rglob("*"), reverse=True):  # what is in a folder before the folder
+        if old.is_symlink() or not old.is_dir():
+            if old.relative_to(out).as_posix() not in written:
+                old.unlink()
+        elif not any(old.iterdir()):
+            old.rmdir()
+    write_whole(out / MANIFEST, lambda part: part.write_bytes(written[MANIFEST]))
 
 
 def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..cache import cache_folder
 from ..errors import FlambeauError
+from ..files import read_checked, write_checked
 
 
 def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:
@@ -19,22 +20,23 @@ def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dic
     home = cache_folder(script.stem)
     key = salt.encode() + script.read_bytes()
     kept = {name: home / hashlib.sha256(key + data).hexdigest()[:32] for name, data in files.items()}
-    missing = {name: kept[name] for name in files if not kept[name].is_file()}
+    found = {name: data for name, path in kept.items() if (data := read_checked(path)) is not None}
+    missing = {name: kept[name] for name in files if name not in found}
     node = program("node")
     if missing and not node:
         return None
     if missing:
-        home.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=home) as scratch:
+        with tempfile.TemporaryDirectory() as scratch:
             pairs = []
             for i, (name, target) in enumerate(missing.items()):
                 source = Path(scratch) / f"{i}.in"
                 source.write_bytes(files[name])
                 pairs += [str(source), str(Path(scratch) / target.name)]
             run([str(node), str(script), argument, *pairs])
-            for target in set(missing.values()):  # equal files have one
-                (Path(scratch) / target.name).replace(target)
-    return {name: path.read_bytes() for name, path in kept.items()}
+            for name, target in missing.items():
+                found[name] = (Path(scratch) / target.name).read_bytes()
+                write_checked(target, found[name])
+    return found
 
 
 def run(call: list[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from ..cache import cache_folder
 from ..errors import FlambeauError
+from ..files import part_of
 from . import node
 
 VERSION = "314.0.7"
@@ -31,12 +32,11 @@ def folder() -> Path:
             archive.extraction_filter = getattr(tarfile, "data_filter", None)  # older Pythons have none
             archive.extractall(scratch)
         found.parent.mkdir(parents=True, exist_ok=True)
-        beside = found.with_name(f".{found.name}.{os.getpid()}")
-        shutil.copytree(Path(scratch) / "package", beside)
-    try:
-        os.replace(beside, found)
-    except OSError:
-        shutil.rmtree(beside, ignore_errors=True)
-        if not (found / STDLIB).is_file():  # another process was not quicker: the folder can't be written
-            raise
+        with part_of(found, folder=True) as beside:
+            shutil.copytree(Path(scratch) / "package", beside, dirs_exist_ok=True)
+            try:
+                os.replace(beside, found)
+            except OSError:
+                if not (found / STDLIB).is_file():  # another process was not quicker: it can't be written
+                    raise
     return found
