@@ -32,7 +32,8 @@ class Input(NamedTuple):
     def array(self, turn: int = 0) -> Array:
         """The values: floats in float64 and integers in int64, each of which the dtype holds."""
         if self.data is not None:
-            return np.asarray(self.data).reshape(self.shape)
+            data = np.asarray(self.data).reshape(self.shape)
+            return rounded(data.astype("f8"), self.dtype) if self.dtype.is_float else data
         rng = np.random.default_rng([self.seed, turn])
         if self.dtype is dt.bool_:
             return rng.integers(0, 2, self.shape).astype(bool)
