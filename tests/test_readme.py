@@ -51,7 +51,13 @@ def test_python_runs(tmp_path):
     assert loss < 0.2 and accuracy > 0.9
 
 
-CLAIMING = ("docs/autodiff.md", "docs/devices.md", "docs/profiling.md", "docs/tuning.md")
+CLAIMING = (
+    "docs/autodiff.md",
+    "docs/correctness.md",
+    "docs/devices.md",
+    "docs/profiling.md",
+    "docs/tuning.md",
+)
 
 
 @pytest.mark.parametrize("page", CLAIMING)

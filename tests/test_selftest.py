@@ -60,11 +60,11 @@ def test_what_differs_is_told_and_written(monkeypatch, tmp_path):
 def test_ctrl_c_prints_the_table_so_far(when, monkeypatch):
     step, count = Selftest.step, []
 
-    def stopped(self, end=0.0):
+    def stopped(self, end=0.0, family=None):
         count.append(0)
         if len(count) > when:
             raise KeyboardInterrupt
-        step(self, end)
+        step(self, end, family)
 
     monkeypatch.setattr(Selftest, "step", stopped)
     done = selftest("--device", "cpu", "--family", "views")
