@@ -5,6 +5,7 @@ pytest is called with `--torch`, which runs them and nothing else: a missing tor
 """
 
 import os
+import secrets
 from collections import Counter
 from contextlib import suppress
 
@@ -13,6 +14,7 @@ import pytest
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
+GRID_SEED = os.environ.setdefault("FLAMBEAU_GRID_SEED", str(secrets.randbelow(10**6)))  # workers inherit it
 
 # marker, and option of pytest and of `./run test`: the library that its tests compare with
 PEERS = {"torch": "PyTorch", "jax": "JAX"}
@@ -23,6 +25,10 @@ def pytest_addoption(parser):
     for name, library in PEERS.items():
         told = f"run the comparisons with {library}, and nothing else"
         parser.addoption(f"--{name}", action="store_true", help=told)
+
+
+def pytest_report_header(config):
+    return f"new cases by FLAMBEAU_GRID_SEED={GRID_SEED}" if config.getoption("--torch") else None
 
 
 def pytest_configure(config):
@@ -57,6 +63,10 @@ def pytest_testnodedown(node):
 
 
 def pytest_terminal_summary(terminalreporter, config):
+    reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
+    tried = sum(dict(r.user_properties).get("new cases", 0) for r in reports if r.when == "call")
+    if tried:
+        terminalreporter.write_line(f"{tried:,} new cases by FLAMBEAU_GRID_SEED={GRID_SEED}")
     for name, count in config.stash[LEFT_OUT].items():
         told = f"{count:,} comparison{'s' * (count > 1)} with {PEERS[name]}: ./run test --{name}"
         terminalreporter.write_line(told)
