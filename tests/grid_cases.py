@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from grids import one_of, some
+from draws import one_of, some
 from references_conv import avg_pool, conv_gradients, max_pool
 
 import flambeau as fb

@@ -3,7 +3,7 @@
 from math import prod
 
 import pytest
-from grids import draws, off, one_of, some
+from draws import draws, off, one_of, some
 from kernels import planned_for
 from references import conv
 from references_conv import conv_gradients, conv_transpose

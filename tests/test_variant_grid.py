@@ -8,8 +8,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from draws import TIMES, draws, off, one_of
 from grid_cases import KINDS
-from grids import TIMES, draws, off, one_of
 from kernels import planned_for
 from test_ops import values
 
