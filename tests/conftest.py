@@ -14,7 +14,7 @@ import pytest
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
 os.environ.setdefault("FLAMBEAU_TUNE", "off")  # the rules are tested, not what was measured on this machine
-GRID_SEED = os.environ.setdefault("FLAMBEAU_GRID_SEED", str(secrets.randbelow(10**6)))  # workers inherit it
+GRID_SEED = "FLAMBEAU_GRID_SEED"
 
 # marker, and option of pytest and of `./run test`: the library that its tests compare with
 PEERS = {"torch": "PyTorch", "jax": "JAX"}
@@ -28,10 +28,12 @@ def pytest_addoption(parser):
 
 
 def pytest_report_header(config):
-    return f"new cases by FLAMBEAU_GRID_SEED={GRID_SEED}" if config.getoption("--torch") else None
+    return f"new cases by {GRID_SEED}={os.environ[GRID_SEED]}" if config.getoption("--torch") else None
 
 
 def pytest_configure(config):
+    if config.getoption("--torch"):  # the fixed cases alone are drawn without it
+        os.environ.setdefault(GRID_SEED, str(secrets.randbelow(10**6)))  # workers inherit it
     config.stash[LEFT_OUT] = Counter()
     for name, library in PEERS.items():
         config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")
@@ -66,7 +68,7 @@ def pytest_terminal_summary(terminalreporter, config):
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
     tried = sum(dict(r.user_properties).get("new cases", 0) for r in reports if r.when == "call")
     if tried:
-        terminalreporter.write_line(f"{tried:,} new cases by FLAMBEAU_GRID_SEED={GRID_SEED}")
+        terminalreporter.write_line(f"{tried:,} new cases by {GRID_SEED}={os.environ[GRID_SEED]}")
     for name, count in config.stash[LEFT_OUT].items():
         told = f"{count:,} comparison{'s' * (count > 1)} with {PEERS[name]}: ./run test --{name}"
         terminalreporter.write_line(told)
@@ -89,6 +91,16 @@ def opened():
 
     with suppress(DeviceError):
         get_device()
+
+
+@pytest.fixture(autouse=True)
+def alone():
+    """A test begins as if no other thread had run anything: what several do is counted otherwise."""
+    from threading import get_ident
+
+    from flambeau import stages
+
+    stages._thread, stages._in_a_row = get_ident(), stages.ALONE
 
 
 @pytest.fixture(scope="session", params=["gpu", "cpu"])

@@ -62,7 +62,7 @@ def test_compile_changes_nothing(device):
     assert model.compile(x) > 2
     assert np.array_equal(fb.randn(3, device=device).numpy(), expected) and drawn.shape == (3,)
     assert all(t.node is n for t, n in zip(state, before))
-    assert not [t for ref in run._pending.values() if (t := ref()) is not None and t.device is device]
+    assert not [t for ref in run._local.pending.values() if (t := ref()) is not None and t.device is device]
 
 
 def test_compile_says_what_it_can_not(device):

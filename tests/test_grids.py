@@ -14,7 +14,7 @@ from grids.compare import KERNELS, Refused
 from test_docs import docs
 
 SECONDS = float(os.environ.get("FLAMBEAU_GRID_SECONDS", "60"))
-SEED = int(os.environ["FLAMBEAU_GRID_SEED"])  # by conftest.py, the same in every worker
+SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))  # by conftest.py, the same in every worker
 ONLY = os.environ.get("FLAMBEAU_GRID_OPS", "").split()
 PARTS = 2  # which workers share
 MOST = 20  # differences that are told

@@ -47,13 +47,13 @@ def forced_of(rng, asked) -> dict[str, str]:
 
 def run(case, gpu, software, limits, names):
     """How a case differs from what is known, in a text, and the choices that it was made by."""
-    choice.asked = []
+    choice.of_thread.asked = []
     try:
         with planned_for(gpu, software, **limits):
             found = values(*case.call(gpu))
-        asked = choice.asked
+        asked = choice.of_thread.asked
     finally:
-        choice.asked = None
+        choice.of_thread.asked = None
     for family, _, fit, default in asked:
         tried[family, names.get(family) if names.get(family) in fit else default] += 1
     for i, (got, want) in enumerate(zip(found, case.want, strict=True)):

@@ -86,14 +86,14 @@ def right(name, half):
 
 def asked(name, gpu, half):
     """The variants that a case may be computed by, by family."""
-    choice.asked = []
+    choice.of_thread.asked = []
     try:
         fb.realize(*CASES[name](Made(gpu, half)))
         found = {}
-        for family, _, names, _ in choice.asked:
+        for family, _, names, _ in choice.of_thread.asked:
             found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
     finally:
-        choice.asked = None
+        choice.of_thread.asked = None
     return found
 
 

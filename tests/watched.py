@@ -57,16 +57,9 @@ def _closing(text: str, at: int) -> int:
 class ExactPool(Pool):
     """Buffers of their tensors' sizes, taken anew each time; `ended` ones may be in commands yet to come."""
 
-    def __init__(self, device):
-        super().__init__(device)
-        self.ended: list[int] = []
-
     def take(self, nbytes: int) -> Buffer:
         size = max(-(-nbytes // 16) * 16, 16)
         return Buffer(self, self._allocate(size, nbytes), nbytes, size)
-
-    def give(self, buffer: Buffer) -> None:
-        self.ended.append(buffer.handle)
 
 
 class WatchedDevice(native.NativeDevice):
@@ -95,5 +88,6 @@ class WatchedDevice(native.NativeDevice):
         got = np.frombuffer(self.read([(self.strays, 16)])[0], "u4")
         self.write(self.strays, bytes(16))
         while self.pool.ended:
-            self.free(self.pool.ended.pop())
+            _, _, handle = self.pool.ended.pop()
+            self.free(handle)
         return int(got[0]), int(got[1])

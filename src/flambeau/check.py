@@ -44,7 +44,7 @@ def signature(
 
 def _number(s: Any, recorder: Recorder) -> tuple:
     if hasattr(s, "source"):
-        return id(s.source), (s.words[3] << 32 | s.words[2]) - recorder.drawn.get(s.source, 0)
+        return id(s.source), s.at - recorder.drawn.begins.get(s.source, 0)
     return (id(s),) if hasattr(s, "value") else (type(s), str(s))
 
 
@@ -58,6 +58,5 @@ def undo(recorder: Recorder) -> None:
     for t, old in recorder.before:
         t.node, old.replaced = old, False
         if old.buffer is not None:
-            run._pending.pop(id(t), None)
-    for source, offset in recorder.drawn.items():
-        source.offset = offset
+            run._local.pending.pop(id(t), None)
+    recorder.drawn.take_back()

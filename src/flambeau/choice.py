@@ -1,13 +1,19 @@
 """The variants of a kernel that a device can run, and the size of the work, into the one that runs."""
 
 import os
+import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
 from .errors import FlambeauError
 
-asked: list[tuple[str, tuple[Any, ...], tuple[str, ...], str]] | None = None  # what `choose` is asked for
+
+class _Thread(threading.local):
+    asked: list[tuple[str, tuple[Any, ...], tuple[str, ...], str]] | None = None  # what `choose` is asked for
+
+
+of_thread = _Thread()
 
 
 def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[str], default: str) -> str:
@@ -18,8 +24,8 @@ def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[st
     else `default`, which the family's own rule gives. A name that is not among `names` is passed over: what
     does not fit is never picked.
     """
-    if asked is not None:
-        asked.append((family, bucket, tuple(names), default))
+    if of_thread.asked is not None:
+        of_thread.asked.append((family, bucket, tuple(names), default))
     tuned = limits.tuned
     for name in (forced().get(family), tuned.get((family, bucket)), tuned.get((family, bucket, default))):
         if name is not None and name in names:

@@ -1,6 +1,7 @@
 """The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 from . import ops, run
@@ -137,6 +138,7 @@ class Reading(Sequence):
     def __init__(self, tensors: tuple[Tensor, ...]):
         self._tensors, self._fetch = tensors, run.Fetch(list(tensors))
         self._lists: list | None = None
+        self._lock = Lock()  # several threads may ask
 
     def _with(self, raw: list) -> list:
         if self._lists is None:
@@ -145,7 +147,8 @@ class Reading(Sequence):
         return self._lists
 
     def _waited(self) -> list:
-        return self._lists if self._lists is not None else self._with(self._fetch.wait())
+        with self._lock:
+            return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
     async def _arrived(self) -> list:
         return self._with(await self._fetch.arrive())

@@ -88,8 +88,9 @@ class Exchange:
 def _shared(x: Any) -> Any:
     """The array that is a tensor's value, or a copy of it on the host."""
     if x.device.kind == "cpu":
-        run.realize(x)
-        array = x.node.buffer.array
+        node = x.node
+        run.realize_nodes([node])
+        array = node.buffer.array
         if x.device.xp.name_of(array) == x.dtype.name and getattr(array, "flags", _WRITABLE).writeable:
             return array
     return x.numpy().copy()
@@ -105,8 +106,8 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
     if device.kind == "cpu":
         node.buffer = device.store(raw, shape, dtype)
     else:
-        node.buffer = device.pool.take(node.nbytes)
-        with stage("write"):
+        with stage("write"), device.lock:
+            node.buffer = device.pool.take(node.nbytes)
             device.write(node.buffer.handle, raw)
     if run._local.recorder is not None:
         run._local.recorder.made[node] = "data", hash(bytes(raw))
@@ -126,8 +127,9 @@ def _moved(x: Any, device: Any) -> Any:
     with no_grad():
         raw = None
         if x.device.kind == device.kind == "cpu":
-            run.realize(x)
-            raw = device.take(x.node.buffer, x.device, x.dtype)
+            node = x.node
+            run.realize_nodes([node])
+            raw = device.take(node.buffer, x.device, x.dtype)
         if raw is None:
             node = leaf(run.read([x])[0], x.shape, x.dtype, device)
         else:

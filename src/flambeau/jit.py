@@ -3,12 +3,14 @@
 import gc
 import random
 import sys
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from functools import wraps
 from math import inf
 from operator import is_
 from typing import Any, NamedTuple
+from weakref import ref
 
 from . import run
 from .check import difference, signature, undo
@@ -28,7 +30,9 @@ from .watch import DRAWS, Watch
 
 PROGRAMS_KEPT = 16  # of one function, by arguments
 VARIANTS_KEPT = 4  # of each, by what else the function depends on
+PATIENCE = 10.0  # seconds that a call waits until another thread has recorded, before it is just made
 SEVERAL = "it computes on several devices: record the parts on each"
+OTHERS = "another thread assigns to what it uses, or reads what it makes, meanwhile: keep them apart"
 BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
 GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
 CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked next
@@ -37,6 +41,8 @@ CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked nex
     "never": lambda n: inf,
 }
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
+NONE: Any = object()  # what no function returns
+_recording = threading.RLock()  # held while a call is recorded
 
 
 def jit(fn: Callable, *, check: str = "sometimes") -> Callable:
@@ -89,16 +95,36 @@ class Recordings:
         if arguments.has_graph:
             self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
-        run.realize(*given)
-        program, why = self._serving(key)
-        if program is not None:
-            if program.assigns_to(given):  # it reads its argument after that, perhaps
+        nodes = arguments.nodes = [t.node for t in given]
+        run.realize_nodes(nodes)
+        with device.lock:
+            program, why = self._serving(key)
+            out = NONE
+            if program is not None and not program.assigns_to(given):
+                program.calls += 1
+                if program.calls < program.due or (made := self._checked(key, program, arguments)) is None:
+                    with stage("replay"):
+                        out = program.replay(nodes)
+                else:
+                    out = self._keep(key, made)
+        if out is not NONE:
+            device.keep_pace()
+            return out
+        if program is not None:  # it reads its argument after it assigned to that, perhaps
+            return self.fn(*args, **kw)
+        if not _recording.acquire(blocking=False):  # two at a time would take what the other makes for theirs
+            if not _recording.acquire(timeout=PATIENCE):  # it may wait for this very call
                 return self.fn(*args, **kw)
-            program.calls += 1
-            if program.calls < program.due or (made := self._checked(key, program, arguments)) is None:
-                with stage("replay"):
-                    return program.replay(given)
-            return self._keep(key, made)
+            _recording.release()
+            return self.call(args, kw)
+        try:
+            return self._recorded(device, arguments, why)
+        finally:
+            _recording.release()
+
+    def _recorded(self, device: Any, arguments: "Arguments", why: str | None) -> Any:
+        """Call the function and keep what it does; `why` what was kept before does not serve."""
+        key, args, kw = arguments.key, arguments.args, arguments.kw
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
             self.programs.pop(key, None)
             return self.fn(*args, **kw)
@@ -118,15 +144,14 @@ class Recordings:
 
     def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Made | None":
         """Run the function on the side, and take it back, where the recording still does what it does; else
-        what its call was made into."""
+        what its call was made into. The caller holds the device's lock."""
         program.due = self.next(program.calls)
-        with program.device.lock:
-            watch = Watch(self.fn, arguments.args, arguments.kw, arguments.objects)
-            call = Call(self.fn, program.device, arguments, watch)
-            what = call.trouble or difference(program.signature, call.signature())
-            if not what:
-                undo(call.recorder)
-                return None
+        watch = Watch(self.fn, arguments.args, arguments.kw, arguments.objects)
+        call = Call(self.fn, program.device, arguments, watch)
+        what = call.trouble or difference(program.signature, call.signature())
+        if not what:
+            undo(call.recorder)
+            return None
         self.programs[key].remove(program)
         if call.trouble:
             return call.made()
@@ -184,6 +209,7 @@ class Arguments:
 
     def __init__(self, args: tuple, kw: dict[str, Any]):
         self.tensors: list[Tensor] = []
+        self.nodes: list[Node] = []  # of the tensors, once they have their values
         self.objects: list[Any] = []
         self.has_graph = False  # gradients are taken of what some tensor is made of
         self.args, self.kw = args, kw
@@ -294,17 +320,31 @@ def record(fn: Callable, device: Any, arguments: Arguments) -> Made:
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
         return Made(None, fn(*arguments.args, **arguments.kw), trouble, True)
-    return Call(fn, device, arguments, watch).made()
+    earlier = run.recording
+    try:
+        call = Call(fn, device, arguments, watch, listed=True)
+        with device.lock:  # nobody computes or assigns while it becomes a program
+            return call.made()
+    finally:
+        run.recording = earlier
 
 
 class Call:
-    """A call that was listened to: its result, what it computes, and why it can't be replayed, if so."""
+    """A call that was listened to: its result, what it computes, and why it can't be replayed, if so.
 
-    def __init__(self, fn: Callable, device: Any, arguments: Arguments, watch: Watch):
+    listed: other threads, which run meanwhile, are to say what they assign to.
+    """
+
+    def __init__(
+        self, fn: Callable, device: Any, arguments: Arguments, watch: Watch, listed: bool = False
+    ):  # fmt: skip
         self.device, self.arguments, self.watch = device, arguments, watch
         self.pool = Pool(device, device.pool, exact=True)
-        self.inputs = [_standing(t.node, device) for t in arguments.tensors]
+        with device.lock:
+            self.inputs = [_standing(n, device) for n in arguments.nodes]
         self.recorder = Recorder(device, watch.generators)
+        if listed:
+            run.recording = self.recorder
         self.listener, before = Listener(watch.codes), _random_states()
         self._run(fn)
         self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
@@ -324,7 +364,7 @@ class Call:
         lent = self.arguments.lent(deque(ours).popleft)
         run._local.recorder = recorder
         try:
-            with self.listener:
+            with recorder.drawn, self.listener:
                 self.result = fn(*lent.args, **lent.kw)
             self.outputs, self.rebuild = parts_of(self.result)
         finally:
@@ -347,6 +387,8 @@ class Call:
         """A recording, whose first play gives the result; the result alone where that can't be."""
         for scalar in self.recorder.numbers:
             self.watch.number(scalar)
+        if not self.trouble and self.recorder.disturbed(self.outputs):
+            self.trouble, self.certain = OTHERS, False
         if not self.trouble:
             told = self.signature()
             asked = self._asked()
@@ -365,16 +407,18 @@ class Call:
         return asked
 
     def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Made:
-        parts = self.outputs, self.rebuild
+        parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
         program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
         program.signature = told
-        out = program.play(self.arguments.tensors, [])
+        out = program.play(self.arguments.nodes, [])
         states = {id(s.tensor) for s in program.states}
         for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
             if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
                 mine.node.buffer = theirs.node.buffer
             if id(mine) not in states:  # whoever holds it must not see what replays write
                 mine.node = theirs.node
+        self.roots = []
+        program.spare(news)
         return Made(program, out, "", False)
 
 

@@ -88,10 +88,10 @@ def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
             if not is_ours(s):  # what is wrong with it is said before anything runs
                 device.compiled(made)
         cache[s] = made
-    if progress is not None:
+    if (tell := progress) is not None:
         for at, (s, label) in enumerate(missing.items(), 1):
             device.compiled(cache[s])
-            progress(at, len(missing), label)
+            tell(at, len(missing), label)
     return cache
 
 

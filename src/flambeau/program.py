@@ -14,6 +14,7 @@ from .device.pool import Pool
 from .holes import Hole, Piece, commands, copied, fill
 from .node import Node, describe, toposort
 from .op import OPS
+from .ops.random import Noted
 from .pipeline import patch_params, pieces, word_of
 from .recorder import Recorder
 from .reverse import Gradients
@@ -46,12 +47,10 @@ def kind_of(n: Node) -> tuple:
 class Draws:
     """The random draws of a call: where each begins, from where its generator was before the first."""
 
-    def __init__(self, draws: list[Any], known: dict[Any, int]):
-        begins = {d.source: min(_at(e) for e in draws if e.source is d.source) for d in draws}
-        begins |= known
+    def __init__(self, draws: list[Any], noted: Noted):
         self.of = [
-            (source, source.offset - first, [(d, _at(d) - first) for d in draws if d.source is source])
-            for source, first in begins.items()
+            (source, blocks, [(d, d.at - noted.begins[source]) for d in draws if d.source is source])
+            for source, blocks in noted.blocks.items()
         ]
 
     def renew(self) -> None:
@@ -63,10 +62,6 @@ class Draws:
             for draw, begin in draws:
                 at = (high << 32 | low) + begin
                 draw.words = k0, k1, at & 0xFFFFFFFF, at >> 32
-
-
-def _at(draw: Any) -> int:
-    return draw.words[3] << 32 | draw.words[2]
 
 
 class Program:
@@ -100,9 +95,19 @@ class Program:
         for t, place, _ in self.states:
             self._stay(t, place)
 
+    def spare(self, before: list[ref[Node]]) -> None:
+        """After the first play: leave the states' new values to whoever holds the nodes that they had."""
+        words: list[int] = []
+        for (_, place, _), old in zip(self.states, before, strict=True):
+            if (node := old()) is not None:
+                node.buffer = self.device.pool.take(place.nbytes)
+                words += copied(place, node.buffer)
+        if words:
+            submit(self.device, (), words)
+
     def __del__(self):
         if getattr(self, "uniform", 0):
-            self.device.free(self.uniform)
+            self.device.pool.end(self.uniform)
 
     def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple, Any]]:
         """Where the commands leave each result, whether it is what fills that hole (an argument does before,
@@ -244,7 +249,7 @@ class Program:
         t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
         place.last = ref(t.node)
 
-    def play(self, given: list[Tensor], before: list[int]) -> Any:
+    def play(self, given: list[Node], before: list[int]) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
         device, holes = self.device, [0] * self.count
         held = self._take_in(given, holes, before)
@@ -282,12 +287,12 @@ class Program:
                 self.device.write(self.uniform, now)
             self.sent = now
 
-    def _take_in(self, given: list[Tensor], filled: list[int], words: list[int]) -> list[Any]:
+    def _take_in(self, given: list[Node], filled: list[int], words: list[int]) -> list[Any]:
         """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
         copies."""
         copies = []
-        for i, t in enumerate(given):
-            hole, buffer = self.inputs[i], t.node.buffer
+        for i, n in enumerate(given):
+            hole, buffer = self.inputs[i], n.buffer
             if buffer.handle in self.holds:
                 bound = hole.place or self.device.pool.take(hole.nbytes)
             else:
@@ -312,16 +317,16 @@ class Program:
             after += fill(copied(source, buffer), filled)
         return out, after
 
-    def replay(self, given: list[Tensor]) -> Any:
-        """Run the recorded commands on new inputs."""
+    def replay(self, given: list[Node]) -> Any:
+        """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
+        and state are this replay's."""
         self.draws.renew()
-        with self.device.lock:
-            words = self._settle_states()
-            for (source, part, wgsl), places in self.patches:
-                bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
-                for at in places:
-                    self.params[at] = bits
-            return self.play(given, words)
+        words = self._settle_states()
+        for (source, part, wgsl), places in self.patches:
+            bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
+            for at in places:
+                self.params[at] = bits
+        return self.play(given, words)
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import run
 from .node import Node, next_serial, toposort
-from .ops.random import generator
+from .ops.random import Noted
 
 ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
 
@@ -17,8 +17,7 @@ class Recorder:
 
     def __init__(self, device: Any, generators: Iterable[Any] = ()):
         self.device, self.start = device, next_serial()
-        # where the call's random numbers begin
-        self.drawn = {g: g.offset for g in (generator, *generators)}
+        self.drawn = Noted(*generators)  # the call's random numbers
         self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers
         self.spoiled = ""  # why the call can't be replayed
         self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
@@ -26,6 +25,7 @@ class Recorder:
         # what is made of the host's numbers inside, by what it holds
         self.made: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
         self._asked: list[weakref.ref[Any]] = []
+        self._overheard: list[tuple[int, weakref.ref[Node]]] = []  # tensors that others assigned to, and what
 
     def defer(self, tensors: Any) -> None:
         """These are asked for now: all is computed at once when the call is over."""
@@ -39,6 +39,18 @@ class Recorder:
             if twin.node is not t.node:
                 was, twin.node = twin.node, t.node
                 run.assigned(twin, was)
+
+    def overhear(self, t: Any) -> None:
+        """Another thread assigned to a tensor."""
+        self._overheard.append((id(t), weakref.ref(t.node)))
+
+    def disturbed(self, outputs: list[Any]) -> bool:
+        """Whether another thread computed what the call makes, or assigned to what it uses."""
+        nodes = _reached([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
+        computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)
+        theirs = {id(n) for _, ref in self._overheard if (n := ref()) is not None}
+        assigned = any(key in self.assigned for key, _ in self._overheard)
+        return computed or assigned or not theirs.isdisjoint(map(id, nodes))
 
     def spoil(self, why: str) -> None:
         """What happens now can't be recorded: the rest of the call, and all later ones, run as they are."""

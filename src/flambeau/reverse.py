@@ -120,17 +120,21 @@ def walk(
     starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool
 ) -> dict[Node, Any]:
     """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None)."""
-    order = _order([n for n, _ in starts], None if wanted is None else set(wanted))
+    device = starts[0][0].device or get_device()
+    with device.lock:  # whoever computes nodes lets go of what they were made of
+        order = _order([n for n, _ in starts], None if wanted is None else set(wanted))
+        parents = {n: n.parents for n in order}
     visits = Visits()
     with enable_grad() if create_graph else no_grad():
-        found = _walk(starts, order, None if wanted is None else set(wanted), visits)
+        found = _walk(starts, parents, None if wanted is None else set(wanted), visits)
     recorded = run._local.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")
-    device = starts[0][0].device or get_device()
     if getattr(getattr(device, "pool", None), "budget", None) is not None:
-        fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
+        with device.lock:
+            fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
     elif balanced or any(n.segment is not None for n in order):
-        recompute([g.node for g in found.values()], visits, balanced)
+        with device.lock:
+            recompute([g.node for g in found.values()], visits, balanced)
     return found
 
 
@@ -167,13 +171,18 @@ def check_kept(node: Node, loss: Node) -> None:
         )
 
 
-def _walk(starts, order: list[Node], wanted: set[Node] | None, visits: Visits) -> dict[Node, Any]:
+def _walk(
+    starts: list[tuple[Node, Any]],
+    parents: dict[Node, tuple[Node, ...]],
+    wanted: set[Node] | None,
+    visits: Visits,
+) -> dict[Node, Any]:
+    """`walk` over nodes in order, each with what it was made of."""
     grads: dict[Node, Any] = {}
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
     found = {}
-    useful = set(order)
-    for node in order:
+    for node, made_of in parents.items():
         g = grads.pop(node, None)
         if g is None:  # its users have no gradient for it
             continue
@@ -183,10 +192,10 @@ def _walk(starts, order: list[Node], wanted: set[Node] | None, visits: Visits) -
             continue
         visits.begin(g.node)
         y = ops.Tensor(node)
-        inputs = [ops.Tensor(p) for p in node.parents]
+        inputs = [ops.Tensor(p) for p in made_of]
         parts = node.op.grad(g, y, *inputs, **node.attrs)
-        for parent, part in zip(node.parents, parts, strict=True):
-            if part is None or not parent.requires_grad or parent not in useful:
+        for parent, part in zip(made_of, parts, strict=True):
+            if part is None or not parent.requires_grad or parent not in parents:
                 continue
             part = unbroadcast(part, parent.shape).to(parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part

@@ -27,11 +27,14 @@ class _Thread(threading.local):
 
     recorder: Any = None  # of the call that is being recorded
 
+    def __init__(self):
+        self.pending: dict[int, Any] = {}  # tensors it assigned to, not computed yet: they join its next run
+
 
 _local = _Thread()
 tuner: Any = None  # what measures variants before a graph is planned, while `autotune` is on
 marks = [0]  # how often a tensor was told whether gradients are taken by it
-_pending: dict[int, Any] = {}  # tensors assigned to and not computed yet: they join the next run
+recording: Any = None  # the recorder of the call that is being recorded, by whichever thread: there is one
 
 
 def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = frozenset()) -> tuple:
@@ -60,28 +63,43 @@ def graph_key(roots: list[Node], order: list[Node], dying: frozenset[int] = froz
 
 
 def assigned(tensor: Any, old: Node) -> None:
-    """Remember that a tensor was assigned to: it gets its value with the next run."""
-    key = id(tensor)
-    if _local.recorder is not None:
-        _local.recorder.note(tensor, old)
-    _pending[key] = weakref.ref(tensor, lambda _: _pending.pop(key, None))
+    """Remember that a tensor was assigned to: it gets its value with the thread's next run."""
+    key, pending, mine, other = id(tensor), _local.pending, _local.recorder, recording
+    if mine is not None:
+        mine.note(tensor, old)
+    if other is not None and other is not mine:
+        other.overhear(tensor)
+    pending[key] = weakref.ref(tensor, lambda _: pending.pop(key, None))
 
 
 def realize(*tensors: Any) -> None:
-    """Compute tensors, and all that were assigned to, in one submit a device."""
+    """Compute tensors, and all that this thread assigned to, in one submit a device."""
     if _local.recorder is not None:
         return _local.recorder.defer(tensors)
-    missing = [t.node for t in tensors if t.node.buffer is None]
-    if _pending:
+    missing = [n for t in tensors if (n := t.node).buffer is None]
+    if missing or _local.pending:
+        _compute_all(missing)
+
+
+def realize_nodes(nodes: list[Node]) -> None:
+    """`realize` of nodes: a tensor may get another one meanwhile, by another thread."""
+    missing = [n for n in nodes if n.buffer is None]
+    if missing or _local.pending:
+        _compute_all(missing)
+
+
+def _compute_all(missing: list[Node]) -> None:
+    if _local.pending:
         missing += _waiting()
-    if not missing:
-        return
     by_device: dict[Any, list[Node]] = {}
     for n in dict.fromkeys(missing):
         by_device.setdefault(n.device or get_device(), []).append(n)
     for device, roots in by_device.items():
         with device.lock:
-            compute(device, roots)
+            todo = [n for n in roots if n.buffer is None]  # another thread may have been quicker
+            if todo:
+                compute(device, todo)
+        device.keep_pace()
 
 
 def run_deep(node: Node) -> None:
@@ -89,8 +107,7 @@ def run_deep(node: Node) -> None:
     if _local.recorder is None:
         for n in node.inputs:
             if n.buffer is None and n.device is not None:
-                with n.device.lock:
-                    compute(n.device, [n])
+                realize_nodes([n])
         node.depth = stages.fresh
 
 
@@ -99,13 +116,15 @@ op.run_deep = run_deep
 
 def _waiting() -> list[Node]:
     """The nodes of tensors that were assigned to and are not computed yet; nobody asks for them again."""
-    found = []
-    for key, ref in list(_pending.items()):
-        tensor = ref()
-        if tensor is not None and tensor.node.buffer is None:
-            found.append(tensor.node)
-        _pending.pop(key, None)
-    return found
+    found, pending = [], _local.pending
+    while pending:
+        try:
+            _, ref = pending.popitem()
+        except KeyError:  # its tensor died just now
+            break
+        if (tensor := ref()) is not None and (node := tensor.node).buffer is None:
+            found.append(node)
+    return found[::-1]
 
 
 def compute(device: Any, roots: list[Node]) -> None:
@@ -337,24 +356,19 @@ class Fetch:
     def __init__(self, tensors: list[Any]):
         if _local.recorder is not None:
             _local.recorder.spoil("it reads values: return the tensor and read it outside")
-        realize(*tensors)
+        nodes = [t.node for t in tensors]
+        realize_nodes(nodes)
         with stage("read"):
-            self._begin(tensors)
+            self._begin(nodes)
 
-    def _begin(self, tensors: list[Any]) -> None:
-        self.count, self.parts = len(tensors), []
+    def _begin(self, nodes: list[Node]) -> None:
+        self.count, self.parts = len(nodes), []
         by_device: dict[Any, list[int]] = {}
-        for i, t in enumerate(tensors):
-            by_device.setdefault(t.node.device or get_device(), []).append(i)
+        for i, n in enumerate(nodes):
+            by_device.setdefault(n.device or get_device(), []).append(i)
         for device, places in by_device.items():
-            if device.kind == "cpu":
-                part = Arrived([device.load(tensors[i].node.buffer, tensors[i].dtype) for i in places])
-                raise_found(device)
-                noted = None
-            else:
-                asked = [(tensors[i].node.buffer.handle, tensors[i].node.nbytes) for i in places]
-                noted = (device, device.told) if device.faults else None
-                part = device.fetch([*asked, (device.faults, BYTES)] if noted else asked)
+            with device.lock:  # a replay may move a value to another buffer
+                part, noted = _begun(device, [nodes[i] for i in places])
             self.parts.append((places, part, noted))
 
     def wait(self) -> list[Any]:
@@ -373,3 +387,16 @@ class Fetch:
             for i, part in zip(places, parts, strict=True):
                 out[i] = part
         return out
+
+
+def _begun(device: Any, nodes: list[Node]) -> tuple[Any, tuple[Any, int] | None]:
+    """A read of one device that is under way, and how many faults the device had told of, where it notes
+    any."""
+    if device.kind == "cpu":
+        part = Arrived([device.load(n.buffer, n.dtype) for n in nodes])
+        raise_found(device)
+        return part, None
+    asked = [(n.buffer.handle, n.nbytes) for n in nodes]
+    if not device.faults:
+        return device.fetch(asked), None
+    return device.fetch([*asked, (device.faults, BYTES)]), (device, device.told)

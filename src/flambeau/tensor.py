@@ -17,7 +17,7 @@ from .ops import source as _source
 from .reverse import Gradients, backward
 from .shape import Shape, normal_dim
 
-_param_keys = count(1)
+_param_keys, _marks = count(1), count(1)
 assert _source  # its entries register themselves
 
 
@@ -204,7 +204,8 @@ class Tensor(Exchange, ops.Table):
         from .fuse import Limits, plan
 
         roots = [self.node]
-        return plan(roots, getattr(self.device, "limits", None) or Limits(), toposort(roots))
+        with self.device.lock:  # whoever computes them lets go of inputs
+            return plan(roots, getattr(self.device, "limits", None) or Limits(), toposort(roots))
 
     # --- gradients ---
 
@@ -229,10 +230,10 @@ class Tensor(Exchange, ops.Table):
             raise TypeError(
                 f"requires_grad_({_op.describe(self)}): only floats have gradients: cast with .float()"
             )
-        self.node = own(self.node)
-        run.marks[0] += 1
+        node = own(self.node)
         if requires_grad:
-            self.node.requires_grad, self.node.param = True, next(_param_keys)
+            node.requires_grad, node.param = True, next(_param_keys)
+        self.node, run.marks[0] = node, next(_marks)
         return self
 
     def assign_(self, value: Any) -> "Tensor":
@@ -242,18 +243,24 @@ class Tensor(Exchange, ops.Table):
             raise ValueError(
                 f"assign_({_op.describe(self)}, {_op.describe(value)}): shapes differ: reshape the value"
             )
-        old, new = self.node, own(value.to(self.dtype).to(self.device).node)
-        new.requires_grad, new.param = old.param is not None, old.param
-        self.node, old.replaced = new, True
-        run.assigned(self, old)
+        device = self.device
+        new = own(value.to(self.dtype).to(device).node)
+        with device.lock:  # no replay looks where the value is meanwhile
+            old = self.node
+            new.requires_grad, new.param = old.param is not None, old.param
+            self.node, old.replaced = new, True
+            run.assigned(self, old)
         return self
 
     def replace_(self, value: "Tensor") -> "Tensor":
         """assign_ through which gradients flow; a parameter takes values only. Returns self."""
         if self.node.param is None and value.requires_grad and value.shape == self.shape:
-            old, self.node = self.node, value.to(self.dtype).to(self.device).node
-            old.replaced = True
-            run.assigned(self, old)
+            device = self.device
+            new = value.to(self.dtype).to(device).node
+            with device.lock:
+                old, self.node = self.node, new
+                old.replaced = True
+                run.assigned(self, old)
             return self
         if self.node.param is not None and is_grad_enabled():
             raise ValueError(

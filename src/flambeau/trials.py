@@ -203,9 +203,11 @@ class Trials:
         if len(entrant.parts) == 1:
             for at in range(0, times, MOST):
                 self.device.submit(*entrant.parts * min(MOST, times - at))
+                self.device.keep_pace()
         else:
             for part in entrant.parts * times:
                 self.device.submit(part)
+                self.device.keep_pace()
         self.device.wait()
         return perf_counter() - begin
 

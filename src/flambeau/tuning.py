@@ -82,15 +82,15 @@ class autotune:
 
 def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
     """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
-    choice.asked = []
+    asked = choice.of_thread.asked = []
     try:
         plan(roots, device.limits, order)
         found: dict[tuple, tuple] = {}
-        for family, bucket, names, default in choice.asked:
+        for family, bucket, names, default in asked:
             before = found.get((family, bucket), ((), default))
             found[family, bucket] = (*dict.fromkeys((*before[0], *names)),), before[1]
     finally:
-        choice.asked = None
+        choice.of_thread.asked = None
     return [(*key, *value) for key, value in found.items()]
 
 

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from flambeau.data.dataset import Indexable, gather
+from flambeau.errors import FlambeauError
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -87,10 +88,13 @@ def fetched_ahead(
     """Yield `fetch(batch)` in order; one thread works at most `ahead` batches before the loop that reads."""
     from concurrent.futures import ThreadPoolExecutor
 
-    thread = ThreadPoolExecutor(1, thread_name_prefix="flambeau-data")
+    thread, process = ThreadPoolExecutor(1, thread_name_prefix="flambeau-data"), os.getpid()
     try:
         waiting: deque[Future] = deque(thread.submit(fetch, batch) for batch in islice(batches, ahead))
         while waiting:
+            if os.getpid() != process:  # it would wait for ever
+                rule = "an epoch that began before a fork can't go on behind it: its thread is not there"
+                raise FlambeauError(f"DataLoader: {rule}: begin a new one, or start the process by 'spawn'")
             ready = waiting.popleft().result()
             waiting.extend(thread.submit(fetch, batch) for batch in islice(batches, 1))
             yield ready

@@ -12,6 +12,10 @@ IN_BROWSER = sys.platform == "emscripten"
 LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/namespace.py knows besides NumPy
 _devices: dict[str, Any] = {}
 _lock = threading.RLock()
+FORKED = (
+    "GPUs found before a fork can't be used behind it: start the process by the 'spawn' method"
+    " (multiprocessing.get_context('spawn')), or compute on 'cpu' there"
+)
 
 
 def get_device(spec: Any = None) -> Any:
@@ -76,6 +80,18 @@ def _open(key: str) -> Any:
         return get_device("cpu")
 
 
+def _after_fork() -> None:
+    """In a forked child, where only the thread that forked goes on."""
+    global _lock
+    _lock = threading.RLock()
+    for device in {id(d): d for d in _devices.values()}.values():
+        device.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def _open_library(library: str, where: str = "") -> Any:
     """An array library's device: "torch" is "torch:cpu"."""
     from .cpu import CpuDevice
@@ -98,7 +114,8 @@ def web_file(name: str) -> Path:
 
 
 class Buffer:
-    """A piece of device memory, given back to its pool when nothing refers to it any more."""
+    """A piece of device memory. When nothing refers to it any more it is put in line to go back to its pool:
+    that may be in any thread, at any moment."""
 
     __slots__ = ("handle", "last", "nbytes", "pool", "shared", "size")
 
@@ -108,7 +125,7 @@ class Buffer:
         self.last: Any = None  # of a recorded state's: a weak reference to the node that it is the value of
 
     def __del__(self):
-        self.pool.give(self)
+        self.pool.ended.append((self.pool, self.size, self.handle))
 
 
 class Arrived:

@@ -6,11 +6,12 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import dawn, header, traps
+from . import FORKED, dawn, header, traps
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
+_process = 0  # that listed the adapters: what it holds is of no use in a fork of it
 
 
 class Adapter(NamedTuple):
@@ -61,6 +62,8 @@ def adapters() -> tuple[Adapter, ...]:
     wanted = os.environ.get("FLAMBEAU_BACKEND", "").lower()
     if wanted and wanted not in BACKENDS:
         raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend: use one of {', '.join(BACKENDS)}")
+    global _process
+    _process = os.getpid()
     with quiet_stderr():
         found = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
     kept = [a for a in found if not wanted or a.backend == BACKENDS[wanted]]
@@ -82,6 +85,9 @@ def _describe(raw: Any) -> Adapter:
 def choose(which: str) -> Adapter:
     """The adapter that "", "1" or part of a name means; DeviceError says what there is."""
     found = adapters()
+    if os.getpid() != _process:
+        name = f"gpu:{which}" if which else "gpu"
+        raise DeviceError(f"device({name!r}): {FORKED}")
     if not found:
         raise DeviceError(f"no WebGPU adapter found: {advice()}")
     if not which:

@@ -114,3 +114,9 @@ class CpuDevice:
 
     def wait(self) -> None:
         """Everything is done when a call returns."""
+
+    keep_pace = wait
+
+    def after_fork(self) -> None:
+        """In a forked child: whoever held the lock is not here."""
+        self.lock = threading.RLock()

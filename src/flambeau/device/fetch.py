@@ -1,6 +1,7 @@
 """Fetching: buffers become bytes on the host, through staging buffers that are used again and again."""
 
 import time
+from collections import deque
 from typing import Any
 
 STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
@@ -14,8 +15,11 @@ class Stagings:
     def __init__(self, device: Any):
         self.device = device
         self.free: list[Any] = []
+        self.ended: deque[Any] = deque()  # of reads that nobody came for, by whichever thread dropped them
 
     def take(self, total: int) -> Any:
+        while self.ended:
+            self.ended.popleft().destroy()
         fits = [b for b in self.free if b.size >= total]
         if fits:
             found = min(fits, key=lambda b: b.size)
@@ -79,16 +83,17 @@ class Fetch:
     def _taken(self) -> list[bytes]:
         out, parts = [], self.parts
         self.parts = []
+        for mapping, asked in parts:
+            out += _cut(mapping.view(), asked)
+            mapping.end()
         with self.device.lock:
-            for mapping, asked in parts:
-                out += _cut(mapping.view(), asked)
-                mapping.end()
+            for mapping, _ in parts:
                 self.device.stagings.give(mapping.buffer)
         return out
 
     def __del__(self):
         for mapping, _ in self.parts:  # nobody came for them
-            mapping.buffer.destroy()
+            self.device.stagings.ended.append(mapping.buffer)
 
 
 def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int]]]:

@@ -14,7 +14,7 @@ from ..errors import DeviceError, KernelError, OutOfMemory
 from ..faults import BYTES, DECLARED
 from ..fuse import SOFTWARE_TURNS, Limits
 from ..tuned import Identity, choices_for
-from . import dawn, lanes_of, told
+from . import FORKED, dawn, lanes_of, told
 from .adapters import Adapter, provider
 from .compiling import Job, compiling_of, layout_of
 from .fetch import Fetch, Stagings
@@ -26,7 +26,7 @@ UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
 GROUPS_KEPT = 4096  # bind groups: buffers come together in ever new ways, and the oldest go
-WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
+WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES, dawn.THREADS)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,
@@ -55,7 +55,12 @@ def open_device(adapter: Adapter) -> "NativeDevice":
 
 
 class NativeDevice:
-    """One GPU. Buffers, pipelines and bind groups are known outside by their numbers."""
+    """One GPU. Buffers, pipelines and bind groups are known outside by their numbers.
+
+    Whoever takes memory, writes, looks commands up or submits holds `lock`, from the first `pool.take` to the
+    submit of the commands that name what was taken. Nobody waits for the GPU with it: who has submitted lets
+    go, and then keeps pace. Reading waits without it.
+    """
 
     kind = "gpu"
 
@@ -96,9 +101,17 @@ class NativeDevice:
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
         self._compiling = compiling_of(self)
+        # waits while too many submits are under way; for who has submitted, without the lock
+        self.keep_pace = self._fast.keep_pace
 
     def __repr__(self) -> str:
         return self.name
+
+    def after_fork(self) -> None:
+        """In a forked child: refuse whatever comes, without waiting for who held the lock."""
+        self.lock, self.lost = threading.RLock(), "forked"
+        self.keep_pace = lambda: None
+        self.__class__ = ForkedDevice  # type: ignore[assignment]
 
     # --- memory ---
 
@@ -261,9 +274,8 @@ class NativeDevice:
     def submit(self, *parts) -> None:
         """Run flat lists of commands (or prepared ones) in one encoder, one pass between copies, and one
         submit."""
-        with self.lock:
-            self.check()
-            self._fast.submit(*parts)
+        self.check()
+        self._fast.submit(*parts)
 
     def timestamps(self, *parts) -> Stamps:
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
@@ -271,6 +283,22 @@ class NativeDevice:
         with self.lock:
             self.check()
             return Stamps(self, parts)
+
+
+class ForkedDevice(NativeDevice):
+    """What a device becomes in a forked child: the driver's threads are not there, and a wait would not
+    end."""
+
+    def check(self) -> None:
+        raise DeviceError(f"{self.name}: {FORKED}")
+
+    def _refuse(self, *_: Any, **__: Any) -> Any:
+        self.check()
+
+    alloc = fetch = pipeline = prepare = submit = timestamps = wait = write = _refuse
+
+    def free(self, handle: int) -> None:
+        """Nothing: the memory is the parent's."""
 
 
 def identity_of(adapter: Adapter, software: bool) -> Identity:

@@ -1,5 +1,6 @@
 """The pool: buffers by exact size class, so that a step that looks like the last one allocates nothing."""
 
+from collections import deque
 from functools import cache
 from typing import Any
 
@@ -23,12 +24,17 @@ class Pool:
 
     A recording has a pool of its own, whose buffers nobody else may write; the device's pool, its `root`,
     counts for all of them. A recording takes once what it was planned to need, so sizes are `exact` there.
+    Whoever takes holds the device's lock until what was taken is written or submitted: then buffers are
+    named by commands in the order in which they are taken. What dies is put in line by any thread, at any
+    moment (the garbage collector asks nobody), and comes back at the next `take`.
     """
 
     def __init__(self, device: Any, root: "Pool | None" = None, exact: bool = False):
         self.device, self.root, self.exact = device, root or self, exact
         self.free: dict[int, list[int]] = {}
-        self.allocations = self.live = self.peak = self.reserved = 0
+        # what died, in one line a device: of which pool, bytes, handle
+        self.ended: deque[tuple[Pool | None, int, int]] = deque() if root is None else root.ended
+        self.allocations = self.peak = self._live = self._reserved = 0
         self.closed = False
         self.budget: int | None = None  # the most that may be reserved
         self.pinned: set[int] | None = None  # given back, but named in commands that are being put together
@@ -36,40 +42,75 @@ class Pool:
     def take(self, nbytes: int) -> Buffer:
         """A buffer of at least nbytes; its contents are whatever was there."""
         count = self.root
+        if self.ended:
+            count.collect()
         if self.exact or count.budget is not None:
             size = -(-max(nbytes, 1) // SMALLEST) * SMALLEST
         else:
             size = size_class(nbytes)
         kept = self.free.get(size)
         handle = kept.pop() if kept else self._allocate(size, nbytes)
-        count.live += size
-        if count.live > count.peak:
-            count.peak = count.live
+        count._live += size
+        if count._live > count.peak:
+            count.peak = count._live
         return Buffer(self, handle, nbytes, size)
 
     def _allocate(self, size: int, nbytes: int) -> int:
         root = self.root
-        if root.budget is not None and root.reserved + size > root.budget:
+        if root.budget is not None and root._reserved + size > root.budget:
             root.trim()
-            if root.reserved + size > root.budget:
-                used = f"{root.reserved:,} bytes are in use of a budget of {root.budget:,}"
+            if root._reserved + size > root.budget:
+                used = f"{root._reserved:,} bytes are in use of a budget of {root.budget:,}"
                 raise OutOfMemory(f"alloc({nbytes:,} bytes): {used}: use a smaller batch, or a larger budget")
         handle = self.device.alloc(size, nbytes)
         root.allocations += 1
-        root.reserved += size
+        root._reserved += size
         return handle
 
-    def give(self, buffer: Buffer) -> None:
-        """Called as a buffer dies. A list's append is atomic, so this may come from any thread."""
-        self.root.live -= buffer.size
-        if self.pinned is not None:
-            self.pinned.add(buffer.handle)
-        self.free.setdefault(buffer.size, []).append(buffer.handle)
-        if self.closed:  # of a recording's, the garbage collector may end the pool before its buffers
-            self.trim()
+    def end(self, handle: int) -> None:
+        """Put a buffer of no pool in line, to be freed."""
+        self.ended.append((None, 0, handle))
+
+    def collect(self) -> None:
+        """Take back what died; the caller holds the device's lock."""
+        ended = self.ended
+        while ended:
+            pool, size, handle = ended.popleft()
+            if pool is None:
+                self.device.free(handle)
+                continue
+            if handle:
+                self._live -= size
+                if size in pool.free:
+                    pool.free[size].append(handle)
+                else:
+                    pool.free[size] = [handle]
+                if pool.pinned is not None:
+                    pool.pinned.add(handle)
+            if pool.closed:  # of a recording's, the garbage collector may end the pool before its buffers
+                pool._trim()
+
+    @property
+    def live(self) -> int:
+        """Bytes in use."""
+        with self.device.lock:
+            self.collect()
+            return self._live
+
+    @property
+    def reserved(self) -> int:
+        """Bytes taken from the driver."""
+        with self.device.lock:
+            self.collect()
+            return self._reserved
 
     def trim(self) -> int:
         """Free every buffer that waits to be used again; returns the bytes freed."""
+        with self.device.lock:
+            self.root.collect()
+            return self._trim()
+
+    def _trim(self) -> int:
         freed, pinned = 0, self.pinned or ()
         for size, handles in list(self.free.items()):
             for _ in range(len(handles)):
@@ -79,10 +120,10 @@ class Pool:
                 else:
                     self.device.free(handle)
                     freed += size
-        self.root.reserved -= freed
+        self.root._reserved -= freed
         return freed
 
     def __del__(self):
         if self.root is not self:
             self.closed = True
-            self.trim()
+            self.ended.append((self, 0, 0))

@@ -5,13 +5,15 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from itertools import chain, groupby
+from threading import Lock
 from typing import Any
 
 from ..commands import DISPATCH
-from ..stages import stage
+from ..stages import is_shared, stage
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
-IN_FLIGHT = 8  # submits that may not be done yet: the next waits for the oldest
+NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
+IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
 
 
 def path_of(device: Any, provider: Any) -> Any:
@@ -82,11 +84,25 @@ class CPath:
         self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
         self._command = ffi.new("WGPUCommandBuffer[1]")
         self._marks: deque = deque()  # of submits that may not be done
+        self._pacing = Lock()  # held by who waits for the oldest of them
         self._finish = lib.wgpuCommandEncoderFinish
 
     def _send(self) -> None:
-        """Submit `_command`, and wait where too many submits are under way."""
+        """Submit `_command`."""
         raise NotImplementedError
+
+    def keep_pace(self) -> None:
+        """Wait while too many submits are under way; others may submit meanwhile."""
+        raise NotImplementedError
+
+    def naps(self) -> Iterator[None]:
+        """Pauses between looks, longer and longer. A wait that blocks inside the provider would keep others
+        from submitting."""
+        nap, longest = NAPS
+        while True:
+            time.sleep(nap)
+            nap = min(1.2 * nap, longest)
+            yield
 
     def group(self, layout: Any, offset: int, window: int, params: Any, buffers: list[Any]) -> Any:
         """A bind group of `window` bytes of Params from `offset` on, and of whole buffers."""
@@ -268,11 +284,14 @@ class WgpuPath(CPath):
         return self.api.GPUShaderModule(label, made, wgpu)
 
     def _send(self) -> None:
-        lib = self.lib
-        self._marks.append(lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
+        self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
+
+    def keep_pace(self) -> None:
         if len(self._marks) > IN_FLIGHT:
-            self._index[0] = self._marks.popleft()
-            lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
+            with self._pacing:
+                while len(self._marks) > IN_FLIGHT:
+                    self._index[0] = self._marks.popleft()
+                    self.lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
 
     def finish(self, wgpu: Any, commands: Any) -> None:
         """Submit to a device, and return when that is done."""
@@ -295,8 +314,11 @@ class WgpuPath(CPath):
         self.lib.wgpuDevicePoll(self._dev, wait, self.ffi.NULL)
 
     def wait(self) -> None:
+        count = len(self._marks)
         self.poll(True)
-        self._marks.clear()
+        with self._pacing:
+            for _ in range(min(count, len(self._marks))):
+                self._marks.popleft()
 
 
 class WgpuMapping:
@@ -312,10 +334,16 @@ class WgpuMapping:
         return self.status is not None or bool(self.path.device.lost)
 
     def wait(self) -> None:
-        """Spin for a while, since who blocks wakes up late, then block."""
-        device, until = self.path.device, time.perf_counter() + SPIN_SECONDS
+        """Spin for a while, since who blocks wakes up late, then block; look now and then where other threads
+        submit."""
+        path, device, until = self.path, self.path.device, time.perf_counter() + SPIN_SECONDS
+        naps = path.naps()
         while self.status is None and not device.lost:
-            self.path.poll(time.perf_counter() > until)
+            if is_shared() and time.perf_counter() > until:
+                next(naps)
+                path.poll(False)
+            else:
+                path.poll(time.perf_counter() > until)
         device.check()
         if self.status != self.path.lib.WGPUMapAsyncStatus_Success:
             device.lost = f"mapping failed with status {self.status}"
@@ -350,23 +378,39 @@ class DawnPath(CPath):
         self._submits += 1
         if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
             self._marks.append(self.device._queue.on_submitted_work_done_async())
+
+    def keep_pace(self) -> None:
         if len(self._marks) > 1:
-            self._marks.popleft().sync_wait()
+            with self._pacing:
+                while len(self._marks) > 1:
+                    self.settle(self._marks.popleft())
+
+    def settle(self, promise: Any) -> Any:
+        """What a promise is of, waited for."""
+        self.device.check()
+        naps = self.naps()
+        while is_shared() and promise._state == "pending":
+            self.device._wgpu._poll()
+            next(naps)
+        return promise.sync_wait()
 
     def map(self, buffer: Any, total: int) -> "DawnMapping":
-        return DawnMapping(buffer, total)
+        return DawnMapping(self, buffer, total)
 
     def wait(self) -> None:
         """Mapping would not do: Dawn maps a buffer that no work uses at once."""
-        self.device._queue.on_submitted_work_done_sync()
-        self._marks.clear()
+        count = len(self._marks)
+        self.settle(self.device._queue.on_submitted_work_done_async())
+        with self._pacing:
+            for _ in range(min(count, len(self._marks))):
+                self._marks.popleft()
 
 
 class DawnMapping:
     """A buffer that is to be read once what was submitted is done."""
 
-    def __init__(self, buffer: Any, total: int):
-        self.buffer, self.total = buffer, total
+    def __init__(self, path: DawnPath, buffer: Any, total: int):
+        self.path, self.buffer, self.total = path, buffer, total
         self.promise = buffer.map_async("READ", 0, total)
 
     def is_done(self) -> bool:
@@ -374,7 +418,7 @@ class DawnMapping:
         return True
 
     def wait(self) -> None:
-        self.promise.sync_wait()
+        self.path.settle(self.promise)
 
     def view(self) -> memoryview:
         return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")

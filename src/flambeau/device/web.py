@@ -232,6 +232,9 @@ class WebDevice:
             words += ends
         self._told(self._submit, self._words(words))
 
+    def keep_pace(self) -> None:
+        """Nothing: a page can't wait here."""
+
     def timestamps(self, *parts) -> "Stamps":
         """`submit` with each kernel, and each run of copies, in passes of their own, and when the GPU began
         and ended them; reading them raises where it has no timestamps."""

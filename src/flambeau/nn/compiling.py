@@ -11,7 +11,7 @@ from ..device import IN_BROWSER, get_device
 from ..errors import FlambeauError
 from ..gradmode import checkpointing, kept
 from ..node import toposort
-from ..ops.random import generator
+from ..ops.random import Noted
 from ..recorder import Recorder
 from ..tensor import Tensor
 
@@ -20,19 +20,19 @@ def compile_call(call: Callable[[], Any]) -> int:
     """Plan and compile what a call computes; the number of its kernels. Nothing is run or assigned."""
     recorder = Recorder(get_device())
     run._local.recorder = recorder
-    drawn = generator.offset
+    noted = Noted()
     try:
-        with checkpointing("none" if kept() == "auto" else kept()):  # as the call would run by itself
+        with noted, checkpointing("none" if kept() == "auto" else kept()):  # as the call would run by itself
             results = list(_tensors(call()))
         if recorder.spoiled:
             raise FlambeauError(f"compile: {recorder.spoiled}")
         nodes = [t.node for t in (*results, *(t for t, _ in recorder.assigned.values()))]
     finally:
         run._local.recorder = None
-        generator.offset = drawn
+        noted.take_back()
         for t, old in recorder.assigned.values():
             t.node = old
-            run._pending.pop(id(t), None)
+            run._local.pending.pop(id(t), None)
     by_device: dict[Any, list] = {}
     for n in dict.fromkeys(nodes):
         if n.buffer is None:

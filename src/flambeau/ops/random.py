@@ -1,9 +1,10 @@
 """Random numbers: Philox-4x32-10, so one seed gives the same integers and uniforms on every device."""
 
+import os
 import threading
+from itertools import count
 from math import pi, prod
 from operator import index
-from os import urandom
 
 from .. import dtype as dt
 from .. import op as _op
@@ -14,10 +15,20 @@ NN = (
 )  # fmt: skip
 
 
+_seedings = count(1)
+
+
+class _Thread(threading.local):
+    draws: "list[Draw] | None" = None  # those that it makes, while somebody notes them
+
+
+of_thread = _Thread()
+
+
 class Generator:
     """Counts the random numbers handed out since a seed; element i of a draw is word i of its stream."""
 
-    seedings = 0  # how often any of them was sent somewhere else in its stream
+    seedings = 0  # another one whenever any of them was sent somewhere else in its stream
 
     def __init__(self, seed: int = 0):
         self._lock = threading.Lock()
@@ -25,14 +36,11 @@ class Generator:
 
     def manual_seed(self, seed: int) -> "Generator":
         """Start the stream of this seed (its low 64 bits)."""
-        with self._lock:
-            self._seed, self.offset = seed & (1 << 64) - 1, 0
-        Generator.seedings += 1
-        return self
+        return self.set_state((seed & (1 << 64) - 1, 0))
 
     def seed(self) -> int:
         """Start a stream that nobody can foretell; returns its seed, which would start it again."""
-        self.manual_seed(int.from_bytes(urandom(8), "little"))
+        self.manual_seed(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
@@ -41,14 +49,15 @@ class Generator:
 
     def get_state(self) -> tuple[int, int]:
         """(seed, place in the stream): what set_state goes back to."""
-        return self._seed, self.offset
+        with self._lock:
+            return self._seed, self.offset
 
     def set_state(self, state: tuple[int, int]) -> "Generator":
         """Go on from a state of get_state."""
         seed, offset = state
         with self._lock:
             self._seed, self.offset = seed, offset
-        Generator.seedings += 1
+        Generator.seedings = next(_seedings)
         return self
 
     def clone_state(self) -> "Generator":
@@ -58,12 +67,18 @@ class Generator:
     def take(self, n: int) -> tuple[int, int, int, int]:
         """The Philox key and counter (low and high words) of the next n numbers."""
         with self._lock:
-            at = self.offset
+            seed, at = self._seed, self.offset
             self.offset += -(-n // 4)
-        return self._seed & 0xFFFFFFFF, self._seed >> 32, at & 0xFFFFFFFF, at >> 32
+        return seed & 0xFFFFFFFF, seed >> 32, at & 0xFFFFFFFF, at >> 32
+
+    def after_fork(self) -> None:
+        """In a forked child: whoever held the lock is not here."""
+        self._lock = threading.Lock()
 
 
 generator = Generator()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=generator.after_fork)
 
 
 class Draw:
@@ -72,6 +87,56 @@ class Draw:
     def __init__(self, n: int, source: Generator | None = None):
         self.n, self.source = n, generator if source is None else source
         self.words = self.source.take(n)
+        if of_thread.draws is not None:
+            of_thread.draws.append(self)
+
+    @property
+    def at(self) -> int:
+        """The place of its first four numbers."""
+        return self.words[3] << 32 | self.words[2]
+
+
+class Noted:
+    """The draws that this thread makes in a block: of each generator, where they begin and how many fours
+    of numbers they are."""
+
+    def __init__(self, *sources: Generator):
+        self.begins = {g: g.offset for g in (generator, *sources)}
+        self.blocks: dict[Generator, int] = dict.fromkeys(self.begins, 0)
+        self.draws: list[Draw] = []
+        self._seedings = Generator.seedings
+
+    def __enter__(self) -> "Noted":
+        self._before, of_thread.draws = of_thread.draws, self.draws
+        return self
+
+    def __exit__(self, *_) -> None:
+        of_thread.draws = self._before
+        self._join()
+
+    def _join(self) -> None:
+        """Let draws lie one behind the other where other threads drew in between."""
+        places = []
+        for d in self.draws:
+            self.begins.setdefault(d.source, d.at)
+            places.append(self.blocks.get(d.source, 0))
+            self.blocks[d.source] = places[-1] + -(-d.n // 4)
+        if self._seedings != Generator.seedings:
+            return
+        for source, blocks in self.blocks.items():
+            with source._lock:
+                if blocks and source.offset != self.begins[source] + blocks:
+                    self.begins[source], source.offset = source.offset, source.offset + blocks
+        for d, place in zip(self.draws, places, strict=True):
+            at = self.begins[d.source] + place
+            d.words = *d.words[:2], at & 0xFFFFFFFF, at >> 32
+
+    def take_back(self) -> None:
+        """Give the numbers back, where nobody has drawn since."""
+        for source, blocks in self.blocks.items():
+            with source._lock:
+                if source.offset == self.begins[source] + blocks:
+                    source.offset = self.begins[source]
 
 
 def manual_seed(seed: int) -> Generator:

@@ -12,7 +12,7 @@ from ..errors import FlambeauError
 from ..work import Work
 from . import report, trace
 from .ceilings import Ceilings, ceilings_of
-from .meter import Meter, Span, meter_of
+from .meter import Meter, Span, meter_of, one_listener
 
 __all__ = ["Ceilings", "Profile", "Span", "Work", "profile"]
 
@@ -59,21 +59,28 @@ class Profile:
     # --- the block ---
 
     def __enter__(self) -> "Profile":
-        if stages.listener is not None:
-            raise FlambeauError("profile: another profile is running: end it first")
+        self._refuse_another()
         if self.device.kind == "gpu":
             self.ceilings = ceilings_of(self.device)
             self._meter(self.device)
             self.device.wait()
         self._mark = self._price()
-        stages.listener = self
+        with one_listener:
+            self._refuse_another()
+            stages.listener = self
         self.begin = perf_counter_ns()
         return self
 
+    @staticmethod
+    def _refuse_another() -> None:
+        if stages.listener is not None:
+            raise FlambeauError("profile: another profile is running: end it first")
+
     def __exit__(self, *_: Any) -> None:
         self.end = perf_counter_ns()
-        stages.listener = None
-        for device, meter in self._meters.items():
+        with one_listener:
+            stages.listener = None
+        for device, meter in list(self._meters.items()):
             device.wait()
             self.kernels += meter.finish()
             pool = device.pool

@@ -38,6 +38,7 @@ def steady(device: Any, words: list[int], budget: float = 0.1) -> float:
     def batch(n: int) -> None:
         for at in range(0, n, 32):
             device.submit(*[prepared] * min(32, n - at))
+            device.keep_pace()
         device.wait()
 
     return per_run(batch, budget, warm=not device.limits.software)
@@ -48,11 +49,12 @@ def measured(device: Any) -> Ceilings:
     software = device.limits.software
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
-    _, found = capture(lambda: _plus_one(x))
-    copy = 2 * x.nbytes / steady(device, found.words)
-    words, flops, out = _multiply_adds(device, software)
-    fma = flops / steady(device, words)
-    del out
+    y, found = capture(lambda: _plus_one(x))
+    with device.lock:
+        copy = 2 * x.nbytes / steady(device, found.words)
+        words, flops, out = _multiply_adds(device, software)
+        fma = flops / steady(device, words)
+    del y, out
     return Ceilings(copy, fma)
 
 

@@ -2,6 +2,7 @@
 
 from contextlib import nullcontext
 from math import gcd
+from threading import RLock, get_ident
 from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ TESTED = 32  # kernels of the self-test
 AT_ONCE = 1000  # submits whose times are still on the GPU
 COARSE = 1000  # ns: a clock that moves in longer steps says nothing about a kernel
 WALL = 0.5  # the least part of the host's time that the kernels of the self-test are to add up to
+one_listener = RLock()  # held by who puts a listener in the place of another
 REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the most of them
 
 
@@ -33,17 +35,23 @@ class Span(NamedTuple):
 
 
 class Captured:
-    """Listens to a call and keeps its submits; the buffers are kept by whoever keeps the results."""
+    """Listens to a call and keeps its submits; the buffers are kept by whoever keeps the results.
 
-    def __init__(self):
+    `before` listens to what other threads do meanwhile.
+    """
+
+    def __init__(self, before: Any = None):
+        self.before, self.thread = before, get_ident()
         self.words: list[int] = []
         self.works: list[Work] = []
         self.device: Any = None
 
     def stage(self, name: str):
-        return nullcontext()
+        return nullcontext() if self.before is None else self.before.stage(name)
 
     def submit(self, device: Any, works: tuple, parts: tuple) -> None:
+        if get_ident() != self.thread:
+            return device.submit(*parts) if self.before is None else self.before.submit(device, works, parts)
         self.device = device
         words = flat(parts)
         self.works += [work for work, _ in spans(device, works, words)]
@@ -53,12 +61,13 @@ class Captured:
 
 def capture(call: Any) -> tuple[Any, Captured]:
     """What a call returns, and the commands that it ran."""
-    before, stages.listener = stages.listener, Captured()
-    found = stages.listener
-    try:
-        return call(), found
-    finally:
-        stages.listener = before
+    with one_listener:
+        before = stages.listener
+        found = stages.listener = Captured(before)
+        try:
+            return call(), found
+        finally:
+            stages.listener = before
 
 
 def words_of(span: list[tuple]) -> list[int]:
@@ -108,7 +117,12 @@ class Meter:
         x = empty(n, device=self.device)
         realize(x)
         y, found = capture(lambda: self._plus_one(x))
-        words = found.words * TESTED
+        with self.device.lock:
+            why = self._tested_on(found.words * TESTED)
+        del y  # what the words name lived until now
+        return why
+
+    def _tested_on(self, words: list[int]) -> str:
         begin = perf_counter()
         self.device.submit(words)
         plain = perf_counter() - begin
@@ -120,7 +134,6 @@ class Meter:
         end = perf_counter_ns()
         times = ticket.wait()
         self.shift = end - times[-1][1]
-        del y
         return doubt(times, end - ticket.submitted)
 
     def _plus_one(self, x: Any) -> Any:
@@ -141,7 +154,8 @@ class Meter:
 
     def finish(self) -> list[Span]:
         """The spans of all submits whose times had not arrived."""
-        pending, self._pending, out = self._pending, [], []
+        with self.device.lock:
+            pending, self._pending, out = self._pending, [], []
         for works, ticket in pending:
             for work, (begin, end) in zip(works, ticket.wait(), strict=True):
                 out.append(Span(work, begin + self.shift, max(end, begin) + self.shift))

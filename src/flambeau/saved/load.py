@@ -132,8 +132,9 @@ class SavedProgram:
         if wrong:
             self._fail(f"{WEIGHTS} is of another model: {'; '.join(wrong)}: save the program again")
         tensors = [found[name] for name, _, _ in wanted]
-        run.realize(*tensors)
-        return [t.node.buffer for t in tensors]
+        nodes = [t.node for t in tensors]
+        run.realize_nodes(nodes)
+        return [n.buffer for n in nodes]
 
     # --- calling ---
 
@@ -180,12 +181,14 @@ class SavedProgram:
         if not low <= n <= high:
             advice = f"split it, or save again with max_batch={n}" if n else "it takes at least 1"
             raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
-        run.realize(*tensors)
+        nodes = [t.node for t in tensors]
+        run.realize_nodes(nodes)
         with self.device.lock:
             ready = self._ready[n] = self._ready.pop(n, None) or self._made(n)
             if len(self._ready) > SIZES_KEPT:
                 self._ready.pop(next(iter(self._ready)))
-            out = ready.run(tensors)
+            out = ready.run(nodes)
+        self.device.keep_pace()
         if self._program["result"] == "dict":
             return dict(zip((name for name, _ in self.outputs), out, strict=True))
         return out if self._program["result"] == "list" else out[0]
@@ -275,7 +278,7 @@ class _Ready:
 
     def __del__(self):
         if getattr(self, "uniform", 0):
-            self.device.free(self.uniform)
+            self.device.pool.end(self.uniform)
 
     def _draw(self) -> None:
         """Take the call's part of the random stream."""
@@ -286,12 +289,12 @@ class _Ready:
         if self.drawn:
             self.device.write(self.uniform, self.params.tobytes())
 
-    def run(self, tensors: list[Tensor]) -> list[Tensor]:
+    def run(self, given: list[Node]) -> list[Tensor]:
         if self.length:
             self._draw()
         before = []
-        for t, place in zip(tensors, self.inputs, strict=True):
-            before += _copy(t.node.buffer, place)
+        for n, place in zip(given, self.inputs, strict=True):
+            before += _copy(n.buffer, place)
         out, after = [], []
         for source, shape, dtype in self.outputs:
             node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)

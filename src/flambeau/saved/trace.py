@@ -10,7 +10,7 @@ from ..errors import FlambeauError
 from ..gradmode import no_grad
 from ..node import Node, describe, toposort
 from ..op import OPS
-from ..ops.random import generator
+from ..ops.random import Noted, generator
 from ..recorder import made_before
 from ..tensor import Tensor
 from .specs import Spec
@@ -92,22 +92,21 @@ def graph_of(fn: Callable, specs: list[Spec], n: int, device: Any, start: int) -
 
 def _called(fn: Callable, inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
     """What the function returns, and the part of the random stream that it took, which is given back."""
-    tracer, before, state = Tracer(start), run._local.recorder, generator.get_state()
+    tracer, before, noted = Tracer(start), run._local.recorder, Noted()
     run._local.recorder = tracer
     try:
-        with inference(fn):
+        with noted, inference(fn):
             made = fn(*inputs)
-        length = generator.offset - state[1]
     finally:
         run._local.recorder = before
-        generator.set_state(state)
+        noted.take_back()
         for t, old in reversed(tracer.assigned):
             t.node, old.replaced = old, False
     if tracer.assigned:
         what = describe(tracer.assigned[0][0])
         rule = f"the function assigns to {what}, and a saved program keeps no state"
         raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
-    return made, state[1], length
+    return made, noted.begins[generator], noted.blocks[generator]
 
 
 def parts_of(made: Any) -> tuple[list[Tensor], str, list[str]]:

@@ -246,14 +246,14 @@ def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
 
     if device.kind != "gpu":
         return {}
-    before, choice.asked = choice.asked, []
+    before, choice.of_thread.asked = choice.of_thread.asked, []
     try:
         (results,) = called(program, device)
         roots = [t.node for t in results if t.node.buffer is None]
         plan(roots, device.limits, toposort(roots))
         found: dict[str, list[str]] = {}
-        for family, _, names, _ in choice.asked:
+        for family, _, names, _ in choice.of_thread.asked:
             found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
     finally:
-        choice.asked = before
+        choice.of_thread.asked = before
     return {family: names for family, names in found.items() if len(names) > 1}
