@@ -164,6 +164,8 @@ def test_bounds_grow_and_jumps_inside_them_are_unknown():
         True,
         False,
     ]
+    near = bound(lambda x: x == x.amax().half(), np.float32([1 / 3, 0.333251953125, 0.25])).error
+    assert np.isinf(near).tolist() == [True, True, False]
     far = bound(lambda x: (x * 0.1).sum(), np.ones(1000, "f4")).error
     assert 1e-6 < far < 1e-2
     assert bound(lambda x: 1 / (x * 0.1 - 0.1), np.float32([1])).error == np.inf

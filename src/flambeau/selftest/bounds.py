@@ -139,6 +139,9 @@ def _elementwise(node: Node, given: list[Known]) -> Known:
         if (at := POLES.get(name)) is not None:
             pole = _or_zero(given[at]) >= np.abs(given[at].value)
             error = np.where(np.broadcast_to(pole & (_or_zero(given[at]) > 0), value.shape), np.inf, error)
+        if name in ("eq", "ne"):  # equal somewhere between the ends
+            (x, y), reach = (k.value.astype("f8") for k in given), _or_zero(given[0]) + _or_zero(given[1])
+            error = np.where((np.abs(x - y) <= reach) & (reach > 0), np.inf, error)
     if value.dtype.kind != "f":
         return Known(value, error)
     return Known(value, _plus(error, _own(name, value, given, error)))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtype as dt
+from .bounds import rounded
 from .compare import Difference, check, dtypes_of
 from .programs import NAME, Input, Line, Program, expected
 
@@ -105,7 +106,7 @@ def from_values(program: Program) -> Iterator[Program]:
     for line, value in reversed([*zip(lines, values, strict=True)]):
         dtype = dtypes[line.name]
         if dtype.is_float:
-            value = value.astype("f4").astype("f8")
+            value = rounded(value.astype("f4").astype("f8"), dtype)
         made = Input(line.name, value.shape, dtype, data=value)
         by = (*program.by, line.name) if program.by and dtype.is_float else program.by
         yield replace(program.without(line.name), inputs=(*program.inputs, made), by=by).needed()
