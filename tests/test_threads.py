@@ -476,7 +476,7 @@ def test_a_value_that_is_assigned_while_it_is_recorded(gpu, capfd):
     for _ in range(7):
         before = p.tolist()[0]
         result, found = disturbed(p, step, lambda: p.assign_(q + 0.5))
-        assert result.tolist() == [before + 1] * 3
+        assert result.tolist() in ([before + 1] * 3, *([10.5] * 3 for _ in found))  # it may look after that
         assert p.tolist() == ([10.5] * 3 if found else [before + 1] * 3)
         acted += len(found)
     assert acted
