@@ -1,5 +1,7 @@
 """Calls that are checked: what no watch has seen is found at call 2, 4, 8, and checking changes nothing."""
 
+import gc
+
 import pytest
 
 import flambeau as fb
@@ -155,3 +157,28 @@ def test_an_unknown_way_to_check():
         fb.jit(times, check="often")
     told = "unknown: use one of 'sometimes', 'always', 'never'"
     assert str(caught.value) == f"jit(check='often'): {told}"
+
+
+def test_what_looks_on_as_garbage_is_collected_is_no_part_of_a_call(gpu, capsys):
+    """A recording may begin a collection, whose callbacks are other people's."""
+    seen = []
+
+    class Watcher:
+        def __call__(self, phase, info):
+            seen.append(str(phase))
+
+    def look_on(phase, info):
+        seen.append(phase)
+
+    gc.callbacks.extend(found := [look_on, Watcher()])
+    try:
+        other = fb.jit(lambda x: x * 3)
+        threshold = gc.get_threshold()
+        gc.set_threshold(1)
+        assert [other(fb.ones(2)).tolist() for _ in range(3)] == [[3.0, 3.0]] * 3
+        gc.set_threshold(*threshold)
+    finally:
+        for call in found:
+            gc.callbacks.remove(call)
+    assert seen and other.programs
+    assert "garbage" not in capsys.readouterr().err

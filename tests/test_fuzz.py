@@ -204,7 +204,7 @@ def test_variants_are_forced(gpu, monkeypatch):
     with planned_for(gpu, software=False):
         names = asked_of(program, gpu)["tree"]
         assert len(names) > 1
-        monkeypatch.setattr(choice, "asked", None)
+        monkeypatch.setattr(choice.of_thread, "asked", None)
         before = gpu.limits
         for name in names:
             with variants(gpu, {"tree": name}):

@@ -94,7 +94,7 @@ def test_edges_of_statistics(device):
     want = np.cov(x.numpy(), fweights=counts.numpy(), aweights=weights.numpy())
     np.testing.assert_allclose(x.cov(fweights=counts, aweights=weights).numpy(), want, rtol=1e-5)
     assert x[0].cov().shape == () and x[0].corrcoef().item() == 1
-    assert fb.pdist(x[:1]).shape == (0,) and fb.combinations(x[0], 4).shape == (0,)
+    assert fb.pdist(x[:1]).shape == (0,) and fb.combinations(x[0], 4).shape == (0, 4)
     at = fb.tensor([0.0, 1.0, 3.0], device=device)
     for order in (1, 2):
         (slope,) = fb.gradient(x, spacing=[at], dim=1, edge_order=order)

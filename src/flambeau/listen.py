@@ -1,5 +1,6 @@
 """Listening: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
 
+import gc
 import sys
 from types import CodeType, FrameType, ModuleType
 from typing import Any
@@ -27,7 +28,9 @@ class Listener:
     def __init__(self, codes: set[CodeType]):
         self.trouble = ""
         self._codes, self._ours = codes, set[CodeType]()
-        self._writes: FrameType | None = None  # what prints or logs, wherever that goes: nobody reads it back
+        # what prints or logs, wherever that goes, or looks on as garbage is collected: nobody reads it back
+        self._writes: FrameType | None = None
+        self._collecting = {code for call in gc.callbacks if (code := _code_of(call)) is not None}
 
     def __enter__(self) -> "Listener":
         self._before = sys.getprofile()
@@ -54,7 +57,8 @@ class Listener:
                     f"it calls {_title(arg)}, which may read more than its arguments: call it outside"
                 )
         elif event == "call":
-            if str(frame.f_globals.get("__name__")).partition(".")[0] in WRITING:
+            named = str(frame.f_globals.get("__name__")).partition(".")[0]
+            if named in WRITING or frame.f_code in self._collecting:
                 self._writes = frame
             else:
                 self._enter(frame, frame.f_code)
@@ -79,6 +83,14 @@ class Listener:
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
+
+
+def _code_of(call: Any) -> CodeType | None:
+    """The code that calling an object runs, where it is Python's."""
+    for found in (call, getattr(call, "__func__", None), type(call).__call__):
+        if hasattr(found, "__code__"):
+            return found.__code__  # type: ignore[union-attr]
+    return None
 
 
 def _is_pure_module(module: str, name: str) -> bool:

@@ -171,17 +171,20 @@ class Meter:
         return out
 
     def _difference(self, span: list[tuple]) -> float:
-        """Seconds of a kernel: how much longer many runs take than one, with results put aside."""
+        """Seconds of a kernel: how much longer many runs take than one, with results put aside: in memory of
+        their own, since the pool's may hold what later kernels of the same submit read."""
         words = words_of(span)
         aside = []
         for i in range(-self.device.outputs_of(span[0][0]), 0) if len(span[0]) == 6 else ():
-            aside.append(self.device.pool.take(self.device.size_of(words[i])))
-            words[i] = aside[-1].handle
+            size = self.device.size_of(words[i])
+            aside.append(self.device.alloc(size, size))
+            words[i] = aside[-1]
         once = min(self._wall(words), self._wall(words))
         seconds, most = REPEATED
         more = min(max(round(seconds / max(once, 1e-6)), 1), most)
         found = (min(self._wall(words * (1 + more)) for _ in range(2)) - once) / more
-        del aside
+        for handle in aside:
+            self.device.free(handle)
         return max(found, 0.0)
 
     def _wall(self, words: list[int]) -> float:

@@ -29,6 +29,7 @@ class Tracer:
     def __init__(self, start: int):
         self.start = start
         self.assigned: list[tuple[Tensor, Node]] = []
+        self.made: dict[Node, Any] = {}
 
     def defer(self, tensors: Any) -> None:
         pass
