@@ -262,3 +262,30 @@ def test_a_filling_that_comes_again_is_prepared_as_one():
     assert [len(parts) for parts in ready.values() if parts] == [1] and len(ready) <= 3
     before = f(x).numpy()
     assert (f(x).numpy() == before).all()
+
+
+@pytest.mark.parametrize("n", [4, 9, 64, 40_000])
+@pytest.mark.parametrize("cut", [lambda y: y[:3], lambda y: y.reshape(-1)[0], lambda y: y[:1].expand(2)])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_part_of_a_result_is_a_result_too(n, cut, first, gpu):
+    """Both may lie in one buffer, which is as large as the whole is."""
+
+    @fb.jit
+    def step(x):
+        y = x * 2
+        return [cut(y), y, y.sum()] if first else [y, cut(y), y.sum()]
+
+    for turn in range(5):
+        x = np.arange(n, dtype="f4") % 100 + turn
+        found = [t.numpy() for t in step(fb.tensor(x, device=gpu))]
+        part, whole = found[:2] if first else found[1::-1]
+        np.testing.assert_array_equal(whole, 2 * x)
+        np.testing.assert_array_equal(part, cut(2 * x) if part.shape != (2,) else [2 * turn] * 2)
+        assert found[2] == 2 * x.astype("f8").sum()
+
+
+def test_a_part_alone_has_room_for_what_is_written(gpu):
+    step = fb.jit(lambda x: (x.cumsum(0)[:3], (x * 3)[:2]))
+    for turn in range(4):
+        a, b = step(fb.tensor(np.arange(1000, dtype="f4") + turn, device=gpu))
+        assert (a.tolist(), b.tolist()) == ([turn, 2 * turn + 1, 3 * turn + 3], [3 * turn, 3 * turn + 3])

@@ -146,7 +146,8 @@ class Program:
         for n, value in zip(roots, plan.roots, strict=True):
             top: Any = first.get(value, value)
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
-                found[top] = Hole(len(self.inputs) + len(found), n.nbytes, self.pool)
+                # as large as the value: this root may be the first part of it, and another all of it
+                found[top] = Hole(len(self.inputs) + len(found), sizes[value], self.pool)
         return found
 
     def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
