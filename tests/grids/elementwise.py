@@ -113,14 +113,14 @@ def clamped(d):
     shape = d.shape()
     if d.maybe(0.3):
         return call(d.array(shape), d.array(d.broadcast(shape), -2, 0), d.array(d.broadcast(shape), 0, 2))
-    low, high = d.one(None, d.float(-1, 0)), d.float(0, 1)
+    low, high = d.one(None, d.int(-8, 0) / 8), d.int(0, 8) / 8  # the same in every dtype
     return call(d.array(shape), min=low, max=None if low is not None and d.maybe(0.3) else high)
 
 
 @GRIDS("clamp_max", "clamp_min")
 def clamped_once(d):
     shape = d.shape()
-    return call(d.array(shape), d.float(-1, 1) if d.maybe() else d.array(d.broadcast(shape)))
+    return call(d.array(shape), d.int(-8, 8) / 8 if d.maybe() else d.array(d.broadcast(shape)))
 
 
 @GRIDS("pow", "float_power", fixed=3)

@@ -239,7 +239,7 @@ def pad(d):
 
 @GRIDS("tensor_unfold", theirs="Tensor.unfold", fixed=3)
 def unfolded(d):
-    shape = d.shape(1, 3, empty=False)
+    shape = d.shape(1, 3, large=False, empty=False)
     dim = d.dim(shape)
     return call(d.array(shape), dim, d.int(1, shape[dim]), d.one(1, 2, 3, 7))
 
