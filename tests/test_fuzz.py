@@ -157,6 +157,15 @@ def test_bounds_of_exact_arithmetic_are_none():
     assert bound(lambda x: x * x, np.float32([0.1])).error[0] > 0
 
 
+def test_bounds_hold_for_sums_in_any_order():
+    """-0.537 - 0.25 is exact, and then one rounding is left; the other way there are two."""
+    first, second, third = np.float32([-0.5371066927909851]), np.float32([-0.25]), np.float32([-15.75])
+    value, error, _ = bound(lambda x, y, z: (x + y) + z, first, second, third)
+    other = (first + third) + second
+    assert abs(other - value) <= error and error >= 2 * 2.0**-24 * abs(value)
+    assert bound(lambda x, y, z: (x + y) + z, second, second, third).error is None
+
+
 def test_bounds_grow_and_jumps_inside_them_are_unknown():
     third = np.float32([1 / 3, 0.25])
     assert bound(lambda x: ((x * 3) > 1).int(), third).error.tolist() == [2, 0]

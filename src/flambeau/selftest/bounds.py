@@ -17,12 +17,12 @@ from .. import dtype as dt
 from ..device.namespace import Namespace
 from ..host import from_raw, to_raw
 from ..node import Node, toposort
+from .chains import EXACT, Chain, begun, joined
 
 Array = Any
 UNIT = {dt.float32: 2.0**-24, dt.float16: 2.0**-11, dt.bfloat16: 2.0**-8}  # half of a step of 1
 LEAST = {dt.float32: 2.0**-125, dt.float16: 2.0**-24, dt.bfloat16: 2.0**-125}  # what may be flushed to 0
 TOP = {dt.float32: 3.4e38, dt.float16: 65504.0, dt.bfloat16: 3.38e38}
-EXACT = 2.0**24  # steps that float32 counts
 U = UNIT[dt.float32]
 # of an op's own: "" none, "once" one rounding, else relative and absolute
 KEEPING = {
@@ -30,6 +30,7 @@ KEEPING = {
     "copysign", "ldexp", "floor_divide",
 }  # fmt: skip
 ONCE = {"add", "sub", "mul", "square"}
+CHAINED = {*ONCE, "neg", "div"}
 NEAR = {"div": 8 * U, "reciprocal": 8 * U, "sqrt": 8 * U, "rsqrt": 16 * U, "hypot": 32 * U, "pow": 4e-5}
 SLACK = 8e-6  # of all other functions, relative above 1 and absolute below: twice what their own tests allow
 POLES = {"div": 1, "reciprocal": 0, "rsqrt": 0, "log": 0, "log2": 0, "log10": 0, "remainder": 1, "fmod": 1}
@@ -45,6 +46,7 @@ class Known(NamedTuple):
 
     value: Array
     error: Array | None
+    chain: Chain | None = None  # of floats that are sums and products, what they are sums and products of
 
 
 def known(roots: list[Node]) -> list[Known]:
@@ -61,8 +63,8 @@ def _of(node: Node, given: list[Known]) -> Known:
         return Known(_wide(node.buffer.array), None)
     kind = node.op.kind
     rule = RULES.get(kind) or (WHOLES.get(node.op.name) if kind in ("whole", "part") else None) or _estimated
-    value, error = rule(node, given)
-    return _settled(node, value, error)
+    value, error, chain = rule(node, given)
+    return _settled(node, value, error)._replace(chain=chain)
 
 
 def _wide(x: Array) -> Array:
@@ -144,7 +146,9 @@ def _elementwise(node: Node, given: list[Known]) -> Known:
             error = np.where((np.abs(x - y) <= reach) & (reach > 0), np.inf, error)
     if value.dtype.kind != "f":
         return Known(value, error)
-    return Known(value, _plus(error, _own(name, value, given, error)))
+    parts = [k.chain or begun(k.value) for k in given] if name in CHAINED else []
+    chain = joined(name, parts) if parts else None
+    return Known(value, _plus(error, _own(name, value, given, error, chain)), chain)
 
 
 def _between(node: Node, given: list[Known], value: Array) -> Array:
@@ -175,7 +179,9 @@ def _ends(k: Known) -> tuple:
     return (k.value, *moved)
 
 
-def _own(name: str, value: Array, given: list[Known], inherited: Array | None) -> Array | None:
+def _own(
+    name: str, value: Array, given: list[Known], inherited: Array | None, chain: Chain | None
+) -> Array | None:
     """The rounding of an op itself, in float32."""
     least = LEAST[dt.float32]
     if name in WHOLE:
@@ -188,10 +194,12 @@ def _own(name: str, value: Array, given: list[Known], inherited: Array | None) -
     if name in KEEPING:
         return None
     if name in ONCE:
-        exact = (value == rounded(value, dt.float32)) & _is_sure(inherited)
-        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * np.abs(value) + least)
+        assert chain is not None
+        exact = chain.exact & _is_sure(inherited)
+        return None if exact.all() else np.where(exact, 0.0, U * 1.001 * chain.count * chain.mass + least)
     if name in NEAR:
-        return np.where(value == 0, 0.0, NEAR[name] * np.abs(value) + least)
+        size = np.abs(value) if chain is None else chain.mass * max(chain.count, 1)
+        return np.where(size == 0, 0.0, NEAR[name] * size + least)
     top = np.maximum(np.abs(value), 1.0)
     if name in ("exp", "exp2", "sinh", "cosh", "expm1"):
         top = np.maximum(np.abs(value), 0 if name == "exp" else 1.0) * (1 + np.abs(given[0].value))
@@ -228,17 +236,18 @@ def _cast(node: Node, k: Known) -> Known:
 
 
 def _moved(node: Node, given: list[Known]) -> Known:
-    value, error = given[0]
-    attrs = {"scalars": node.scalars}
-    assert not attrs["scalars"]
-    moved = np.asarray(node.op.xp(NP, value, **node.attrs))
-    if error is None:
-        return Known(moved, None)
-    return Known(moved, np.asarray(node.op.xp(NP, np.broadcast_to(error, value.shape), **node.attrs)))
+    value, error, chain = given[0]
+
+    def of(x: Array) -> Array:
+        return np.asarray(node.op.xp(NP, np.broadcast_to(x, value.shape), **node.attrs))
+
+    if chain is not None:  # what padding adds is 0, of which every step is a multiple
+        chain = Chain(of(chain.mass), 1 / of(1 / np.maximum(chain.step, 1e-300)), chain.count)
+    return Known(of(value), None if error is None else of(error), chain)
 
 
 def _gathered(node: Node, given: list[Known]) -> Known:
-    (value, error), (index, unsure) = given
+    (value, error, _), (index, unsure, _) = given
     found = np.asarray(node.op.xp(NP, value, index, **node.attrs))
     far = None if error is None else np.asarray(node.op.xp(NP, _or_zero(given[0]), index, **node.attrs))
     if unsure is not None:
@@ -282,7 +291,7 @@ def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Ar
 
 
 def _reduced(node: Node, given: list[Known]) -> Known:
-    (value, error), dims = given[0], node.attrs["dims"]
+    (value, error, _), dims = given[0], node.attrs["dims"]
     found = _wide(_xp(node, [value]))
     if node.op.name in ("_max", "_min"):
         return Known(found, None if error is None else _or_zero(given[0]).max(dims, keepdims=True, initial=0))
@@ -341,7 +350,7 @@ def _shows_windows(node: Node) -> bool:
 
 
 def _folded(node: Node, given: list[Known]) -> Known:
-    value, error = given[0]
+    value, error, _ = given[0]
 
     def of(x: Array) -> Array:
         return _wide(node.op.xp(NP, x, **node.attrs))
@@ -353,7 +362,7 @@ def _folded(node: Node, given: list[Known]) -> Known:
 
 
 def _scanned(node: Node, given: list[Known]) -> Known:
-    (value, error), dim = given[0], node.attrs["dim"]
+    (value, error, _), dim = given[0], node.attrs["dim"]
     found = _wide(_xp(node, [value]))
     if value.dtype.kind != "f":
         unsure = None if error is None else np.maximum.accumulate(_or_zero(given[0]) > 0, dim) * np.inf
@@ -402,7 +411,7 @@ def _scattered(node: Node, given: list[Known]) -> Known:
 
 def _placed(node: Node, given: list[Known]) -> Known:
     """Places in an order: not known where two neighbours may change theirs."""
-    value, error = given[0]
+    value, error, _ = given[0]
     found = _xp(node, [value])
     if error is None:
         return Known(found, None)
