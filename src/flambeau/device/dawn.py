@@ -6,7 +6,6 @@ from typing import Any
 from ..matrix import Unit
 
 MATRICES = "chromium-experimental-subgroup-matrix"
-THREADS = "implicit-device-synchronization"  # without it a device is for one thread
 # for the feature; for float16 on NVIDIA, which it needs; for buffer_view, by which kernels write memory
 SWITCHES = ("allow_unsafe_apis", "vulkan_enable_f16_on_nvidia", "expose_wgsl_experimental_features")
 # Vulkan before GL on the same card: GL shows it a second time, with fewer abilities.

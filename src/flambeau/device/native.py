@@ -26,7 +26,7 @@ UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
 GROUPS_KEPT = 4096  # bind groups: buffers come together in ever new ways, and the oldest go
-WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES, dawn.THREADS)
+WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
     "max-compute-invocations-per-workgroup": 256,
     "max-compute-workgroup-size-x": 256,

@@ -380,28 +380,36 @@ class DawnPath(CPath):
             self._marks.append(self.device._queue.on_submitted_work_done_async())
 
     def keep_pace(self) -> None:
-        if len(self._marks) > 1:
-            with self._pacing:
-                while len(self._marks) > 1:
-                    self.settle(self._marks.popleft())
+        while len(self._marks) > 1:
+            with self.device.lock:
+                mark = self._marks.popleft() if len(self._marks) > 1 else None
+            if mark is not None:
+                self.settle(mark)
 
     def settle(self, promise: Any) -> Any:
-        """What a promise is of, waited for."""
-        self.device.check()
+        """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes
+        several locks each call: 1 to 3 us more a dispatch on an H200), so who waits while others submit looks
+        now and then, and who is alone waits with the lock."""
+        device = self.device
+        device.check()
         naps = self.naps()
         while is_shared() and promise._state == "pending":
-            self.device._wgpu._poll()
+            with device.lock:
+                device._wgpu._poll()
             next(naps)
-        return promise.sync_wait()
+        with device.lock:
+            return promise.sync_wait()
 
     def map(self, buffer: Any, total: int) -> "DawnMapping":
         return DawnMapping(self, buffer, total)
 
     def wait(self) -> None:
         """Mapping would not do: Dawn maps a buffer that no work uses at once."""
-        count = len(self._marks)
-        self.settle(self.device._queue.on_submitted_work_done_async())
-        with self._pacing:
+        with self.device.lock:
+            count = len(self._marks)
+            done = self.device._queue.on_submitted_work_done_async()
+        self.settle(done)
+        with self.device.lock:
             for _ in range(min(count, len(self._marks))):
                 self._marks.popleft()
 
@@ -421,7 +429,9 @@ class DawnMapping:
         self.path.settle(self.promise)
 
     def view(self) -> memoryview:
-        return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
+        with self.path.device.lock:
+            return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
 
     def end(self) -> None:
-        self.buffer.unmap()
+        with self.path.device.lock:
+            self.buffer.unmap()
