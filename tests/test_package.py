@@ -81,7 +81,16 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
     fields = metadata(wheel)
     assert fields["License-Expression"] == "MIT OR Apache-2.0"
     assert fields["Requires-Python"] == ">=3.11"
-    assert set(fields.get_all("Provides-Extra")) == {"arrays", "dawn", "dev", "jax", "onnx", "torch", "train", "web"}
+    assert set(fields.get_all("Provides-Extra")) == {
+        "arrays",
+        "dawn",
+        "dev",
+        "jax",
+        "onnx",
+        "torch",
+        "train",
+        "web",
+    }
     required = [line for line in fields.get_all("Requires-Dist") if "extra ==" not in line]
     everywhere = [line for line in required if not line.endswith("; sys_platform != 'emscripten'")]
     assert everywhere == ["jinja2<4,>=3.1"]  # all that a browser needs

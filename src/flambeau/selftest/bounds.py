@@ -477,11 +477,9 @@ def _estimated(node: Node, given: list[Known]) -> Known:
     top = np.max(np.abs(found), initial=0.0, where=np.isfinite(found))
     # what cancels leaves roundings of what it came from; matrix units round what lies between, too
     sizes = [max(np.max(np.abs(a), initial=1.0, where=np.isfinite(a)), 1.0) for a in floats]
-    halves = max(
-        (UNIT[i.dtype] for i in node.inputs if i.dtype is not dt.float32 and i.dtype in UNIT), default=0.0
-    )
-    rest = 8 * U * np.prod(sizes) + 2 * halves * top
-    return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top) + rest)
+    halves = max((UNIT[i.dtype] for i in node.inputs if i.dtype in UNIT and i.dtype.is_packed), default=0.0)
+    far += 2 * U * np.prod(sizes) + halves * max(sizes, default=0.0) / 4
+    return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top))
 
 
 def _source(node: Node, given: list[Known]) -> Known:
