@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from kernels import planned_for
 from references import philox
 from test_ops import check, values
 
@@ -266,3 +267,18 @@ def test_dropout(device):
     assert abs(kept.mean() - 0.75) < 0.02 and np.allclose(got[kept], 4 / 3) and np.array_equal(got, g)
     assert f.dropout(x, 0.25, training=False) is x and f.dropout(x, 0) is x
     assert not f.dropout(x, 1.0).numpy().any()
+
+
+@pytest.mark.parametrize("software", [True, False])
+def test_masked_scatter_gives_slopes_to_all_that_it_takes(software, gpu):
+    """Before the first place of the mask nothing was taken yet: what is there must cost no slope."""
+    mask = np.zeros(300, bool)
+    mask[40:] = np.arange(260) % 3 > 0
+    with planned_for(gpu, software):
+        x, source = (fb.ones(300, device=gpu).requires_grad_() for _ in range(2))
+        weights = fb.arange(1, 301, device=gpu).float()
+        grads = (x.masked_scatter(fb.tensor(mask, device=gpu), source) * weights).sum().backward()
+        found, rest = grads[source].numpy(), grads[x].numpy()
+    taken = np.flatnonzero(mask) + 1.0
+    np.testing.assert_array_equal(found, [*taken, *[0.0] * (300 - len(taken))])
+    np.testing.assert_array_equal(rest, np.where(mask, 0, np.arange(1, 301)))

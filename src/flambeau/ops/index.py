@@ -115,7 +115,8 @@ class Index(Family):
         x, mask = _broadcast(self, mask)
         if source.dtype is not x.dtype or not source.numel():
             raise TypeError(f"source must be of {x.dtype.short} and not empty: cast one of them")
-        place = mask.reshape(-1).int().cumsum(0) - 1
+        # before the first of them there is none yet: held inside, for the gradient's sake
+        place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(0, source.numel() - 1)
         return mask.where(source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
 
     @composed

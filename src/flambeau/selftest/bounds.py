@@ -1,10 +1,9 @@
 """A graph into its values in float64, and how far a device may be from each of them.
 
 Every node is evaluated by its reference in float64. Beside it goes a bound, element by element: what the
-bounds of the inputs come to (the op is evaluated at their ends), and the op's own roundings, in whatever
-order a kernel takes them. Where arithmetic is exact the bound is 0, so that ops that jump (comparisons, casts
-to integers, places in an order) are compared there; where the jump lies inside a bound, the value is not
-known, and its bound is infinite.
+bounds of the inputs come to (the op is evaluated at their ends), and the op's own roundings, in any order.
+Where arithmetic is exact the bound is 0, so that ops that jump (comparisons, casts to integers, places) are
+compared there; where the jump lies inside a bound, the value is not known, and its bound is infinite.
 """
 
 from collections.abc import Callable
@@ -477,9 +476,16 @@ def _estimated(node: Node, given: list[Known]) -> Known:
     top = np.max(np.abs(found), initial=0.0, where=np.isfinite(found))
     # what cancels leaves roundings of what it came from; matrix units round what lies between, too
     sizes = [max(np.max(np.abs(a), initial=1.0, where=np.isfinite(a)), 1.0) for a in floats]
-    halves = max((UNIT[i.dtype] for i in node.inputs if i.dtype in UNIT and i.dtype.is_packed), default=0.0)
+    halves = max(map(_half_of, node.inputs), default=0.0)
     far += 2 * U * np.prod(sizes) + halves * max(sizes, default=0.0) / 4
     return Known(found, 4 * far + (width + 32) * 4 * U * (np.abs(found) + top))
+
+
+def _half_of(node: Node) -> float:
+    """Half a step of the 16-bit floats that a value was widened from, 0 where it was none."""
+    while node.inputs and not node.dtype.is_packed and (node.op.kind == "movement" or node.op.name == "cast"):
+        node = node.inputs[0]
+    return UNIT.get(node.dtype, 0.0) if node.dtype.is_packed else 0.0
 
 
 def _source(node: Node, given: list[Known]) -> Known:
