@@ -4,6 +4,8 @@ import gc
 import json
 import os
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -275,6 +277,13 @@ def test_off_uses_none(monkeypatch, capsys):
     with pytest.raises(FlambeauError) as e:
         tuned.choices_for(OF)
     assert str(e.value) == "FLAMBEAU_TUNE=maybe: unknown: use 'on' or 'off', or unset it"
+
+
+def test_on_measures_from_the_start():
+    code = "import flambeau as fb; from flambeau import run; print(run.tuner is not None)"
+    environment = {**os.environ, "FLAMBEAU_TUNE": "on"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
 
 
 def test_shipped_choices_hold_below_own(monkeypatch, tmp_path):

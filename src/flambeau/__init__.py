@@ -82,9 +82,6 @@ def __dir__() -> list[str]:
     return [*globals(), *_LATER]
 
 
-if _os.environ.get("FLAMBEAU_TUNE") == "on":
-    from . import tuning as _tuning  # it begins as it is imported
-
 __version__ = "0.1.0"
 # fmt: off
 __all__ = sorted(
@@ -162,3 +159,6 @@ __all__ = sorted(
     }
 )
 # fmt: on
+
+if _os.environ.get("FLAMBEAU_TUNE") == "on":
+    from . import tuning as _tuning  # it begins as it is imported, and looks for names of the package
