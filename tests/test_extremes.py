@@ -210,7 +210,8 @@ def _add_up(device):
     for shape, dim, tol in sizes:
         y = (fb.zeros(shape, device=device) + 0.1).sum(dim).amax().item()
         assert abs(y / shape[dim] / tenth - 1) < tol, shape
-    assert (fb.zeros(16384, 40000, device=device) + 1).sum().item() == 16384 * 40000
+    rows = 16384 if device.kind == "gpu" else 1024  # NumPy's device holds what is added up
+    assert (fb.zeros(rows, 40000, device=device) + 1).sum().item() == rows * 40000
 
 
 OFFSETS = [((64, 1000), 1), ((4, 100_000), 1), ((4100, 512), 1), ((50_000, 8), 0), ((4, 20_000, 3), (0, 1))]
