@@ -228,3 +228,8 @@ def test_variance_beside_a_large_mean(shape, dim, kernels):
             away = x - x.mean(1, dtype="f8", keepdims=True)
             want = away / np.sqrt((away**2).mean(1, keepdims=True) + 1e-5)
             np.testing.assert_allclose(F.layer_norm(t, shape[1:]).numpy(), want, atol=5e-7 * offset)
+
+
+def test_a_loss_in_halves_is_divided_before_it_is_added_up(device):
+    x = fb.full((4000,), 12.0, dtype="float16", device=device)
+    assert F.smooth_l1_loss(x, x * 0, reduction="sum", beta=2.0).item() == 4000 * 11

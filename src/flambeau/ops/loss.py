@@ -176,7 +176,8 @@ def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
         raise ValueError(f"beta={beta} is below 0: give a number from 0")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    return huber_loss(input, target, reduction, beta) * (1 / beta)
+    # divided before it is added up: in 16 bits the sum alone may be too large
+    return _reduce(huber_loss(input, target, "none", beta) * (1 / beta), reduction)
 
 
 @composed
