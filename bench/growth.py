@@ -13,12 +13,12 @@ from math import log
 from _measure import show_table
 
 import flambeau as fb
+from flambeau.core.node import toposort
 from flambeau.device import get_device
-from flambeau.fuse import plan
-from flambeau.node import toposort
-from flambeau.profiling.ceilings import steady
+from flambeau.fusion.planner import plan
 from flambeau.profiling.meter import capture
-from flambeau.run import graph_key
+from flambeau.profiling.roofline import steady
+from flambeau.runtime.run import graph_key
 
 DEVICE = get_device()
 SOFTWARE = DEVICE.limits.software

@@ -13,13 +13,13 @@ import numpy as np
 from _beside import PEERS, installed
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.contraction import product_of
+from flambeau.core import choose
+from flambeau.core.node import toposort
 from flambeau.device import get_device
-from flambeau.fuse import Planner
-from flambeau.node import toposort
+from flambeau.fusion.planner import Planner
+from flambeau.kernels.contract.cost_model import candidates, estimate
+from flambeau.kernels.contract.product import product_of
 from flambeau.profiling.meter import capture
-from flambeau.variants import candidates, estimate
 
 
 class Case(NamedTuple):
@@ -82,7 +82,7 @@ CASES = {
 def force(variant: str) -> None:
     """Plan anew, with this variant of contractions, or by rule."""
     os.environ["FLAMBEAU_VARIANT"] = f"contract={variant}" if variant else ""
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     get_device().__dict__.pop("plans", None)
 
 

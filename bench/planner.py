@@ -9,10 +9,11 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import flambeau as fb
-from flambeau.fuse import Limits, plan
+from flambeau.core.limits import Limits
+from flambeau.core.node import toposort
+from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
-from flambeau.node import toposort
-from flambeau.run import graph_key
+from flambeau.runtime.run import graph_key
 
 
 def layers(n: int) -> list:

@@ -12,11 +12,11 @@ from contextlib import contextmanager
 import numpy as np
 
 import flambeau as fb
-from flambeau import fuse, operands, work
-from flambeau.cli.models import Size, drawn, gpt
 from flambeau.device import get_device
+from flambeau.fusion import cost, planner, rewrite
+from flambeau.fusion.cse import Merged
+from flambeau.models.gpt2 import Size, drawn, gpt
 from flambeau.nn import functional as F
-from flambeau.repeats import Merged
 
 
 def as_written(roots, order) -> Merged:
@@ -27,11 +27,11 @@ def as_written(roots, order) -> Merged:
 @contextmanager
 def planned(graph_of: Callable) -> Iterator[None]:
     """Plan with another reading of graphs."""
-    fuse.graph_of = work.graph_of = graph_of
+    planner.graph_of = cost.graph_of = graph_of
     try:
         yield
     finally:
-        fuse.graph_of = work.graph_of = operands.graph_of
+        planner.graph_of = cost.graph_of = rewrite.graph_of
 
 
 def step_of(dtype, args) -> Callable:
@@ -57,7 +57,7 @@ def main() -> None:
     args, device = parser.parse_args(), get_device()
     for dtype in (fb.float32, fb.float16):
         calls, losses = {}, {}
-        for name, graph_of in (("as written", as_written), ("planned", operands.graph_of)):
+        for name, graph_of in (("as written", as_written), ("planned", rewrite.graph_of)):
             with planned(graph_of):
                 device.__dict__.get("plans", {}).clear()
                 fb.manual_seed(0)

@@ -15,11 +15,11 @@ import numpy as np
 from _measure import show_table
 
 import flambeau as fb
-from flambeau import holes
+from flambeau.capture import bindings
 
 SIZES = [1 << n for n in (10, 16, 18, 20, 22, 24)]
 TURNS = 40
-WAYS = {"copied": (1 << 62, 0), "seen": (1 << 62, holes.SEEN), "bound": (0, holes.SEEN)}  # LARGE, SEEN
+WAYS = {"copied": (1 << 62, 0), "seen": (1 << 62, bindings.SEEN), "bound": (0, bindings.SEEN)}  # LARGE, SEEN
 
 
 def scaled(x: Any, y: Any) -> Any:
@@ -32,7 +32,7 @@ def total(x: Any, y: Any) -> Any:
 
 def recorded(f: Callable, way: str, x: Any, y: Any) -> Callable:
     """The function, recorded with that way of giving arguments and results, and run until it is warm."""
-    holes.LARGE, holes.SEEN = WAYS[way]
+    bindings.LARGE, bindings.SEEN = WAYS[way]
     step = fb.jit(f)
     for _ in range(4):
         out = step(x, y)

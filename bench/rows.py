@@ -12,10 +12,11 @@ import numpy as np
 from _measure import queued
 
 import flambeau as fb
-from flambeau import choice, run
+from flambeau.core import choose
+from flambeau.core.node import toposort
 from flambeau.device import get_device
 from flambeau.nn import functional as F
-from flambeau.node import toposort
+from flambeau.runtime import run
 
 LENGTHS = (256, 1000, 1024, 2048, 4096, 8192, 16384, 65536)
 # name: (of (x, w, b, t), buffers of x's size that forward and backward must move)
@@ -53,7 +54,7 @@ def rate(call: Callable[[], object], wait: Callable[[], object], nbytes: int, se
 
 def force(variant: str) -> None:
     os.environ["FLAMBEAU_VARIANT"] = f"rows={variant}" if variant else ""
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     get_device().plans = {}
 
 

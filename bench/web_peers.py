@@ -21,8 +21,8 @@ from _measure import number, show_table
 from _onnx import digits
 
 import flambeau as fb
-from flambeau.cache import cache_folder
 from flambeau.cli.mnist import network
+from flambeau.core.files import cache_folder
 from flambeau.errors import FlambeauError
 from flambeau.site import build, node, serve
 from flambeau.site.server import address

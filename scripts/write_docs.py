@@ -20,9 +20,9 @@ import numpy as np  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import debug, functions, io, ops, saved  # noqa: E402
-from flambeau.node import toposort  # noqa: E402
-from flambeau.op import COMPOSED, OPS, Op  # noqa: E402
+from flambeau import debug, export, functions, io, ops  # noqa: E402
+from flambeau.core.node import toposort  # noqa: E402
+from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 
 COMMAND = "python scripts/write_docs.py"
 NAMES = tomllib.loads((ROOT / "scripts/names.toml").read_text(encoding="utf-8"))
@@ -203,7 +203,7 @@ MODULES = {
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.testing": fb.testing,
-    "flambeau.debug": debug, "flambeau.io": io, "flambeau.saved": saved,
+    "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
 }  # fmt: skip
 
 

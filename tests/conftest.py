@@ -98,9 +98,9 @@ def alone():
     """A test begins as if no other thread had run anything: what several do is counted otherwise."""
     from threading import get_ident
 
-    from flambeau import stages
+    from flambeau.core import events
 
-    stages._thread, stages._in_a_row = get_ident(), stages.ALONE
+    events._thread, events._in_a_row = get_ident(), events.ALONE
 
 
 @pytest.fixture(scope="session", params=["gpu", "cpu"])

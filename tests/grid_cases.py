@@ -14,10 +14,11 @@ from draws import one_of, some
 from references_conv import avg_pool, conv_gradients, max_pool
 
 import flambeau as fb
-from flambeau.ops import histogram, scan, sort
-from flambeau.ops.rows import CHUNK
-from flambeau.tiling import AHEAD, LANES, STRIPS, THIN, TILES
-from flambeau.variants import SHORT
+from flambeau.kernels.contract.cost_model import SHORT
+from flambeau.kernels.contract.product import TILES
+from flambeau.kernels.contract.skinny import AHEAD, LANES, STRIPS, THIN
+from flambeau.ops.index.scatter_rows import CHUNK
+from flambeau.ops.sort import histogram, scan, sort
 
 F = fb.nn.functional
 # what kernels step by, of tiles, thin products, trees, rows, scans and sorts

@@ -3,9 +3,9 @@
 import threading
 from typing import Any
 
+from flambeau.core.limits import Limits
 from flambeau.device import Arrived
 from flambeau.device.pool import Pool
-from flambeau.fuse import Limits
 
 
 class PaperDevice:

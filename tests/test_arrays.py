@@ -45,12 +45,12 @@ def test_what_runs_on_the_host(library):
 
 
 def test_numpy_1_has_the_standards_names():
-    from flambeau.device import namespace
+    from flambeau.device import array_namespace
 
     class Old:
         concatenate, arcsin = np.concatenate, np.arcsin
 
-    xp = namespace.Namespace("numpy")
+    xp = array_namespace.Namespace("numpy")
     xp.module = Old
     assert xp.concat is np.concatenate and xp.asin is np.arcsin
     with pytest.raises(AttributeError, match="numpy has no nothing"):
@@ -73,10 +73,10 @@ def test_random_bits_are_the_same(library):
 
 
 def test_a_library_that_is_not_there(monkeypatch):
-    from flambeau.device import namespace
+    from flambeau.device import array_namespace
 
-    monkeypatch.setitem(namespace.MODULES, "cupy", "no_such_package")
-    namespace.module_of.cache_clear()
+    monkeypatch.setitem(array_namespace.MODULES, "cupy", "no_such_package")
+    array_namespace.module_of.cache_clear()
     with pytest.raises(fb.DeviceError) as caught:
         fb.ones(2, device="cupy:7")
     assert str(caught.value) == (

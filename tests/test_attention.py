@@ -7,10 +7,10 @@ from rows.attention import attention
 from test_ops import check, values
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.commands import DISPATCH
+from flambeau.core import choose
+from flambeau.core.commands import DISPATCH
 from flambeau.nn.functional import scaled_dot_product_attention as sdpa
-from flambeau.ops import attend
+from flambeau.ops.attention import launches
 
 RNG = np.random.default_rng(0)
 KEEP = RNG.random((5, 9)) > 0.4
@@ -49,7 +49,7 @@ def made(case, device):
 @pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
 @pytest.mark.parametrize("case", CASES)
 def test_attention_and_its_gradients(case, scores, device, monkeypatch):
-    monkeypatch.setattr(choice, "forced", lambda: {"scores": scores})
+    monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
     arrays, xs, compute, reference = made(case, device)
     y = compute(*xs)
     want = reference(*arrays)
@@ -81,7 +81,7 @@ def test_software_adapters_store_scores_that_are_few(gpu):
 
 def test_no_buffer_holds_the_scores(gpu):
     """4,096 x 4,096 scores would be 64 MB; nothing of the forward or backward pass is above 2 MB."""
-    from flambeau.fuse import plan
+    from flambeau.fusion.planner import plan
 
     q, k, v = (fb.rand(4096, 16, device=gpu).requires_grad_() for _ in range(3))
     grads = sdpa(q, k, v).sum().backward()
@@ -98,7 +98,7 @@ def forced(gpu, monkeypatch):
     """Plans for a GPU, with one variant wherever it serves."""
 
     def force(name):
-        monkeypatch.setattr(choice, "forced", lambda: {"attention": name})
+        monkeypatch.setattr(choose, "forced", lambda: {"attention": name})
         return planned_for(gpu, software=False, workgroup_memory=49152)
 
     return force
@@ -108,20 +108,20 @@ def templates(y):
     return {k.shader.template for k in y.plan()}
 
 
-@pytest.mark.parametrize("tile", range(len(attend.FORWARD)))
+@pytest.mark.parametrize("tile", range(len(launches.FORWARD)))
 def test_forward_in_each_tile(tile, gpu, forced):
     rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
     q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
     options = {"is_causal": True, "softcap": 2.0, "enable_gqa": True}
-    with forced(attend.FORWARD[tile].name):
+    with forced(launches.FORWARD[tile].name):
         y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), fb.tensor(bias, device=gpu), **options)
         (kernel,) = y.plan()
         got = y.numpy()
-    assert dict(kernel.shader.options)["t"].name == attend.FORWARD[tile].name
+    assert dict(kernel.shader.options)["t"].name == launches.FORWARD[tile].name
     check(got, attention(*(x.astype("f8") for x in (q, k, v)), bias, **options), 2e-6, "tile")
 
 
-GRADIENTS = {t.name: t for t in (*attend.QUERIES, *attend.KEYS)}
+GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
 
 
 @pytest.mark.parametrize("tile", GRADIENTS)

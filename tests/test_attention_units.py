@@ -16,9 +16,8 @@ from paper import PaperDevice
 from rows.attention import attention
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.fuse import Limits
-from flambeau.matrix import Unit
+from flambeau.core import choose
+from flambeau.core.limits import Limits, Unit
 from flambeau.nn.functional import scaled_dot_product_attention as sdpa
 
 PLAIN, REAL = Unit("plain", 16, 16, 16, 32), Unit("subgroup", 16, 16, 16, 32)
@@ -43,7 +42,7 @@ CASES = {  # lengths, keys, features of keys and values, mask, options
 @pytest.fixture
 def forced(monkeypatch):
     """Matrix units whatever was tuned, also for gradients of wide rows."""
-    monkeypatch.setattr(choice, "forced", lambda: {"attention": "units"})
+    monkeypatch.setattr(choose, "forced", lambda: {"attention": "units"})
 
 
 @pytest.fixture

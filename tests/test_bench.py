@@ -11,10 +11,10 @@ from click.testing import CliRunner
 import flambeau as fb
 from flambeau.cli import main, workloads
 from flambeau.cli.bench import cells, chosen, kernels, line, repeated
-from flambeau.cli.models import GPT_TINY, digits_cnn, drawn, gpt, trained
 from flambeau.cli.workloads import Goal, Made, NotHere, Tools, duration, tasks
 from flambeau.device import get_device
-from flambeau.profiling import batches
+from flambeau.models.gpt2 import GPT_TINY, digits_cnn, drawn, gpt, trained
+from flambeau.profiling import timing
 
 
 @pytest.fixture(autouse=True)
@@ -122,9 +122,9 @@ def test_what_a_batch_costs_once_is_not_counted(once, run, monkeypatch):
         sizes.append(n)
         clock[0] += once + n * run
 
-    monkeypatch.setattr(batches, "perf_counter", lambda: clock[0])
-    assert batches.per_run(batch, 0.1, warm=True) == pytest.approx(run, rel=1e-9)
-    assert clock[0] > batches.WARM and max(sizes) * run < 0.6
+    monkeypatch.setattr(timing, "perf_counter", lambda: clock[0])
+    assert timing.per_run(batch, 0.1, warm=True) == pytest.approx(run, rel=1e-9)
+    assert clock[0] > timing.WARM and max(sizes) * run < 0.6
 
 
 def test_repeated_counts_calls():

@@ -16,7 +16,7 @@ threading.Thread.start = start
 import flambeau as fb
 from flambeau import device
 from flambeau.device.pool import Pool
-from flambeau.fuse import Limits
+from flambeau.fusion.planner import Limits
 
 
 class Page:

@@ -7,7 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.budget import bytes_of
+from flambeau.autodiff.budget import bytes_of
 
 WIDTH, ROWS, DEPTH = 64, 512, 12
 VALUE = WIDTH * ROWS * 4  # bytes of an activation

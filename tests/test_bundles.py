@@ -5,10 +5,11 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.fuse import Limits, plan
-from flambeau.node import toposort
-from flambeau.render import render
-from flambeau.shape import refined
+from flambeau.codegen.render import render
+from flambeau.core.limits import Limits
+from flambeau.core.node import toposort
+from flambeau.core.shape import refined
+from flambeau.fusion.planner import plan
 
 SHAPES = ((12, 8), (7,), (3,), (16,), (5, 3, 2), (32, 4))
 

@@ -6,7 +6,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.watch import Watch
+from flambeau.capture.guards import Watch
 
 
 def numbers(*values):
@@ -120,7 +120,7 @@ def test_checking_changes_nothing():
 
 
 def test_a_check_computes_nothing(capsys):
-    from flambeau.pipeline import counters
+    from flambeau.runtime.pipeline import counters
 
     w = fb.tensor([1.0, 2.0], requires_grad=True)
     opt = optim.SGD([w], lr=0.5, momentum=0.9)

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import nn, pipeline, run
-from flambeau.device import compiling, native
+from flambeau import nn
+from flambeau.device import compilers, native
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.profiling.meter import capture
+from flambeau.runtime import pipeline
+from flambeau.runtime.state import thread
 
 
 @pytest.fixture
@@ -62,7 +64,7 @@ def test_compile_changes_nothing(device):
     assert model.compile(x) > 2
     assert np.array_equal(fb.randn(3, device=device).numpy(), expected) and drawn.shape == (3,)
     assert all(t.node is n for t, n in zip(state, before))
-    assert not [t for ref in run._local.pending.values() if (t := ref()) is not None and t.device is device]
+    assert not [t for ref in thread.pending.values() if (t := ref()) is not None and t.device is device]
 
 
 def test_compile_says_what_it_can_not(device):
@@ -170,16 +172,16 @@ LATE = {"name": "llvmpipe (LLVM 15.0.6, 256 bits)", "backend": "Vulkan"}
     ],
 )
 def test_which_drivers_compile_late(adapter, settings, late, monkeypatch, tmp_path):
-    for name in (*compiling.OFF, "MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR"):
+    for name in (*compilers.OFF, "MESA_SHADER_CACHE_DIR", "MESA_GLSL_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not made yet"))
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
-    assert compiling.compiles_late(SimpleNamespace(**adapter)) == late
+    assert compilers.compiles_late(SimpleNamespace(**adapter)) == late
 
 
 def test_every_thread_compiles_on_a_device_of_its_own(device, monkeypatch):
-    if not isinstance(device._compiling, compiling.Ahead):
+    if not isinstance(device._compiling, compilers.Ahead):
         pytest.skip("this driver compiles at once, or keeps nothing")
     usual, dispatched, both = device._compiling._dispatch, [], threading.Barrier(2)
 

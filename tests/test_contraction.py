@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import choice, variants
+from flambeau.core import choose
+from flambeau.core.limits import Limits
 from flambeau.device import lanes_of
-from flambeau.fuse import Limits, plan
+from flambeau.fusion.planner import plan
+from flambeau.kernels.contract import cost_model
 from flambeau.ops.contract import contract
 
 F = fb.nn.functional
@@ -41,9 +43,9 @@ def many_threads(gpu, monkeypatch):
 def forced(request, monkeypatch, many_threads):
     """The same with one variant of contractions wherever it fits."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     yield many_threads
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
 
 
 def kernels(tensor, limits):
@@ -89,13 +91,13 @@ def test_products_have_the_same_value(forced):
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
-THIN_NAMES = ("thin", "narrow", "lanes", *(f"thin/{n}" for n in variants.PIECES if "." not in n))
+THIN_NAMES = ("thin", "narrow", "lanes", *(f"thin/{n}" for n in cost_model.PIECES if "." not in n))
 
 
 @pytest.mark.parametrize("name", THIN_NAMES)
 def test_few_rows_at_whole_turns_and_beside_them(name, many_threads, monkeypatch):
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways."""
-    monkeypatch.setattr(choice, "forced", lambda: {"contract": name})
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": name})
     pieces = int(name.partition("/")[2] or 1)
     rng = np.random.default_rng(pieces)
     turn = rng.choice([256, 512]) * pieces
@@ -120,8 +122,8 @@ def test_few_rows_at_whole_turns_and_beside_them(name, many_threads, monkeypatch
 @pytest.mark.parametrize("shape", [(260, 200, 300, 1), (130, 100, 41, 5), (257, 330, 129, 3)])
 def test_the_last_tiles_are_cut(shape, many_threads, monkeypatch):
     """As on a GPU of two cores: whole rounds of workgroups, and the last one in pieces along the sum."""
-    monkeypatch.setattr(variants, "CORES", 2)
-    monkeypatch.setattr(choice, "forced", lambda: {"contract": "128x128+"})
+    monkeypatch.setattr(cost_model, "CORES", 2)
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": "128x128+"})
     m, k, n, batch = shape
     a, b, c = numbers(batch, m, k), numbers(batch, k, n), numbers(n)
     want = np.maximum(a.astype(float) @ b + c, 0)
@@ -152,7 +154,7 @@ def test_gradients_of_a_convolution_have_the_same_value(forced):
 
 
 def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monkeypatch):
-    monkeypatch.setattr(variants, "KERNEL", 0)
+    monkeypatch.setattr(cost_model, "KERNEL", 0)
     x, w = numbers(64, 16, 9, 9), numbers(32, 16, 3, 3)
     y = F.conv2d(fb.tensor(x, device=many_threads), fb.tensor(w), padding=1)
     assert [k.name for k in y.plan()][:2] == ["copy", "conv2d"]
@@ -166,7 +168,7 @@ def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monk
 )
 def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, many_threads, monkeypatch):
     """A convolution of odd sizes and both its gradients."""
-    monkeypatch.setattr(choice, "forced", lambda: {"windows": layout})
+    monkeypatch.setattr(choose, "forced", lambda: {"windows": layout})
     x, w, b = numbers(3, 8, 11, 9), numbers(12, 8 // attrs.get("groups", 1), 3, 2), numbers(12)
 
     def gradients(device):
@@ -182,7 +184,7 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
 @pytest.mark.parametrize("size", [(12, 16), (7, 13), (40,), (4, 5, 6)])
 def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threads, monkeypatch):
     """Strides and dilations that share cells or not, lines that end within four columns or not."""
-    monkeypatch.setattr(choice, "forced", lambda: {"contract": "strips"})
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": "strips"})
     name = f"conv{len(size)}d"
     x, w = numbers(2, 3, *size), numbers(6, 1, *(3,) * len(size))
     for attrs in ({}, {"stride": 2, "padding": 1}, {"padding": 2, "dilation": 2}):

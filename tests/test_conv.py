@@ -14,9 +14,9 @@ from test_grad import check_gradient
 from test_ops import arrays, check, host, tensors
 
 import flambeau as fb
+from flambeau.core.op import COMPOSED
 from flambeau.nn import functional as F
-from flambeau.op import COMPOSED
-from flambeau.pipeline import counters
+from flambeau.runtime.pipeline import counters
 
 X1, X2, X3 = In((2, 3, 7)), In((2, 3, 5, 6)), In((1, 2, 3, 4, 3))
 GRID = In((2, 3, 2, 2), -1.4, 1.4)

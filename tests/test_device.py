@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.device import get_device, raw
-from flambeau.device.fetch import batches
+from flambeau.device import c_path, get_device
 from flambeau.device.pool import size_class
+from flambeau.device.readback import batches
 
 
 def python(code: str, **env) -> subprocess.CompletedProcess:
@@ -210,7 +210,7 @@ def test_submits_that_are_not_done_are_few(gpu):
     x = fb.rand(64, 64, device=gpu).realize()
     for _ in range(40):
         x = (x @ x * 0.1).realize()
-        assert len(gpu._fast._marks) <= raw.IN_FLIGHT
+        assert len(gpu._fast._marks) <= c_path.IN_FLIGHT
     fb.synchronize(gpu)
     assert not gpu._fast._marks
 

@@ -6,7 +6,7 @@ import pytest
 import flambeau as fb
 from flambeau import optim
 from flambeau.data.mnist import SUBSET, load
-from flambeau.digits import BETAS, LR, MEAN, loss_and_right, network, rate
+from flambeau.models.digits import BETAS, LR, MEAN, loss_and_right, network, rate
 
 
 def test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing():

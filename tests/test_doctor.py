@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from flambeau.cli import doctor as module
 from flambeau.cli.doctor import answer, doctor, in_child, report, size
-from flambeau.device import adapters, traps
+from flambeau.device import adapters, diagnose
 from flambeau.errors import DeviceError
 
 ICDS = "/usr/share/vulkan/icd.d"
@@ -127,36 +127,36 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_names_the_one_likely_fix(case):
     facts, fix = CASES[case]
-    assert traps.likely_fix(facts) == fix
+    assert diagnose.likely_fix(facts) == fix
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_tells_a_trap_once(case):
-    found = traps.traps(CASES[case][0])
+    found = diagnose.traps(CASES[case][0])
     assert len(set(found)) == len(found)
 
 
 def test_a_trap_hurts_nobody_who_reaches_a_gpu():
     facts, _ = CASES["conda"]
     facts = facts | {"adapters": [CARD, SOFTWARE]}
-    assert traps.traps(facts) == []
-    assert traps.likely_fix(facts) == "nothing to fix: a GPU is reached"
+    assert diagnose.traps(facts) == []
+    assert diagnose.likely_fix(facts) == "nothing to fix: a GPU is reached"
 
 
 def test_a_software_adapter_is_enough_but_the_trap_is_told():
     alone = machine(adapters=[SOFTWARE], render_nodes={})
     does = "a software adapter does the work"
-    assert traps.likely_fix(alone) == f"nothing to fix: no GPU is seen, and {does}"
+    assert diagnose.likely_fix(alone) == f"nothing to fix: no GPU is seen, and {does}"
     facts, fix = CASES["conda"]
-    assert traps.likely_fix(facts | {"adapters": [SOFTWARE]}) == f"{does}; if there is a GPU: {fix}"
+    assert diagnose.likely_fix(facts | {"adapters": [SOFTWARE]}) == f"{does}; if there is a GPU: {fix}"
 
 
 def test_a_driver_that_computes_wrongly_is_the_first_thing():
     bad = CARD | {"problem": "multiplies wrongly (error 3.1e+00)"}
     told = "Arc (Vulkan) multiplies wrongly (error 3.1e+00): update its driver"
-    assert traps.likely_fix(machine(adapters=[bad])) == told
+    assert diagnose.likely_fix(machine(adapters=[bad])) == told
     both = machine(adapters=[SOFTWARE, bad])
-    assert traps.likely_fix(both) == f"{told}, or use llvmpipe (Vulkan) with device='gpu:0'"
+    assert diagnose.likely_fix(both) == f"{told}, or use llvmpipe (Vulkan) with device='gpu:0'"
 
 
 @pytest.mark.parametrize(
@@ -166,41 +166,41 @@ def test_a_driver_that_computes_wrongly_is_the_first_thing():
 def test_nvidia_capabilities(capabilities, lacks):
     env = {"NVIDIA_VISIBLE_DEVICES": "0"}
     env |= {"NVIDIA_DRIVER_CAPABILITIES": capabilities} if capabilities else {}
-    assert traps.lacks_graphics(machine(env, nvidia=True)) == lacks
-    assert not traps.lacks_graphics(machine({"NVIDIA_VISIBLE_DEVICES": "void"}, nvidia=True))
-    assert not traps.lacks_graphics(machine())
+    assert diagnose.lacks_graphics(machine(env, nvidia=True)) == lacks
+    assert not diagnose.lacks_graphics(machine({"NVIDIA_VISIBLE_DEVICES": "void"}, nvidia=True))
+    assert not diagnose.lacks_graphics(machine())
 
 
 def test_reads_driver_files(tmp_path):
     def told(text):
         (tmp_path / "x.json").write_text(text)
-        return traps.icd(tmp_path / "x.json")["wrong"]
+        return diagnose.icd(tmp_path / "x.json")["wrong"]
 
     assert told('{"ICD": {"library_path": "libm.so.6"}}') == ""
     assert told('{"ICD": {"library_path": "./gone.so"}}') == "names ./gone.so, which cannot be loaded"
     assert told("{}") == told("no JSON") == told("[]") == "is no driver file"
-    assert traps.icd(tmp_path / "y.json")["wrong"] == "cannot be read (No such file or directory)"
+    assert diagnose.icd(tmp_path / "y.json")["wrong"] == "cannot be read (No such file or directory)"
 
 
 def test_finds_what_the_environment_names(tmp_path):
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "libvulkan.so.1").touch()
     stray = [str(tmp_path / "lib" / "libvulkan.so.1")]
-    assert traps.stray_loaders({"CONDA_PREFIX": str(tmp_path)}) == stray
-    assert traps.stray_loaders({"LD_LIBRARY_PATH": f"/none:{tmp_path / 'lib'}"}) == stray
-    assert traps.stray_loaders({}) == []
+    assert diagnose.stray_loaders({"CONDA_PREFIX": str(tmp_path)}) == stray
+    assert diagnose.stray_loaders({"LD_LIBRARY_PATH": f"/none:{tmp_path / 'lib'}"}) == stray
+    assert diagnose.stray_loaders({}) == []
     (tmp_path / "system").symlink_to("/usr/lib")  # the system's own folder, by another name
-    assert traps.stray_loaders({"LD_LIBRARY_PATH": f"/usr/lib/x86_64-linux-gnu:{tmp_path}/system"}) == []
+    assert diagnose.stray_loaders({"LD_LIBRARY_PATH": f"/usr/lib/x86_64-linux-gnu:{tmp_path}/system"}) == []
     if sys.platform.startswith("linux"):
-        found = traps.icd_files({"VK_DRIVER_FILES": "/a.json:/b.json", "VK_ICD_FILENAMES": "/c.json"})
+        found = diagnose.icd_files({"VK_DRIVER_FILES": "/a.json:/b.json", "VK_ICD_FILENAMES": "/c.json"})
         assert [str(p) for p in found] == ["/a.json", "/b.json"]
         (tmp_path / "b.json").touch()
-        assert traps.icd_files({"VK_DRIVER_FILES": str(tmp_path)}) == [tmp_path / "b.json"]
+        assert diagnose.icd_files({"VK_DRIVER_FILES": str(tmp_path)}) == [tmp_path / "b.json"]
 
 
 def test_no_adapter_errors_end_with_the_fix(monkeypatch):
     facts, fix = CASES["no driver"]
-    monkeypatch.setattr(traps, "facts", lambda: facts)
+    monkeypatch.setattr(diagnose, "facts", lambda: facts)
     monkeypatch.setattr(adapters, "adapters", tuple)
     with pytest.raises(DeviceError) as error:
         adapters.choose("")

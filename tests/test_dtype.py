@@ -5,8 +5,8 @@ import pytest
 from test_ops import check, flipped, mixed, sliced, transposed, values
 
 import flambeau as fb
-from flambeau.dtype import DTYPES
-from flambeau.host import from_raw, to_list, to_raw
+from flambeau.core.dtype import DTYPES
+from flambeau.core.host import from_raw, to_list, to_raw
 
 PACKED = [fb.float16, fb.bfloat16, fb.int8, fb.uint8]
 HALVES = np.arange(65536, dtype="u2")
@@ -391,7 +391,7 @@ def test_memory_is_packed(gpu):
 
 
 def test_too_many_elements_are_refused(gpu, monkeypatch):
-    monkeypatch.setattr("flambeau.lower.MAX_ELEMENTS", 1000)
+    monkeypatch.setattr("flambeau.kernels.lower.MAX_ELEMENTS", 1000)
     said = "run([30, 40]): 1,200 elements are more than the 1,000 that a kernel can index: split the tensor"
     x = fb.ones(30, device=gpu).realize()
     for y in (fb.ones(30, 40, device=gpu) * 2, x.reshape(30, 1).outer(fb.ones(40, device=gpu)),

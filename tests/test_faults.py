@@ -8,6 +8,7 @@ import flambeau as fb
 from flambeau import debug
 from flambeau.device import get_device
 from flambeau.nn import functional as F
+from flambeau.runtime import readback
 
 N = 3  # what is indexed has so many along the dim
 REFUSES, WRAPS = (-1, -2, -N - 1), (-N - 1, -(2**31))  # negative ones that are outside
@@ -169,10 +170,9 @@ def test_each_device_has_its_own(gpu):
 
 
 def test_of_reads_under_way_the_first_tells(gpu):
-    from flambeau import run
 
     y = fb.ones(3, device=gpu).gather(0, given([9], gpu))
-    first, second = run.Fetch([y]), run.Fetch([fb.ones(2, device=gpu)])
+    first, second = readback.Fetch([y]), readback.Fetch([fb.ones(2, device=gpu)])
     with pytest.raises(IndexError):
         second.wait()
     first.wait()

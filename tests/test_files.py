@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from flambeau import files
+from flambeau.core import files
 
 pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system lets nobody remove open files")
 HANGS = """
@@ -59,7 +59,7 @@ def test_what_a_killed_process_left_goes_with_the_next_write(writer, tmp_path):
 
 def test_a_folder_that_a_killed_process_left_goes_too(tmp_path):
     process = python(
-        "import sys, time\nfrom pathlib import Path\nfrom flambeau import files\n"
+        "import sys, time\nfrom pathlib import Path\nfrom flambeau.core import files\n"
         "with files.part_of(Path(sys.argv[1]), folder=True) as part:\n"
         "    (part / 'deep').mkdir(); (part / 'deep' / 'file').write_text('half')\n"
         "    print('there', flush=True); time.sleep(100)",
@@ -97,7 +97,7 @@ def test_a_write_that_fails_or_is_interrupted_leaves_what_was_there(tmp_path):
 def test_many_writers_at_once(tmp_path):
     """Two processes and four threads write the same files for a while, one of them killed again and again."""
     code = (
-        "import sys, itertools\nfrom pathlib import Path\nfrom flambeau import files\n"
+        "import sys, itertools\nfrom pathlib import Path\nfrom flambeau.core import files\n"
         "print('there', flush=True)\n"
         "for i in itertools.count():\n"
         "    data = bytes([i % 251]) * 50_000\n"

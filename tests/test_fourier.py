@@ -38,7 +38,7 @@ def test_a_large_prime(device):
 
 
 def test_chirps_beyond_32_bit_squares():
-    from flambeau.ops.fourier import _squares
+    from flambeau.ops.fft.kernels import _squares
 
     n, k = 1_000_003, np.arange(999_000, 1_000_003)
     got = _squares(fb.tensor(k, device="cpu"), n).numpy()

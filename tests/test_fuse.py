@@ -1,13 +1,14 @@
 """Graphs in, kernels out: what fuses with what. No test here runs anything on a device."""
 
 import flambeau as fb
-from flambeau import nn, stages
+from flambeau import nn
+from flambeau.core import events
 
 F = nn.functional
 
 
 def names(*tensors):
-    from flambeau.fuse import plan
+    from flambeau.fusion.planner import plan
 
     return [k.name for k in plan([t.node for t in tensors])]
 
@@ -99,8 +100,8 @@ def test_a_long_chain_is_cut_not_refused():
 
 
 def test_a_very_long_chain_is_planned_without_deep_recursion(monkeypatch):
-    monkeypatch.setattr(stages, "DEEP", 1 << 20)
-    stages.has_run()
+    monkeypatch.setattr(events, "DEEP", 1 << 20)
+    events.has_run()
     y = X
     for _ in range(30_000):
         y = y.sin()
@@ -121,7 +122,7 @@ def test_a_new_batch_size_changes_no_structure():
     def shaders(n):
         loss = F.cross_entropy(model(made(n, 1, 28, 28)), fb.zeros(n, dtype=fb.int32).realize())
         grads = loss.backward()
-        from flambeau.fuse import plan
+        from flambeau.fusion.planner import plan
 
         return {k.shader for k in plan([loss.node, *(g.node for g in grads)])}
 

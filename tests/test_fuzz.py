@@ -14,7 +14,8 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
-from flambeau import choice, pipeline
+from flambeau.core import choose
+from flambeau.runtime import pipeline
 from flambeau.selftest import FAMILIES, Selftest, check, drawn, random_program, report, script, smaller
 from flambeau.selftest.bounds import known
 from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
@@ -213,7 +214,7 @@ def test_variants_are_forced(gpu, monkeypatch):
     with planned_for(gpu, software=False):
         names = asked_of(program, gpu)["tree"]
         assert len(names) > 1
-        monkeypatch.setattr(choice.of_thread, "asked", None)
+        monkeypatch.setattr(choose.of_thread, "asked", None)
         before = gpu.limits
         for name in names:
             with variants(gpu, {"tree": name}):

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
-from flambeau.fuse import Limits, plan
-from flambeau.render import render
+from flambeau.codegen.render import render
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
 
 GOLDEN = Path(__file__).parent / "golden"
 F = fb.nn.functional

@@ -103,7 +103,7 @@ def test_second_gradient(name, gpu):
 
 
 def test_a_wrong_gradient_is_caught(device):
-    from flambeau.op import Op
+    from flambeau.core.op import Op
 
     right = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [g * y])
     wrong = Op("elementwise", xp=lambda xp, x: xp.exp(x), grad=lambda g, y, x: [g * y * 1.002])

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import holes
-from flambeau.commands import COPY
+from flambeau.capture import bindings
+from flambeau.core import commands
+from flambeau.core.commands import COPY
 from flambeau.profiling.meter import capture
 
 N = 64
@@ -17,7 +18,7 @@ N = 64
 @pytest.fixture(params=[0, 1 << 62], ids=["bound", "copied at first"])
 def large(request, monkeypatch):
     """Everything counts as large; nothing does: then a buffer is bound from the second time on."""
-    monkeypatch.setattr(holes, "LARGE", request.param)
+    monkeypatch.setattr(bindings, "LARGE", request.param)
 
 
 def filled(value: float):
@@ -32,11 +33,11 @@ def first(t) -> float:
 
 def copies(call) -> int:
     _, found = capture(call)
-    return sum(found.words[i] == COPY for i, _ in holes.commands(found.words))
+    return sum(found.words[i] == COPY for i, _ in commands.commands(found.words))
 
 
 def test_large_arguments_and_results_are_not_copied(monkeypatch):
-    monkeypatch.setattr(holes, "LARGE", 0)
+    monkeypatch.setattr(bindings, "LARGE", 0)
     f, x, y = fb.jit(lambda x, y: (x * y, x + y)), filled(2.0), filled(3.0)
     assert [first(t) for t in f(x, y)] == [6, 5]
     assert copies(lambda: f(y, x)) == 0
@@ -51,7 +52,7 @@ def test_small_ones_are_bound_when_they_come_again():
 
 
 def test_a_large_step_takes_no_memory_for_them(gpu, monkeypatch):
-    monkeypatch.setattr(holes, "LARGE", 0)
+    monkeypatch.setattr(bindings, "LARGE", 0)
     f, x = fb.jit(lambda x: (x * 2).exp()), fb.zeros(1 << 16).realize()
     gc.collect()  # what other tests left in circles
     before = gpu.pool.live
@@ -198,7 +199,7 @@ def test_arguments_of_two_devices(capsys):
 
 @pytest.mark.parametrize("size", [0, 1 << 62])
 def test_any_order_of_calls_gives_what_plain_calls_give(size, monkeypatch):
-    monkeypatch.setattr(holes, "LARGE", size)
+    monkeypatch.setattr(bindings, "LARGE", size)
     random = np.random.default_rng(size % 1000)
 
     def play(jit):
@@ -232,7 +233,7 @@ def test_any_order_of_calls_gives_what_plain_calls_give(size, monkeypatch):
 @pytest.mark.parametrize("kept", [1, 3, 16])
 def test_buffers_in_any_order_give_the_values_of_plain_calls(kept, monkeypatch):
     """Fillings that come once, again, often, and after they were dropped."""
-    monkeypatch.setattr(holes, "KEPT", kept)
+    monkeypatch.setattr(bindings, "KEPT", kept)
     total, count, draw = filled(0.0), 0.0, random.Random(5)
 
     @fb.jit

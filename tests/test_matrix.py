@@ -12,11 +12,13 @@ from kernels import planned_for
 from paper import PaperDevice
 
 import flambeau as fb
-from flambeau import choice, matrix
-from flambeau.contraction import product_of
-from flambeau.fuse import Limits, Planner
-from flambeau.matrix import PLAIN, Unit
-from flambeau.node import toposort
+from flambeau.core import choose
+from flambeau.core.limits import Limits, Unit
+from flambeau.core.node import toposort
+from flambeau.fusion.planner import Planner
+from flambeau.kernels.contract import subgroup_matrix
+from flambeau.kernels.contract.product import product_of
+from flambeau.kernels.contract.subgroup_matrix import PLAIN
 
 F = fb.nn.functional
 EXACT, HIGH, MEDIUM = 6e-4, 2e-5, 5e-4  # of float16 results; as documented
@@ -27,11 +29,11 @@ REAL = Unit("subgroup", 16, 16, 16, 32)
 def units(gpu, monkeypatch):
     """The GPU with matrix units, its own or plain ones, whose smaller tiles compile sooner."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", "contract=matrix64")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     with planned_for(gpu, False, matrix=gpu.limits.matrix or (PLAIN,)):
         yield gpu
     monkeypatch.undo()
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
 
 
 def templates(t) -> list[str]:
@@ -110,7 +112,7 @@ def test_convolution(units):
 def variant(request, units, monkeypatch):
     """Units that split float32 on the way to workgroup memory, or in a pass before."""
     monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     units.plans = {}
     return units, request.param
 
@@ -278,7 +280,7 @@ def test_only_what_fits_is_a_candidate(limits, fits):
     order = toposort([(x @ x).node])
     planner = Planner([order[-1]], order, limits)
     head = next(n for n in order if n.op.kind == "contract")
-    assert matrix.candidates(product_of(planner, head, head)) == fits
+    assert subgroup_matrix.candidates(product_of(planner, head, head)) == fits
 
 
 @pytest.mark.parametrize("precision", ["high", "medium"])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.host import PRINTING
+from flambeau.core.host import PRINTING
 
 
 @pytest.fixture
@@ -114,7 +114,7 @@ def test_what_comes_later_comes_when_asked_for():
     code = """
 import sys
 import flambeau as fb
-early = {"flambeau.nn", "flambeau.optim", "flambeau.data", "flambeau.saved", "flambeau.profiling"}
+early = {"flambeau.nn", "flambeau.optim", "flambeau.data", "flambeau.export", "flambeau.profiling"}
 assert not early & set(sys.modules)
 missing = [name for name in fb.__all__ if not hasattr(fb, name)]
 assert not missing and not set(fb.__all__) - set(dir(fb)), missing

@@ -340,7 +340,7 @@ ERRORS = [
 def test_errors(call, text):
     with pytest.raises((ValueError, TypeError, NotImplementedError)) as e:
         call()
-    from flambeau.node import describe
+    from flambeau.core.node import describe
 
     assert str(e.value) == text.format(describe(fb.relu))
 

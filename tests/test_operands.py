@@ -5,8 +5,9 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.fuse import Limits, plan
-from flambeau.operands import axes_of, finer
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
+from flambeau.fusion.rewrite import axes_of, finer
 
 F = nn.functional
 GPU = Limits()

@@ -5,8 +5,8 @@ import pytest
 from rows import ELEMENTWISE, FREE, ROWS, SOURCE, In
 
 import flambeau as fb
-from flambeau.op import COMPOSED, OPS
-from flambeau.run import read
+from flambeau.core.op import COMPOSED, OPS
+from flambeau.runtime.readback import read
 
 BINARY = [n for n, r in ELEMENTWISE.items() if len(r.inputs) > 1]
 PLAIN = [n for n in ROWS if n not in SOURCE]
@@ -22,7 +22,7 @@ def host(array):
 
 def values(*tensors) -> list[np.ndarray]:
     """The values of several tensors with one submit and one wait."""
-    from flambeau.host import to_numpy
+    from flambeau.core.host import to_numpy
 
     return [to_numpy(raw, t.shape, t.dtype) for raw, t in zip(read(list(tensors)), tensors)]
 

@@ -7,7 +7,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.pipeline import counters
+from flambeau.runtime.pipeline import counters
 
 
 def sgd(p, g, s, t, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.op import Op, Written, part_of
+from flambeau.core.op import Op, Written, part_of
 from flambeau.tensor import Tensor
 
 BOTH = """//% extends "whole.wgsl"

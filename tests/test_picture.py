@@ -4,7 +4,7 @@ import sys
 import numpy as np
 import pytest
 
-from flambeau.cli.picture import choose, confusion, draw_mnist, smoothed
+from flambeau.cli.plot import choose, confusion, draw_mnist, smoothed
 from flambeau.errors import FlambeauError
 
 
@@ -69,7 +69,7 @@ def test_without_matplotlib_says_what_to_install(monkeypatch, tmp_path, digits):
 
 
 def test_matplotlib_is_imported_only_to_draw():
-    code = "import sys, flambeau.cli.picture; sys.exit('matplotlib' in sys.modules)"
+    code = "import sys, flambeau.cli.plot; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 

@@ -21,8 +21,8 @@ from test_ops import KINDS, SIZED, arrays, declared, has_whole, main_kind, mixed
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.device import told
-from flambeau.fuse import SOFTWARE_TURNS, Limits
 
 F = nn.functional
 CLASSES = {"software": Limits(software=True, turns=SOFTWARE_TURNS), "gpu": Limits(software=False)}

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import nn, optim, profiling, stages
+from flambeau import nn, optim, profiling
+from flambeau.core import events
 from flambeau.device import get_device
-from flambeau.profiling import ceilings, meter, report
+from flambeau.profiling import meter, report, roofline
 
 M, K, N = 48, 32, 64
 
@@ -155,13 +156,13 @@ def test_two_profiles_at_once_are_refused():
     rule = "^profile: another profile is running: end it first$"
     with fb.profile(), pytest.raises(fb.FlambeauError, match=rule), fb.profile():
         pass
-    assert stages.listener is None
+    assert events.listener is None
 
 
 def test_an_error_inside_ends_the_profile():
     with pytest.raises(ZeroDivisionError), fb.profile():
         _ = 1 / 0
-    assert stages.listener is None
+    assert events.listener is None
 
 
 def test_the_cpu_has_stages_alone():
@@ -230,42 +231,42 @@ def test_a_device_without_timestamps_repeats(monkeypatch):
 
 def test_ceilings_are_kept_and_read_again():
     device = get_device()
-    made = ceilings.Ceilings(1e9, 2e9)
-    assert ceilings.keep(device, made) is made
-    assert ceilings.kept(device) == made
+    made = roofline.Ceilings(1e9, 2e9)
+    assert roofline.keep(device, made) is made
+    assert roofline.kept(device) == made
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"of": 3}'])
 def test_damaged_ceilings_are_measured_anew(text, capsys):
     device = get_device()
-    place = ceilings.place_of(device)
+    place = roofline.place_of(device)
     place.parent.mkdir(parents=True)
     place.write_text(text)
-    assert ceilings.kept(device) is None
+    assert roofline.kept(device) is None
     assert "measured anew" in capsys.readouterr().err
 
 
 def test_ceilings_of_another_driver_are_not_used(capsys):
     device = get_device()
-    ceilings.keep(device, ceilings.Ceilings(1e9, 2e9))
-    place = ceilings.place_of(device)
+    roofline.keep(device, roofline.Ceilings(1e9, 2e9))
+    place = roofline.place_of(device)
     said = json.loads(place.read_text())
     said["of"]["driver"] = "another"
     place.write_text(json.dumps(said))
-    assert ceilings.kept(device) is None
+    assert roofline.kept(device) is None
     assert "is of another device: measured anew" in capsys.readouterr().err
 
 
 def test_a_cache_that_cannot_be_written_is_said(monkeypatch, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
-    made = ceilings.Ceilings(1e9, 2e9)
-    assert ceilings.keep(get_device(), made) is made
+    made = roofline.Ceilings(1e9, 2e9)
+    assert roofline.keep(get_device(), made) is made
     assert "ceilings are not kept" in capsys.readouterr().err
 
 
 def test_ceilings_are_plausible():
-    found = ceilings.measured(get_device())
+    found = roofline.measured(get_device())
     assert 1e7 < found.copy < 1e14
     assert 1e7 < found.fma < 1e15
 
@@ -292,9 +293,9 @@ def test_a_packed_side_costs_no_operations():
 
 
 def test_more_kernels_than_a_query_set_holds(monkeypatch):
-    from flambeau.device import stamps
+    from flambeau.device import timestamps
 
-    monkeypatch.setattr(stamps, "QUERIES", 6)
+    monkeypatch.setattr(timestamps, "QUERIES", 6)
     monkeypatch.setattr(meter.meter_of(get_device()), "how", "timestamps")
     x = fb.eye(4).realize()
     y = x

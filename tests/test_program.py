@@ -5,7 +5,7 @@ import gc
 import numpy as np
 
 import flambeau as fb
-from flambeau.pipeline import counters
+from flambeau.runtime.pipeline import counters
 
 
 def numbers(*values):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.dtype import DTYPES
+from flambeau.core.dtype import DTYPES
 
 # torch.result_type of (row, column): both with dims, then the column 0-d
 

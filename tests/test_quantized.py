@@ -7,9 +7,9 @@ from paper import PaperDevice
 from rows.quantized import rounded
 
 import flambeau as fb
-from flambeau.choice import forced
-from flambeau.fuse import Limits
-from flambeau.op import COMPOSED
+from flambeau.core.choose import forced
+from flambeau.core.limits import Limits
+from flambeau.core.op import COMPOSED
 
 SIZES = [(1, 10, 64, 32), (2, 7, 128, 64), (5, 64, 96, 32), (8, 3, 256, 128), (33, 70, 160, 32)]
 

@@ -5,12 +5,13 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.fuse import Limits, plan
-from flambeau.node import toposort
-from flambeau.render import render
-from flambeau.repeats import merged
-from flambeau.run import graph_key
-from flambeau.siblings import trimmed
+from flambeau.codegen.render import render
+from flambeau.core.limits import Limits
+from flambeau.core.node import toposort
+from flambeau.fusion.cse import merged
+from flambeau.fusion.multi_output import trimmed
+from flambeau.fusion.planner import plan
+from flambeau.runtime.run import graph_key
 
 F = nn.functional
 

@@ -8,10 +8,11 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
+from flambeau.codegen.render import render
+from flambeau.core import choose
+from flambeau.core.limits import SOFTWARE_TURNS, Limits
+from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
-from flambeau.render import render
 
 VARIANTS = (
     "staged",
@@ -144,10 +145,10 @@ def references():
 def variant(monkeypatch):
     def force(name):
         monkeypatch.setenv("FLAMBEAU_VARIANT", f"rows={name}")
-        choice.forced.cache_clear()
+        choose.forced.cache_clear()
 
     yield force
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
 
 
 @pytest.mark.parametrize("name", VARIANTS)

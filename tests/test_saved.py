@@ -11,7 +11,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.saved.fit import fit, value_of
+from flambeau.export.fit import fit, value_of
 
 SIZES = (1, 3, 17, 64)
 

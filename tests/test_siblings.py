@@ -5,8 +5,9 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.fuse import Limits, plan
+from flambeau.core import choose
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
 from flambeau.optim import AdamW
 
 
@@ -68,11 +69,11 @@ def test_values(gpu, shape, dtype):
 
 def test_they_can_be_kept_apart(monkeypatch):
     monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     try:
         assert kernels(X * Y, X + Y) == [("map.wgsl", 1)] * 2
     finally:
-        choice.forced.cache_clear()
+        choose.forced.cache_clear()
 
 
 def test_states_that_change_places_in_a_recorded_step(gpu):
@@ -102,12 +103,12 @@ def test_what_the_group_alone_reads_is_not_stored():
 
 def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
     monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     try:
         dear = (X * Y).exp()
         assert kernels(dear * 2 + X, dear * X) == [("map.wgsl", 1)] * 3
     finally:
-        choice.forced.cache_clear()
+        choose.forced.cache_clear()
 
 
 def test_a_gelus_gradient_stores_what_products_read(gpu):

@@ -4,9 +4,10 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.fuse import Limits, plan
-from flambeau.node import toposort
-from flambeau.slots import assign, lifetimes, peak
+from flambeau.core.limits import Limits
+from flambeau.core.node import toposort
+from flambeau.fusion.buffers import assign, lifetimes, peak
+from flambeau.fusion.planner import plan
 
 
 def planned(*roots, dying=()):

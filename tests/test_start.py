@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from flambeau import render
-from flambeau.device import header
+from flambeau.codegen import render
+from flambeau.device import cffi_header
 
 TYPES = (
     "WGPUStringView *", "WGPUAdapter[]", "char []", "uint32_t[1]", "WGPUChainedStruct * ",
@@ -21,7 +21,7 @@ def test_types_are_found_by_name(gpu):
 
     ffi = wgpu_native.ffi
     quick, parser = ffi._parser.parse_type, ffi._parser
-    assert quick.__module__ == header.__name__
+    assert quick.__module__ == cffi_header.__name__
     seen = []
 
     def parse(text, names=parser._parse):
@@ -47,7 +47,7 @@ def _pointed(found):
 def test_another_cffi_is_left_alone():
     class Other: ...
 
-    header.name_types_quickly(Other())
+    cffi_header.name_types_quickly(Other())
 
 
 HEADER = "typedef struct { int a; } S;\n" + "".join(f"int f{i}(S *);\n" for i in range(1000))
@@ -69,7 +69,7 @@ def test_a_header_is_parsed_once(kept, tmp_path, monkeypatch):
 
     def names():
         ffi = cffi.FFI()
-        with header.parsed_once():
+        with cffi_header.parsed_once():
             ffi.cdef(HEADER)
         assert cffi.cparser._get_parser is Counted
         return ffi.sizeof("S"), len(ffi._parser._declarations)
@@ -80,7 +80,7 @@ def test_a_header_is_parsed_once(kept, tmp_path, monkeypatch):
         file.write_bytes(kept)
     found += [names(), names()]
     assert found[0] == found[1] == found[2] == (4, 1002)
-    assert len([n for n in parsed if n > header.LONG]) == (1 if kept is None else 2)
+    assert len([n for n in parsed if n > cffi_header.LONG]) == (1 if kept is None else 2)
 
 
 def test_a_header_that_cannot_be_kept_is_parsed(tmp_path, monkeypatch):
@@ -89,10 +89,10 @@ def test_a_header_that_cannot_be_kept_is_parsed(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FLAMBEAU_CACHE", str(tmp_path / "file"))
     ffi = cffi.FFI()
-    with header.parsed_once():
+    with cffi_header.parsed_once():
         ffi.cdef(HEADER)
     assert ffi.sizeof("S") == 4
-    with pytest.raises(ImportError), header.parsed_once():
+    with pytest.raises(ImportError), cffi_header.parsed_once():
         raise ImportError("no wgpu")
 
 

@@ -8,8 +8,8 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.node import Node
-from flambeau.pipeline import counters
+from flambeau.core.node import Node
+from flambeau.runtime.pipeline import counters
 
 F = nn.functional
 STEPS, WARM = 2000, 550

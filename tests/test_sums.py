@@ -5,8 +5,9 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
-from flambeau import choice
-from flambeau.fuse import Limits, plan
+from flambeau.core import choose
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
 
 
@@ -25,11 +26,11 @@ X, Y, ROWS = made(60, 48), made(60, 48, seed=1), made(60, 1, seed=2)
 def variant(monkeypatch):
     def force(name):
         monkeypatch.setenv("FLAMBEAU_VARIANT", f"sums={name}")
-        choice.forced.cache_clear()
+        choose.forced.cache_clear()
 
     force("together")
     yield force
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
 
 
 def test_sums_that_share_a_buffer_are_one_kernel():

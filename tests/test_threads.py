@@ -16,13 +16,15 @@ import pytest
 import tint
 
 import flambeau as fb
-from flambeau import nn, optim, run, stages
+from flambeau import nn, optim
+from flambeau.core import events
 from flambeau.data import DataLoader
 from flambeau.device import native
 from flambeau.device.pool import Pool
 from flambeau.nn import functional as F
 from flambeau.ops.random import generator
 from flambeau.profiling.meter import capture
+from flambeau.runtime import run
 
 
 @pytest.fixture(autouse=True)
@@ -150,7 +152,7 @@ def test_no_wait_for_the_gpu_holds_the_lock(gpu, polled, monkeypatch):
         return poll(wait)
 
     monkeypatch.setattr(gpu._fast, "poll", watched)
-    monkeypatch.setattr("flambeau.device.raw.SPIN_SECONDS", 0)
+    monkeypatch.setattr("flambeau.device.c_path.SPIN_SECONDS", 0)
     x = fb.rand(64, 64, device=gpu)
     for _ in range(30):
         x = (x @ x * 0.1).realize()
@@ -164,16 +166,16 @@ def test_who_waits_lets_others_submit(gpu, polled, monkeypatch):
     and then."""
     x = fb.rand(64, 64, device=gpu).realize()
     together(lambda: (x + 1).realize(), lambda: (x + 2).realize())
-    assert stages.is_shared()
+    assert events.is_shared()
     waits = []
     poll = gpu._fast.poll
     monkeypatch.setattr(gpu._fast, "poll", lambda wait: (waits.append(wait), poll(wait))[1])
-    monkeypatch.setattr("flambeau.device.raw.SPIN_SECONDS", 0)
+    monkeypatch.setattr("flambeau.device.c_path.SPIN_SECONDS", 0)
     for _ in range(5):
         (x @ x @ x @ x).sum().item()
     assert waits and not any(waits)
-    monkeypatch.setattr(stages, "_in_a_row", stages.ALONE)
-    monkeypatch.setattr(stages, "_thread", threading.get_ident())
+    monkeypatch.setattr(events, "_in_a_row", events.ALONE)
+    monkeypatch.setattr(events, "_thread", threading.get_ident())
     (x @ x @ x @ x).sum().item()
     assert any(waits)
 

@@ -6,8 +6,8 @@ from rows import ROWS
 from test_ops import main_kind
 
 import flambeau as fb
-from flambeau.dtype import DTYPES
-from flambeau.op import COMPOSED, OPS
+from flambeau.core.dtype import DTYPES
+from flambeau.core.op import COMPOSED, OPS
 
 OURS = {"int64": "int32", "int16": "int32", "float64": "float32"}  # there is none of the first here
 # ops of another meaning by that name, random ones, those that give numbers of a size, and those whose rows

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.op import SPELLINGS, Op
+from flambeau.core.op import Op
+from flambeau.core.spelling import SPELLINGS
 
 ROOT = Path(__file__).parent
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import dtype as dt
-from flambeau import trials, tuning
+from flambeau.core import dtype as dt
+from flambeau.core.host import to_raw
+from flambeau.core.node import toposort
 from flambeau.errors import DeviceError
-from flambeau.fuse import plan
-from flambeau.host import to_raw
-from flambeau.node import toposort
-from flambeau.trials import Entrant, Trials, apart
-from flambeau.work import Work
+from flambeau.fusion.cost import Work
+from flambeau.fusion.planner import plan
+from flambeau.tune import autotune, measure
+from flambeau.tune.measure import Entrant, Trials, apart
 
 # --- comparing ---
 
@@ -99,11 +99,11 @@ def test_places_are_real(gpu):
 
 
 def test_made_up_numbers():
-    found = np.frombuffer(trials.numbers(1, 3_000_000, dt.float32), "f4")
+    found = np.frombuffer(measure.numbers(1, 3_000_000, dt.float32), "f4")
     assert found.shape == (3_000_000,) and -1 <= found.min() < -0.9 and 0.9 < found.max() <= 1
     assert not np.array_equal(found[: 1 << 20], found[1 << 20 : 2 << 20])
-    assert set(np.frombuffer(trials.numbers(1, 500, dt.int32), "i4")) == set(range(8))
-    assert set(np.frombuffer(trials.numbers(1, 500, dt.bool_), "u4")) == {0, 1}
+    assert set(np.frombuffer(measure.numbers(1, 500, dt.int32), "i4")) == set(range(8))
+    assert set(np.frombuffer(measure.numbers(1, 500, dt.bool_), "u4")) == {0, 1}
 
 
 # --- times ---
@@ -127,7 +127,7 @@ def race(gpu, monkeypatch):
             return seconds
 
         monkeypatch.setattr(Trials, "run", run)
-        monkeypatch.setattr(trials, "perf_counter", lambda: clock[0])
+        monkeypatch.setattr(measure, "perf_counter", lambda: clock[0])
         made.device = type("Device", (), {"limits": replace(gpu.limits, software=software)})()
         return made.race(), ran
 
@@ -209,4 +209,4 @@ def test_a_lost_device_ends_the_contest(gpu, monkeypatch):
     made = Trials(gpu, order, set())
     monkeypatch.setattr(Trials, "enter", lose)
     with pytest.raises(DeviceError, match="was lost"):
-        tuning.enter(made, tuning.Choice("test", (), "a", "a"), "a", whole, list(whole.kernels))
+        autotune.enter(made, autotune.Choice("test", (), "a", "a"), "a", whole, list(whole.kernels))

@@ -17,14 +17,16 @@ from test_windows import POOLS, with_gradient
 from watched import WatchedDevice, watched
 
 import flambeau as fb
-from flambeau import choice, trust
-from flambeau.commands import DISPATCH
-from flambeau.contraction import _operand
+from flambeau.codegen import bounds
+from flambeau.core import choose
+from flambeau.core.commands import DISPATCH
+from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.device import native
 from flambeau.errors import DeviceError
-from flambeau.fuse import SOFTWARE_TURNS, Limits, plan
-from flambeau.lower import Trace
-from flambeau.matrix import PLAIN
+from flambeau.fusion.planner import plan
+from flambeau.kernels.contract.registers import _operand
+from flambeau.kernels.contract.subgroup_matrix import PLAIN
+from flambeau.kernels.lower import Trace
 from flambeau.selftest import random_program
 from flambeau.selftest.programs import called
 
@@ -54,15 +56,15 @@ def shaders(t):
 
 def test_only_proven_templates_are_trusted():
     x = fb.zeros(64, 64, device=PaperDevice())
-    assert all(map(trust.is_proven, shaders((x @ x).relu().sum(1))))
-    assert [trust.is_proven(s) for s in shaders(x.cumsum(0))] == [False]
+    assert all(map(bounds.is_proven, shaders((x @ x).relu().sum(1))))
+    assert [bounds.is_proven(s) for s in shaders(x.cumsum(0))] == [False]
 
 
 def test_custom_wgsl_is_checked():
     twice = fb.custom_op("trust_twice", ["x"], expression="{{ x }} + {{ x }}", reference=lambda xp, x: x + x)
     x = fb.zeros(64, device=PaperDevice())
-    assert [trust.is_proven(s) for s in shaders(twice(x) + 1)] == [False]
-    assert [trust.is_proven(s) for s in shaders(x + 1)] == [True]
+    assert [bounds.is_proven(s) for s in shaders(twice(x) + 1)] == [False]
+    assert [bounds.is_proven(s) for s in shaders(x + 1)] == [True]
 
 
 def test_full_checks_are_a_setting(monkeypatch):
@@ -102,7 +104,7 @@ def views(monkeypatch):
         return found
 
     monkeypatch.setattr(Trace, "_read", reading)
-    monkeypatch.setattr("flambeau.contraction._operand", operand)
+    monkeypatch.setattr("flambeau.kernels.contract.registers._operand", operand)
     return seen
 
 
@@ -170,7 +172,7 @@ def test_no_access_of_sums_strays(watching):
 
 @pytest.mark.parametrize("variant", ["rows", "words", "shared", "blocks", "tiles"])
 def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
-    monkeypatch.setattr("flambeau.choice.forced", lambda: {"quantized": variant})
+    monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"quantized": variant})
     with planned_for(watching, software=variant == "rows", groups=7):
         for bits in (8, 4):
             q = fb.quantize(fb.ones(70, 1056, device=watching), bits=bits)
@@ -180,7 +182,7 @@ def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
 
 
 def test_no_access_of_narrow_products_strays(watching, monkeypatch):
-    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "narrow"})
+    monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "narrow"})
     with planned_for(watching, software=False, groups=7):
         x, y = (fb.ones(*shape, device=watching).realize() for shape in ((3, 2, 700), (3, 700, 70)))
         fb.realize(x @ y, y.mT @ x.mT)
@@ -203,8 +205,8 @@ def test_no_access_of_attention_by_few_rows_strays(watching):
 
 def test_no_access_of_cut_tiles_strays(watching, monkeypatch):
     """As on a GPU of two cores."""
-    monkeypatch.setattr("flambeau.variants.CORES", 2)
-    monkeypatch.setattr("flambeau.choice.forced", lambda: {"contract": "128x128+"})
+    monkeypatch.setattr("flambeau.kernels.contract.cost_model.CORES", 2)
+    monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "128x128+"})
     with planned_for(watching, software=False, groups=7):
         x, y = (fb.ones(*shape, device=watching).realize() for shape in ((5, 130, 330), (5, 330, 70)))
         z = (x @ y + fb.ones(70, device=watching)).relu()
@@ -220,7 +222,7 @@ def test_workgroups_past_the_last_do_nothing(attention, watching, monkeypatch):
     Where a driver holds indices inside, as Dawn does, what strays is written over the last element.
     """
     tiles = "64x64.8x8.16.1" if attention == "tiles" else "rows"
-    monkeypatch.setattr(choice, "forced", lambda: {"attention": tiles})
+    monkeypatch.setattr(choose, "forced", lambda: {"attention": tiles})
     rng = np.random.default_rng(3)
 
     def attend(q, k, v):
@@ -248,7 +250,7 @@ def test_workgroups_past_the_last_do_nothing(attention, watching, monkeypatch):
 
 def test_no_access_of_strips_strays(watching, monkeypatch):
     """A line's last strip ends behind it, and that of the last line behind the buffer, where no zeros are."""
-    monkeypatch.setattr(choice, "forced", lambda: {"contract": "strips"})
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": "strips"})
     with planned_for(watching, software=False):
         for wide, stride, dilation in ((16, 1, 1), (15, 1, 1), (17, 2, 1), (20, 1, 2)):
             x, w = fb.ones(1, 2, 5, wide, device=watching).realize(), fb.ones(2, 1, 3, 3, device=watching)
@@ -313,7 +315,7 @@ def test_random_programs_give_the_same_bits_without_checks(gpu, checking):
 
 def test_no_access_of_a_convolution_at_frequencies_strays(watching, monkeypatch):
     """Odd sizes, with zeros around and without; blocks, tiles and steps in part."""
-    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32"})
+    monkeypatch.setattr(choose, "forced", lambda: {"winograd": "32x32"})
     watching.kernels.clear()
     for size, padding in (((2, 6, 9, 7), 1), ((1, 9, 8, 11), 0)):
         with planned_for(watching, False):

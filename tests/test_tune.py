@@ -13,11 +13,15 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau import choice, reduction, render, run, tuned, tuning
 from flambeau.cli.workloads import Made
-from flambeau.device import native
+from flambeau.codegen import render
+from flambeau.core import choose
+from flambeau.device import native, tuned
+from flambeau.device.tuned import Choice, Identity
 from flambeau.errors import FlambeauError, KernelError
-from flambeau.tuned import Choice, Identity
+from flambeau.kernels import reduce
+from flambeau.runtime.state import shared
+from flambeau.tune import autotune
 
 SHIPPED = tuned.SHIPPED
 OF = Identity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
@@ -46,22 +50,22 @@ def device(gpu, own_cache):
 def family(monkeypatch):
     """What a sum is made by: rows as they are, in parts, or not at all."""
     names = ["whole", "parts", "wrong", "broken", "invalid"]
-    usual = reduction._staged
+    usual = reduce._staged
     monkeypatch.setitem(render.ADDED, "invalid.wgsl", "no WGSL")
 
     def staged(planner, made, domain):
-        name = choice.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
+        name = choose.choose(planner.limits, "test", (domain.rows, domain.length), names, "whole")
         if name == "broken":
             raise KernelError("test: no such kernel")
         if name == "wrong":
             domain.shape = (*domain.shape[:-1], domain.shape[-1] - 1)
-        monkeypatch.setattr(reduction, "SPLIT_AT", 16 if name == "parts" else 1 << 30)
+        monkeypatch.setattr(reduce, "SPLIT_AT", 16 if name == "parts" else 1 << 30)
         found = usual(planner, made, domain)
         if name == "invalid":
             return [replace(k, shader=replace(k.shader, template="invalid.wgsl")) for k in found]
         return found
 
-    monkeypatch.setattr(reduction, "_staged", staged)
+    monkeypatch.setattr(reduce, "_staged", staged)
     return names
 
 
@@ -128,7 +132,7 @@ def test_no_room_to_measure_leaves_the_device_usable(device, family, capsys):
 
 def test_a_contest_is_told(device, family, monkeypatch):
     told = []
-    monkeypatch.setattr(tuning, "progress", lambda *what: told.append(what))
+    monkeypatch.setattr(autotune, "progress", lambda *what: told.append(what))
     with fb.autotune() as found:
         fb.realize(fb.ones(3, 40000, device=device).sum(1), fb.ones(3, 50000, device=device).sum(1))
     assert told == [(1, 2, found.choices[0]), (2, 2, found.choices[1])]
@@ -146,26 +150,26 @@ def test_a_choice_drops_cached_plans(device, family):
 def test_the_switch(device, family):
     x = fb.ones(3, 40000, device=device).realize()
     on = fb.autotune()
-    assert run.tuner is not None
+    assert shared.tuner is not None
     off = fb.autotune(False)
-    assert run.tuner is None
+    assert shared.tuner is None
     x.sum(1).realize()
     assert not on.choices and not off.choices
     with off:
         pass
-    assert run.tuner == on._tune
+    assert shared.tuner == on._tune
     with on:
         pass
-    assert run.tuner is None
+    assert shared.tuner is None
 
 
 def test_a_forced_family_is_left_alone(device, family, monkeypatch):
     monkeypatch.setenv("FLAMBEAU_VARIANT", "test=parts")
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     with fb.autotune() as found:
         fb.ones(3, 40000, device=device).sum(1).realize()
     monkeypatch.undo()
-    choice.forced.cache_clear()
+    choose.forced.cache_clear()
     assert not found.choices
 
 
@@ -280,7 +284,7 @@ def test_off_uses_none(monkeypatch, capsys):
 
 
 def test_on_measures_from_the_start():
-    code = "import flambeau as fb; from flambeau import run; print(run.tuner is not None)"
+    code = "import flambeau as fb; from flambeau.runtime.state import shared; print(shared.tuner is not None)"
     environment = {**os.environ, "FLAMBEAU_TUNE": "on"}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True)
     assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
@@ -304,7 +308,7 @@ def test_shipped_choices_hold_below_own(monkeypatch, tmp_path):
 
 def test_a_shipped_choice_replaces_only_what_it_beat(device, family):
     device.limits.tuned["test", (3, 40000), "whole"] = "parts"
-    pick = choice.choose
+    pick = choose.choose
     assert pick(device.limits, "test", (3, 40000), family, "whole") == "parts"
     assert pick(device.limits, "test", (3, 40000), family, "broken") == "broken"  # the rule was changed
     assert pick(device.limits, "test", (3, 40000), ["whole"], "whole") == "whole"  # it does not fit
@@ -435,13 +439,13 @@ def test_the_command_ends_in_time(command, family):
 
 
 def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
-    from flambeau.cli import calls
+    from flambeau.cli import op_calls
 
     monkeypatch.setattr(
-        calls, "MODELS", {"a model": (lambda t, n: Made(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
+        op_calls, "MODELS", {"a model": (lambda t, n: Made(lambda: t.randn(n, 999).sum(1)), (7,), (7,))}
     )
     n = device.max_binding // 4 + 1
-    monkeypatch.setattr(calls, "OF_SOFTWARE", ("sum(f32[3, 40000], 1)", f"sum(f32[{n}])"))
+    monkeypatch.setattr(op_calls, "OF_SOFTWARE", ("sum(f32[3, 40000], 1)", f"sum(f32[{n}])"))
     code, said = command()
     first, *others = said.splitlines()
     assert code == 0 and first == "sum(f32[3, 40000], 1):" and "a model:" in others
@@ -450,11 +454,11 @@ def test_the_command_tunes_usual_calls(command, device, family, monkeypatch):
 
 
 def test_usual_calls_are_calls(gpu):
-    from flambeau.cli import calls
+    from flambeau.cli import op_calls
 
-    for text in (*calls.OF_GPUS, *calls.OF_SOFTWARE):
-        assert isinstance(calls.called(text, gpu)(), fb.Tensor), text
-    x = calls.called("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
+    for text in (*op_calls.OF_GPUS, *op_calls.OF_SOFTWARE):
+        assert isinstance(op_calls.called(text, gpu)(), fb.Tensor), text
+    x = op_calls.called("max_pool2d(f32[2, 3, 8, 8], (2, 4), stride=2)", gpu)()
     assert x.shape == (2, 3, 4, 3)
 
 
@@ -477,7 +481,9 @@ def test_the_cpu_has_no_kernels():
 
 DANGEROUS = """
 import os, time
-from flambeau import choice, reduction, trials
+from flambeau.core import choose as choice
+from flambeau.kernels import reduce as reduction
+from flambeau.tune import measure as trials
 
 usual, prepared = reduction._staged, trials.Trials.prepared
 
@@ -506,11 +512,11 @@ def total(x):
 
 
 def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd):
-    from flambeau.cli import apart
+    from flambeau.cli import child_process
 
     (tmp_path / "nets.py").write_text(DANGEROUS)
     monkeypatch.chdir(tmp_path)
-    apart.run_apart(["nets.py:total", "--input", "x=f32[N, 40000]", "--batch", "3"], seconds=4)
+    child_process.run_apart(["nets.py:total", "--input", "x=f32[N, 40000]", "--batch", "3"], seconds=4)
     said = capfd.readouterr()
     lost = [line for line in said.err.splitlines() if " is dropped" in line]
     start = "flambeau: tune: test [3, 40000]: "
@@ -524,7 +530,7 @@ def test_candidates_that_crash_or_hang_are_dropped(tmp_path, monkeypatch, capfd)
 
 COMPILING = """
 import os
-from flambeau import tuning
+from flambeau.tune import autotune as tuning
 
 def pipelines_of(device, kernels):
     os._exit(7)
@@ -537,20 +543,20 @@ def total(x):
 
 
 def test_a_crash_of_what_compiles_together_is_found_one_by_one(tmp_path, monkeypatch, capfd):
-    from flambeau.cli import apart
+    from flambeau.cli import child_process
 
     (tmp_path / "nets.py").write_text(COMPILING)
     monkeypatch.chdir(tmp_path)
-    apart.run_apart(["nets.py:total", "--input", "x=f32[N, 400]", "--batch", "3"])
+    child_process.run_apart(["nets.py:total", "--input", "x=f32[N, 400]", "--batch", "3"])
     said = capfd.readouterr()
     assert "is dropped" not in said.err and said.out.startswith("nets.py:total:\n  1 of 1: rows ")
 
 
 def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
-    from flambeau.cli import apart
+    from flambeau.cli import child_process
 
     with pytest.raises(SystemExit) as e:
-        apart.run_apart(["--op", "sum"])
+        child_process.run_apart(["--op", "sum"])
     assert e.value.code == 1
     said = capfd.readouterr().err
     assert said.count("tune --op 'sum': write it as 'matmul(f32[64, 784], f32[784, 128])'") == 1

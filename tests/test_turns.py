@@ -11,9 +11,9 @@ from test_ops import SIZED, check, declared, has_whole, main_kind, of_dtype
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.fuse import SOFTWARE_TURNS, Limits
-from flambeau.lower import LOOPS
-from flambeau.op import OPS
+from flambeau.core.limits import SOFTWARE_TURNS, Limits
+from flambeau.core.op import OPS
+from flambeau.kernels.lower import LOOPS
 
 F = nn.functional
 RNG = np.random.default_rng(0)

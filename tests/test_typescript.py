@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
-from flambeau.cache import cache_folder
+from flambeau.core.files import cache_folder
 from flambeau.errors import FlambeauError
 from flambeau.site import node
 

@@ -13,8 +13,9 @@ from grid_cases import KINDS
 from kernels import planned_for
 from test_ops import values
 
-from flambeau import choice, variants
-from flambeau.matrix import PLAIN
+from flambeau.core import choose
+from flambeau.kernels.contract import cost_model
+from flambeau.kernels.contract.subgroup_matrix import PLAIN
 
 FORCED = 3 if TIMES > 1 else 1  # runs of a case with variants forced
 DRAWN = {"product": 3}  # cases of a kind in every run; one of others
@@ -47,13 +48,13 @@ def forced_of(rng, asked) -> dict[str, str]:
 
 def run(case, gpu, software, limits, names):
     """How a case differs from what is known, in a text, and the choices that it was made by."""
-    choice.of_thread.asked = []
+    choose.of_thread.asked = []
     try:
         with planned_for(gpu, software, **limits):
             found = values(*case.call(gpu))
-        asked = choice.of_thread.asked
+        asked = choose.of_thread.asked
     finally:
-        choice.of_thread.asked = None
+        choose.of_thread.asked = None
     for family, _, fit, default in asked:
         tried[family, names.get(family) if names.get(family) in fit else default] += 1
     for i, (got, want) in enumerate(zip(found, case.want, strict=True)):
@@ -71,13 +72,13 @@ def test_drawn(kind, software, gpu, monkeypatch):
     for at, rng in draws(f"{kind} {'software' if software else 'gpu'}", DRAWN.get(kind, 1)):
         case, limits = KINDS[kind](rng), limits_of(rng, software)
         cores = one_of(rng, (132, 132, 1, 2, 3))
-        monkeypatch.setattr(variants, "CORES", cores)
+        monkeypatch.setattr(cost_model, "CORES", cores)
         names, asked = {}, []
         for i in range(1 + FORCED):
             if i and not asked:
                 break
             names = forced_of(rng, asked) if i else {}
-            monkeypatch.setattr(choice, "forced", lambda names=names: names)
+            monkeypatch.setattr(choose, "forced", lambda names=names: names)
             try:
                 why, asked = run(case, gpu, software, limits, names)
             except Exception as e:  # what is raised is as wrong as another number, and others are to be tried

@@ -12,7 +12,7 @@ from kernels import planned_for
 from test_ops import values
 
 import flambeau as fb
-from flambeau import choice
+from flambeau.core import choose
 
 F = fb.nn.functional
 
@@ -86,14 +86,14 @@ def right(name, half):
 
 def asked(name, gpu, half):
     """The variants that a case may be computed by, by family."""
-    choice.of_thread.asked = []
+    choose.of_thread.asked = []
     try:
         fb.realize(*CASES[name](Made(gpu, half)))
         found = {}
-        for family, _, names, _ in choice.of_thread.asked:
+        for family, _, names, _ in choose.of_thread.asked:
             found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
     finally:
-        choice.of_thread.asked = None
+        choose.of_thread.asked = None
     return found
 
 
@@ -119,7 +119,7 @@ def test_every_variant_agrees_with_numpy(software, half, gpu, monkeypatch):
                 continue
             each[family, name] += 1
             tried.add((family, name))
-            monkeypatch.setattr(choice, "forced", lambda family=family, name=name: {family: name})
+            monkeypatch.setattr(choose, "forced", lambda family=family, name=name: {family: name})
             with planned_for(gpu, CLASSES[software]):
                 why = wrong(case, gpu, half)
             monkeypatch.undo()

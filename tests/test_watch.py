@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau.watch import Watch
+from flambeau.capture.guards import Watch
 
 
 def numbers(*values):

@@ -7,11 +7,12 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
-from flambeau import pipeline
-from flambeau.fuse import Limits, plan
-from flambeau.node import toposort
-from flambeau.watchdog import FIRST, SECONDS, cuts, divided, seconds_of
-from flambeau.work import Work, works_of
+from flambeau.core.limits import Limits
+from flambeau.core.node import toposort
+from flambeau.fusion.cost import Work, works_of
+from flambeau.fusion.planner import plan
+from flambeau.runtime import pipeline
+from flambeau.runtime.submits import FIRST, SECONDS, cuts, divided, seconds_of
 
 F = fb.nn.functional
 SLOW = (3e4, 3e4)  # operations and bytes a second

@@ -6,7 +6,8 @@ from kernels import planned_for
 from test_ops import check, values
 
 import flambeau as fb
-from flambeau.fuse import Limits, plan
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
 
 F = fb.nn.functional
 SHAPE = 2, 3, 11, 14

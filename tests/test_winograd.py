@@ -8,9 +8,10 @@ from paper import PaperDevice
 from test_portable import compiled
 
 import flambeau as fb
-from flambeau import choice, winograd
-from flambeau.fuse import Limits
-from flambeau.winograd import Tile
+from flambeau.core import choose
+from flambeau.core.limits import Limits
+from flambeau.kernels.contract import winograd
+from flambeau.kernels.contract.winograd import Tile
 
 F = fb.nn.functional
 SHAPES = winograd.TILES | {  # as the large one works, in the memory that software adapters have
@@ -48,7 +49,7 @@ def shape(request, gpu, monkeypatch):
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
     monkeypatch.setitem(gpu.__dict__, "plans", {})
     monkeypatch.setattr(winograd, "TILES", {"forced": w})
-    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "forced"})
+    monkeypatch.setattr(choose, "forced", lambda: {"winograd": "forced"})
     return gpu
 
 
@@ -57,7 +58,7 @@ def small(gpu, monkeypatch):
     """The smallest shape alone."""
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
     monkeypatch.setitem(gpu.__dict__, "plans", {})
-    monkeypatch.setattr(choice, "forced", lambda: {"winograd": "32x32"})
+    monkeypatch.setattr(choose, "forced", lambda: {"winograd": "32x32"})
     return gpu
 
 
@@ -124,7 +125,7 @@ def test_a_value_that_is_not_finite_stays_in_its_tile_and_those_beside_it(small)
 def test_tint_takes_every_shape(monkeypatch):
     device = PaperDevice(Limits(software=False, workgroup_memory=49152, invocations=1024))
     for name in winograd.TILES:
-        monkeypatch.setattr(choice, "forced", lambda name=name: {"winograd": name})
+        monkeypatch.setattr(choose, "forced", lambda name=name: {"winograd": name})
         device.__dict__.pop("plans", None)
         for size in ((8, 8), (7, 9)):
             x, w = (fb.empty(*s, device=device).realize() for s in ((2, 4, *size), (4, 4, 3, 3)))

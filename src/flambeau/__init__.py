@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 from typing import Any as _Any
 
 from . import errors
-from .budget import memory_budget
-from .custom import custom_op
-from .device import open_device
-from .dtype import (
+from .autodiff.backward import Gradients
+from .autodiff.budget import memory_budget
+from .autodiff.checkpoint import checkpoint
+from .capture.jit import jit
+from .core.dtype import (
     DType,
     bfloat16,
     bool_,
@@ -24,14 +25,11 @@ from .dtype import (
     uint8,
     uint32,
 )
-from .dtype import bool_ as bool
-from .dtype import float16 as half
-from .dtype import float32 as float
-from .dtype import int32 as int
-from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
-from .functions import *  # noqa: F403 - every op of the table, as a function
-from .functions import __all__ as _functions
-from .gradmode import (
+from .core.dtype import bool_ as bool
+from .core.dtype import float16 as half
+from .core.dtype import float32 as float
+from .core.dtype import int32 as int
+from .core.modes import (
     checkpointing,
     enable_grad,
     get_matmul_precision,
@@ -41,30 +39,32 @@ from .gradmode import (
     set_grad_enabled,
     set_matmul_precision,
 )
-from .jit import jit
-from .op import Launch
+from .core.op import Launch
+from .custom import custom_op
+from .device import open_device
+from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
+from .functions import *  # noqa: F403 - every op of the table, as a function
+from .functions import __all__ as _functions
 from .ops.random import Generator, manual_seed
-from .recompute import checkpoint
-from .reverse import Gradients
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
     from . import autograd, data, fft, func, linalg, nn, optim, signal, special, testing
+    from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
     from .io.safetensors import load_file as load
     from .io.safetensors import save_file as save
     from .profiling import Profile, profile
-    from .saved import SavedProgram, load_program, save_program
-    from .tuning import autotune
+    from .tune.autotune import autotune
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {name: (name, "") for name in ("special", "testing")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp")}
-_LATER |= {name: ("saved", name) for name in ("SavedProgram", "load_program", "save_program")}
+_LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
-_LATER |= {"autotune": ("tuning", "autotune")}
+_LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {"load": ("io.safetensors", "load_file"), "save": ("io.safetensors", "save_file")}
 
 
@@ -81,6 +81,13 @@ def __getattr__(name: str) -> _Any:
 def __dir__() -> list[str]:
     return [*globals(), *_LATER]
 
+
+def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
+    """The array API's functions for tensors: flambeau.array_api."""
+    return _import_module(".array_api", __name__)
+
+
+setattr(Tensor, "__array_namespace__", _array_namespace)  # noqa: B010 - the namespace is made of tensors
 
 __version__ = "0.1.0"
 # fmt: off
@@ -161,4 +168,4 @@ __all__ = sorted(
 # fmt: on
 
 if _os.environ.get("FLAMBEAU_TUNE") == "on":
-    from . import tuning as _tuning  # it begins as it is imported, and looks for names of the package
+    from .tune import autotune as _tuning  # it begins as it is imported, and looks for names of the package

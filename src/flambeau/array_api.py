@@ -3,9 +3,9 @@
 from math import e, inf, nan, pi  # noqa: F401 - of the standard
 from typing import Any
 
-from . import dtype as _dt
 from . import functions as _functions
-from .op import COMPOSED, OPS
+from .core import dtype as _dt
+from .core.op import COMPOSED, OPS
 from .tensor import Tensor, tensor
 
 __array_api_version__ = "2023.12"

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .autodiff.backward import Gradients, backward, first_gradient, walk
+from .core.declare import stand_for
+from .core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from .core.node import describe
+from .core.op import Op
 from .errors import suggest
-from .gradmode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .node import describe
-from .op import Op, stand_for
-from .reverse import Gradients, backward, first_gradient, walk
 from .tensor import Tensor
 
 __all__ = [

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Sequence
 from itertools import count
 
-from . import dtype as dt
-from .op import COMPOSED, OPS, Op
-from .render import add_template
-from .shape import broadcast
+from .codegen.render import add_template
+from .core import dtype as dt
+from .core.op import COMPOSED, OPS, Op
+from .core.shape import broadcast
 
 _versions: dict[str, count] = {}
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from . import run
+from .core.faults import ADVICE
+from .core.node import describe, toposort
 from .errors import IndexFault
-from .faults import ADVICE
-from .node import describe, toposort
-from .op import Tensor
-from .ops.places import watched
+from .ops.index.indices import watched
+from .runtime import readback, run, state
+from .tensor import Tensor
 
 
 def first_bad(*tensors: Any) -> str | None:
@@ -45,9 +45,9 @@ class check_indices:
 
 
 def _check(places: Any) -> None:
-    if run._local.recorder is None:
+    if state.thread.recorder is None:
         try:
-            run.read([places])
+            readback.read([places])
         except IndexFault as e:
             told = str(e).removesuffix(f": {ADVICE}")
             raise IndexFault(f"{told}: use indices that are inside") from None

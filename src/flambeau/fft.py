@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from .op import COMPOSED
+from .core.op import COMPOSED
 
 PREFIX = "fft_"
 

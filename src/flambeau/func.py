@@ -7,12 +7,12 @@ from contextvars import ContextVar
 from math import prod
 from typing import Any
 
-from .gradmode import enable_grad, is_grad_enabled
-from .node import Node, describe, next_serial
-from .op import COMPOSED, OPS, apply
-from .reverse import Gradients, walk
+from .autodiff.backward import Gradients, walk
+from .core.modes import enable_grad, is_grad_enabled
+from .core.node import Node, describe, next_serial
+from .core.op import COMPOSED, OPS, apply
+from .core.tree import leaves, like, tree_map
 from .tensor import Tensor, own, tensor
-from .tree import leaves, like, tree_map
 
 __all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp"]
 # the parameters by which the transforms around a call differentiate

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
-from . import ops, run
+from . import ops
+from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
+from .core.events import stage
+from .core.host import set_printoptions, to_list
+from .core.op import COMPOSED, Op, result_of
 from .device import get_device
-from .dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
-from .host import set_printoptions, to_list
-from .interchange import shared
-from .op import COMPOSED, Op, result_of
 from .ops.creation import (
     arange,
     cartesian_prod,
@@ -48,7 +48,8 @@ from .ops.distribution import (
     randperm,
     uniform,
 )
-from .stages import stage
+from .runtime import readback, run
+from .runtime.exchange import shared
 from .tensor import Tensor, tensor
 
 
@@ -136,7 +137,7 @@ class Reading(Sequence):
     """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
 
     def __init__(self, tensors: tuple[Tensor, ...]):
-        self._tensors, self._fetch = tensors, run.Fetch(list(tensors))
+        self._tensors, self._fetch = tensors, readback.Fetch(list(tensors))
         self._lists: list | None = None
         self._lock = Lock()  # several threads may ask
 

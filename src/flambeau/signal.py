@@ -2,7 +2,7 @@
 
 from types import SimpleNamespace
 
-from .op import COMPOSED
+from .core.op import COMPOSED
 
 PREFIX = "signal_windows_"
 OLDER = {

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from . import functions, ops
-from .op import COMPOSED
+from .core.op import COMPOSED
 
 # the name here: the name in the package
 NAMES = {

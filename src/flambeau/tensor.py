@@ -4,18 +4,20 @@ from itertools import count
 from math import prod
 from typing import Any
 
-from . import dtype as dt
-from . import op as _op
-from . import ops, run
+from . import ops
+from .autodiff.backward import Gradients, backward
+from .core import dtype as dt
+from .core import op as _op
+from .core.host import Data, shown, to_bytes, to_list, to_numpy
+from .core.modes import is_grad_enabled
+from .core.node import Node, toposort
+from .core.op import OPS, apply
+from .core.shape import Shape, normal_dim
 from .device import get_device
-from .gradmode import is_grad_enabled
-from .host import Data, shown, to_bytes, to_list, to_numpy
-from .interchange import Exchange, leaf
-from .node import Node, toposort
-from .op import OPS, apply
 from .ops import source as _source
-from .reverse import Gradients, backward
-from .shape import Shape, normal_dim
+from .runtime import readback, run
+from .runtime.exchange import Exchange, leaf
+from .runtime.state import assigned, mark, thread
 
 _param_keys, _marks = count(1), count(1)
 assert _source  # its entries register themselves
@@ -29,14 +31,14 @@ class HostScalar:
 
     @property
     def value(self) -> Any:
-        if run._local.recorder is not None:  # what is made of the number follows from it
-            run._local.recorder.numbers[self] = None
+        if thread.recorder is not None:  # what is made of the number follows from it
+            thread.recorder.numbers[self] = None
         return self._value
 
     @value.setter
     def value(self, value: float) -> None:
-        if run._local.recorder is not None:
-            run._local.recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
+        if thread.recorder is not None:
+            thread.recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
         self._value = value
 
     def __repr__(self) -> str:
@@ -148,15 +150,15 @@ class Tensor(Exchange, ops.Table):
 
     async def data(self) -> Data:
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
-        return Data((await run.Fetch([self]).arrive())[0], self.shape, self.dtype)
+        return Data((await readback.Fetch([self]).arrive())[0], self.shape, self.dtype)
 
     def numpy(self):
         """The values as a NumPy array; runs the graph and waits."""
-        return to_numpy(run.read([self])[0], self.shape, self.dtype)
+        return to_numpy(readback.read([self])[0], self.shape, self.dtype)
 
     def tolist(self):
         """The values as nested lists; runs the graph and waits."""
-        return to_list(run.read([self])[0], self.shape, self.dtype)
+        return to_list(readback.read([self])[0], self.shape, self.dtype)
 
     def item(self):
         """The value of a tensor of one element, as a Python number; runs the graph and waits."""
@@ -164,7 +166,7 @@ class Tensor(Exchange, ops.Table):
             raise ValueError(
                 f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"
             )
-        return to_list(run.read([self])[0], (1,), self.dtype)[0]
+        return to_list(readback.read([self])[0], (1,), self.dtype)[0]
 
     def __float__(self) -> float:
         return float(self.item())
@@ -176,11 +178,11 @@ class Tensor(Exchange, ops.Table):
         return bool(self.item())
 
     def __repr__(self) -> str:
-        if run._local.recorder is not None:
+        if thread.recorder is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
         if not getattr(self.device, "can_wait", True):
             return f"tensor({_op.describe(self)}, not read: await t.data())"
-        body = shown(Data(run.read([self])[0], self.shape, self.dtype))
+        body = shown(Data(readback.read([self])[0], self.shape, self.dtype))
         extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
         extra += ", requires_grad=True" if self.requires_grad else ""
         return f"tensor({body}{extra}, device={self.device.name!r})"
@@ -189,19 +191,20 @@ class Tensor(Exchange, ops.Table):
 
     def plan(self):
         """What would run to compute this tensor: a list of kernels that prints as a table."""
-        from .inspection import table
+        from .runtime.show import table
 
         found = self._planned()
         return Plans(found, table(found))
 
     def wgsl(self) -> str:
         """The WGSL of every kernel that would run, in order."""
-        from .render import render
+        from .codegen.render import render
 
         return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
 
     def _planned(self):
-        from .fuse import Limits, plan
+        from .core.limits import Limits
+        from .fusion.planner import plan
 
         roots = [self.node]
         with self.device.lock:  # whoever computes them lets go of inputs
@@ -233,7 +236,8 @@ class Tensor(Exchange, ops.Table):
         node = own(self.node)
         if requires_grad:
             node.requires_grad, node.param = True, next(_param_keys)
-        self.node, run.marks[0] = node, next(_marks)
+        self.node = node
+        mark(next(_marks))
         return self
 
     def assign_(self, value: Any) -> "Tensor":
@@ -249,7 +253,7 @@ class Tensor(Exchange, ops.Table):
             old = self.node
             new.requires_grad, new.param = old.param is not None, old.param
             self.node, old.replaced = new, True
-            run.assigned(self, old)
+            assigned(self, old)
         return self
 
     def replace_(self, value: "Tensor") -> "Tensor":
@@ -260,7 +264,7 @@ class Tensor(Exchange, ops.Table):
             with device.lock:
                 old, self.node = self.node, new
                 old.replaced = True
-                run.assigned(self, old)
+                assigned(self, old)
             return self
         if self.node.param is not None and is_grad_enabled():
             raise ValueError(

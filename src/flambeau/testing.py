@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .device import get_device
-from .run import read
+from .runtime.readback import read
 from .tensor import Tensor, tensor
 
 STEP = 1e-3

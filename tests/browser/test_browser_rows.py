@@ -10,8 +10,8 @@ from rows import ROWS, SOURCE
 from test_ops import arrays, check, host
 
 import flambeau as fb
-from flambeau.dtype import SHORT
-from flambeau.host import to_numpy
+from flambeau.core.dtype import SHORT
+from flambeau.core.host import to_numpy
 
 TESTS = Path(__file__).parents[1]
 CODES = {"f4": "f", "i4": "i", "u4": "I", "b1": "?"}

@@ -8,8 +8,8 @@ from click.testing import CliRunner
 
 import flambeau as fb
 from flambeau.cli import main
-from flambeau.digits import network
 from flambeau.io import load_file, save_file
+from flambeau.models.digits import network
 from flambeau.site import build
 
 from .paper import DIGITS, READY, WAIT, draw, expect, shot

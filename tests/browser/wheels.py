@@ -7,7 +7,7 @@ import sys
 from importlib.metadata import distribution
 from pathlib import Path
 
-from flambeau.cache import cache_folder
+from flambeau.core.files import cache_folder
 from flambeau.site.archives import installed, zipped
 
 # What pip would otherwise choose for the Python that runs the tests is too old for Pyodide's.

@@ -11,8 +11,8 @@ from kernels import planned_for
 from test_ops import values
 
 import flambeau as fb
+from flambeau.core.op import COMPOSED, OPS
 from flambeau.device import get_device
-from flambeau.op import COMPOSED, OPS
 
 from .draw import Draw, Still
 from .grid import Grid

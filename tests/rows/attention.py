@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flambeau.op import part_of
+from flambeau.core.op import part_of
 
 from .row import COMPOSED, OPS, In, Row
 

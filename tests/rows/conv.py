@@ -28,8 +28,8 @@ from references_resize import (
     resize_matrix,
 )
 
-from flambeau.ops.resize import Line
-from flambeau.shape import Window
+from flambeau.core.shape import Window
+from flambeau.ops.conv.resize import Line
 
 from .row import COMPOSED, In, Row
 

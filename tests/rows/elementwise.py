@@ -5,7 +5,7 @@ from math import erf
 import numpy as np
 from references import gelu, shift_left, shift_right, sigmoid, softplus, whole
 
-from flambeau.dtype import float32
+from flambeau.core.dtype import float32
 
 from .row import In, Row, binary, unary
 

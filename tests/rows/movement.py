@@ -4,7 +4,7 @@ import numpy as np
 from references import windows
 from references_index import slid
 
-from flambeau.shape import Window
+from flambeau.core.shape import Window
 
 from .row import In, Row
 

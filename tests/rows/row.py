@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.op import COMPOSED, OPS
+from flambeau.core.op import COMPOSED, OPS
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ from flambeau_page import emit  # type: ignore[import-not-found]
 import flambeau as fb
 from flambeau import optim
 from flambeau.device import get_device
-from flambeau.digits import BETAS, MEAN, loss_and_right, network, rate, train_step
-from flambeau.inspection import kernels_of
 from flambeau.io import load_bytes, save_bytes
+from flambeau.models.digits import BETAS, MEAN, loss_and_right, network, rate, train_step
+from flambeau.runtime.show import kernels_of
 
 BATCH, TEST_BATCH, TEST_EVERY = 64, 500, 100  # digits a step and a test's part; steps between two tests
 GLANCE = 0.2  # seconds of steps between two reads: a stroke's prediction waits behind them

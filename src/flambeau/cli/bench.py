@@ -12,10 +12,10 @@ from typing import Any
 import click
 
 from ..errors import FlambeauError
-from ..profiling.batches import WARM, fitting, per_run
-from ..profiling.ceilings import Ceilings, keep, measured, steady
 from ..profiling.meter import capture
 from ..profiling.report import si
+from ..profiling.roofline import Ceilings, keep, measured, steady
+from ..profiling.timing import WARM, fitting, per_run
 from .workloads import Made, NotHere, Task, Tools, duration, tasks
 
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from .. import __version__
-from ..device import traps
+from ..device import diagnose
 
 Facts = dict[str, Any]
 
@@ -43,7 +43,7 @@ def doctor(as_json: bool):
 
 def examine() -> Facts:
     """All that the report says, as plain values."""
-    found = traps.facts()
+    found = diagnose.facts()
     kinds = [name for name, is_so in (("WSL2", found["wsl"]), ("container", found["container"])) if is_so]
     found |= {
         "os": ", ".join([platform.platform(), *kinds]),
@@ -59,8 +59,8 @@ def examine() -> Facts:
         found["provider_error"] = listing["problem"]
     for adapter in found["adapters"]:
         adapter |= in_child(f"check {adapter['index']}")
-    found["traps"] = [str(t) for t in traps.traps(found)]
-    found["fix"] = traps.likely_fix(found)
+    found["traps"] = [str(t) for t in diagnose.traps(found)]
+    found["fix"] = diagnose.likely_fix(found)
     return found
 
 

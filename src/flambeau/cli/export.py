@@ -5,9 +5,9 @@ from pathlib import Path
 import click
 
 from ..errors import FlambeauError
-from ..saved import save_program
-from ..saved.module import EXECUTOR, MODULE
-from .given import DIGITS, model_of, named
+from ..export import save_program
+from ..export.web_module import EXECUTOR, MODULE
+from .load_model import DIGITS, model_of, named
 
 
 @click.command(short_help="Write a model as a folder that runs in a page.")

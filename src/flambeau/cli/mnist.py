@@ -18,8 +18,8 @@ from ..data import DataLoader
 from ..data import mnist as digits
 from ..debug import first_bad
 from ..device import get_device
-from ..digits import BETAS, LR, MEAN, loss_and_right, network, rate, train_step
 from ..errors import FlambeauError
+from ..models.digits import BETAS, LR, MEAN, loss_and_right, network, rate, train_step
 from .progress import Progress
 
 READ_EVERY = 20  # steps between two reads of losses: no step waits for the GPU
@@ -203,7 +203,7 @@ def reload_and_check(t: Training, path: Path, images: np.ndarray) -> None:
 
 def picture(path: Path, history: History, test_set, predictions: np.ndarray) -> None:
     """Draw what came out, or say why that can't be done; the network is saved by then."""
-    from .picture import draw_mnist
+    from .plot import draw_mnist
 
     try:
         draw_mnist(path, history.losses, history.accuracies, test_set.images, test_set.labels, predictions)

@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from .. import tuning
+from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
+from ..device.tuned import named as file_name
 from ..errors import FlambeauError
-from ..tuned import Choice, better, keep, kept, place_of, taken, text_of
-from ..tuned import named as file_name
-from .apart import run_apart
-from .calls import Call, called, made_up, usual
-from .given import DIGITS, model_of, named
+from ..tune import autotune
+from .child_process import run_apart
+from .load_model import DIGITS, model_of, named
+from .op_calls import Call, called, made_up, usual
 
 
 @click.command(short_help="Measure which kernels are fastest here; keep that.")
@@ -91,8 +91,8 @@ def measured(
         if seconds is not None and perf_counter() - begin > seconds:
             raise OutOfTime
 
-    begin, tuning.progress = perf_counter(), told
-    with tuning.autotune(again=again) as found:
+    begin, autotune.progress = perf_counter(), told
+    with autotune.autotune(again=again) as found:
         try:
             for name, call in calls:
                 heading[:] = [name]
@@ -105,7 +105,7 @@ def measured(
         except OutOfTime:
             click.echo(f"out of time (--seconds) at {name}")
         finally:
-            tuning.progress = None
+            autotune.progress = None
     new = sum(c.choice != c.default for c in found.choices)
     took = perf_counter() - begin
     click.echo(f"{len(found.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
@@ -160,7 +160,7 @@ def measure(call: Call, train: bool) -> None:
 
 def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call:
     """A model, with made-up inputs of a batch size."""
-    from ..saved.specs import spec_of
+    from ..export.inputs import spec_of
 
     made = model_of(name, None, "tune")
     given = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from ..digits import network
 from ..errors import FlambeauError
+from ..models.digits import network
 from ..site import build as build_site
 from ..site import serve as serve_site
 from ..site.build import size

@@ -1,6 +1,6 @@
 """Turns files and arrays into batches of NumPy arrays: datasets, a loader, MNIST."""
 
-from flambeau.cache import cache_folder
+from flambeau.core.files import cache_folder
 from flambeau.data.dataset import Dataset, Mapped, Subset, TensorDataset, collate, random_split
 from flambeau.data.download import DownloadError
 from flambeau.data.loader import DataLoader

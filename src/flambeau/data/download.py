@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from flambeau.core.files import part_of
 from flambeau.errors import FlambeauError
-from flambeau.files import part_of
 
 Progress = Callable[[str, int, int], None]  # file name, bytes received, bytes in all (0 where not known)
 

@@ -10,7 +10,7 @@ import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from flambeau.files import read
+from flambeau.core.files import read
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flambeau.cache import cache_folder
+from flambeau.core.files import cache_folder
 from flambeau.data.dataset import TensorDataset
 from flambeau.data.download import Content, DownloadError, Progress, download
 from flambeau.data.idx import read_idx

@@ -3,7 +3,6 @@
 import os
 import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, suggest
@@ -104,13 +103,6 @@ def _open_library(library: str, where: str = "") -> Any:
 def lanes_of(adapter: str) -> int:
     """How many numbers a register holds of the CPU that an adapter is: SwiftShader computes with SSE's."""
     return 4 if "swiftshader" in adapter.lower() else 8
-
-
-def web_file(name: str) -> Path:
-    """A file of web/, at the top of the repository in a checkout, beside the package's modules in a wheel."""
-    here = Path(__file__).resolve()
-    checkout = here.parents[3] / "web" / name
-    return checkout if checkout.is_file() else here.parents[1] / "web" / name
 
 
 class Buffer:

@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
-from . import FORKED, dawn, header, traps
+from . import FORKED, cffi_header, dawn, diagnose
 
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
@@ -45,11 +45,11 @@ def provider() -> Any:
 
             dawn.switch_on(wgpudawn)
             return wgpudawn
-        with header.parsed_once():
+        with cffi_header.parsed_once():
             import wgpu
             from wgpu.backends import wgpu_native
 
-        header.name_types_quickly(wgpu_native.ffi)
+        cffi_header.name_types_quickly(wgpu_native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
         hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"
@@ -105,7 +105,7 @@ def choose(which: str) -> Adapter:
 
 def advice() -> str:
     """The one likely fix where no adapter is found, in a line."""
-    return f"{traps.likely_fix(traps.facts())}, or run 'flambeau doctor'"
+    return f"{diagnose.likely_fix(diagnose.facts())}, or run 'flambeau doctor'"
 
 
 class quiet_stderr:

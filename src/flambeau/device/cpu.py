@@ -4,10 +4,10 @@ import sys
 import threading
 from typing import Any
 
-from .. import dtype as dt
-from ..host import from_raw, to_raw
-from ..node import Node, toposort
-from .namespace import Namespace
+from ..core import dtype as dt
+from ..core.host import from_raw, to_raw
+from ..core.node import Node, toposort
+from .array_namespace import Namespace
 
 # What an array library raises for an op that it can't do; running out of memory is none of them.
 REFUSALS = (AttributeError, TypeError, NotImplementedError, RuntimeError, ValueError, IndexError)

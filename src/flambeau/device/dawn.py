@@ -3,7 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
-from ..matrix import Unit
+from ..core.limits import Unit
 
 MATRICES = "chromium-experimental-subgroup-matrix"
 # for the feature; for float16 on NVIDIA, which it needs; for buffer_view, by which kernels write memory

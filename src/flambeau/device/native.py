@@ -10,16 +10,16 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any
 
+from ..core.faults import BYTES, DECLARED
+from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
-from ..faults import BYTES, DECLARED
-from ..fuse import SOFTWARE_TURNS, Limits
-from ..tuned import Identity, choices_for
 from . import FORKED, dawn, lanes_of, told
 from .adapters import Adapter, provider
-from .compiling import Job, compiling_of, layout_of
-from .fetch import Fetch, Stagings
+from .compilers import Job, compiling_of, layout_of
 from .pool import Pool
-from .stamps import Stamps
+from .readback import Fetch, Stagings
+from .timestamps import Stamps
+from .tuned import Identity, choices_for
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
@@ -341,9 +341,9 @@ def open_wgpu(adapter: Adapter) -> Any:
 
 
 def _fast_path(device: NativeDevice) -> Any:
-    from . import raw
+    from . import c_path
 
-    return raw.path_of(device, provider())
+    return c_path.path_of(device, provider())
 
 
 def _first(error: Exception) -> str:

@@ -7,12 +7,13 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any
 
+from ..core.commands import flat
+from ..core.faults import DECLARED
+from ..core.files import web_file
+from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, FlambeauError, KernelError
-from ..faults import DECLARED
-from ..fuse import SOFTWARE_TURNS, Limits
-from . import lanes_of, web_file
+from . import lanes_of
 from .pool import Pool
-from .raw import flat
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08

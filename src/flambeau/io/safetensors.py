@@ -7,13 +7,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from .. import dtype as dt
-from .. import run
+from ..core import dtype as dt
+from ..core.files import read
+from ..core.files import write_whole as write_by
+from ..core.node import describe
 from ..device import get_device
 from ..errors import FlambeauError
-from ..files import read
-from ..files import write_whole as write_by
-from ..node import describe
+from ..runtime import readback
 from ..tensor import Tensor, leaf, tensor
 
 # What a file may hold: the dtypes that buffers hold alike, and the element codes of those that are converted.
@@ -32,14 +32,14 @@ RANK, SIZE, PLACE = 64, 1 << 31, 1 << 53  # dims of a tensor, of which each is l
 def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
     """Write tensors by name; the file is whole or as before. FlambeauError when it can't be written."""
     checked(tensors, f"save_file({str(path)!r})")
-    raw = run.read(list(tensors.values()))
+    raw = readback.read(list(tensors.values()))
     write_whole(Path(path), packed(tensors, raw, metadata))
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The bytes of the file that `save_file` would write, awaited: for pages, which have no files."""
     checked(tensors, "save_bytes(...)")
-    return packed(tensors, await run.Fetch(list(tensors.values())).arrive(), metadata)
+    return packed(tensors, await readback.Fetch(list(tensors.values())).arrive(), metadata)
 
 
 def checked(tensors: Mapping[str, Tensor], call: str) -> None:

@@ -1,7 +1,6 @@
 """Layers, named and laid out as in torch.nn."""
 
 from . import functional, init
-from .cache import KVCache
 from .conv import (
     Conv1d,
     Conv2d,
@@ -11,6 +10,7 @@ from .conv import (
     ConvTranspose3d,
     DeformConv2d,
 )
+from .kv_cache import KVCache
 from .linear import Bilinear, Embedding, EmbeddingBag, Linear
 from .module import Module, ModuleList, Parameter, Sequential
 from .norm import (
@@ -24,7 +24,33 @@ from .norm import (
     LayerNorm,
     RMSNorm,
 )
-from .plain import (
+from .pool import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    Fold,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+    MaxUnpool1d,
+    MaxUnpool2d,
+    MaxUnpool3d,
+    Unfold,
+    Upsample,
+    UpsamplingBilinear2d,
+    UpsamplingNearest2d,
+)
+from .quantized import QuantizedLinear, quantize_
+from .stateless import (
     CELU,
     ELU,
     GELU,
@@ -83,32 +109,6 @@ from .plain import (
     ThresholdedReLU,
     TripletMarginLoss,
 )
-from .pool import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    Fold,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-    Unfold,
-    Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
-)
-from .quantized import QuantizedLinear, quantize_
 
 __all__ = [
     "AdaptiveAvgPool1d",

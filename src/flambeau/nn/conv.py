@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..ops import conv, sample
-from ..ops.conv import pair
+from ..ops.conv import conv, grid_sample
+from ..ops.conv.conv import pair
 from ..tensor import Tensor
 from .linear import default_init, new_parameter, positive
 from .module import Module, Parameter
@@ -196,4 +196,4 @@ class DeformConv2d(Convolution):
 
     def forward(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
         given = (self.bias, self.stride, self.padding, self.dilation, mask)
-        return sample.deform_conv2d(x, offset, self.weight, *given)
+        return grid_sample.deform_conv2d(x, offset, self.weight, *given)

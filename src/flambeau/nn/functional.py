@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from .. import ops
-from ..op import COMPOSED
+from ..core.op import COMPOSED
 from ..ops.elementwise import Elementwise
 
 NAMES = ops.names("NN")

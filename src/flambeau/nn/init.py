@@ -2,10 +2,10 @@
 
 from math import ceil, erfc, prod, sqrt
 
-from ..op import no_grad
+from ..core.modes import no_grad
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
-from ..ops.linalg import linalg_qr
+from ..ops.linalg.decompose import linalg_qr
 from ..tensor import Tensor
 
 GAINS = {

@@ -3,9 +3,9 @@
 from math import sqrt
 from typing import Any
 
-from ..ops.composed import linear
 from ..ops.einsum import bilinear
-from ..ops.embedding import embedding, embedding_bag
+from ..ops.index.embedding import embedding, embedding_bag
+from ..ops.softmax import linear
 from ..tensor import Tensor
 from . import init
 from .module import Module, Parameter

@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Iterator
 from inspect import Signature, signature
 from typing import Any, NamedTuple
 
-from .. import run
-from ..dtype import DType, bfloat16, float16, float32
+from ..capture.compile import compile_call
+from ..core.dtype import DType, bfloat16, float16, float32
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..core.op import Op
 from ..errors import suggest
-from ..node import describe
-from ..op import Op, no_grad
+from ..runtime.state import assigned
 from ..tensor import Tensor, tensor
-from .compiling import compile_call
 
 
 class Parameter(Tensor):
@@ -25,7 +26,7 @@ class Parameter(Tensor):
 def _with_next_run(t: Tensor) -> None:
     """First values come with the next run: all layers of a model in one submit, and none of it in a step."""
     if t.node.buffer is None:
-        run.assigned(t, t.node)
+        assigned(t, t.node)
 
 
 class Keys(NamedTuple):

@@ -3,11 +3,11 @@
 from math import prod
 from typing import Any
 
-from .. import dtype as dt
-from ..node import describe
-from ..op import no_grad
-from ..ops.composed import layer_norm
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..core.node import describe
 from ..ops.norm import affine_norm, batch_affine_norm, group_norm, instance_norm, moments, rms_norm, track
+from ..ops.softmax import layer_norm
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module, Parameter

@@ -1,6 +1,6 @@
 """Layers without parameters over windows and places: pools, unpooling, folding and resizing, a row each."""
 
-from ..ops import adaptive, conv, pool, resize
+from ..ops.conv import adaptive, conv, pool, resize
 from .module import layer
 
 AdaptiveAvgPool1d = layer("AdaptiveAvgPool1d", adaptive.adaptive_avg_pool1d)

@@ -6,74 +6,59 @@ its SPECIAL those of special alone.
 
 from . import (
     activation,
-    adaptive,
-    attention,
-    cache,
-    composed,
     contract,
-    conv,
     creation,
     ctc,
     distribution,
     einsum,
     elementwise,
-    embedding,
-    fft,
-    histogram,
-    index,
     join,
-    linalg_lu,
-    linalg_products,
     loss,
     movement,
     norm,
     numeric,
-    order,
-    places,
     polynomials,
-    pool,
     quantized,
     random,
     rearrange,
     reduce,
-    resize,
-    rows,
-    sample,
-    scan,
-    scatter,
-    select,
-    signal,
-    sort,
+    softmax,
     special,
     statistics,
 )
-from .attention import Attention
-from .cache import Cache
-from .composed import Composed
+from .attention import attention, kv_cache
+from .attention.attention import Attention
+from .attention.kv_cache import Cache
 from .contract import Contract
+from .conv import adaptive, conv, grid_sample, pool, resize
+from .conv.pool import Pool
 from .creation import Creation
 from .ctc import Ctc
 from .distribution import Distribution
 from .einsum import Products
 from .elementwise import Elementwise
-from .histogram import Histogram
-from .index import Index
+from .fft import fft, signal
+from .index import embedding, index, indices, scatter, scatter_rows, select
+from .index.index import Index
+from .index.indices import Places
+from .index.scatter import Scatter
+from .index.scatter_rows import Rows
+from .index.select import Select
 from .join import Join
-from .linalg_products import Linalg
+from .linalg import lu, products
+from .linalg.products import Linalg
 from .movement import Movement
 from .numeric import Numeric
-from .order import Order
-from .places import Places
-from .pool import Pool
 from .quantized import Quantization
 from .random import Random
 from .rearrange import Rearrange
 from .reduce import Reduce
-from .rows import Rows
-from .scan import Scan
-from .scatter import Scatter
-from .select import Select
-from .sort import Sort
+from .softmax import Composed
+from .sort import histogram, quantile, scan, sort
+from .sort.histogram import Histogram
+from .sort.quantile import Order
+from .sort.scan import Scan
+from .sort.sort import Sort
 from .special import Special
 from .statistics import Statistics
 
@@ -82,8 +67,8 @@ MODULES = (
     activation,
     adaptive,
     attention,
-    cache,
-    composed,
+    kv_cache,
+    softmax,
     contract,
     conv,
     creation,
@@ -96,23 +81,23 @@ MODULES = (
     histogram,
     index,
     join,
-    linalg_lu,
-    linalg_products,
+    lu,
+    products,
     loss,
     movement,
     norm,
     numeric,
-    order,
+    quantile,
     polynomials,
-    places,
+    indices,
     pool,
     quantized,
     random,
     rearrange,
     reduce,
     resize,
-    rows,
-    sample,
+    scatter_rows,
+    grid_sample,
     scan,
     scatter,
     select,

@@ -2,8 +2,8 @@
 
 from math import pi, sqrt
 
-from ..op import composed, composite
-from ..shape import normal_dim
+from ..core.declare import composed, composite
+from ..core.shape import normal_dim
 from .elementwise import fitted
 from .random import gumbel_bits, uniform_bits
 from .reduce import in_float32

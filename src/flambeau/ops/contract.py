@@ -1,9 +1,10 @@
 """Contractions: products of two views summed over their last dims, and the matrix products that they are."""
 
-from .. import dtype as dt
-from .. import gradmode
-from ..op import Family, composed, kernel, viewed
-from ..shape import broadcast
+from ..core import dtype as dt
+from ..core import modes
+from ..core.declare import composed, kernel
+from ..core.op import Family, viewed
+from ..core.shape import broadcast
 from .elementwise import scaled
 
 
@@ -70,7 +71,7 @@ class Contract(Family):
     @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiu")
     def _contract(self, other, nk, label):
         """Sum of products over the last nk dims of two views of equal rank."""
-        precision = gradmode.get_matmul_precision()
+        precision = modes.get_matmul_precision()
         allowed = {} if precision == "highest" else {"precision": precision}
         return (self, other), {"nk": nk, "label": label} | allowed
 

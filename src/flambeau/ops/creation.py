@@ -2,12 +2,12 @@
 
 from math import ceil
 
-from .. import dtype as dt
-from .. import op as _op
-from ..op import OPS, Family, apply, composed, constant
-from ..shape import normal_dim
-from .distribution import finished
-from .random import device_of, sizes_of
+from ..core import dtype as dt
+from ..core import op as _op
+from ..core.declare import composed
+from ..core.op import OPS, Family, apply, constant
+from ..core.shape import normal_dim, sizes_of
+from .random import device_of
 
 FUNCTIONS = (
     "arange", "cartesian_prod", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace",
@@ -278,3 +278,9 @@ def _two_dims(dim1: int, dim2: int, ndim: int) -> tuple[int, int]:
     if d1 == d2:
         raise ValueError(f"dim1 and dim2 are both {d1}: give two dims")
     return d1, d2
+
+
+def finished(x, dtype=None, requires_grad: bool = False):
+    """In the dtype asked for, and as something to take gradients by where that is asked for."""
+    x = x if dtype is None else x.to(dt.as_dtype(dtype))
+    return x.requires_grad_() if requires_grad else x

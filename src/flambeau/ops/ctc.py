@@ -4,8 +4,10 @@ States are the labels with blanks around each, [blank, a, blank, b, blank] for "
 items of the batch through time, another the linear walk that its gradient, and that one's own, are made of.
 """
 
-from ..op import Family, Launch, composed, kernel
-from .places import placed
+from ..core import dtype as dt
+from ..core.declare import composed, kernel
+from ..core.op import Family, Launch
+from .index.indices import placed
 from .reduce import in_float32
 
 NN = ("ctc_loss",)
@@ -116,15 +118,13 @@ class Ctc(Family):
 
 def _lengths(given, n: int, beside, most: int, name: str):
     """Lengths as a tensor of n on the device of `beside`; those known on the host are checked."""
-    from ..tensor import tensor
-
     if hasattr(given, "node"):
         found = given.reshape(-1)
     else:
         given = [given] if isinstance(given, int) else list(given)
         if any(not 0 <= m <= most for m in given):
             raise ValueError(f"{name} {given} are not all in 0 to {most}")
-        found = tensor(given, device=beside.device)
+        found = beside.new_tensor(given, dtype=dt.int32)
     if found.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
     return found
@@ -132,14 +132,12 @@ def _lengths(given, n: int, beside, most: int, name: str):
 
 def _spread_out(targets, lengths):
     """Targets one after another as rows. [sum of lengths] -> [n, longest]"""
-    from ..tensor import tensor
-
     lengths = lengths.tolist() if hasattr(lengths, "node") else list(lengths)
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     if sum(lengths) != targets.shape[0]:
         raise ValueError(f"target_lengths add up to {sum(lengths)}, and there are {targets.shape[0]} targets")
     place = type(targets).arange(max(lengths, default=0), device=targets.device)
-    place = place + tensor(starts, device=targets.device).reshape(-1, 1)
+    place = place + targets.new_tensor(starts, dtype=dt.int32).reshape(-1, 1)
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
 
 

@@ -3,30 +3,17 @@
 from math import log, pi
 from typing import Any
 
-from .. import dtype as dt
-from ..op import Family, composed
-from ..shape import broadcast
-from .random import (
-    _bits,
-    device_of,
-    exponential_bits,
-    gumbel_bits,
-    normal_bits,
-    open_bits,
-    sizes_of,
-    uniform_bits,
-)
+from ..core import dtype as dt
+from ..core.declare import composed
+from ..core.op import Family
+from ..core.shape import broadcast, sizes_of
+from .creation import finished
+from .random import _bits, device_of, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
 FUNCTIONS = (
     "bernoulli", "cauchy", "exponential", "geometric", "gumbel", "laplace", "log_normal", "multinomial",
     "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "uniform",
 )  # fmt: skip
-
-
-def finished(x, dtype=None, requires_grad: bool = False):
-    """In the dtype asked for, and as something to take gradients by where that is asked for."""
-    x = x if dtype is None else x.to(dt.as_dtype(dtype))
-    return x.requires_grad_() if requires_grad else x
 
 
 @composed

@@ -4,10 +4,11 @@ from itertools import combinations
 from math import inf, prod
 from string import ascii_letters
 
-from ..op import Family, composed
-from ..shape import broadcast, normal_dim
+from ..core.declare import composed
+from ..core.op import Family
+from ..core.shape import broadcast, normal_dim
 from .contract import contract, same_rank
-from .places import slices
+from .index.indices import slices
 from .reduce import in_float32
 
 FUNCTIONS = ("bilinear", "cdist", "chain_matmul", "einsum", "tensordot")

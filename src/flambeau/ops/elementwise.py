@@ -2,8 +2,9 @@
 
 from math import log, pi, sqrt
 
-from .. import dtype as dt
-from ..op import Family, Op, kernel
+from ..core import dtype as dt
+from ..core.declare import kernel
+from ..core.op import Family, Op
 
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
 

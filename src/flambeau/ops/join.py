@@ -2,10 +2,11 @@
 
 from math import prod
 
-from .. import dtype as dt
-from ..op import Family, Launch, Op, composed
-from ..op import apply as add_node
-from ..shape import broadcast, normal_dim
+from ..core import dtype as dt
+from ..core.declare import composed
+from ..core.op import Family, Launch, Op
+from ..core.op import apply as add_node
+from ..core.shape import broadcast, normal_dim
 
 FUNCTIONS = (
     "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cat", "column_stack",

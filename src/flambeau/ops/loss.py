@@ -2,10 +2,10 @@
 
 from math import log, nan, pi
 
-from ..op import composed, composite
+from ..core.declare import composed, composite
 from .activation import softplus
+from .index.indices import picked, placed
 from .norm import cosine_similarity, pairwise_distance
-from .places import picked, placed
 from .reduce import in_float32
 
 NN = (

@@ -2,9 +2,9 @@
 
 from math import prod
 
-from ..op import Family, composed, kernel
-from ..shape import Window, normal_dim, normal_dims
-from .random import sizes_of
+from ..core.declare import composed, kernel
+from ..core.op import Family
+from ..core.shape import Window, normal_dim, normal_dims, sizes_of
 
 
 def _dtype(d, **_):

@@ -2,9 +2,9 @@
 
 from math import prod
 
-from ..gradmode import no_grad
-from ..op import composed, composite
-from ..shape import Window
+from ..core.declare import composed, composite
+from ..core.modes import no_grad
+from ..core.shape import Window
 from .reduce import in_float32
 
 NN = (

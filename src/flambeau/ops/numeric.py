@@ -2,8 +2,9 @@
 
 from math import log, pi
 
-from .. import dtype as dt
-from ..op import Family, composed
+from ..core import dtype as dt
+from ..core.declare import composed
+from ..core.op import Family
 from .elementwise import Elementwise, scaled
 
 FUNCTIONS = ("frexp", "rsub")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import pi
 
-from ..op import composed
+from ..core.declare import composed
 from .reduce import in_float32
 
 

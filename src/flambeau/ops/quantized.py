@@ -4,9 +4,10 @@ from functools import partial
 from math import prod
 from typing import Any, NamedTuple
 
-from .. import dtype as dt
-from ..choice import choose
-from ..op import Family, Launch, composed, kernel
+from ..core import dtype as dt
+from ..core.choose import choose
+from ..core.declare import composed, kernel
+from ..core.op import Family, Launch
 
 FUNCTIONS = ("quantize", "quantized_linear")
 BITS = (8, 4)

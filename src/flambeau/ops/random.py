@@ -4,11 +4,11 @@ import os
 import threading
 from itertools import count
 from math import pi, prod
-from operator import index
 
-from .. import dtype as dt
-from .. import op as _op
-from ..op import OPS, Family, Op, apply, composed
+from ..core import dtype as dt
+from ..core import op as _op
+from ..core.declare import composed
+from ..core.op import OPS, Family, Op, apply
 
 NN = (
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -217,15 +217,6 @@ def normal_bits(shape, device, source: Generator | None = None):
     u, v = uniform_bits(shape, device, source), uniform_bits(shape, device, source)
     # log1p, since a GPU's log has a fixed absolute error near 1, which the root blows up to 3e-5
     return ((-u).log1p() * -2).sqrt() * (v * (2 * pi)).cos()
-
-
-def sizes_of(size) -> tuple[int, ...]:
-    """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
-    given = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    try:
-        return tuple([index(n) for n in given])
-    except TypeError:
-        raise TypeError("sizes must be integers: give f(2, 3) or f((2, 3))") from None
 
 
 def device_of(device):

@@ -1,12 +1,12 @@
 """Rearrangements: rolls, repeats, windows, padding and other shapes of the same elements, made of views."""
 
-from .. import dtype as dt
-from ..op import Family, composed
-from ..shape import normal_dim
+from ..core import dtype as dt
+from ..core.declare import composed
+from ..core.op import Family
+from ..core.shape import normal_dim, sizes_of
+from .index.indices import slices
 from .join import cat
 from .movement import Movement
-from .places import slices
-from .random import sizes_of
 
 NN = ("pad",)
 

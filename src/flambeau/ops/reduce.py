@@ -3,10 +3,11 @@
 from math import prod
 from typing import Any, NamedTuple
 
-from .. import dtype as dt
-from ..op import Family, composed, composite, kernel
-from ..shape import normal_dim, normal_dims
-from .places import picked
+from ..core import dtype as dt
+from ..core.declare import composed, composite, kernel
+from ..core.op import Family
+from ..core.shape import normal_dim, normal_dims
+from .index.indices import picked
 
 
 def _shape(s, dims):

@@ -1,7 +1,7 @@
 """Sources: nodes without inputs, of which a buffer, a host number or the element's own index is the value."""
 
-from .. import dtype as dt
-from ..op import Op
+from ..core import dtype as dt
+from ..core.op import Op
 
 
 def _constant(xp, value):

@@ -5,7 +5,8 @@ from math import log, pi, sqrt
 from statistics import NormalDist
 from typing import Any
 
-from ..op import Family, composed, composite
+from ..core.declare import composed, composite
+from ..core.op import Family
 from .elementwise import _float, elementwise
 from .reduce import in_float32
 

@@ -5,13 +5,14 @@ from itertools import combinations_with_replacement
 from math import prod
 from typing import Any
 
-from .. import dtype as dt
-from ..op import Family, composed
-from ..shape import normal_dim
+from ..core import dtype as dt
+from ..core.declare import composed
+from ..core.op import Family
+from ..core.shape import normal_dim
 from .creation import triu_indices
+from .index.indices import slices
 from .join import cat
-from .linalg_more import linalg_vector_norm
-from .places import slices
+from .linalg.norms import linalg_vector_norm
 from .reduce import in_float32
 
 FUNCTIONS = ("combinations", "gradient", "pdist", "unravel_index")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from ..op import no_grad
-from ..reverse import Gradients
+from ..autodiff.backward import Gradients
+from ..core.modes import no_grad
 
 
 @no_grad()

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any
 
+from ..autodiff.backward import Gradients
+from ..core.modes import no_grad
+from ..core.node import describe
 from ..errors import suggest
-from ..interchange import leaf
-from ..node import describe
-from ..op import no_grad
-from ..reverse import Gradients
-from ..run import Fetch, realize
+from ..runtime.exchange import leaf
+from ..runtime.readback import Fetch
+from ..runtime.run import realize
 from ..tensor import HostScalar, Tensor, tensor
 
 HOST = "cpu"

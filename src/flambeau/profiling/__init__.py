@@ -6,13 +6,13 @@ from pathlib import Path
 from time import perf_counter_ns
 from typing import Any, NamedTuple
 
-from .. import stages
+from ..core import events
 from ..device import get_device
 from ..errors import FlambeauError
-from ..work import Work
-from . import report, trace
-from .ceilings import Ceilings, ceilings_of
+from ..fusion.cost import Work
+from . import chrome_trace, report
 from .meter import Meter, Span, meter_of, one_listener
+from .roofline import Ceilings, ceilings_of
 
 __all__ = ["Ceilings", "Profile", "Span", "Work", "profile"]
 
@@ -67,19 +67,19 @@ class Profile:
         self._mark = self._price()
         with one_listener:
             self._refuse_another()
-            stages.listener = self
+            events.listener = self
         self.begin = perf_counter_ns()
         return self
 
     @staticmethod
     def _refuse_another() -> None:
-        if stages.listener is not None:
+        if events.listener is not None:
             raise FlambeauError("profile: another profile is running: end it first")
 
     def __exit__(self, *_: Any) -> None:
         self.end = perf_counter_ns()
         with one_listener:
-            stages.listener = None
+            events.listener = None
         for device, meter in list(self._meters.items()):
             device.wait()
             self.kernels += meter.finish()
@@ -174,7 +174,7 @@ class Profile:
 
     def chrome_trace(self, path: str | Path) -> None:
         """Write the block as a trace that Perfetto (ui.perfetto.dev) and chrome://tracing load."""
-        trace.write(self, Path(path))
+        chrome_trace.write(self, Path(path))
 
 
 def profile(device: Any = None) -> Profile:

@@ -6,13 +6,12 @@ from threading import RLock, get_ident
 from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple
 
-from .. import stages
-from ..commands import COPY, DISPATCH
-from ..device.raw import flat, spans_of
+from ..core import events
+from ..core.commands import flat, spans_of, words_of
 from ..errors import DeviceError
 from ..functions import empty
-from ..run import realize
-from ..work import Work
+from ..fusion.cost import Work
+from ..runtime.run import realize
 
 TESTED = 32  # kernels of the self-test
 AT_ONCE = 1000  # submits whose times are still on the GPU
@@ -62,20 +61,12 @@ class Captured:
 def capture(call: Any) -> tuple[Any, Captured]:
     """What a call returns, and the commands that it ran."""
     with one_listener:
-        before = stages.listener
-        found = stages.listener = Captured(before)
+        before = events.listener
+        found = events.listener = Captured(before)
         try:
             return call(), found
         finally:
-            stages.listener = before
-
-
-def words_of(span: list[tuple]) -> list[int]:
-    """A span of `spans_of` as commands again."""
-    if len(span[0]) == 6:
-        pipeline, key, offset, x, y, z = span[0]
-        return [DISPATCH, pipeline, key[0], offset, x, y, z, len(key) - 1, *key[1:]]
-    return [w for copy in span for w in (COPY, *copy)]
+            events.listener = before
 
 
 def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Work, list[tuple]]]:

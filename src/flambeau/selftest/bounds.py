@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .. import dtype as dt
-from ..device.namespace import Namespace
-from ..host import from_raw, to_raw
-from ..node import Node, toposort
+from ..core import dtype as dt
+from ..core.host import from_raw, to_raw
+from ..core.node import Node, toposort
+from ..device.array_namespace import Namespace
 from .chains import EXACT, Chain, begun, joined
 
 Array = Any

@@ -9,11 +9,13 @@ import numpy as np
 
 import flambeau as fb
 
-from .. import contraction, heads, reduction, rows, tiling
-from .. import dtype as dt
-from ..fuse import Limits
-from ..ops import attend, scan, sort
-from ..ops import rows as scatters
+from ..core import dtype as dt
+from ..core.limits import Limits
+from ..kernels import kernel, reduce, rows
+from ..kernels.contract import product, registers, skinny
+from ..ops.attention import launches
+from ..ops.index import scatter_rows as scatters
+from ..ops.sort import scan, sort
 from . import reference
 from .programs import Input, Line, Program, compiled, settled, tensors
 
@@ -25,12 +27,12 @@ EVERY = (*FLOATS, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.bool_)
 # sizes at which kernels are chosen, or cut, otherwise: the code's own
 THRESHOLDS = sorted(
     {
-        reduction.SPLIT_AT, reduction.LANES, reduction.PIECES, rows.HELD, scan.TILE, scan.LEAST,
+        reduce.SPLIT_AT, reduce.LANES, reduce.PIECES, rows.HELD, scan.TILE, scan.LEAST,
         scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW,
-        scatters.CHUNK, 16 * scatters.CHUNK, tiling.THIN, contraction.TURN_FROM, contraction.PACK_FROM,
-        attend.LEAST_KEYS, attend.MOST_FEW, heads.WORKGROUP, heads.GPU_WORKGROUP,
-        *(n for pair in rows.LANES for n in pair), *(n for t in tiling.TILES.values() for n in t[:3]),
-        *(lanes * ahead * 4 for lanes, ahead in tiling.THIN_LANES.values()),
+        scatters.CHUNK, 16 * scatters.CHUNK, skinny.THIN, registers.TURN_FROM, registers.PACK_FROM,
+        launches.LEAST_KEYS, launches.MOST_FEW, kernel.WORKGROUP, kernel.GPU_WORKGROUP,
+        *(n for pair in rows.LANES for n in pair), *(n for t in product.TILES.values() for n in t[:3]),
+        *(lanes * ahead * 4 for lanes, ahead in skinny.THIN_LANES.values()),
     }
 )  # fmt: skip
 GROUPS = Limits.groups

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from .. import dtype as dt
+from ..core import dtype as dt
 from .building import Builder, Value
 from .lines import Texts, a_slice, of_alike
 

@@ -10,9 +10,9 @@ import numpy as np
 
 import flambeau as fb
 
-from .. import dtype as dt
-from ..host import to_numpy
-from ..run import read
+from ..core import dtype as dt
+from ..core.host import to_numpy
+from ..runtime.readback import read
 from .bounds import known
 from .programs import Program, called, compiled, expected, settled
 
@@ -252,20 +252,20 @@ def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
 
 def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
     """The variants that a program may be computed by, by family."""
-    from .. import choice
-    from ..fuse import plan
-    from ..node import toposort
+    from ..core import choose
+    from ..core.node import toposort
+    from ..fusion.planner import plan
 
     if device.kind != "gpu":
         return {}
-    before, choice.of_thread.asked = choice.of_thread.asked, []
+    before, choose.of_thread.asked = choose.of_thread.asked, []
     try:
         (results,) = called(program, device)
         roots = [t.node for t in results if t.node.buffer is None]
         plan(roots, device.limits, toposort(roots))
         found: dict[str, list[str]] = {}
-        for family, _, names, _ in choice.of_thread.asked:
+        for family, _, names, _ in choose.of_thread.asked:
             found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
     finally:
-        choice.of_thread.asked = before
+        choose.of_thread.asked = before
     return {family: names for family, names in found.items() if len(names) > 1}

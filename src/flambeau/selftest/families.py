@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from math import prod
 
-from .. import dtype as dt
+from ..core import dtype as dt
 from . import calls, lines
 from .building import EVERY, FLOATS, GROUPS, Builder, Value
 from .mixed import random_program

@@ -2,7 +2,7 @@
 
 from math import prod
 
-from .. import dtype as dt
+from ..core import dtype as dt
 from .building import EVERY, Builder, Value
 from .programs import spelled
 

@@ -9,7 +9,7 @@ import numpy as np
 
 import flambeau as fb
 
-from .. import dtype as dt
+from ..core import dtype as dt
 from . import reference
 from .bounds import rounded
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtype as dt
+from ..core import dtype as dt
 from .bounds import rounded
 from .compare import Difference, check, dtypes_of
 from .programs import NAME, Input, Line, Program, expected

@@ -117,9 +117,9 @@ def facts(device: Any, seed: int) -> list[str]:
 
 def shaders(program: Program, wrong: Difference, device: Any) -> str:
     """The WGSL of the kernels, in order."""
-    from ..fuse import plan
-    from ..node import toposort
-    from ..render import render
+    from ..codegen.render import render
+    from ..core.node import toposort
+    from ..fusion.planner import plan
 
     if device.kind != "gpu":
         return ""

@@ -8,9 +8,9 @@ from functools import cache
 from importlib.metadata import files
 from pathlib import Path, PurePosixPath
 
+from ..codegen.render import compile_templates
 from ..data.mnist import SUBSET
 from ..errors import FlambeauError
-from ..render import compile_templates
 from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau

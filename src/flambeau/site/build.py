@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ..core.files import write_whole
 from ..errors import FlambeauError
-from ..files import write_whole
 from . import archives, node, pyodide
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash

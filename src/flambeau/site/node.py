@@ -7,9 +7,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ..cache import cache_folder
+from ..core.files import cache_folder, read_checked, write_checked
 from ..errors import FlambeauError
-from ..files import read_checked, write_checked
 
 
 def made(script: Path, argument: str, salt: str, files: dict[str, bytes]) -> dict[str, bytes] | None:

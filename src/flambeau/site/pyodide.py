@@ -7,9 +7,8 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from ..cache import cache_folder
+from ..core.files import cache_folder, part_of
 from ..errors import FlambeauError
-from ..files import part_of
 from . import node
 
 VERSION = "314.0.7"

@@ -1,0 +1,212 @@
+"""The reverse walk: from a scalar tensor back to its parameters, by each op's gradient, in Tensor ops."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from ..core import op as ops
+from ..core.events import stage
+from ..core.modes import enable_grad, kept, no_grad
+from ..core.node import Node, describe
+from ..core.shape import Shape
+from ..device import get_device
+from ..runtime import run
+from ..runtime.state import thread
+from .budget import fit
+from .checkpoint import Visits, recompute
+
+
+class Gradients:
+    """What backward returns: grads[tensor] is the gradient of the loss by it. Nothing is kept on tensors."""
+
+    def __init__(self, found: dict[int, Any], loss: Any):
+        self._found, self.loss = found, loss
+
+    def __getitem__(self, tensor) -> Any:
+        key = tensor.node.param
+        if key not in self._found:
+            raise KeyError(
+                f"grads[{describe(tensor)}]: the loss does not depend on it: check requires_grad and detach"
+            )
+        return self._found[key]
+
+    def __setitem__(self, tensor, gradient) -> None:
+        self.replace(tensor, gradient)
+
+    def __contains__(self, tensor) -> bool:
+        return tensor.node.param in self._found
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._found.values())
+
+    def get(self, tensor, default=None):
+        """The gradient, or `default` where the loss does not depend on the tensor."""
+        return self._found.get(tensor.node.param, default)
+
+    def replace(self, tensor, gradient) -> None:
+        """Put another gradient in the place of a tensor's, or give it one."""
+        if tensor.node.param is None:
+            raise ValueError(f"replace({describe(tensor)}): has requires_grad=False: call requires_grad_()")
+        if gradient.shape != tensor.shape:
+            given = f"{describe(tensor)}, {describe(gradient)}"
+            raise ValueError(f"replace({given}): shapes differ: a gradient has the shape of its tensor")
+        self._found[tensor.node.param] = gradient
+
+    def remove(self, tensor) -> Any:
+        """Take a gradient out and return it; None where there is none."""
+        return self._found.pop(tensor.node.param, None)
+
+    def map(self, f) -> "Gradients":
+        """New gradients, each f(gradient): how clipping is written."""
+        return Gradients({k: f(g) for k, g in self._found.items()}, self.loss)
+
+    def __add__(self, other: "Gradients") -> "Gradients":
+        """Sums, tensor by tensor, and the sum of the losses: how several batches make one step."""
+        found = dict(self._found)
+        for k, g in other._found.items():
+            found[k] = found[k] + g if k in found else g
+        return Gradients(found, self.loss + other.loss)
+
+    def __mul__(self, factor) -> "Gradients":
+        """Every gradient, and the loss, times a number."""
+        scaled = self.map(lambda g: g * factor)
+        scaled.loss = self.loss * factor
+        return scaled
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, factor) -> "Gradients":
+        return self * (1 / factor)
+
+    def accumulate(self, other: "Gradients") -> "Gradients":
+        """Add other gradients to these in place and compute the sums, so that no graph grows; returns
+        self."""
+        total = self + other
+        self._found, self.loss = total._found, total.loss
+        run.realize(*self, self.loss)
+        return self
+
+
+def backward(loss, gradient=None, retain_graph: bool | None = None, create_graph: bool = False) -> Gradients:
+    """Gradients of `loss` by every tensor with requires_grad that it was made from."""
+    root = loss.node
+    if not root.requires_grad:
+        raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")
+    start = first_gradient("backward", loss, gradient)
+    with stage("backward"):
+        found = walk([(root, start)], None, create_graph)
+    if not (create_graph if retain_graph is None else retain_graph):
+        root.released = True  # the graph may go once the loss has its value
+    return Gradients({n.param: g for n, g in found.items()}, loss)
+
+
+def first_gradient(call: str, output, gradient) -> Any:
+    """The gradient that a walk starts with: the one given, or 1 for a single number."""
+    if gradient is None:
+        if output.shape != (1,) * output.ndim:
+            raise ValueError(
+                f"{call}({describe(output)}): the loss must be one number: take .sum() or .mean(),"
+                " or give gradient"
+            )
+        return type(output).full(output.shape, 1, dtype=output.dtype, device=output.device)
+    if not isinstance(gradient, ops.Tensor) or gradient.shape != output.shape:
+        given = f"{describe(output)}, gradient={describe(gradient)}"
+        raise ValueError(f"{call}({given}): shapes differ: give a tensor of shape {list(output.shape)}")
+    return gradient.to(output.dtype)
+
+
+def walk(
+    starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool
+) -> dict[Node, Any]:
+    """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None)."""
+    device = starts[0][0].device or get_device()
+    with device.lock:  # whoever computes nodes lets go of what they were made of
+        order = _order([n for n, _ in starts], None if wanted is None else set(wanted))
+        parents = {n: n.parents for n in order}
+    visits = Visits()
+    with enable_grad() if create_graph else no_grad():
+        found = _walk(starts, parents, None if wanted is None else set(wanted), visits)
+    recorded = thread.recorder is not None
+    balanced = kept() == "balanced" or (recorded and kept() == "auto")
+    if getattr(getattr(device, "pool", None), "budget", None) is not None:
+        with device.lock:
+            fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
+    elif balanced or any(n.segment is not None for n in order):
+        with device.lock:
+            recompute([g.node for g in found.values()], visits, balanced)
+    return found
+
+
+def _order(roots: list[Node], wanted: set[Node] | None) -> list[Node]:
+    """Nodes that gradients flow through to what is wanted, every node after all that use it."""
+    order: list[Node] = []
+    seen: set[Node] = set()
+    useful: set[Node] = set()
+    stack = [(root, False) for root in roots]
+    while stack:
+        node, ready = stack.pop()
+        if ready:
+            inside = wanted is None or node in wanted or any(p in useful for p in node.parents)
+            if inside:
+                useful.add(node)
+                order.append(node)
+        elif node not in seen:
+            if node.released and wanted is None:
+                check_kept(node, roots[0])
+            seen.add(node)
+            stack.append((node, True))
+            if node.param is None:
+                stack.extend((p, False) for p in node.parents if p.requires_grad and p not in seen)
+    return order[::-1]
+
+
+def check_kept(node: Node, loss: Node) -> None:
+    """ValueError where gradients would end at a node whose graph an earlier backward has dropped."""
+    if not node.parents and node.param is None:
+        part = "" if node is loss else f" of {describe(node)}, a part of it,"
+        raise ValueError(
+            f"backward({describe(loss)}): the graph{part} was dropped after an earlier backward:"
+            " give that one retain_graph=True"
+        )
+
+
+def _walk(
+    starts: list[tuple[Node, Any]],
+    parents: dict[Node, tuple[Node, ...]],
+    wanted: set[Node] | None,
+    visits: Visits,
+) -> dict[Node, Any]:
+    """`walk` over nodes in order, each with what it was made of."""
+    grads: dict[Node, Any] = {}
+    for root, g in starts:
+        grads[root] = grads[root] + g if root in grads else g
+    found = {}
+    for node, made_of in parents.items():
+        g = grads.pop(node, None)
+        if g is None:  # its users have no gradient for it
+            continue
+        if node.param is not None if wanted is None else node in wanted:
+            found[node] = g
+        if node.param is not None or node.op.grad is None:
+            continue
+        visits.begin(g.node)
+        y = ops.Tensor(node)
+        inputs = [ops.Tensor(p) for p in made_of]
+        parts = node.op.grad(g, y, *inputs, **node.attrs)
+        for parent, part in zip(made_of, parts, strict=True):
+            if part is None or not parent.requires_grad or parent not in parents:
+                continue
+            part = unbroadcast(part, parent.shape).to(parent.dtype)
+            grads[parent] = grads[parent] + part if parent in grads else part
+    return found
+
+
+def unbroadcast(g, shape: Shape):
+    """Sum a gradient over the dims along which its tensor was broadcast. -> shape"""
+    if g.shape == shape:
+        return g
+    lead = g.ndim - len(shape)
+    dims = [*range(lead), *(d for d in range(lead, g.ndim) if shape[d - lead] == 1 and g.shape[d] != 1)]
+    return g.sum(tuple(dims), keepdim=True).reshape(*shape)

@@ -1,0 +1,113 @@
+"""Budgets: a limit on a device's memory becomes what backward passes compute again, so that a step fits."""
+
+import re
+from typing import Any
+
+from ..core.node import Node, toposort
+from ..device import get_device
+from ..fusion.buffers import assign
+from ..fusion.planner import plan
+from ..runtime import run
+from .checkpoint import Visits, made_by, recompute
+
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+PARTS = (2, 4, 8, 16, 32)  # checkpoints that a forward pass is cut into, where less does not do
+_chosen: dict[tuple, int | str] = {}  # structure, room -> what made a step fit
+
+
+class memory_budget:
+    """Let a device's memory be at most so many bytes ("4GB", "512 MB", a number; None: no limit), from this
+    call on; as a context, until its end.
+
+    Backward passes compute parts of their forward passes again where that is needed to stay below. What
+    would go above raises DeviceError before it runs. K, M, G and T are powers of 1024.
+    """
+
+    def __init__(self, size: str | int | None, device: Any = None):
+        self.pool: Any = getattr(get_device(device), "pool", None)
+        if self.pool is None:
+            raise ValueError(
+                f"memory_budget({size!r}): {get_device(device)} has no memory of its own: use a GPU"
+            )
+        self.before, self.pool.budget = self.pool.budget, bytes_of(size)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.pool.budget = self.before
+
+
+def bytes_of(size: str | int | None) -> int | None:
+    """The number that a size means: "1.5 GB" -> 1610612736."""
+    if size is None or (isinstance(size, int) and size > 0):
+        return size
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
+    if not found or not float(found[1]):
+        raise ValueError(f"memory_budget({size!r}): is no size: give '4GB', '512MB' or a number of bytes")
+    return int(float(found[1]) * UNITS[found[2].upper()])
+
+
+def fit(tops: list[Node], gradients: list[Node], visits: Visits, device: Any) -> None:
+    """Let a walk's gradients read copies of as many forward values as the device's budget asks for: none of
+    them, all that are cheap, or all inside of more and more checkpoints."""
+    room = (device.pool.budget or 0) - device.pool.live
+    roots = [n for n in dict.fromkeys([*tops, *gradients]) if n.buffer is None]
+    key = (room, *run.graph_key(roots, toposort(roots)))
+    if key in _chosen:
+        _change(_chosen[key], tops, gradients, visits)
+        return
+    needs: dict[int | str, int] = {}
+    before = [(n, n.inputs) for n in made_by(gradients, visits)]
+    for how in ("none", "balanced", *PARTS):
+        marked = _change(how, tops, gradients, visits)
+        needs[how] = assign(plan(roots, device.limits)).nbytes
+        if needs[how] <= room:
+            break
+        for n, inputs in before:
+            n.inputs = inputs
+        for n in marked:
+            n.segment = None
+    else:
+        how = min(needs, key=lambda h: needs[h])  # the run will say that it does not fit
+        _change(how, tops, gradients, visits)
+    _chosen[key] = how
+
+
+def _change(how: int | str, tops: list[Node], gradients: list[Node], visits: Visits) -> list[Node]:
+    marked = _mark(tops, how) if isinstance(how, int) else []
+    recompute(gradients, visits, how != "none")
+    return marked
+
+
+def _mark(tops: list[Node], parts: int) -> list[Node]:
+    """Make checkpoints of all parts but the last of a forward pass, each with as many bytes; what later
+    parts read is kept. Returns the nodes inside."""
+    nodes = sorted(_forward(tops), key=lambda n: n.serial)
+    share, sofar = sum(n.nbytes for n in nodes) / parts, 0.0
+    part: dict[Node, int] = {}
+    for n in nodes:
+        part[n] = min(int(sofar / max(share, 1)), parts - 1)
+        sofar += n.nbytes
+    last = dict(part)
+    for n in nodes:
+        for x in {*n.inputs, *n.parents}:
+            if x in last:
+                last[x] = max(last[x], part[n])
+    segments = [object() for _ in range(parts - 1)]
+    own = set(tops)
+    inside = [n for n in nodes if part[n] == last[n] < parts - 1 and n.segment is None and n not in own]
+    for n in inside:
+        n.segment = segments[part[n]]
+    return inside
+
+
+def _forward(tops: list[Node]) -> set[Node]:
+    found: set[Node] = set()
+    stack = list(tops)
+    while stack:
+        n = stack.pop()
+        if n not in found and n.buffer is None and n.param is None:
+            found.add(n)
+            stack += (*n.inputs, *n.parents)
+    return found

@@ -1,0 +1,1 @@
+"""A call into a program that is replayed without Python's part of it."""

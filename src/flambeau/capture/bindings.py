@@ -1,0 +1,88 @@
+"""Commands that name buffers which each replay brings, into commands that a device takes."""
+
+from collections import deque
+from itertools import groupby
+from typing import Any
+
+from ..core.commands import commands, fill
+from ..device.pool import Pool
+
+LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
+SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in
+KEPT = 16  # ways to fill the holes of a run of commands that are kept ready
+
+
+class Hole:
+    """An argument's buffer, or a result's, in the commands of a recording: a number below zero.
+
+    What is large is bound where it is. Small buffers are, too, from the second time on; one that was never
+    seen is copied to `place` or from there, since bind groups cost more than a small copy.
+    """
+
+    shared = False
+
+    def __init__(self, number: int, nbytes: int, pool: Pool):
+        self.handle, self.nbytes = ~number, nbytes
+        self.place = pool.take(nbytes) if nbytes < LARGE else None
+        self.seen: deque[int] = deque(maxlen=SEEN)
+
+    def taken(self, buffer: Any) -> Any:
+        """What the commands take for this buffer: itself, or `place` where it comes for the first time."""
+        if self.place is None or buffer.handle in self.seen:
+            return buffer
+        self.seen.append(buffer.handle)
+        return self.place
+
+
+class Piece:
+    """Commands of one submit, ready for what their holes were filled with lately: all as one where that came
+    again, else run by run."""
+
+    def __init__(self, words: list[int]):
+        self.runs = runs(words)
+        self.ready: dict[tuple[int, ...], list[Any]] = {}  # none of one that came once
+
+    def prepared(self, device: Any, filled: tuple[int, ...]) -> list[Any]:
+        """What the device submits, where `filled` says what is in each hole."""
+        found = self.ready.get(filled)
+        if found:
+            return found
+        parts = [run.prepared(device, filled) for run in self.runs]
+        if found is None:
+            _keep(self.ready, filled, [])
+        else:
+            self.ready[filled] = [device.prepare(*parts)]
+        return parts
+
+
+class Run:
+    """Commands in a row that name the same holes, ready for what these were filled with lately."""
+
+    def __init__(self, words: list[int], holes: tuple[int, ...]):
+        self.words, self.holes = words, holes
+        self.ready: dict[tuple[int, ...], Any] = {}
+
+    def prepared(self, device: Any, filled: tuple[int, ...]) -> Any:
+        """What the device submits, where `filled` says what is in each hole."""
+        key = tuple([filled[~hole] for hole in self.holes])
+        found = self.ready.get(key)
+        if found is None:
+            found = device.prepare(fill(self.words, filled))
+            _keep(self.ready, key, found)
+        return found
+
+
+def _keep(ready: dict, key: tuple[int, ...], value: Any) -> None:
+    ready[key] = value
+    if len(ready) > KEPT:
+        ready.pop(next(iter(ready)))
+
+
+def runs(words: list[int]) -> list[Run]:
+    """Commands in runs that name the same holes."""
+    named = ((tuple(sorted({w for w in words[i:j] if w < 0})), i, j) for i, j in commands(words))
+    found = []
+    for holes, spans in groupby(named, lambda span: span[0]):
+        (_, begin, end), *more = spans
+        found.append(Run(words[begin : more[-1][2] if more else end], holes))
+    return found

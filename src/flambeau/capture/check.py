@@ -1,0 +1,63 @@
+"""Checking: a recorded call becomes what it computes, in a form that another call can be compared with."""
+
+from typing import Any
+
+from ..core.node import Node, toposort
+from ..core.tree import leaves
+from ..runtime import run
+from ..runtime.state import unassigned
+from .guards import Watch
+from .recorder import Recorder
+
+# parts of a signature, as they are told of
+GRAPH, NUMBERS, DATA, RESULT = "what it computes", "its numbers", "its tensors", "what it returns"
+
+
+def signature(
+    recorder: Recorder, watch: Watch, inputs: list[Node], outputs: list[Any], result: Any, roots: list[Node]
+) -> dict[str, Any]:
+    """What a call computes: equal for two calls that one recording serves.
+
+    Tensors from before the call count by who they are, arguments by their place, what is made of Python's
+    numbers inside by what it holds, random draws by their place in the call.
+    """
+    order = toposort(roots)
+    place = {id(n): i for i, n in enumerate(order)}
+    known = {id(t.node): ("tensor", id(t)) for t in watch.tensors}
+    known |= {id(old): ("tensor", id(t)) for t, old in recorder.before}
+    known |= {id(n): ("argument", i) for i, n in enumerate(inputs)}
+
+    def of(n: Node) -> Any:
+        return known.get(id(n)) or recorder.made.get(n) or ("buffer", id(n.buffer))
+
+    def ends(n: Node) -> Any:
+        return of(n) if n.buffer is not None else place[id(n)]
+
+    moved = [(id(t), ends(t.node)) for t, _ in recorder.before]
+    rest = [(type(v), str(v)) for v in leaves(result) if not hasattr(v, "node")]
+    return {
+        GRAPH: run.graph_key(roots, order),
+        NUMBERS: [_number(s, recorder) for n in order if n.buffer is None for s in n.scalars],
+        DATA: ([of(n) for n in order if n.buffer is not None], moved),
+        RESULT: ([ends(t.node) for t in outputs], rest),
+    }
+
+
+def _number(s: Any, recorder: Recorder) -> tuple:
+    if hasattr(s, "source"):
+        return id(s.source), s.at - recorder.drawn.begins.get(s.source, 0)
+    return (id(s),) if hasattr(s, "value") else (type(s), str(s))
+
+
+def difference(a: dict[str, Any], b: dict[str, Any]) -> str:
+    """What is not the same in two calls; "" where all is."""
+    return next((name for name in a if a[name] != b[name]), "")
+
+
+def undo(recorder: Recorder) -> None:
+    """Take back what a call has assigned and drawn, and computed nothing of."""
+    for t, old in recorder.before:
+        t.node, old.replaced = old, False
+        if old.buffer is not None:
+            unassigned(t)
+    recorder.drawn.take_back()

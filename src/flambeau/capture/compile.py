@@ -1,0 +1,91 @@
+"""A call of a model into its compiled kernels, without running them."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.commands import DISPATCH
+from ..core.modes import checkpointing, kept
+from ..core.node import toposort
+from ..device import IN_BROWSER, get_device
+from ..errors import FlambeauError
+from ..ops.random import Noted
+from ..runtime import pipeline, run
+from ..runtime.state import record_with, unassigned
+from ..tensor import Tensor
+from .recorder import Recorder
+
+
+def compile_call(call: Callable[[], Any]) -> int:
+    """Plan and compile what a call computes; the number of its kernels. Nothing is run or assigned."""
+    recorder = Recorder(get_device())
+    noted = Noted()
+    mode = "none" if kept() == "auto" else kept()  # as the call would run by itself
+    try:
+        with record_with(recorder), noted, checkpointing(mode):
+            results = list(_tensors(call()))
+        if recorder.spoiled:
+            raise FlambeauError(f"compile: {recorder.spoiled}")
+        nodes = [t.node for t in (*results, *(t for t, _ in recorder.assigned.values()))]
+    finally:
+        noted.take_back()
+        for t, old in recorder.assigned.values():
+            t.node = old
+            unassigned(t)
+    by_device: dict[Any, list] = {}
+    for n in dict.fromkeys(nodes):
+        if n.buffer is None:
+            by_device.setdefault(n.device or get_device(), []).append(n)
+    return sum(_compiled(device, roots) for device, roots in by_device.items())
+
+
+def _compiled(device: Any, roots: list) -> int:
+    if device.kind == "cpu":
+        return 0
+    order = toposort(roots)
+    with device.lock, shown():
+        compiled = run.plan_for(device, roots, order, run.graph_key(roots, order))
+        warm(device, compiled)
+    return len(compiled.plan)
+
+
+def warm(device: Any, compiled: pipeline.Compiled) -> None:
+    """Have drivers that compile at the first use do so now: every kernel is dispatched with no workgroups."""
+    most = max((len(k.inputs) + len(k.outputs) for k in compiled.plan), default=0)
+    scratch = [device.pool.take(256) for _ in range(most)]
+    handles, words = [b.handle for b in scratch], []
+    for k in {k.shader: k for k in compiled.plan}.values():
+        n = len(k.inputs) + len(k.outputs)
+        words += [DISPATCH, device.pipelines[k.shader], compiled.uniform, 0, 0, 0, 0, n, *handles[:n]]
+    if words:
+        device.submit(words)
+        if not IN_BROWSER:
+            device.wait()
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, dict | list | tuple):
+        for v in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(v)
+
+
+@contextmanager
+def shown() -> Iterator[None]:
+    """A bar on the terminal while pipelines are compiled."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+    columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None)
+        pipeline.progress = lambda at, of, name: bar.update(task, completed=at, total=of, description=name)
+        try:
+            yield
+        finally:
+            pipeline.progress = None

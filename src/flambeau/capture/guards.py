@@ -1,0 +1,472 @@
+"""Watching: a function becomes all that it depends on besides its arguments, and whether that has changed."""
+
+import builtins
+import sys
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Iterator
+from functools import cached_property, partial
+from importlib.util import resolve_name
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    MappingProxyType,
+    MethodType,
+    MethodWrapperType,
+    ModuleType,
+)  # fmt: skip
+from typing import Any
+
+from ..ops.random import Generator
+from ..runtime.state import shared
+from ..tensor import HostScalar, Tensor
+from .bytecode import codes_of, names_of, taken_of
+from .snapshots import Looks, is_equal
+from .watchable import (
+    CONTENT,
+    STDLIB,
+    VALUES,
+    is_fixed,
+    is_known,
+    is_library,
+    is_plain,
+    library_of,
+    name_of,
+    slots_of,
+)
+
+LONG = 5_000  # elements of a container that is looked at
+LARGE = 1 << 16  # bytes of an array that is looked at
+MOST = 50_000  # Python objects that are looked at
+OWN = ("__defaults__", "__kwdefaults__", "__code__")
+# what our own code calls of a user's classes
+CALLED = {"forward", "__call__", "backward", "setup_context", "vjp", "jvp", "update", "__wrapped__"}
+MAKING = ("__init__", "__new__", "__init_subclass__", "__set_name__", "__post_init__", "__del__")
+NO_STATE = ("__dict__", "__weakref__", "__doc__", "__module__", "__annotations__", "__abstractmethods__")
+DRAWS = "it draws from Python's or NumPy's random numbers: draw from flambeau's"
+CURE = "keep what it gives in a tensor, or give it as an argument"
+
+
+class Watch:
+    """The values that a function reads from closures, globals, defaults and attributes, as they are now.
+
+    What is reached is followed as far as it goes, and must be of a kind whose whole state is known: else
+    there is `trouble`, and no recording. Of modules and classes, the names count that some code takes of
+    anything, and of an object that code does nothing with but to take attributes.
+    """
+
+    def __init__(self, function: Any, args: tuple, kw: dict[str, Any], objects: list):
+        self.tensors: list[Tensor] = []
+        self.generators: list[Generator] = []
+        self.codes: set[CodeType] = set()  # that may run, as far as it is known
+        self.trouble = ""  # why no recording can serve
+        self.looks = Looks()
+        self._kinds: list[tuple] = []  # of the tensors
+        self._marks = -1  # the count of requires_grad_ when these were looked at
+        self._held: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
+        # what was visited, and must keep its identity
+        self._parts: dict[int, tuple[str, Any, dict, set[str]]] = {}  # things of which names are followed
+        self._attributes, self._all = set(CALLED), False
+        self._classes: dict[type, set[str]] = {}
+        self._made: set[type] = set()  # classes that code has: it may make objects of them
+        self._globals: set[tuple[int, str]] = set()
+        self._keys: dict[tuple[str, int], tuple[Any, dict[str, None]]] = {}  # of dicts, looked at together
+        self._missing: dict[int, tuple[dict, set[str]]] = {}  # of modules: names that are builtins there
+        self._numbers: list[tuple[HostScalar, Any]] = []
+        self._todo: list[tuple[str, Any]] = [("", function)]
+        self._given(function, args, kw, list(objects))
+        self._follow()
+        self._end()
+        if len(self._held) > MOST:
+            self._refuse(f"it depends on more than {MOST:,} Python objects")
+        if not self.trouble:
+            self.looks.take()
+            self._kinds = [_kind(t) for t in self.tensors]
+
+    def changed(self) -> str | None:
+        """The name of a value that is another one now; None where all are as they were."""
+        if self._marks != shared.marks:
+            if self._kinds != [_kind(t) for t in self.tensors]:
+                return "what requires_grad"
+            self._marks = shared.marks
+        for scalar, value in self._numbers:
+            if not is_equal(scalar._value, value):
+                return "a HostScalar's value (an optimizer's lr) that it takes as a number"
+        return None if self.looks.same() else self.looks.which()
+
+    def number(self, scalar: HostScalar) -> None:
+        """The function takes the value of a HostScalar as a Python number."""
+        self._numbers.append((scalar, scalar._value))
+
+    def _follow(self) -> None:
+        while self._todo and not self.trouble:
+            while self._todo and not self.trouble:
+                self._visit(*self._todo.pop())
+            for kind in list(self._classes):
+                self._of_class(kind)
+            for part in list(self._parts.values()):
+                self._of_part(*part)
+
+    def _end(self) -> None:
+        """Look at what was collected: keys of dicts, and that names are missing which would hide others."""
+        for (name, _), (d, keys) in self._keys.items():
+            self.looks.items(name, d, keys)
+        for name, thing, d, _ in self._parts.values():
+            if isinstance(thing, FunctionType):
+                self.looks.size(d)
+            elif (
+                not is_library(thing.__name__)
+                if isinstance(thing, ModuleType)
+                else id(thing) not in self._held
+            ):
+                self.looks.absent(name or "an attribute", d, self._attributes - d.keys())
+        for d, names in self._missing.values():
+            self.looks.absent(", ".join(sorted(names)), d, names)
+
+    def _refuse(self, why: str) -> None:
+        self.trouble = self.trouble or why
+
+    # --- looking ---
+
+    def _visit(self, name: str, value: Any) -> None:
+        kind = type(value)
+        if kind in VALUES or id(value) in self._held:
+            return
+        if len(self._held) > MOST:
+            return self._todo.clear()
+        self._held[id(value)] = value
+        visit = next((HANDLERS[k] for k in kind.__mro__ if k in HANDLERS), None) if _is_ours(kind) else None
+        visit = visit or HANDLERS.get(kind)
+        if visit is not None:
+            visit(self, name, value)
+        elif issubclass(kind, type):
+            self._made |= {value, *value.__mro__}
+            self._add_classes(value)
+        elif name_of(kind) in CONTENT:
+            self._content(name, value)
+        elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
+            self._object(name, value) if is_known(kind) else self._unknown(name, value)
+
+    def _unknown(self, name: str, value: Any) -> None:
+        kind = type(value)
+        if library_of(kind) == "random" or kind.__module__.startswith("numpy.random"):
+            return self._refuse(DRAWS)
+        if isinstance(value, Iterator):
+            cure = "an iterator: give what comes from it as an argument"
+        else:
+            cure = f"of the class {name_of(kind).removeprefix('builtins.')}, which can't be watched: {CURE}"
+        self._refuse(f"it uses {name or 'such an object'}, {cure}")
+
+    def _content(self, name: str, value: Any) -> None:
+        has_objects = getattr(getattr(value, "dtype", None), "hasobject", False)
+        if has_objects or memoryview(value).nbytes > LARGE:
+            rule = f"an array of more than {LARGE:,} bytes, or of objects, which is not watched"
+            return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
+        self.looks.content(name, CONTENT[name_of(type(value))], value)
+
+    def _tensor(self, name: str, t: Tensor) -> None:
+        self.tensors.append(t)
+        self.looks.size(vars(t))
+        more = [k for k in vars(t) if k != "node"]
+        if more:
+            self._items(name, vars(t), more)
+        if not is_library(type(t).__module__):
+            self._add_classes(type(t))
+
+    def _items(self, name: str, d: Any, keys: list, follow: bool = True) -> None:
+        """Some of the values that a dict holds."""
+        if keys:
+            self._keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
+            self._todo += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
+
+    def _dict(self, name: str, d: Any) -> None:
+        if d is sys.modules:
+            return self._refuse("it uses sys.modules, by which it may read anything: name what it reads")
+        if self._is_short(name, d):
+            self.looks.dict(name, d)
+            self._enter_all(name, d)
+            self._todo += [(name, getattr(d, "default_factory", None))]
+
+    def _proxy(self, name: str, d: Any) -> None:
+        if self._is_short(name, d):
+            self.looks.order(name, d)
+            self.looks.order(name, d.values())
+            self._enter_all(name, d)
+
+    def _enter_all(self, name: str, d: Any) -> None:
+        self._todo += [(name, k) for k in d if type(k) not in VALUES]
+        self._todo += [(f"{name}.{k}" if name else str(k), v) for k, v in d.items()]
+
+    def _sequence(self, name: str, values: Any) -> None:
+        if isinstance(values, tuple | frozenset) or self._is_short(name, values):
+            if not isinstance(values, tuple | frozenset):
+                self.looks.order(name, values)
+            self._todo += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
+
+    def _is_short(self, name: str, values: Any) -> bool:
+        if len(values) > LONG:
+            self._refuse(f"it uses {name}, of more than {LONG:,} elements: {CURE}")
+        return not self.trouble
+
+    def _object(self, name: str, value: Any) -> None:
+        kind = type(value)
+        self.looks.kind(name, value)
+        if kind.__dictoffset__:
+            self.looks.object(name, value)
+            inside = vars(value)
+            self._todo += [(f"{name}.{k}" if name else k, v) for k, v in inside.items()]
+        for slot in slots_of(kind):
+            self.looks.given(f"{name}.{slot.__name__}", partial(_slot, slot), value)
+            self._todo += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
+        base = next((k for k in BASES if issubclass(kind, k)), None)
+        if base is not None and self._is_short(name, value):
+            held = list(base.__iter__(value))
+            gets = [base.__iter__, *([dict.values] if base is dict else [])]
+            for get in gets:
+                self.looks.order(name, value, get)
+            held += dict.values(value) if base is dict else []
+            self._todo += [(f"{name}[...]", v) for v in held]
+        self._add_classes(kind)
+
+    def _bound(self, name: str, value: MethodType) -> None:
+        self._todo.append((name, value.__func__))
+        code = getattr(recorded_by(value.__func__), "__code__", None)
+        if code is None or not code.co_argcount:
+            return self._todo.append((name, value.__self__))
+        self._reach(name, value.__self__, code, code.co_varnames[0], False)
+
+    def _method_of_c(self, name: str, value: Any) -> None:
+        owner = value.__self__
+        if owner is not None and not isinstance(owner, ModuleType | type):
+            self._todo.append((name, owner))
+
+    def _partial(self, name: str, value: Any) -> None:
+        self._todo += [(name, part) for part in (value.func, value.args, value.keywords, vars(value))]
+
+    def _wrapper(self, name: str, value: Any) -> None:
+        """A descriptor that holds functions."""
+        found = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
+        self._todo += [(name, f) for f in found if f is not None]
+
+    def _given(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
+        """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
+        bound, f = isinstance(f, MethodType), getattr(f, "__func__", f)
+        if isinstance(f, FunctionType):
+            code = f.__code__
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            direct = [*zip(names[bound : code.co_argcount], args, strict=False)]
+            for name, value in [*direct, *((k, v) for k, v in kw.items() if k in names)]:
+                at = next((i for i, o in enumerate(objects) if o is value), None)
+                if at is not None:
+                    self._reach(name, objects.pop(at), code, name, False)
+        self._todo += [("an argument", o) for o in objects]
+
+    def _reach(self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool) -> None:
+        """Follow an object as far as code goes that has it in a variable."""
+        kind = type(value)
+        if (
+            kind in HANDLERS
+            or kind in VALUES
+            or _is_ours(kind)
+            or not is_plain(kind)
+            or issubclass(kind, BASES)
+        ):
+            return self._todo.append((name, value))
+        taken = _all_taken(kind, code, variable, everywhere)
+        if taken is None:
+            return self._todo.append((name, value))
+        self._attributes |= taken
+        self.looks.kind(name, value)
+        self.looks.attributes(name, value, "__dict__")
+        self._parts.setdefault(id(value), (name, value, vars(value), set()))
+        self._add_classes(kind)
+
+    def _of_part(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
+        """The attributes of a thing that somebody's code names."""
+        is_object = not isinstance(thing, ModuleType | FunctionType)
+        if is_object and id(thing) in self._held:
+            return None
+        if is_object and self._all:
+            return self._todo.append((name, thing))
+        if self._all and isinstance(thing, ModuleType) and not is_library(thing.__name__):
+            return self._refuse(
+                f"it takes attributes by names that are computed, perhaps of module {name}: name them"
+            )
+        names = [n for n in d if (n in self._attributes or self._all) and n not in seen]
+        seen.update(names)
+        for at in range(0, len(names), LONG):
+            self._items(name, d, names[at : at + LONG])
+
+    # --- classes, functions and modules ---
+
+    def _add_classes(self, kind: type) -> None:
+        for k in [*kind.__mro__, *type.mro(type(kind))]:
+            if k not in self._classes and library_of(k) not in STDLIB | {"numpy"}:
+                self._classes[k] = set()
+                if library_of(k) != "flambeau":
+                    self.looks.size(vars(k))
+
+    def _of_class(self, kind: type) -> None:
+        """The attributes of a class that somebody's code names, or that Python or our code may ask for."""
+        seen, members = self._classes[kind], vars(kind)
+        if library_of(kind) == "flambeau":
+            return self._of_ours(kind, seen)
+        else:
+            ours = any(library_of(k) == "flambeau" for k in kind.__mro__)
+            unasked = () if kind in self._made else MAKING
+            names = [n for n, v in members.items() if n not in unasked and self._counts(n, v, ours)]
+        names = [n for n in names if n not in seen]
+        seen.update(names)
+        self._items(kind.__name__, members, names)
+
+    def _of_ours(self, kind: type, seen: set[str]) -> None:
+        """A layer's forward may be another's; our own is known."""
+        if "forward" in vars(kind) and not seen:
+            seen.add("forward")
+            forward = vars(kind)["forward"]
+            self.looks.attributes(kind.__name__, kind, "forward")
+            if not is_library(getattr(forward, "__module__", None)):
+                self._todo.append((f"{kind.__name__}.forward", forward))
+
+    def _counts(self, name: str, value: Any, ours: bool) -> bool:
+        if name in NO_STATE:
+            return False
+        is_special = name.startswith("__") and name.endswith("__")
+        return is_special or name in self._attributes or self._all or (ours and not callable(value))
+
+    def _function(self, name: str, f: FunctionType) -> None:
+        recorded = recorded_by(f)
+        if recorded is not f:  # a recorded function of its own
+            return self._todo.append((name, recorded))
+        for cell, free in zip(f.__closure__ or (), f.__code__.co_freevars, strict=True):
+            try:
+                content = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            self.looks.attributes(free, cell, "cell_contents")
+            self._reach(free, content, f.__code__, free, False)
+        self.looks.attributes(name or f.__name__, f, *OWN)
+        self._todo += [(name, values) for values in (f.__defaults__, f.__kwdefaults__) if values]
+        self._todo += [(name, w) for w in (vars(f).get("__wrapped__"),) if w is not None]
+        if not is_library(f.__globals__.get("__name__")):
+            self.codes.update(codes_of(f.__code__))
+            self._parts.setdefault(id(f), (name, f, vars(f), set()))
+            self._code(f)
+
+    def _code(self, f: FunctionType) -> None:
+        names = names_of(f.__code__)
+        if names.anywhere:
+            self._refuse(
+                f"{f.__name__} uses {names.anywhere}, by which it may read anything: name what it reads"
+            )
+        self._attributes |= names.attributes
+        self._all |= names.all_of_objects
+        for name, level in names.modules:
+            full = resolve_name("." * level + name, f.__globals__.get("__package__")) if level else name
+            for module in {full, full.partition(".")[0]}:
+                if module in sys.modules:
+                    self._items("", sys.modules, [module])
+        self._of_globals(f.__globals__, names.used, f.__code__)
+
+    def _of_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]], code: CodeType) -> None:
+        taken = {name for name, attribute in used if attribute}
+        for name, attribute in sorted(used):
+            if name not in scope:
+                self._missing.setdefault(id(scope), (scope, set()))[1].add(name)
+                if name in vars(builtins):
+                    self._items("", vars(builtins), [name])
+                continue
+            value = scope[name]
+            if not attribute:
+                self._global(scope, name)
+                if name not in taken or not isinstance(value, ModuleType):
+                    self._reach(name, value, code, name, True)
+            elif isinstance(value, ModuleType):
+                self._of_module(name, value, attribute)
+
+    def _global(self, scope: dict[str, Any], name: str) -> None:
+        if (id(scope), name) not in self._globals:
+            self._globals.add((id(scope), name))
+            self._items("", scope, [name], follow=False)
+
+    def _of_module(self, name: str, module: ModuleType, attribute: str) -> None:
+        members = vars(module)
+        if (id(members), attribute) in self._globals:
+            return
+        self._globals.add((id(members), attribute))
+        self._held.setdefault(id(members), members)
+        if attribute in members:
+            self._items(name, members, [attribute])
+        else:
+            self._todo.append((name, module))
+
+    def _module(self, name: str, module: ModuleType) -> None:
+        """A module that code has otherwise than by a global's name."""
+        self._add_classes(type(module))
+        self._attributes.add("__getattr__")
+        self._parts.setdefault(id(module), (name, module, vars(module), set()))
+
+
+def _slot(slot: Any, value: Any) -> tuple:
+    """What a slot of an object holds; the slot itself where there is nothing."""
+    try:
+        return (slot.__get__(value),)
+    except AttributeError:
+        return (slot,)
+
+
+def recorded_by(f: Any) -> Any:
+    """What a recorded function of its own records."""
+    is_recorded = isinstance(f, FunctionType) and f.__globals__.get("__name__") == "flambeau.capture.jit"
+    return f.__wrapped__ if is_recorded and "__wrapped__" in vars(f) else f  # type: ignore[attr-defined]
+
+
+def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> frozenset[str] | None:
+    """The attributes that code takes of an object in a variable, and the methods that it calls of their own;
+    None where it does anything else with it."""
+    names, todo, done = set(), [(code, variable, everywhere)], set()
+    while todo:
+        at = todo.pop()
+        if at in done:
+            continue
+        done.add(at)
+        taken = taken_of(*at)
+        if taken is None:
+            return None
+        for name, called in taken:
+            names.add(name)
+            found = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), None)
+            method = recorded_by(found)
+            if isinstance(method, FunctionType) and called and method.__code__.co_argcount:
+                todo.append((method.__code__, method.__code__.co_varnames[0], False))
+            elif not isinstance(found, staticmethod | classmethod) and hasattr(type(found), "__get__"):
+                return None
+    return frozenset(names)
+
+
+def _kind(t: Tensor) -> tuple:
+    return t.node.param is None, t.node.dtype, t.node.shape
+
+
+def _is_ours(kind: type) -> bool:
+    return issubclass(kind, Tensor | HostScalar | Generator | ModuleType)
+
+
+BASES = (dict, list, tuple, set, frozenset, deque)
+HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
+    Tensor: Watch._tensor,
+    HostScalar: lambda watch, name, value: None,
+    Generator: lambda watch, name, value: watch.generators.append(value),
+    ModuleType: Watch._module,
+    FunctionType: Watch._function,
+    MethodType: Watch._bound,
+    BuiltinFunctionType: Watch._method_of_c,
+    MethodWrapperType: Watch._method_of_c,
+    partial: Watch._partial,
+    dict: Watch._dict,
+    defaultdict: Watch._dict,
+    OrderedDict: Watch._dict,
+    MappingProxyType: Watch._proxy,
+    **dict.fromkeys((list, tuple, set, frozenset, deque), Watch._sequence),
+    **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch._wrapper),
+}

@@ -1,0 +1,448 @@
+"""jit: a function becomes one that is recorded at its first calls and replayed at later ones."""
+
+import gc
+import random
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from functools import wraps
+from math import inf
+from operator import is_
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ..core.events import stage
+from ..core.modes import is_grad_enabled, settings
+from ..core.node import Node
+from ..core.op import OPS
+from ..device import get_device
+from ..device.pool import Pool
+from ..ops.random import Generator
+from ..runtime import run
+from ..runtime.state import overhear_with, overheard, record_with, thread
+from ..tensor import Tensor, tensor
+from .bindings import Hole
+from .check import difference, signature, undo
+from .guards import DRAWS, Watch
+from .observers import Listener
+from .program import Program, parts_of
+from .recorder import ASSIGNED, Recorder, held
+
+PROGRAMS_KEPT = 16  # of one function, by arguments
+VARIANTS_KEPT = 4  # of each, by what else the function depends on
+PATIENCE = 10.0  # seconds that a call waits until another thread has recorded, before it is just made
+SEVERAL = "it computes on several devices: record the parts on each"
+OTHERS = "another thread assigns to what it uses, or reads what it makes, meanwhile: keep them apart"
+BY_VALUE = frozenset([int, float, complex, str, bytes, bool, type(None)])
+GRAPH = "gradients flow to what its arguments are made of: take gradients inside"
+CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked next
+    "sometimes": lambda n: 2 * n,
+    "always": lambda n: n + 1,
+    "never": lambda n: inf,
+}
+TRIES = 3  # recordings in a row that were of no use, before a function is left alone
+NONE: Any = object()  # what no function returns
+_recording = threading.RLock()  # held while a call is recorded
+
+
+def jit(fn: Callable, *, check: str = "sometimes") -> Callable:
+    """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
+
+    Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
+    a new shape or dtype records anew. Parameters among them, and all that the function finds elsewhere, are
+    read and assigned to where they are: parameters, optimiser state and random numbers move on at every
+    replay as they do in the function. What else it can reach is compared before every replay: other
+    arguments, closures, globals, attributes, whether gradients flow. A number that changes belongs in a
+    tensor or a HostScalar. A function that can reach what can't be compared (a file, an iterator), reads a
+    value, or changes what it depends on, runs unrecorded, and a line says so. Results have no graph: take
+    gradients inside. On the CPU device the function simply runs.
+
+    The 2nd, 4th, 8th, 16th, ... call runs the function once more, without a GPU, and compares what it would
+    compute; a line says what differs. `check` may be "always", for tests, or "never".
+    """
+    if check not in CHECKS:
+        raise ValueError(f"jit(check={check!r}): unknown: use one of {', '.join(map(repr, CHECKS))}")
+    recordings = Recordings(fn, check)
+
+    @wraps(fn)
+    def call(*args, **kw):
+        if thread.recorder is not None:
+            return fn(*args, **kw)
+        return recordings.call(args, kw)
+
+    call.programs = recordings.programs  # type: ignore[attr-defined]
+    return call
+
+
+class Recordings:
+    """What is kept of one function."""
+
+    def __init__(self, fn: Callable, check: str):
+        self.fn, self.next = fn, CHECKS[check]
+        self.misses = 0  # checks that found a recording out of date
+        self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
+        self.last: Program | None = None  # recorded or replayed: it stands at its place
+        self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
+        self.failures = 0  # calls in a row that were not recorded, of whatever arguments
+
+    def call(self, args: tuple, kw: dict[str, Any]) -> Any:
+        """Replay what was recorded for arguments like these, or record it, or just call the function."""
+        arguments = Arguments(args, kw)
+        key, given = arguments.key, arguments.tensors
+        device = given[0].device if given else get_device()
+        if device.kind == "cpu" or (self.tries and self._is_left_alone(key)):
+            return self.fn(*args, **kw)
+        if arguments.has_graph:
+            self._gave_up(key, TRIES, GRAPH)
+            return self.fn(*args, **kw)
+        nodes = arguments.nodes = [t.node for t in given]
+        run.realize_nodes(nodes)
+        with device.lock:
+            program, why = self._serving(key)
+            out = NONE
+            if program is not None and not program.assigns_to(given):
+                program.calls += 1
+                if program.calls < program.due or (made := self._checked(key, program, arguments)) is None:
+                    with stage("replay"):
+                        out = program.replay(nodes)
+                else:
+                    out = self._keep(key, made)
+        if out is not NONE:
+            device.keep_pace()
+            return out
+        if program is not None:  # it reads its argument after it assigned to that, perhaps
+            return self.fn(*args, **kw)
+        if not _recording.acquire(blocking=False):  # two at a time would take what the other makes for theirs
+            if not _recording.acquire(timeout=PATIENCE):  # it may wait for this very call
+                return self.fn(*args, **kw)
+            _recording.release()
+            return self.call(args, kw)
+        try:
+            return self._recorded(device, arguments, why)
+        finally:
+            _recording.release()
+
+    def _recorded(self, device: Any, arguments: "Arguments", why: str | None) -> Any:
+        """Call the function and keep what it does; `why` what was kept before does not serve."""
+        key, args, kw = arguments.key, arguments.args, arguments.kw
+        if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
+            self.programs.pop(key, None)
+            return self.fn(*args, **kw)
+        return self._keep(key, record(self.fn, device, arguments))
+
+    def _keep(self, key: Any, made: "Made") -> Any:
+        """Keep a recording, or why there is none; its call's result."""
+        variants, self.last = self.programs.pop(key, []), None
+        if made.program is None:
+            self._gave_up(key, TRIES if made.certain else 1, made.trouble)
+            return made.result
+        self.failures, made.program.due = 0, self.next(1)
+        self.last, self.programs[key] = made.program, [made.program, *variants[: VARIANTS_KEPT - 1]]
+        if len(self.programs) > PROGRAMS_KEPT:
+            self.programs.pop(next(iter(self.programs)))
+        return made.result
+
+    def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Made | None":
+        """Run the function on the side, and take it back, where the recording still does what it does; else
+        what its call was made into. The caller holds the device's lock."""
+        program.due = self.next(program.calls)
+        watch = Watch(self.fn, arguments.args, arguments.kw, arguments.objects)
+        call = Call(self.fn, program.device, arguments, watch)
+        what = call.trouble or difference(program.signature, call.signature())
+        if not what:
+            undo(call.recorder)
+            return None
+        self.programs[key].remove(program)
+        if call.trouble:
+            return call.made()
+        self.misses += 1
+        then = "runs unrecorded from now on" if self.misses >= TRIES else "recorded anew"
+        told = f"call {program.calls} shows that {what} changed, by something that is not watched: {then}"
+        print(f"flambeau: jit({self._name}): {told}", file=sys.stderr)
+        if self.misses >= TRIES:
+            self.failures = self.tries[key] = TRIES
+            run.realize(*call.outputs)
+            return Made(None, call.result, "", False)
+        return call.made()
+
+    @property
+    def _name(self) -> Any:
+        return getattr(self.fn, "__name__", self.fn)
+
+    def _serving(self, key: Any) -> tuple[Program | None, str | None]:
+        """The program that does what a call with such arguments does now; else what has changed, if any was
+        recorded."""
+        why = None
+        for program in self.programs.get(key, ()):
+            why = program.changed()
+            if why is None:
+                if self.tries:
+                    self.tries.pop(key, None)
+                if program is not self.last:
+                    self._put_first(key, program)
+                return program, None
+        return None, why
+
+    def _put_first(self, key: Any, program: Program) -> None:
+        self.last = program
+        variants = self.programs[key] = self.programs.pop(key)
+        variants.remove(program)
+        variants.insert(0, program)
+
+    def _is_left_alone(self, key: Any) -> bool:
+        return self.failures >= TRIES or self.tries.get(key, 0) >= TRIES
+
+    def _gave_up(self, key: Any, more: int, why: str) -> bool:
+        """Count a recording that was of no use; say so where there will be no other."""
+        self.tries[key] = self.tries.get(key, 0) + more
+        self.failures += key not in self.programs
+        if self._is_left_alone(key) and why:
+            print(f"flambeau: jit({self._name}): runs unrecorded: {why}", file=sys.stderr)
+        return self._is_left_alone(key)
+
+
+class Arguments:
+    """The tensors among the arguments, what has to be equal for a recording to serve, and the other objects.
+
+    Parameters count as objects: a recorded call reads and assigns to them where they are.
+    """
+
+    def __init__(self, args: tuple, kw: dict[str, Any]):
+        self.tensors: list[Tensor] = []
+        self.nodes: list[Node] = []  # of the tensors, once they have their values
+        self.objects: list[Any] = []
+        self.has_graph = False  # gradients are taken of what some tensor is made of
+        self.args, self.kw = args, kw
+        key: list[Any] = [*settings(), len(args)]
+        self._walk(args, key)
+        if kw:
+            key.append(tuple(kw))
+            self._walk(kw.values(), key)
+        if self.has_graph:
+            self.has_graph = is_grad_enabled()
+            key.append(self.has_graph)
+        self.key = tuple(key)
+
+    def _walk(self, values: Iterable, key: list) -> None:
+        for value in values:
+            kind = type(value)
+            if _is_input(value):
+                value = value if isinstance(value, Tensor) else tensor(value)
+                self.tensors.append(value)
+                node = value.node
+                if node.requires_grad:
+                    self.has_graph = True
+                key += (node.shape, node.dtype.short, value.device.name)
+            elif kind is list or kind is tuple:
+                key += (kind, len(value))
+                self._walk(value, key)
+            elif kind is dict:
+                key += (kind, tuple(value))
+                self._walk(value.values(), key)
+            elif kind in BY_VALUE:  # -0.0 is not 0.0, and NaN is NaN
+                key += (kind, value if value and value == value else str(value))
+            else:
+                self.objects.append(value)
+                key.append(id(value))
+
+    def lent(self, give: Callable[[], Tensor]) -> "Lent":
+        """The arguments with the tensors that `give` makes in the places of these."""
+        return Lent(self.args, self.kw, give)
+
+
+class Lent:
+    """Arguments for one call: other tensors, in the caller's own lists and dicts until it is over."""
+
+    def __init__(self, args: tuple, kw: dict[str, Any], give: Callable[[], Tensor]):
+        self._give = give
+        self._owners: dict[int, Any] = {}  # of what was lent, by its id: what it stands for
+        self._were: list[tuple[Any, tuple]] = []  # lists and dicts, and what they held
+        self.args, self.kw = tuple(map(self._lend, args)), {k: self._lend(v) for k, v in kw.items()}
+
+    def _lend(self, value: Any) -> Any:
+        kind = type(value)
+        if _is_input(value):
+            mine = self._give()
+            self._owners[id(mine)] = value
+            return mine
+        if kind is tuple:
+            mine = tuple(map(self._lend, value))
+            return value if all(map(is_, mine, value)) else mine
+        if kind is list or kind is dict:
+            self._were.append((value, _content(value)))
+            for k, v in _items(value):
+                mine = self._lend(v)
+                if mine is not v:
+                    self._owners[id(mine)] = v
+                    value[k] = mine
+        return value
+
+    def restore(self) -> bool:
+        """Put the caller's own back; whether nothing else has changed in lists and dicts."""
+        for container, _ in self._were:
+            for k, v in _items(container):
+                if id(v) in self._owners:
+                    container[k] = self._owners[id(v)]
+        same = all(len(now := _content(c)) == len(was) and all(map(is_, now, was)) for c, was in self._were)
+        self._owners, self._were = {}, []
+        return same
+
+
+def _items(container: Any) -> list[tuple[Any, Any]]:
+    return list(container.items() if isinstance(container, dict) else enumerate(container))
+
+
+def _content(container: Any) -> tuple:
+    return (*container, *container.values()) if isinstance(container, dict) else tuple(container)
+
+
+def _is_input(value: Any) -> bool:
+    """Whether it is a tensor or an array, and nothing more: no parameter, and without attributes."""
+    if type(value) is Tensor:
+        return value.node.param is None and len(value.__dict__) == 1
+    return not isinstance(value, Tensor) and hasattr(value, "__array__")
+
+
+class Made(NamedTuple):
+    """What a call was made into: its recording, if any, its result, why there is no recording, and whether
+    that will be so next time too."""
+
+    program: Program | None
+    result: Any
+    trouble: str
+    certain: bool
+
+
+def record(fn: Callable, device: Any, arguments: Arguments) -> Made:
+    """Call a function and keep what it does."""
+    several = any(t.device is not device for t in arguments.tensors)
+    watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
+    if watch is None or watch.trouble:
+        trouble = SEVERAL if watch is None else watch.trouble
+        return Made(None, fn(*arguments.args, **arguments.kw), trouble, True)
+    with overheard():
+        call = Call(fn, device, arguments, watch, listed=True)
+        with device.lock:  # nobody computes or assigns while it becomes a program
+            return call.made()
+
+
+class Call:
+    """A call that was listened to: its result, what it computes, and why it can't be replayed, if so.
+
+    listed: other threads, which run meanwhile, are to say what they assign to.
+    """
+
+    def __init__(
+        self, fn: Callable, device: Any, arguments: Arguments, watch: Watch, listed: bool = False
+    ):  # fmt: skip
+        self.device, self.arguments, self.watch = device, arguments, watch
+        self.pool = Pool(device, device.pool, exact=True)
+        with device.lock:
+            self.inputs = [_standing(n, device) for n in arguments.nodes]
+        self.recorder = Recorder(device, watch.generators)
+        if listed:
+            overhear_with(self.recorder)
+        self.listener, before = Listener(watch.codes), _random_states()
+        self._run(fn)
+        self.certain = bool(self.recorder.spoiled) and self.recorder.spoiled != ASSIGNED
+        self.trouble = self.recorder.spoiled or self._changes() or self.listener.trouble
+        if before != _random_states() and not self.trouble:
+            self.trouble, self.certain = DRAWS, True
+        if not self.trouble:
+            self.trouble = _mixed(device, self.recorder, self.outputs)
+            self.certain = True
+
+    def _run(self, fn: Callable) -> None:
+        recorder, ours = self.recorder, list(map(Tensor, self.inputs))
+        for mine, theirs in zip(ours, self.arguments.tensors, strict=True):
+            twins = recorder.twins.setdefault(id(theirs), [theirs])
+            twins.append(mine)
+            recorder.twins[id(mine)] = twins
+        lent = self.arguments.lent(deque(ours).popleft)
+        try:
+            with record_with(recorder), recorder.drawn, self.listener:
+                self.result = fn(*lent.args, **lent.kw)
+            self.outputs, self.rebuild = parts_of(self.result)
+        finally:
+            recorder.twins = {}
+            self.keeps_arguments = lent.restore()
+
+    def _changes(self) -> str:
+        name = self.watch.changed()
+        if name is None and self.keeps_arguments:
+            return ""
+        return f"it changes {name or 'an argument'}: keep that in a tensor, or outside of it"
+
+    def signature(self) -> dict[str, Any]:
+        """What it computes, as `check` compares it."""
+        self.roots = self.recorder.settle(self.outputs)
+        return signature(self.recorder, self.watch, self.inputs, self.outputs, self.result, self.roots)
+
+    def made(self) -> Made:
+        """A recording, whose first play gives the result; the result alone where that can't be."""
+        for scalar in self.recorder.numbers:
+            self.watch.number(scalar)
+        if not self.trouble and self.recorder.disturbed(self.outputs):
+            self.trouble, self.certain = OTHERS, False
+        if not self.trouble:
+            told = self.signature()
+            asked = self._asked()
+            if asked.isdisjoint(self.inputs):
+                return self._recorded(told, asked)
+            self.trouble = "it keeps an argument, or what is made of one: return it"
+        run.realize(*self.outputs)
+        return Made(None, self.result, self.trouble, self.certain)
+
+    def _asked(self) -> set[Node]:
+        """The nodes that may be asked for later."""
+        asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+        if not asked.isdisjoint(self.inputs):
+            gc.collect()  # frames of errors that the function caught hold what it held
+            asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
+        return asked
+
+    def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Made:
+        parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
+        program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
+        program.signature = told
+        out = program.play(self.arguments.nodes, [])
+        states = {id(s.tensor) for s in program.states}
+        for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
+            if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
+                mine.node.buffer = theirs.node.buffer
+            if id(mine) not in states:  # whoever holds it must not see what replays write
+                mine.node = theirs.node
+        self.roots = []
+        program.spare(news)
+        return Made(program, out, "", False)
+
+
+def _standing(given: Node, device: Any) -> Node:
+    """A node that stands for an argument while its function is recorded."""
+    node = Node(OPS["buffer"], (), {}, given.shape, given.dtype, device)
+    node.buffer = given.buffer
+    node.buffer.shared = True  # a function that is not recorded after all may keep it
+    return node
+
+
+def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dict[int, int]:
+    """The references that we hold ourselves, by id of the node."""
+    known = {id(n): 1 for n in (*inputs, *(old for _, old in recorder.before))}
+    for t in {id(t): t for t in outputs}.values():
+        known[id(t.node)] = known.get(id(t.node), 0) + 1
+    return known
+
+
+def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:
+    """Why a recording of one device's commands is not all that the call does."""
+    moved = [old for _, old in recorder.before]
+    if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):
+        return SEVERAL
+    return "it assigns to two tensors of one value: copy one" if len(set(moved)) < len(moved) else ""
+
+
+def _random_states() -> tuple:
+    numpy = sys.modules.get("numpy")
+    name, keys, *rest = numpy.random.get_state() if numpy is not None else ("", b"")
+    return random.getstate(), name, bytes(keys), rest, Generator.seedings

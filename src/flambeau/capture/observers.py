@@ -1,0 +1,119 @@
+"""Listening: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
+
+import gc
+import sys
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+from .bytecode import ANYWHERE_CALLED
+from .watchable import LIBRARIES, PURE, is_fixed, is_known, library_of, name_of
+
+# of builtins: what reads more than its arguments; the others are known by their bytecode
+AMBIENT = {"open", "input", "breakpoint"} | ANYWHERE_CALLED
+# of NumPy and of ours: what reads files, streams of random numbers, or the memory in use
+OUTSIDE = ("numpy.random", "numpy.lib.npyio", "numpy.lib._npyio", "flambeau.io", "flambeau.data")
+OUTSIDE_NAMES = {"memory", "reset_peak", "get_state", "initial_seed", "clone_state"}
+BELOW = ("jinja2", "markupsafe", "wgpu", "cffi", "array_api_compat", "namedtuple_")  # that our code calls
+WRITING = {"logging", "warnings"}
+IMPORTING = {"importlib._bootstrap", "importlib._bootstrap_external", "_frozen_importlib"}
+
+
+class Listener:
+    """Hears which code runs in a block, and which functions of C the user's own code calls there.
+
+    codes: those that are followed. Where a profiler listens already that takes no other beside it (cProfile
+    of Python 3.11), nothing is heard.
+    """
+
+    def __init__(self, codes: set[CodeType]):
+        self.trouble = ""
+        self._codes, self._ours = codes, set[CodeType]()
+        # what prints or logs, wherever that goes, or looks on as garbage is collected: nobody reads it back
+        self._writes: FrameType | None = None
+        self._collecting = {code for call in gc.callbacks if (code := _code_of(call)) is not None}
+
+    def __enter__(self) -> "Listener":
+        self._before = sys.getprofile()
+        self._listens = self._before is None or callable(self._before)
+        if self._listens:
+            sys.setprofile(self._hear)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self._listens:
+            sys.setprofile(self._before)
+
+    def _hear(self, frame: FrameType, event: Any, arg: Any) -> None:
+        if self._before is not None:
+            self._before(frame, event, arg)
+        if self._writes is not None:
+            if frame is self._writes and (event == "return" or (event != "call" and arg is print)):
+                self._writes = None
+        elif event == "c_call":
+            if arg is print:
+                self._writes = frame
+            elif frame.f_code in self._codes and not _is_pure(arg):
+                self._refuse(
+                    f"it calls {_title(arg)}, which may read more than its arguments: call it outside"
+                )
+        elif event == "call":
+            named = str(frame.f_globals.get("__name__")).partition(".")[0]
+            if named in WRITING or frame.f_code in self._collecting:
+                self._writes = frame
+            else:
+                self._enter(frame, frame.f_code)
+
+    def _enter(self, frame: FrameType, code: CodeType) -> None:
+        if code in self._ours or code in self._codes:
+            return
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith(BELOW):
+            return
+        if module.partition(".")[0] not in LIBRARIES:
+            if code.co_name != "__del__":
+                what = "runs a module" if code.co_name == "<module>" else "calls"
+                told = f"{what} {module}.{code.co_qualname}".removesuffix(".<module>")
+                self._refuse(f"it {told}, in a way that can't be followed: call it by its name")
+        elif frame.f_back is None or frame.f_back.f_code not in self._codes:
+            if module.startswith("flambeau"):  # what is called by ours is not asked for again
+                self._ours.add(code)
+        elif not _is_pure_module(module, code.co_name):
+            told = "imports a module" if module in IMPORTING else f"calls {module}.{code.co_qualname}"
+            self._refuse(f"it {told}, which may read more than its arguments: call it outside")
+
+    def _refuse(self, why: str) -> None:
+        self.trouble = self.trouble or why
+
+
+def _code_of(call: Any) -> CodeType | None:
+    """The code that calling an object runs, where it is Python's."""
+    for found in (call, getattr(call, "__func__", None), type(call).__call__):
+        if hasattr(found, "__code__"):
+            return found.__code__  # type: ignore[union-attr]
+    return None
+
+
+def _is_pure_module(module: str, name: str) -> bool:
+    library = module.partition(".")[0]
+    if library in ("numpy", "flambeau"):
+        return not module.startswith(OUTSIDE) and not (library == "flambeau" and name in OUTSIDE_NAMES)
+    return library in PURE
+
+
+def _is_pure(function: Any) -> bool:
+    """Whether what a function of C gives follows from its arguments and its object."""
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, ModuleType):
+        module = str(function.__module__ or getattr(owner, "__name__", ""))
+        return function.__name__ not in AMBIENT and _is_pure_module(module, function.__name__)
+    if isinstance(owner, type):
+        return library_of(owner) not in LIBRARIES or _is_pure_module(owner.__module__, function.__name__)
+    kind = type(owner)
+    return library_of(kind) in PURE | {"numpy", "flambeau"} or is_known(kind) or is_fixed(kind)
+
+
+def _title(function: Any) -> str:
+    owner = getattr(function, "__self__", None)
+    if owner is None or isinstance(owner, ModuleType):
+        return f"{function.__module__ or getattr(owner, '__name__', '')}.{function.__name__}"
+    return f"{name_of(owner if isinstance(owner, type) else type(owner))}.{function.__name__}"

@@ -1,0 +1,365 @@
+"""Programs: the commands of one recorded call, replayed without graphs, planning or rendering."""
+
+from array import array
+from collections.abc import Callable
+from operator import itemgetter
+from sys import getrefcount
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ..autodiff.backward import Gradients
+from ..core.commands import DISPATCH, commands, copied, fill
+from ..core.events import stage, submit
+from ..core.node import Node, describe, toposort
+from ..core.op import OPS
+from ..core.tree import leaves, like
+from ..device.pool import Pool
+from ..fusion.buffers import lifetimes
+from ..ops.random import Noted
+from ..runtime import memory, run
+from ..runtime.pipeline import patch_params, pieces, word_of
+from ..tensor import Tensor
+from .bindings import Hole, Piece
+from .guards import Watch
+from .recorder import Recorder
+
+
+def _references(t: Any) -> int:
+    return getrefcount(t.node)
+
+
+HELD = _references(SimpleNamespace(node=object()))  # by its tensor alone, where this very expression asks
+
+
+class State(NamedTuple):
+    """A tensor that the call assigns to: its value is always in `place`, where the commands read it."""
+
+    tensor: Tensor
+    place: Any
+    kind: tuple  # shape, dtype, and whether it is a parameter
+
+
+def kind_of(n: Node) -> tuple:
+    return n.shape, n.dtype, n.param is None
+
+
+class Draws:
+    """The random draws of a call: where each begins, from where its generator was before the first."""
+
+    def __init__(self, draws: list[Any], noted: Noted):
+        self.of = [
+            (source, blocks, [(d, d.at - noted.begins[source]) for d in draws if d.source is source])
+            for source, blocks in noted.blocks.items()
+        ]
+
+    def renew(self) -> None:
+        """Take the next numbers of each generator, also those that the call draws and does not use."""
+        for source, blocks, draws in self.of:
+            if not blocks:
+                continue
+            k0, k1, low, high = source.take(4 * blocks)
+            for draw, begin in draws:
+                at = (high << 32 | low) + begin
+                draw.words = k0, k1, at & 0xFFFFFFFF, at >> 32
+
+
+class Program:
+    """One recorded call: its inputs' places, its commands, the state that it carries on and its results."""
+
+    def __init__(
+        self, recorder: Recorder, watch: Watch, pool: Pool, inputs: list[Node], roots: list[Node],
+        asked: set[Node], parts: tuple[list[Tensor], Callable],
+    ):  # fmt: skip
+        self.device, self.watch, self.pool = recorder.device, watch, pool
+        outputs, self.rebuild = parts
+        self.calls = 1  # those that it served, and that which was recorded
+        self.due: float = 0  # the call that is checked next
+        self.signature: dict[str, Any] = {}
+        self.drawn, before = recorder.drawn, recorder.before
+        self.states: list[State] = []
+        restored = self._settle_places(before, asked)
+        self.inputs = [Hole(i, n.nbytes, pool) for i, n in enumerate(inputs)]
+        for n, hole in zip(inputs, self.inputs, strict=True):
+            n.buffer = hole
+        dying = {id(old) for _, old in before} - {id(t.node) for t in outputs}
+        self._compile(roots, dying, inputs, outputs)
+        self.outputs = self._sources(outputs)
+        self.carry = self._carry()
+        self.assigned = {id(t) for t, _, _ in self.states}
+        self.holds = {place.handle for _, place, _ in self.states}  # what the commands write
+        for old, buffer in restored:
+            old.buffer = buffer
+        for n in roots:
+            run.release(n)
+        for t, place, _ in self.states:
+            self._stay(t, place)
+
+    def spare(self, before: list[ref[Node]]) -> None:
+        """After the first play: leave the states' new values to whoever holds the nodes that they had."""
+        words: list[int] = []
+        for (_, place, _), old in zip(self.states, before, strict=True):
+            if (node := old()) is not None:
+                node.buffer = self.device.pool.take(place.nbytes)
+                words += copied(place, node.buffer)
+        if words:
+            submit(self.device, (), words)
+
+    def __del__(self):
+        if getattr(self, "uniform", 0):
+            self.device.pool.end(self.uniform)
+
+    def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple, Any]]:
+        """Where the commands leave each result, whether it is what fills that hole (an argument does before,
+        and so does a result that is there twice), shape and dtype."""
+        seen: set[Any] = set(self.inputs)
+        found = []
+        for t in outputs:
+            source = t.node.buffer
+            found.append((source, isinstance(source, Hole) and source not in seen, t.shape, t.dtype))
+            seen.add(source)
+        assert sum(fills for _, fills, _, _ in found) == self.count - len(self.inputs)
+        return found
+
+    def _settle_places(self, before: list[tuple[Tensor, Node]], asked: set[Node]) -> list[tuple[Node, Any]]:
+        """Find each state its place: the buffer of the old value, or a copy where that may be asked for."""
+        restored: list[tuple[Node, Any]] = []
+        words: list[int] = []
+        for t, old in before:
+            place = old.buffer
+            if old in asked or place.shared:
+                restored.append((old, place))
+                old.buffer = self.device.pool.take(old.nbytes)
+                words += copied(place, old.buffer)
+            self.states.append(State(t, old.buffer, kind_of(t.node)))
+        if words:
+            submit(self.device, (), words)
+        return restored
+
+    def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Hole]:
+        """A hole for each result that kernels may write where the caller will have it, by the value that its
+        buffer holds first."""
+        _, _, first = lifetimes(plan)
+        sizes, leaves = dict(plan.stored), set(plan.leaves)
+        wanted = {id(t.node) for t in outputs}
+        found: dict[int, Hole] = {}
+        for n, value in zip(roots, plan.roots, strict=True):
+            top: Any = first.get(value, value)
+            if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
+                # as large as the value: this root may be the first part of it, and another all of it
+                found[top] = Hole(len(self.inputs) + len(found), sizes[value], self.pool)
+        return found
+
+    def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
+        order = toposort(roots)
+        places = frozenset(i for i, n in enumerate(order) if id(n) in dying)
+        with stage("key"):
+            key = run.graph_key(roots, order, places)
+        compiled = run.plan_for(self.device, roots, order, key, places)
+        results = self._results(compiled.plan, roots, outputs)
+        self.taken = memory.lay(compiled, roots, order, self.pool, results)
+        patch_params(compiled.params, compiled.patches, order)
+        self.words, self.params = list(compiled.words), array("I", compiled.params)
+        self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
+        for at in compiled.uniform_slots:
+            self.words[at] = self.uniform
+        draws = list({s: None for n in order for s in n.scalars if hasattr(s, "source")})
+        self.draws = Draws(draws, self.drawn)
+        patches: dict[tuple, list[int]] = {}  # a number's words: one learning rate is in many kernels
+        for p in compiled.patches:
+            source = order[p.node].scalars[0]
+            if hasattr(source, "value") or hasattr(source, "words"):
+                patches.setdefault((source, p.part, p.format), []).append(p.word)
+        self.patches = list(patches.items())
+        given = {id(n) for n in inputs}
+        leaves = [order[i] for i in compiled.plan.leaves if i not in places]
+        self._find_reads([n for n in leaves if id(n) not in given])
+        self.count = len(self.inputs) + len(results)  # of holes
+        self.pieces = [(works, Piece(words)) for works, words in pieces(compiled, self.words)]
+        self.sent, self.is_compiled = b"", False
+
+    def _find_reads(self, leaves: list[Node]) -> None:
+        """Whose values the commands read: tensors from before the call, or constants made inside."""
+        tensors = {id(t.node): t for t in self.watch.tensors}
+        self.reads = [(tensors[id(n)], n.buffer) for n in leaves if id(n) in tensors]
+        self.constants = [n for n in leaves if id(n) not in tensors]
+
+    def _carry(self) -> list[int]:
+        """Copies of the states' new values to their places, where the commands leave them elsewhere."""
+        self.moved = [(t.node.buffer, place) for t, place, _ in self.states if t.node.buffer is not place]
+        words: list[int] = []
+        todo = list(self.moved)
+        while todo:  # a place may hold another state's new value: that is moved first
+            at = next((i for i, m in enumerate(todo) if all(s is not m[1] for s, _ in todo)), None)
+            if at is None:  # they stand in a circle
+                source, place = todo.pop()
+                aside = self.pool.take(source.nbytes)
+                words += copied(source, aside)
+                todo.append((aside, place))
+                self.moved.append((aside, place))
+            else:
+                words += copied(*todo.pop(at))
+        return words
+
+    def _leaf(self, buffer: Any, shape, dtype, param=None) -> Node:
+        node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
+        node.buffer, node.param, node.requires_grad = buffer, param, param is not None
+        return node
+
+    def changed(self) -> str | None:
+        """What the call depends on and is another now, by name; None where a replay does what a call does."""
+        for t, buffer in self.reads:
+            if t.node.buffer is not buffer:
+                return describe(t)
+        for t, place, kind in self.states:
+            if t.node.buffer is not place and kind_of(t.node) != kind:
+                return describe(t)
+        for n in self.constants:
+            if n.replaced:
+                return "a tensor"
+        return self.watch.changed()
+
+    def assigns_to(self, given: list[Tensor]) -> bool:
+        """Whether one of the arguments is a tensor that the call assigns to."""
+        return bool(self.assigned) and not self.assigned.isdisjoint(map(id, given))
+
+    def _settle_states(self) -> list[int]:
+        """Before a replay: take in values assigned from outside, and leave the old value to whoever holds
+        its node."""
+        words: list[int] = []
+        for t, place, _ in self.states:
+            if t.node.buffer is None:
+                run.realize(t)
+            if t.node.buffer is not place:
+                self._leave(place.last(), place, words)
+                words += copied(t.node.buffer, place)
+                self._stay(t, place)
+            elif getrefcount(t.node) > HELD:
+                self._leave(t.node, place, words)
+                self._stay(t, place)
+        return words
+
+    def _leave(self, old: Node | None, place: Any, words: list[int]) -> None:
+        """Move the value that others hold to a buffer of its own."""
+        if old is not None and old.buffer is place:
+            old.buffer, old.replaced = self.device.pool.take(place.nbytes), True
+            words += copied(place, old.buffer)
+
+    def _stay(self, t: Tensor, place: Any) -> None:
+        """The tensor's value is in its place from now on."""
+        t.node = self._leaf(place, t.shape, t.dtype, t.node.param)
+        place.last = ref(t.node)
+
+    def play(self, given: list[Node], before: list[int]) -> Any:
+        """Run the commands on these arguments, with the results in buffers of their own."""
+        device, holes = self.device, [0] * self.count
+        held = self._take_in(given, holes, before)
+        out, after = self._results_of(holes)
+        if not self.is_compiled:
+            self._await_kernels()
+        if self.patches or not self.sent:
+            self._send_params()
+        filled = tuple(holes)
+        if self.carry:
+            after += fill(self.carry, filled)
+        _, last = self.pieces[-1]
+        for works, piece in self.pieces:
+            parts = piece.prepared(device, filled)
+            if before:
+                parts, before = [before, *parts], []
+            if after and piece is last:
+                parts = [*parts, after]
+            submit(device, works, *parts)
+        del held
+        return self.rebuild(out)
+
+    def _await_kernels(self) -> None:
+        """Wait for the kernels, so that one that the driver refuses leaves the state as it was."""
+        if self.states:
+            for at, _ in commands(self.words):
+                if self.words[at] == DISPATCH:
+                    self.device.compiled(self.words[at + 1])
+        self.is_compiled = True
+
+    def _send_params(self) -> None:
+        now = self.params.tobytes()
+        if now != self.sent:
+            with stage("write"):
+                self.device.write(self.uniform, now)
+            self.sent = now
+
+    def _take_in(self, given: list[Node], filled: list[int], words: list[int]) -> list[Any]:
+        """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
+        copies."""
+        copies = []
+        for i, n in enumerate(given):
+            hole, buffer = self.inputs[i], n.buffer
+            if buffer.handle in self.holds:
+                bound = hole.place or self.device.pool.take(hole.nbytes)
+            else:
+                bound = hole.taken(buffer)
+            if bound is not buffer:
+                copies.append(bound)
+                words += copied(buffer, bound)
+            filled[i] = bound.handle
+        return copies
+
+    def _results_of(self, filled: list[int]) -> tuple[list[Tensor], list[int]]:
+        """Tensors for the results, and the copies to those that the commands do not write."""
+        out, after = [], []
+        for source, fills, shape, dtype in self.outputs:
+            buffer = self.device.pool.take(source.nbytes)
+            out.append(Tensor(self._leaf(buffer, shape, dtype)))
+            if fills:
+                bound = source.taken(buffer)
+                filled[~source.handle] = bound.handle
+                if bound is buffer:
+                    continue
+            after += fill(copied(source, buffer), filled)
+        return out, after
+
+    def replay(self, given: list[Node]) -> Any:
+        """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
+        and state are this replay's."""
+        self.draws.renew()
+        words = self._settle_states()
+        for (source, part, wgsl), places in self.patches:
+            bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
+            for at in places:
+                self.params[at] = bits
+        return self.play(given, words)
+
+    def __len__(self) -> int:
+        """How many kernels a replay runs."""
+        return sum(self.words[i] == DISPATCH for i, _ in commands(self.words))
+
+
+def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
+    """The tensors in nested containers (and gradients), and how to put others in their places."""
+    if isinstance(result, Tensor):
+        return [result], itemgetter(0)
+    found: list[Tensor] = []
+    makers: list[Callable] = []
+    for leaf in leaves(result):
+        mine, maker = _part(leaf)
+        found += mine
+        makers.append(maker)
+    frame = like(result, [None] * len(makers))  # of the result itself nothing is kept
+
+    def rebuild(tensors: list[Tensor]) -> Any:
+        rest = iter(tensors)
+        return like(frame, [maker(rest) for maker in makers])
+
+    return found, rebuild
+
+
+def _part(leaf: Any) -> tuple[list[Tensor], Callable]:
+    if isinstance(leaf, Tensor):
+        return [leaf], next
+    if isinstance(leaf, Gradients):
+        keys = list(leaf._found)
+        return [*leaf, leaf.loss], lambda rest: Gradients({k: next(rest) for k in keys}, next(rest))
+    if not isinstance(leaf, int | float | str | None):
+        rule = "a recorded function returns tensors (or tuples, lists or dicts of them)"
+        raise TypeError(f"jit: {rule}, not {type(leaf)}")
+    return [], lambda rest: leaf

@@ -1,0 +1,139 @@
+"""Recording: the call of a function becomes what it computes, and who may ask for that."""
+
+import weakref
+from collections.abc import Iterable
+from sys import getrefcount
+from typing import Any
+
+from ..core.node import Node, next_serial, toposort
+from ..ops.random import Noted
+from ..runtime import run
+from ..runtime.state import assigned, stop_recording
+
+ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
+
+
+class Recorder:
+    """Listens to one call. Nothing runs meanwhile: all that the call computes becomes one plan."""
+
+    def __init__(self, device: Any, generators: Iterable[Any] = ()):
+        self.device, self.start = device, next_serial()
+        self.drawn = Noted(*generators)  # the call's random numbers
+        self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers
+        self.spoiled = ""  # why the call can't be replayed
+        self.assigned: dict[int, tuple[Any, Node]] = {}  # each tensor, with the node that it had before
+        self.twins: dict[int, list[Any]] = {}  # of the call's arguments: the caller's tensor, and ours for it
+        # what is made of the host's numbers inside, by what it holds
+        self.made: weakref.WeakKeyDictionary[Node, Any] = weakref.WeakKeyDictionary()
+        self._asked: list[weakref.ref[Any]] = []
+        self._overheard: list[tuple[int, weakref.ref[Node]]] = []  # tensors that others assigned to, and what
+
+    def defer(self, tensors: Any) -> None:
+        """These are asked for now: all is computed at once when the call is over."""
+        self._asked += map(weakref.ref, tensors)
+
+    def note(self, t: Any, old: Node) -> None:
+        """A tensor is assigned to: after every replay its new value must be where the old one was."""
+        self.assigned.setdefault(id(t), (t, old))
+        for twin in self.twins.get(id(t), ()):  # one tensor, for the function
+            self.spoiled = self.spoiled or ASSIGNED
+            if twin.node is not t.node:
+                was, twin.node = twin.node, t.node
+                assigned(twin, was)
+
+    def overhear(self, t: Any) -> None:
+        """Another thread assigned to a tensor."""
+        self._overheard.append((id(t), weakref.ref(t.node)))
+
+    def disturbed(self, outputs: list[Any]) -> bool:
+        """Whether another thread computed what the call makes, or assigned to what it uses."""
+        nodes = _reached([*(t.node for t in outputs), *(t.node for t, _ in self.assigned.values())])
+        computed = any(n.buffer is not None and n.op.kind != "leaf" and n.serial > self.start for n in nodes)
+        theirs = {id(n) for _, ref in self._overheard if (n := ref()) is not None}
+        assigned = any(key in self.assigned for key, _ in self._overheard)
+        return computed or assigned or not theirs.isdisjoint(map(id, nodes))
+
+    def spoil(self, why: str) -> None:
+        """What happens now can't be recorded: the rest of the call, and all later ones, run as they are."""
+        self.spoiled = self.spoiled or why
+        stop_recording()
+        run.realize(*(t for ref in self._asked if (t := ref()) is not None))
+
+    @property
+    def before(self) -> list[tuple[Any, Node]]:
+        """The tensors from before the call that it assigns to, with their values from before."""
+        return [pair for pair in self.assigned.values() if pair[1].serial < self.start]
+
+    def settle(self, outputs: list[Any]) -> list[Node]:
+        """What a replay has to compute: results, and new values of tensors from before the call; what was
+        made before is computed now, once."""
+        moved = [t.node for t, _ in self.before]
+        roots = [n for n in dict.fromkeys([*(t.node for t in outputs), *moved]) if n.buffer is None]
+        first = made_before([*roots, *(old for _, old in self.before)], self.start)
+        if first:
+            with self.device.lock:
+                run.compute(self.device, first)
+        return [n for n in roots if n.buffer is None]
+
+
+def made_before(roots: list[Node], start: int) -> list[Node]:
+    """The nodes below serial number `start`, without their values, that the graph is built on."""
+    old: dict[int, Node] = {}
+    for n in toposort(roots):
+        if n.serial < start:
+            continue
+        for x in n.inputs:
+            if x.buffer is None and x.serial < start and not _is_constant(x):
+                old[id(x)] = x
+    old |= {id(n): n for n in roots if n.serial < start and n.buffer is None}
+    return list(old.values())
+
+
+def _is_constant(n: Node) -> bool:
+    if n.buffer is not None:  # its inputs are forgotten
+        return False
+    if n.op.kind == "movement":
+        return _is_constant(n.inputs[0])
+    return n.op.name in ("constant", "iota")
+
+
+def held(roots: list[Node], known: dict[int, int]) -> set[Node]:
+    """The nodes of a graph that may be asked for later, by references to them or to others made of them.
+
+    known: how many references to a node (by its id) the caller has, beside those of the graph. The roots
+    count as not asked for: they have their values soon.
+    """
+    nodes = _reached(roots)
+    own, inside, counts = {id(n) for n in roots}, _inside(nodes, known), _references(nodes)
+    more = [count - ALONE - inside[id(n)] for n, count in zip(nodes, counts, strict=True)]
+    return set(_reached([n for n, m in zip(nodes, more, strict=True) if m > 0 and id(n) not in own]))
+
+
+def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
+    """How often the nodes of a graph refer to each of them, and those that ask."""
+    found = {id(n): known.get(id(n), 0) for n in nodes}
+    for t in {id(t): t for n in nodes for t in (n.inputs, n.parents, n.after)}.values():
+        for x in t:
+            if id(x) in found:
+                found[id(x)] += 1
+    return found
+
+
+def _reached(tops: list[Node]) -> list[Node]:
+    """All that nodes are made of, values that are there included, by way of inputs and of parents."""
+    found, seen, stack = [], set(), list(tops)
+    while stack:
+        node = stack.pop()
+        if id(node) not in seen:
+            seen.add(id(node))
+            found.append(node)
+            if node.buffer is None:
+                stack += (*node.inputs, *node.parents, *node.after)
+    return found
+
+
+def _references(values: list[Any]) -> list[int]:
+    return [getrefcount(v) for v in values]
+
+
+ALONE = _references([object()])[0]  # of what only a list holds

@@ -1,0 +1,131 @@
+"""Kinds: a class becomes what is known of its objects' state: all of it, or too little to watch them."""
+
+import sys
+from functools import cache
+from types import (
+    BuiltinFunctionType,
+    ClassMethodDescriptorType,
+    FunctionType,
+    GenericAlias,
+    GetSetDescriptorType,
+    MemberDescriptorType,
+    MethodDescriptorType,
+    ModuleType,
+    UnionType,
+    WrapperDescriptorType,
+)  # fmt: skip
+from typing import Any
+
+from ..core.dtype import DType
+from ..core.op import Op
+
+STDLIB = frozenset(sys.stdlib_module_names) - {"__main__"}
+LIBRARIES = STDLIB | {"flambeau", "numpy"}
+# of the standard library: what depends on its arguments alone, and whose objects are Python's own; and what
+# writes that nobody reads back
+_PURE = """
+abc argparse bisect builtins cmath collections contextlib copy copyreg dataclasses enum fractions functools
+heapq itertools math numbers operator re sre_compile sre_parse statistics string textwrap types typing
+_abc _bisect _collections _collections_abc _functools _heapq _operator _sre _statistics _typing
+logging traceback warnings _warnings
+"""
+# classes whose objects never change, as far as anybody sees
+_FIXED = """
+datetime.date datetime.time datetime.timedelta datetime.tzinfo decimal.Decimal fractions.Fraction uuid.UUID
+zoneinfo.ZoneInfo logging.Logger numpy.dtype numpy.generic numpy.ufunc numpy._ArrayFunctionDispatcher
+pathlib.PurePath pathlib._local.PurePath re.Pattern inspect.Signature inspect.Parameter
+typing._Final typing._SpecialForm typing.TypeVar typing.ParamSpec
+builtins.method_descriptor builtins.wrapper_descriptor builtins.classmethod_descriptor builtins.code
+builtins.getset_descriptor builtins.member_descriptor
+"""
+PURE, FIXED = frozenset(_PURE.split()), frozenset(_FIXED.split())
+VALUES = frozenset([int, float, complex, str, bytes, bool, type(None), type(...), type(NotImplemented)])
+VALUES |= {range, slice, DType, Op, GenericAlias, UnionType, type(sys.flags), type(sys.version_info)}
+CONTENT = {  # such that are told apart by their bytes
+    "builtins.bytearray": bytes,
+    "builtins.memoryview": lambda v: (v.shape, v.format, v.tobytes()),
+    "array.array": lambda v: (v.typecode, v.tobytes()),
+    "numpy.ndarray": lambda v: (v.shape, v.dtype.str, v.tobytes()),
+}
+CONTAINERS = (list, tuple, dict, set, frozenset)
+SCALARS = (int, float, complex, str, bytes)  # classes of the user's may be made of these, and of containers
+OF_C = (MethodDescriptorType, WrapperDescriptorType, ClassMethodDescriptorType, BuiltinFunctionType)
+PROTOCOL = ("__getattribute__", "__setattr__", "__delattr__")
+
+
+def name_of(kind: type) -> str:
+    """A class's full name."""
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def library_of(thing: Any) -> str:
+    """The package that a class comes from, or that a module is in."""
+    name = thing.__name__ if isinstance(thing, ModuleType) else thing.__module__
+    return str(name).partition(".")[0]
+
+
+def is_library(name: Any) -> bool:
+    """Whether a module of this name is Python's, NumPy's or ours."""
+    return str(name).partition(".")[0] in LIBRARIES
+
+
+@cache
+def is_fixed(kind: type) -> bool:
+    """Whether its objects never change."""
+    return kind is object or (
+        library_of(kind) in LIBRARIES and any(name_of(k) in FIXED for k in kind.__mro__ if k is not object)
+    )
+
+
+@cache
+def is_known(kind: type) -> bool:
+    """Whether the state of its objects is what their dict, their slots and, as containers, they hold."""
+    has_own = isinstance(kind.__getattribute__, FunctionType)  # what it gives need not be what it holds
+    return not has_own and all(_is_known_part(k) for k in kind.__mro__)
+
+
+def _is_known_part(kind: type) -> bool:
+    library = library_of(kind)
+    if library == "builtins":
+        return kind is object or kind in CONTAINERS or kind in SCALARS
+    if library == "flambeau":
+        return True
+    if name_of(kind) in ("collections.OrderedDict", "collections.defaultdict", "collections.deque"):
+        return True
+    if name_of(kind) == "types.SimpleNamespace":
+        return True
+    return (library in PURE or library not in LIBRARIES) and not _is_of_c(kind)
+
+
+def _is_of_c(kind: type) -> bool:
+    """Whether C code may keep state in its objects: Python's own classes have no methods of C."""
+    if not kind.__flags__ & 1 << 9:  # no class that was made while the program ran
+        return True
+    for name, value in vars(kind).items():
+        if isinstance(value, OF_C) and kind in (getattr(value, "__objclass__", None), _maker(name, value)):
+            return True
+        if isinstance(value, GetSetDescriptorType) and name not in ("__dict__", "__weakref__"):
+            return True
+    return False
+
+
+def _maker(name: str, value: Any) -> Any:
+    return getattr(value, "__self__", None) if name == "__new__" else None
+
+
+@cache
+def slots_of(kind: type) -> tuple[Any, ...]:
+    """What gives the values of its objects' slots."""
+    users = (k for k in kind.__mro__ if library_of(k) not in STDLIB)
+    return tuple(v for k in users for v in vars(k).values() if isinstance(v, MemberDescriptorType))
+
+
+@cache
+def is_plain(kind: type) -> bool:
+    """Whether attributes of its objects are what their dicts and classes hold, and nothing else."""
+    return (
+        is_known(kind)
+        and not hasattr(kind, "__getattr__")
+        and all(getattr(kind, n) is getattr(object, n) for n in PROTOCOL)
+        and kind.__dictoffset__ != 0
+    )

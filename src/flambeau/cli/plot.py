@@ -1,0 +1,193 @@
+"""Turns a run's losses and predictions into mnist.png: loss curve, digits, confusion matrix."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.files import write_whole
+from flambeau.errors import FlambeauError
+
+ROWS, COLUMNS = 5, 10
+WRONG = 2 * COLUMNS  # at most so many of the digits shown are mistakes
+WIDE, HIGH = 37, 38  # pixels of a cell: a digit's 28 x 28, its caption below, and air
+INK, FAINT, LINE = "#1f2430", "#7d8494", "#e8eaf0"
+BLUE, RED, ORANGE = "#2f6fde", "#d6322c", "#e08a1e"
+
+
+def draw_mnist(
+    path: str | os.PathLike,
+    losses: Sequence[float],
+    accuracies: Sequence[float],
+    images: np.ndarray,
+    labels: np.ndarray,
+    predictions: np.ndarray,
+) -> None:
+    """Write a PNG of `losses` [steps], `accuracies` [epochs] in 0..1 and test digits with what was predicted.
+
+    images [n, 28, 28] (or [n, 1, 28, 28], any range), labels [n] and predictions [n] of 0..9. A FlambeauError
+    says that matplotlib is missing or that `path` cannot be written.
+    """
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise FlambeauError(
+            f"draw_mnist('{path}'): matplotlib is not installed: pip install 'flambeau[train]'"
+        ) from None
+    labels, predictions = np.asarray(labels).astype(int), np.asarray(predictions).astype(int)
+    images = np.asarray(images).reshape(-1, 28, 28)
+    figure = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
+    FigureCanvasAgg(figure)
+    grid = figure.add_gridspec(
+        2, 2, width_ratios=(1, 1), height_ratios=(1, 1.3),
+        left=0.045, right=0.985, top=0.845, bottom=0.05, wspace=0.17, hspace=0.3,
+    )  # fmt: skip
+    draw_title(figure, labels, predictions, len(losses))
+    draw_losses(figure.add_subplot(grid[0, 0]), np.asarray(losses, float), np.asarray(accuracies, float))
+    draw_digits(figure.add_subplot(grid[1, 0]), images, labels, predictions)
+    draw_confusion(figure.add_subplot(grid[:, 1]), confusion(labels, predictions))
+    save(figure, Path(path))
+
+
+def draw_title(figure: Any, labels: np.ndarray, predictions: np.ndarray, steps: int) -> None:
+    accuracy = float(np.mean(labels == predictions))
+    figure.text(0.03, 0.945, f"MNIST: test accuracy {accuracy:.2%}", color=INK, fontsize=21, weight="bold")
+    wrong = f"{np.sum(labels != predictions):,} of them wrong"
+    line = f"{steps:,} training steps in WGSL shaders, then {len(labels):,} test digits: {wrong}"
+    figure.text(0.03, 0.914, line, color=FAINT, fontsize=12)
+
+
+def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
+    steps = np.arange(1, len(losses) + 1)
+    smooth = smoothed(losses)
+    lines = axes.plot(steps, losses, color=BLUE, alpha=0.28, linewidth=0.8, label="each step")
+    lines += axes.plot(steps, smooth, color=BLUE, linewidth=2, label="smoothed")
+    heading(axes, "Training loss")
+    axes.set_xlabel("step", color=FAINT)
+    axes.grid(axis="y", color=LINE, linewidth=0.8)
+    axes.margins(x=0.01)
+    axes.locator_params(axis="x", integer=True)
+    if falls_far(smooth):
+        log_scale(axes, losses)
+    if len(accuracies):
+        lines += draw_accuracies(axes.twinx(), len(losses), accuracies)
+    axes.legend(
+        handles=lines, loc="lower right", bbox_to_anchor=(1.02, 0.985), ncols=3, frameon=False,
+        labelcolor=INK, fontsize=9.5, handlelength=1.4, columnspacing=1.4,
+    )  # fmt: skip
+
+
+def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list:
+    """Accuracies on an axis of their own at the right, each at the end of its equal part of the steps."""
+    at = np.arange(1, len(accuracies) + 1) * steps / len(accuracies)
+    marker = "o" if len(accuracies) <= 40 else ""
+    lines = axes.plot(at, accuracies, color=ORANGE, marker=marker, markersize=5, label="accuracy (right)")
+    bottom = min(0.99, np.min(accuracies, initial=1.0, where=np.isfinite(accuracies)))
+    axes.set_ylim(bottom - 0.1 * (1 - bottom), 1 + 0.05 * (1 - bottom))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.4g}%" if value < 1.0001 else "")
+    plain(axes)
+    return lines
+
+
+def draw_digits(axes: Any, images: np.ndarray, labels: np.ndarray, predictions: np.ndarray) -> None:
+    """Right ones first, mistakes in the last rows: one picture of all cells, a caption under each digit."""
+    sheet = np.zeros((ROWS * HIGH, COLUMNS * WIDE))
+    for place, i in enumerate(choose(labels, predictions)):
+        row, column = divmod(place, COLUMNS)
+        y, x = row * HIGH, column * WIDE + (WIDE - 28) // 2
+        digit = images[i].astype(float)
+        sheet[y : y + 28, x : x + 28] = digit / (digit.max() or 1)
+        wrong = labels[i] != predictions[i]
+        caption = f"{predictions[i]}, not {labels[i]}" if wrong else str(predictions[i])
+        colour = RED if wrong else FAINT
+        axes.text(x + 14, y + 29, caption, ha="center", va="top", fontsize=9, color=colour)
+    axes.imshow(sheet, cmap="gray_r", interpolation="nearest")
+    axes.set_anchor("N")
+    axes.set_axis_off()
+    heading(axes, "Test digits, and what the network reads")
+
+
+def draw_confusion(axes: Any, counts: np.ndarray) -> None:
+    """Counts [true, predicted]: shaded by the share of the row, so that class sizes do not show."""
+    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
+    diagonal = np.eye(10, dtype=bool)
+    shade = np.where(diagonal, share, np.sqrt(share))  # the root shows a mistake made once
+    axes.imshow(np.where(diagonal, shade, np.nan), cmap="Blues", vmin=0, vmax=1.25)
+    axes.imshow(np.where(diagonal | (counts == 0), np.nan, shade), cmap="Reds", vmin=0, vmax=1)
+    for true, predicted in np.ndindex(10, 10):
+        count = counts[true, predicted]
+        colour = "#d4d7df" if not count else "white" if shade[true, predicted] > 0.55 else INK
+        text = f"{count:,}" if count else "·"
+        axes.text(predicted, true, text, ha="center", va="center", fontsize=10.5, color=colour)
+    axes.set_anchor("N")
+    axes.set_xticks(range(10))
+    axes.set_yticks(range(10))
+    axes.set_xlabel("predicted", color=FAINT)
+    axes.set_ylabel("true", color=FAINT)
+    heading(axes, "Confusion matrix")
+
+
+def heading(axes: Any, text: str) -> None:
+    axes.set_title(text, loc="left", color=INK, fontsize=12.5, weight="bold", pad=9)
+    plain(axes)
+
+
+def plain(axes: Any) -> None:
+    axes.spines[:].set_visible(False)
+    axes.tick_params(which="both", length=0, colors=FAINT)
+
+
+def smoothed(losses: np.ndarray) -> np.ndarray:
+    """An exponential mean over about a fiftieth of the run, unbiased from the start; NaNs are passed over."""
+    keep = 1 - 1 / max(1.0, len(losses) / 50)
+    mean, weight, result = 0.0, 0.0, np.full(len(losses), np.nan)
+    for i, loss in enumerate(losses):
+        if np.isfinite(loss):
+            mean, weight = keep * mean + (1 - keep) * loss, keep * weight + (1 - keep)
+        result[i] = mean / weight if weight else np.nan
+    return result
+
+
+def falls_far(smooth: np.ndarray) -> bool:
+    """Whether a linear axis would show little but a flat line."""
+    seen = smooth[np.isfinite(smooth)]
+    return bool(len(seen) and seen.min() > 0 and seen.max() > 8 * seen.min())
+
+
+def log_scale(axes: Any, losses: np.ndarray) -> None:
+    """A logarithmic axis with plain numbers, cut at the lowest hundredth: one lucky batch sets no scale."""
+    seen = losses[np.isfinite(losses) & (losses > 0)]
+    low, high = np.quantile(seen, 0.01) * 0.8, seen.max() * 1.2
+    decades = 10.0 ** np.arange(-9, 9)
+    ticks = np.outer(decades, (1, 2, 5) if high < 3000 * low else (1,)).ravel()
+    axes.set_yscale("log", subs=[])
+    axes.set_yticks(ticks[(ticks > low) & (ticks < high)])
+    axes.set_ylim(low, high)
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+
+
+def choose(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Indices of the digits shown: right ones, then mistakes taken evenly from all of them."""
+    wrong = np.flatnonzero(labels != predictions)
+    right = np.flatnonzero(labels == predictions)
+    few = wrong[np.unique(np.linspace(0, len(wrong) - 1, min(WRONG, len(wrong))).astype(int))]
+    return np.concatenate([right[: ROWS * COLUMNS - len(few)], few]).astype(int)
+
+
+def confusion(labels: np.ndarray, predictions: np.ndarray) -> np.ndarray:
+    """Counts [10, 10]: row true, column predicted."""
+    counts = np.zeros((10, 10), int)
+    np.add.at(counts, (labels, predictions), 1)
+    return counts
+
+
+def save(figure: Any, path: Path) -> None:
+    try:
+        write_whole(path, lambda part: figure.savefig(part, format="png"))
+    except OSError as error:
+        raise FlambeauError(
+            f"draw_mnist('{path}'): cannot be written ({error.strerror or error}): choose another folder"
+        ) from None

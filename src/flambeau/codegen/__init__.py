@@ -1,0 +1,1 @@
+"""A kernel's structure into WGSL."""

@@ -1,0 +1,79 @@
+"""How ops are declared: kernels, compositions of other ops, and those that stand for several."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from . import op as _op
+from .modes import is_grad_enabled, no_grad
+from .node import Node
+from .op import COMPOSED, TAKES, Op
+from .spelling import explain, spelled
+
+
+def kernel(kind: str, **rules):
+    """Declare an op with attributes: the decorated function normalises arguments to (inputs, attrs)."""
+    return lambda prepare: Op(kind, prepare=prepare, doc=prepare.__doc__ or "", **rules)
+
+
+def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
+    """Declare an op made of ops: listed by name, its errors named after the outermost call. With `dtypes`,
+    the kinds that its first tensor may have, it refuses others; without, its parts do."""
+    if f is None:
+        return lambda f: composed(f, dtypes)
+
+    @wraps(f)
+    def call(*args, **kw):
+        try:
+            if kw:
+                args, kw = spelled(f, (), args, kw)
+            if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
+                raise TypeError(TAKES[dtypes])
+            return f(*args, **kw)
+        except (ValueError, TypeError, IndexError) as e:
+            raise explain(e, f.__name__, args, kw) from None
+
+    call.dtypes = dtypes  # type: ignore[attr-defined]
+    _enter(f.__name__, call)
+    return call
+
+
+def _enter(name: str, call: Callable) -> None:
+    assert name not in COMPOSED, f"two ops are named {name}: one would hide the other"
+    COMPOSED[name] = call
+
+
+def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> Node:
+    """A composite's node: computed by the graph below `lowered`, differentiated by the op's own gradient."""
+    node = Node(op, (lowered,), attrs, lowered.shape, lowered.dtype, lowered.device)
+    node.parents, node.depth = parents, lowered.depth
+    wanted = is_grad_enabled() and op.grad is not None and lowered.dtype.is_float
+    node.requires_grad = wanted and any(n.requires_grad for n in parents)
+    return node
+
+
+def composite(grad: Callable) -> Callable:
+    """Declare an op computed by the ops in its body but with a gradient of its own.
+
+    The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) as in Op.
+    """
+
+    def declare(f: Callable) -> Callable:
+        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, doc=f.__doc__ or "")
+        object.__setattr__(op, "name", f.__name__)
+
+        @wraps(f)
+        def call(*inputs, **attrs):
+            try:
+                if attrs:
+                    inputs, attrs = spelled(f, (), inputs, attrs)
+                with no_grad():
+                    lowered = f(*inputs, **attrs).node
+            except (ValueError, TypeError, IndexError) as e:
+                raise explain(e, f.__name__, inputs, attrs) from None
+            return _op.Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
+
+        call.dtypes = ""  # type: ignore[attr-defined]
+        _enter(f.__name__, call)
+        return call
+
+    return declare

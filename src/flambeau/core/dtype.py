@@ -1,0 +1,212 @@
+"""The element types of tensors: their names, their WGSL forms, their ranges and how two of them promote."""
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from typing import Any
+
+from ..errors import suggest
+
+CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class DType:
+    """One element type. `wgsl` is what kernels compute in, `stored` what a buffer is an array of (bool is
+    stored as u32). A type of less than 4 bytes is packed: a u32 holds 4 // itemsize neighbours, the first in
+    its low bits."""
+
+    name: str
+    short: str
+    wgsl: str
+    stored: str
+    kind: str  # "f" float, "i" signed, "u" unsigned, "b" bool
+    rank: int  # place in the promotion order
+    format: str  # the struct code of one stored element
+    itemsize: int = 4  # bytes of an element in a buffer
+
+    def __repr__(self) -> str:
+        return f"flambeau.{self.name}"
+
+    @cached_property
+    def is_float(self) -> bool:
+        return self.kind == "f"
+
+    @property
+    def is_floating_point(self) -> bool:
+        """PyTorch's name of is_float."""
+        return self.is_float
+
+    @cached_property
+    def is_int(self) -> bool:
+        return self.kind in "iu"
+
+    @cached_property
+    def is_packed(self) -> bool:
+        """Whether several elements share a word."""
+        return self.itemsize < 4
+
+    @cached_property
+    def category(self) -> int:
+        """0 bool, 1 integer, 2 float: what scalars and 0-d tensors promote by."""
+        return CATEGORIES[self.kind]
+
+    @cached_property
+    def wide(self) -> "DType":
+        """The dtype of 4 bytes that kernels compute this one in; itself when it is none that is packed."""
+        return SHORT[self.wgsl] if self.is_packed else self
+
+    @property
+    def numpy(self) -> str:
+        """NumPy's dtype of the values; NumPy has no bfloat16 and holds it in float32."""
+        return "float32" if self.name == "bfloat16" else self.name
+
+    def words(self, width: int) -> int:
+        """How many words a cell of `width` neighbours is."""
+        return max(1, width * self.itemsize // 4)
+
+
+bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
+uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
+int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)
+uint32 = DType("uint32", "u32", "u32", "u32", "u", 3, "I")
+int32 = DType("int32", "i32", "i32", "i32", "i", 4, "i")
+float16 = DType("float16", "f16", "f32", "u32", "f", 5, "e", 2)
+bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 6, "H", 2)
+float32 = DType("float32", "f32", "f32", "f32", "f", 7, "f")
+
+DTYPES = {d.name: d for d in (bool_, uint8, int8, uint32, int32, float16, bfloat16, float32)}
+SHORT = {d.short: d for d in DTYPES.values()}
+ALIASES = {"half": float16, "float": float32, "int": int32}
+
+PYTHON = {float: float32, int: int32, bool: bool_}
+
+# Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
+# check.
+NARROWED = {"float64": float32, "int64": int32, "int16": int32, "uint64": uint32, "uint16": int32}
+
+# Pairs of which neither holds the other (PyTorch makes int16 of the first, which does not exist here). Of any
+# other pair the one of higher rank is taken.
+PROMOTED = {
+    frozenset({uint8, int8}): int32,
+    frozenset({uint32, int8}): int32,
+    frozenset({float16, bfloat16}): float32,
+}
+
+
+def as_dtype(given: Any) -> DType:
+    """Turn a DType, a name (`"float32"`, `"f32"`) or a NumPy dtype into a DType; TypeError when it is
+    none."""
+    if isinstance(given, DType):
+        return given
+    if isinstance(given, type) and given in PYTHON:
+        return PYTHON[given]
+    name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
+    found = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
+    if found is None:
+        raise TypeError(f"dtype({name}): unknown dtype{suggest(name, [*DTYPES, *NARROWED])}")
+    return found
+
+
+def promote(*dtypes: DType) -> DType:
+    """The dtype that holds every given one, as PyTorch has it: `PROMOTED`, else the one of higher rank."""
+    first = dtypes[0]
+    if dtypes.count(first) == len(dtypes):
+        return first
+    return reduce(lambda a, b: PROMOTED.get(frozenset({a, b})) or max(a, b, key=lambda d: d.rank), dtypes)
+
+
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The dtype that holds both."""
+    return promote(as_dtype(type1), as_dtype(type2))
+
+
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a cast stays in the category or goes up (bool, integer, float), as PyTorch has it."""
+    return as_dtype(from_).category <= as_dtype(to).category
+
+
+def combine(higher: DType | None, lower: DType | None) -> DType | None:
+    """What tensors with dims make of lower-ranking operands (0-d tensors, scalars): only a higher category
+    promotes them (PyTorch's rule)."""
+    if higher is None or lower is None:
+        return higher or lower
+    return higher if higher.category >= lower.category else promote(higher, lower)
+
+
+def dtype_of_scalar(value: Any) -> DType:
+    """The dtype of a Python scalar standing alone."""
+    if isinstance(value, bool):
+        return bool_
+    return int32 if isinstance(value, int) else float32
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """A float dtype's numbers: eps (the step at 1), the largest, the smallest normal, and how many decimal
+    digits are safe (resolution)."""
+
+    dtype: DType
+    eps: float
+    max: float
+    tiny: float
+    resolution: float
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.dtype.itemsize
+
+    @property
+    def min(self) -> float:
+        return -self.max
+
+    @property
+    def smallest_normal(self) -> float:
+        return self.tiny
+
+
+@dataclass(frozen=True)
+class IntInfo:
+    """An integer dtype's range."""
+
+    dtype: DType
+    min: int
+    max: int
+
+    @property
+    def bits(self) -> int:
+        return 8 * self.dtype.itemsize
+
+
+FLOATS = {
+    f.dtype: f
+    for f in (
+        FloatInfo(float16, 2.0**-10, 65504.0, 2.0**-14, 1e-3),
+        FloatInfo(bfloat16, 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 1e-2),
+        FloatInfo(float32, 2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 1e-6),
+    )
+}
+INTS = {
+    i.dtype: i
+    for i in (
+        IntInfo(uint8, 0, 255),
+        IntInfo(int8, -128, 127),
+        IntInfo(uint32, 0, 2**32 - 1),
+        IntInfo(int32, -(2**31), 2**31 - 1),
+    )
+}
+
+
+def finfo(dtype: Any = float32) -> FloatInfo:
+    """eps, max, min, tiny and more of a float dtype; TypeError for others."""
+    found = FLOATS.get(as_dtype(dtype))
+    if found is None:
+        raise TypeError(f"finfo({as_dtype(dtype).name}): takes a float dtype: use iinfo")
+    return found
+
+
+def iinfo(dtype: Any) -> IntInfo:
+    """min, max and bits of an integer dtype; TypeError for others."""
+    found = INTS.get(as_dtype(dtype))
+    if found is None:
+        raise TypeError(f"iinfo({as_dtype(dtype).name}): takes an integer dtype: use finfo for floats")
+    return found

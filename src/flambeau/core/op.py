@@ -1,0 +1,308 @@
+"""Op, an entry of the op table: its rules, its gradient, its reference; calling one adds a node to the
+graph."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from . import dtype as dt
+from . import events
+from .modes import is_grad_enabled
+from .node import Node, describe
+from .shape import Shape, broadcast
+from .spelling import explain, spelled
+
+OPS: dict[str, "Op"] = {}
+COMPOSED: dict[str, Callable] = {}
+
+
+class Written(NamedTuple):
+    """A further result of a launch: its name, how many elements of what it has, and as what they are
+    written (1, or 2 or 4 at a time)."""
+
+    name: str
+    elements: int
+    dtype: dt.DType
+    width: int = 1
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One dispatch of an op that is written as whole kernels.
+
+    template: a file of wgsl/ that extends whole.wgsl. reads: the op's inputs by position, results of earlier
+    launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
+    a buffer but computed where it is read, by value_at(i); with `fours` by values_at(i), of four neighbours
+    from a multiple of 4 on. writes: the name of an intermediate result, ""
+    for the op's own; elements and dtype: how many of what it has. groups: workgroups, in a line or as
+    (x, y, z). sizes: quantities, p.name in the template (ints are u32, floats f32). options: structure.
+    wide: the places in reads that are bound as vec4s.
+    width: the result is an array of scalars, or of vec2 or vec4, and is read as what it was written as.
+    also: further results, which the template writes as out1, out2, ...; later launches read them by name, and
+    so does the graph, by an op of kind part.
+    turns: of loops that a thread takes at most, where that grows with the sizes (`limits.turns` may be).
+    instead: an input that is no longer needed may be written over by another launch, which makes the rest of
+    the result.
+    flops: the operations of all threads, for profiles; without, one for each element of the op's inputs.
+    """
+
+    template: str
+    reads: tuple[int | str, ...]
+    groups: int | tuple[int, int, int]
+    sizes: dict[str, int | float] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+    writes: str = ""
+    elements: int = 0
+    dtype: dt.DType | None = None
+    workgroup: tuple[int, int, int] = (64, 1, 1)
+    traced: int | None = None
+    wide: tuple[int, ...] = ()
+    width: int = 1
+    fours: bool = False
+    also: tuple[Written, ...] = ()
+    turns: int = 0
+    flops: int = 0
+    instead: "tuple[int, Launch] | None" = None
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """One operation, declared once.
+
+    kind: how the planner treats it (elementwise, movement, source, reduce, contract, fold, gather, leaf,
+    whole, part, composite). shape, dtype: rules on the inputs' shapes or dtypes and the attributes; a rule
+    raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None
+    for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU backend.
+    cost: relative price of one element, which decides what is computed twice rather than stored.
+    launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
+    part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
+    reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
+    packs: a whole op whose kernels read and write packed elements themselves.
+    dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
+    what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
+    """
+
+    kind: str
+    xp: Callable
+    grad: Callable | None = None
+    shape: Callable = broadcast
+    dtype: Callable = dt.promote
+    doc: str = ""
+    cost: int = 1
+    prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
+    operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
+    launch: Callable | None = None
+    part: str = ""
+    reads_packed: bool = False
+    packs: bool = False
+    dtypes: str = ""
+    refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
+    operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
+    name: str = field(default="", init=False)
+
+    def __set_name__(self, owner, name: str):
+        if not self.name:  # a second name (__add__ = add) does not rename
+            object.__setattr__(self, "name", name)
+            OPS[name] = self
+            if self.prepare is not None:
+                for attribute in ("__module__", "__doc__", "__wrapped__"):
+                    found = getattr(self.prepare, attribute, self.prepare)
+                    object.__setattr__(self, attribute, found)
+
+    def __get__(self, tensor, owner=None) -> Any:
+        if tensor is None:
+            return self
+        return MethodType(self, tensor)
+
+    def __call__(self, *args, **kw):
+        if events.listener is None:
+            return self._made(args, kw)
+        with events.stage("graph"):
+            return self._made(args, kw)
+
+    def _made(self, args: tuple, kw: dict) -> Any:
+        try:
+            if kw:
+                args, kw = spelled(self.prepare, self.operand_names, args, kw)
+            found = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            if isinstance(found, Tensor):
+                return found
+            inputs, attrs = found
+            nodes = tuple(lift(inputs))
+            check_kind(self, nodes)
+            if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
+                return Tensor(nodes[0])  # nothing changes: no node
+            return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
+        except (ValueError, TypeError, IndexError) as e:
+            raise explain(e, self.name, args, kw) from None
+
+
+class Family:
+    """What a family of ops may count on, told to the type checker: it is mixed into Tensor with all the
+    others."""
+
+    if TYPE_CHECKING:
+        shape: Shape
+        ndim: int
+        dtype: dt.DType
+        device: Any
+        arange: Any
+        full: Any
+        zeros: Any
+        __add__: Any
+        __sub__: Any
+        __mul__: Any
+        __truediv__: Any
+        __eq__: Any
+        __ne__: Any
+        __lt__: Any
+        __gt__: Any
+        __hash__: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+
+def lift(inputs) -> list[Node]:
+    """Turn tensors and Python scalars into nodes; a scalar takes its dtype from the tensors beside it."""
+    tensors = [x.node for x in inputs if isinstance(x, Tensor)]
+    if len(tensors) == len(inputs):
+        return tensors
+    beside = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
+    return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+
+
+def result_of(nodes) -> dt.DType | None:
+    """What operands promote to: those with dims, then 0-d ones where their category is higher."""
+    dims, zeros = [n.dtype for n in nodes if n.shape], [n.dtype for n in nodes if not n.shape]
+    return dt.combine(dt.promote(*dims) if dims else None, dt.promote(*zeros) if zeros else None)
+
+
+def operand_dtypes(nodes) -> list[dt.DType]:
+    """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
+    that of the operands with dims."""
+    found = [n.dtype for n in nodes]
+    same = found.count(found[0]) == len(found)
+    if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
+        return found
+    beside = dt.promote(*dims)
+    return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]
+
+
+TAKES = {  # the kinds that an op is declared for: what it says to others
+    "f": "takes floats: cast with .float()",
+    "iub": "takes integers or bools: cast with .int()",
+    "iu": "takes integers: cast with .int()",
+    "fiu": "takes numbers, not bools: cast with .int()",
+    "b": "takes bools: cast with .bool()",
+}
+
+
+def check_kind(op: Any, nodes) -> None:
+    """TypeError where an op is not declared for what it is given."""
+    if op.dtypes in ("", "fiub"):
+        return
+    found = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
+    if found.kind not in op.dtypes:
+        raise TypeError(op.refusal or TAKES[op.dtypes])
+
+
+def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """Bring the inputs of an elementwise op to the dtypes that it computes in."""
+    wanted = _computed_in(op, *operand_dtypes(nodes))
+    return tuple([n if n.dtype is w else _cast(n, w) for n, w in zip(nodes, wanted, strict=True)])
+
+
+@cache
+def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
+    """The dtypes that an op's operands are cast to."""
+    wanted = op.operands(*dtypes)  # type: ignore[misc]
+    return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
+
+
+def _cast(node: Node, to: dt.DType) -> Node:
+    if node.dtype is to:
+        return node
+    if node.op.name == "constant" and to.is_float:
+        return Node(node.op, (), {}, (), to, None, node.scalars)
+    return apply(OPS["cast"], (node,), {"to": to})
+
+
+def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
+    """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device."""
+    plain = value if type(value) is float else getattr(value, "value", value)
+    if not isinstance(plain, int | float):
+        raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
+    own = dt.dtype_of_scalar(plain)
+    dtype = beside if beside.category >= own.category else own
+    return Node(OPS["constant"], (), {}, (), dtype, None, (value,))
+
+
+# Nodes that wait for a value for too long get it: a sum that goes on from step to step, and that nobody
+# reads, would keep what each step made. A training step is some 500 nodes deep.
+run_deep: Any = None  # set by run.py: gives a node's inputs their values
+
+
+def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), device=None) -> Node:
+    """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
+    dtypes = [n.dtype for n in inputs]
+    packs = op.packs or op.kind in TAKES_PACKED
+    if not packs and not op.reads_packed and any([d.is_packed for d in dtypes]):
+        return _widened(op, inputs, attrs, scalars, device)
+    shape = op.shape(*[n.shape for n in inputs], **attrs)
+    dtype = op.dtype(*dtypes, **attrs)
+    requires_grad, depth = False, events.fresh
+    for n in inputs:
+        requires_grad = requires_grad or n.requires_grad
+        if n.depth > depth and n.buffer is None:
+            depth = n.depth
+        if n.device is not None and n.device is not device:
+            if device is not None:
+                raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
+            device = n.device
+    made = dtype if packs else dtype.wide
+    node = Node(op, inputs, attrs, shape, made, device, scalars)
+    if inputs:
+        node.depth = depth + 1
+        if depth > events.deep:
+            run_deep(node)
+    node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
+    return node if made is dtype else _cast(node, dtype)
+
+
+def viewed(x: Any, name: str, **attrs: Any) -> Any:
+    """`x.reshape(...)` and the like with attributes that are known to be right: half of a call is checks."""
+    return Tensor(apply(OPS[name], (x.node,), attrs))
+
+
+# The kinds that read and make packed elements. All others (sums, scans, sorts, ...) compute in 4 bytes: their
+# inputs are widened first and their results narrowed, both in the kernels around them.
+TAKES_PACKED = {"elementwise", "movement", "source", "gather", "leaf", "composite", "contract", "part"}
+
+
+def _widened(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple, device) -> Node:
+    """The node of an op that computes in 4 bytes, its result in the dtype that its rule names."""
+    wanted = op.dtype(*(n.dtype for n in inputs), **attrs)
+    return _cast(apply(op, tuple(_cast(n, n.dtype.wide) for n in inputs), attrs, scalars, device), wanted)
+
+
+def part_of(op: Op, whole: Any) -> Any:
+    """A further result of a whole op: `whole` is the tensor that it gave, `op` of kind part.
+
+    The part's rules and reference get the whole op's result first, and then its inputs and attributes.
+    """
+    node = whole.node
+    while node.op.kind == "composite" or node.op.name == "cast":
+        node = node.inputs[0]
+    assert node.op.kind == "whole" and node.inputs, f"{node} has no part {op.part}"
+    return Tensor(apply(op, (node, *node.inputs), node.attrs))
+
+
+Tensor: Any = None  # set by tensor.py: a node knows no tensor, and ops return them
+
+
+def bind(tensor_type: type) -> None:
+    """Tell ops what they return; called once, by tensor.py."""
+    global Tensor
+    Tensor = tensor_type

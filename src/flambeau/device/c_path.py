@@ -1,0 +1,407 @@
+"""The hot calls: commands become encoded passes, straight on the C functions of wgpu-native or Dawn."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Iterator
+from itertools import chain
+from threading import Lock
+from typing import Any
+
+from ..core.commands import commands_of, flat
+from ..core.events import is_shared, stage
+
+SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
+NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
+IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
+
+
+def path_of(device: Any, provider: Any) -> Any:
+    """The hot calls on the provider's own C functions."""
+    if provider.__name__ == "wgpu":
+        from wgpu.backends.wgpu_native import _api, ffi, lib
+
+        return WgpuPath(device, ffi, lib, _api)
+    from wgpudawn.backends.dawn import _api, _ffi  # type: ignore[import-not-found]
+
+    return DawnPath(device, _ffi.ffi, _ffi.lib, _api)
+
+
+class Prepared:
+    """Commands with their objects looked up (None: at their first submit), ready to be encoded again and
+    again."""
+
+    def __init__(self, steps: list[tuple] | None, parts: tuple):
+        self.steps, self.parts = steps, parts
+
+    @property
+    def words(self) -> list[int]:
+        return flat(self.parts)
+
+
+class CPath:
+    """Commands by a provider's C functions: 1 to 3 us a dispatch where its Python API takes 4 to 6."""
+
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        self.device, self.ffi, self.lib, self.api = device, ffi, lib, api
+        self._checked: Any = api.libf  # raises what goes wrong
+        self._compiled: dict[int, Any] = {}  # pipelines that the device holds
+        self._group_type = ffi.typeof("WGPUBindGroupDescriptor *")
+        self._entries_type = ffi.typeof("WGPUBindGroupEntry[]")
+        self._dev, self._queue = device._wgpu._internal, device._queue._internal
+        self._encoder_desc = ffi.new("WGPUCommandEncoderDescriptor *")
+        self._pass_desc = ffi.new("WGPUComputePassDescriptor *")
+        self._buffer_desc = ffi.new("WGPUCommandBufferDescriptor *")
+        self._command = ffi.new("WGPUCommandBuffer[1]")
+        self._marks: deque = deque()  # of submits that may not be done
+        self._pacing = Lock()  # held by who waits for the oldest of them
+        self._finish = lib.wgpuCommandEncoderFinish
+
+    def _send(self) -> None:
+        """Submit `_command`."""
+        raise NotImplementedError
+
+    def keep_pace(self) -> None:
+        """Wait while too many submits are under way; others may submit meanwhile."""
+        raise NotImplementedError
+
+    def naps(self) -> Iterator[None]:
+        """Pauses between looks, longer and longer. A wait that blocks inside the provider would keep others
+        from submitting."""
+        nap, longest = NAPS
+        while True:
+            time.sleep(nap)
+            nap = min(1.2 * nap, longest)
+            yield
+
+    def group(self, layout: Any, offset: int, window: int, params: Any, buffers: list[Any]) -> Any:
+        """A bind group of `window` bytes of Params from `offset` on, and of whole buffers."""
+        desc = self.ffi.new(self._group_type)
+        entries = self.ffi.new(self._entries_type, len(buffers) + 1)
+        first = entries[0]
+        first.buffer, first.offset, first.size = params._internal, offset, window
+        for i, b in enumerate(buffers, 1):
+            entry = entries[i]
+            entry.binding, entry.buffer, entry.size = i, b._internal, b.size
+        desc.layout, desc.entries, desc.entryCount = layout._internal, entries, len(entries)
+        made = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
+        return self.api.GPUBindGroup("", made, self.device._wgpu)
+
+    def prepare(self, *parts) -> "Prepared":
+        """Commands with what replaying them needs, as far as that is compiled already."""
+        steps = [found for part in parts if (found := self._ready(part)) is not None]
+        return Prepared(list(chain(*steps)) if len(steps) == len(parts) else None, parts)
+
+    def _ready(self, part) -> list[tuple] | None:
+        """The steps of commands; None while what they need is compiled."""
+        if isinstance(part, Prepared) and part.steps is not None:
+            return part.steps
+        commands = commands_of(flat([part]))
+        known, is_compiled = self._compiled, self.device.is_compiled
+        ready = all([len(c) < 6 or c[0] in known or is_compiled(c[0]) for c in commands])
+        return self._look_up(commands) if ready else None
+
+    def _look_up(self, commands: list[tuple]) -> list[tuple]:
+        steps, last, known = [], None, self._compiled
+        for c in commands:
+            if len(c) == 6:
+                pipeline, key, offset, x, y, z = c
+                group = self.device.bind(pipeline, key, offset)
+                raw = known.get(pipeline)
+                if raw is None:
+                    raw = known[pipeline] = self.device.compiled(pipeline)._internal
+                steps.append((None if raw is last else raw, group._internal, x, y, z, group))
+                last = raw
+            else:
+                steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
+                last = None
+        return steps
+
+    def submit(self, *parts) -> None:
+        """Encode lists of commands, or what `prepare` made of them, and submit once (oftener where a kernel
+        is being compiled: what comes before it runs meanwhile)."""
+        self._begin()
+        for part in parts:
+            if not part:
+                continue
+            ready = part if isinstance(part, Prepared) else self.prepare(part)
+            if ready.steps is None:
+                ready.steps = self._play_as_compiled(commands_of(ready.words))
+            else:
+                self._play(ready.steps)
+        self._flush()
+
+    def gather(self, copies: list[tuple[Any, int, int]], into: Any) -> None:
+        """Submit copies of buffers' beginnings into one: (buffer, where to, bytes)."""
+        self._begin()
+        for buffer, at, n in copies:
+            self.lib.wgpuCommandEncoderCopyBufferToBuffer(
+                self._encoder, buffer._internal, 0, into._internal, at, n
+            )
+        self._flush()
+
+    def _begin(self) -> None:
+        self._encoder = self.lib.wgpuDeviceCreateCommandEncoder(self._dev, self._encoder_desc)
+        self._compute = None
+
+    def _flush(self) -> None:
+        self._end()
+        self._command[0] = self._finish(self._encoder, self._buffer_desc)
+        self._send()
+        self.lib.wgpuCommandBufferRelease(self._command[0])
+        self.lib.wgpuCommandEncoderRelease(self._encoder)
+
+    def _play_as_compiled(self, commands: list[tuple]) -> list[tuple]:
+        """Play commands of which some are being compiled; their steps."""
+        steps, begin = [], 0
+        for end, c in enumerate(commands):
+            if len(c) == 6 and not self.device.is_compiled(c[0]):
+                steps += self._play(self._look_up(commands[begin:end]))
+                begin = end
+                self._flush()
+                with stage("compile"):
+                    self.device.compiled(c[0])
+                self._begin()
+        return steps + self._play(self._look_up(commands[begin:]))
+
+    def _play(self, steps: list[tuple]) -> list[tuple]:
+        lib, none = self.lib, self.ffi.NULL
+        set_pipeline, set_group = (
+            lib.wgpuComputePassEncoderSetPipeline,
+            lib.wgpuComputePassEncoderSetBindGroup,
+        )
+        dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
+        compute = self._compute
+        for step in steps:
+            if len(step) == 6:
+                raw, group, x, y, z, _ = step
+                if raw is not None or compute is None:
+                    if compute is None:
+                        compute = lib.wgpuCommandEncoderBeginComputePass(self._encoder, self._pass_desc)
+                    set_pipeline(compute, raw)
+                set_group(compute, 0, group, 0, none)
+                dispatch(compute, x, y, z)
+            else:
+                self._compute = compute
+                self._end()
+                compute = None
+                lib.wgpuCommandEncoderCopyBufferToBuffer(self._encoder, step[0], 0, step[1], 0, step[2])
+        self._compute = compute
+        return steps
+
+    def _end(self) -> None:
+        if self._compute is not None:
+            self.lib.wgpuComputePassEncoderEnd(self._compute)
+            self.lib.wgpuComputePassEncoderRelease(self._compute)
+            self._compute = None
+
+
+class WgpuPath(CPath):
+    """Commands by wgpu-native's C functions."""
+
+    compilers = min(os.cpu_count() or 1, 8)
+
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        super().__init__(device, ffi, lib, api)
+        self.tick = float(lib.wgpuQueueGetTimestampPeriod(self._queue))
+        self._index = ffi.new("WGPUSubmissionIndex *")
+        self._mappings: dict[int, WgpuMapping] = {}
+        self._mappings_made, self._pointer, self._number = 0, ffi.typeof("void *"), ffi.typeof("uintptr_t")
+        self._watch_loss()
+        self._callback = ffi.callback(
+            "void(WGPUMapAsyncStatus, WGPUStringView, void *, void *)", self._mapped
+        )
+        self._map_info = ffi.new("WGPUBufferMapCallbackInfo *")
+        self._map_info.mode = lib.WGPUCallbackMode_AllowProcessEvents
+        self._map_info.callback = self._callback
+
+    def _mapped(self, status, _message, number, _b) -> None:
+        self._mappings.pop(int(self.ffi.cast(self._number, number))).status = status
+
+    def _watch_loss(self) -> None:
+        """wgpu only logs a lost device; the log line is where we hear of it."""
+        import logging
+
+        device = self.device
+
+        class Listen(logging.Handler):
+            def emit(self, record):
+                text = record.getMessage()
+                if "was lost" in text:
+                    device.lost = text.strip().splitlines()[-1][:200]
+
+        logger = logging.getLogger("wgpu")
+        logger.addHandler(Listen())
+        logger.propagate = False
+
+    def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
+        """A device's shader module, without checks of indices and loops where it is trusted.
+
+        With them naga clamps each index into workgroup memory, which costs a matmul a quarter of its speed.
+        """
+        if not trusted:
+            return wgpu.create_shader_module(label=label, code=wgsl)
+        ffi, texts = self.ffi, (wgsl.encode(), label.encode())
+        source = ffi.new("WGPUShaderSourceWGSL *")
+        source.chain.sType = self.lib.WGPUSType_ShaderSourceWGSL
+        wanted = ffi.new("WGPUShaderModuleDescriptor *")
+        held = [ffi.from_buffer(text) for text in texts]
+        for view, data, text in zip((source.code, wanted.label), held, texts, strict=True):
+            view.data, view.length = data, len(text)
+        wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
+        none = self.lib.WGPUShaderRuntimeChecks_None
+        made = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
+        return self.api.GPUShaderModule(label, made, wgpu)
+
+    def _send(self) -> None:
+        self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
+
+    def keep_pace(self) -> None:
+        if len(self._marks) > IN_FLIGHT:
+            with self._pacing:
+                while len(self._marks) > IN_FLIGHT:
+                    self._index[0] = self._marks.popleft()
+                    self.lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
+
+    def finish(self, wgpu: Any, commands: Any) -> None:
+        """Submit to a device, and return when that is done."""
+        raw, command = wgpu._internal, self.ffi.new("WGPUCommandBuffer[1]", [commands._internal])
+        mark = self.ffi.new("WGPUSubmissionIndex *")
+        mark[0] = self.lib.wgpuQueueSubmitForIndex(wgpu.queue._internal, 1, command)
+        self.lib.wgpuDevicePoll(raw, True, mark)
+
+    def map(self, buffer: Any, total: int) -> "WgpuMapping":
+        """Ask for a buffer to be mapped, with a callback of our own."""
+        mapping = WgpuMapping(self, buffer, total)
+        number, self._mappings_made = self._mappings_made, self._mappings_made + 1
+        self._mappings[number] = mapping
+        self._map_info.userdata1 = self.ffi.cast(self._pointer, number)
+        self.lib.wgpuBufferMapAsync(buffer._internal, self.lib.WGPUMapMode_Read, 0, total, self._map_info[0])
+        return mapping
+
+    def poll(self, wait: bool) -> None:
+        """Let callbacks of what is done be called; with `wait`, when all that was submitted is."""
+        self.lib.wgpuDevicePoll(self._dev, wait, self.ffi.NULL)
+
+    def wait(self) -> None:
+        count = len(self._marks)
+        self.poll(True)
+        with self._pacing:
+            for _ in range(min(count, len(self._marks))):
+                self._marks.popleft()
+
+
+class WgpuMapping:
+    """A buffer that is to be read once what was submitted is done, polled for in the calling thread."""
+
+    def __init__(self, path: WgpuPath, buffer: Any, total: int):
+        self.path, self.buffer, self.total = path, buffer, total
+        self.status: int | None = None
+
+    def is_done(self) -> bool:
+        if self.status is None:
+            self.path.poll(False)
+        return self.status is not None or bool(self.path.device.lost)
+
+    def wait(self) -> None:
+        """Spin for a while, since who blocks wakes up late, then block; look now and then where other threads
+        submit."""
+        path, device, until = self.path, self.path.device, time.perf_counter() + SPIN_SECONDS
+        naps = path.naps()
+        while self.status is None and not device.lost:
+            if is_shared() and time.perf_counter() > until:
+                next(naps)
+                path.poll(False)
+            else:
+                path.poll(time.perf_counter() > until)
+        device.check()
+        if self.status != self.path.lib.WGPUMapAsyncStatus_Success:
+            device.lost = f"mapping failed with status {self.status}"
+            device.check()
+
+    def view(self) -> memoryview:
+        lib, ffi = self.path.lib, self.path.ffi
+        pointer = lib.wgpuBufferGetConstMappedRange(self.buffer._internal, 0, self.total)
+        return memoryview(ffi.buffer(pointer, self.total))
+
+    def end(self) -> None:
+        self.path.lib.wgpuBufferUnmap(self.buffer._internal)
+
+
+class DawnPath(CPath):
+    """Commands by Dawn's C functions; what is not hot by its Python API."""
+
+    compilers = 1  # how many threads may compile at once: Dawn's devices are for one
+    tick = 1.0  # ns of one tick of the GPU's clock
+
+    def __init__(self, device: Any, ffi: Any, lib: Any, api: Any):
+        super().__init__(device, ffi, lib, api)
+        self._finish = self._checked.wgpuCommandEncoderFinish
+        self._submits = 0
+
+    def module(self, wgpu: Any, wgsl: str, label: str, trusted: bool) -> Any:
+        """A device's shader module; Dawn leaves checks of indices out for a whole device only."""
+        return wgpu.create_shader_module(label=label, code=wgsl)
+
+    def _send(self) -> None:
+        self._checked.wgpuQueueSubmit(self._queue, 1, self._command)
+        self._submits += 1
+        if self._submits % IN_FLIGHT == 0:  # a mark takes long: up to twice as many are under way
+            self._marks.append(self.device._queue.on_submitted_work_done_async())
+
+    def keep_pace(self) -> None:
+        while len(self._marks) > 1:
+            with self.device.lock:
+                mark = self._marks.popleft() if len(self._marks) > 1 else None
+            if mark is not None:
+                self.settle(mark)
+
+    def settle(self, promise: Any) -> Any:
+        """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes
+        several locks each call: 1 to 3 us more a dispatch on an H200), so who waits while others submit looks
+        now and then, and who is alone waits with the lock."""
+        device = self.device
+        device.check()
+        naps = self.naps()
+        while is_shared() and promise._state == "pending":
+            with device.lock:
+                device._wgpu._poll()
+            next(naps)
+        with device.lock:
+            return promise.sync_wait()
+
+    def map(self, buffer: Any, total: int) -> "DawnMapping":
+        return DawnMapping(self, buffer, total)
+
+    def wait(self) -> None:
+        """Mapping would not do: Dawn maps a buffer that no work uses at once."""
+        with self.device.lock:
+            count = len(self._marks)
+            done = self.device._queue.on_submitted_work_done_async()
+        self.settle(done)
+        with self.device.lock:
+            for _ in range(min(count, len(self._marks))):
+                self._marks.popleft()
+
+
+class DawnMapping:
+    """A buffer that is to be read once what was submitted is done."""
+
+    def __init__(self, path: DawnPath, buffer: Any, total: int):
+        self.path, self.buffer, self.total = path, buffer, total
+        self.promise = buffer.map_async("READ", 0, total)
+
+    def is_done(self) -> bool:
+        """Dawn's Python API has no way to ask: whoever awaits a value there waits."""
+        return True
+
+    def wait(self) -> None:
+        self.path.settle(self.promise)
+
+    def view(self) -> memoryview:
+        with self.path.device.lock:
+            return memoryview(self.buffer.read_mapped(0, self.total, copy=False)).cast("B")
+
+    def end(self) -> None:
+        with self.path.device.lock:
+            self.buffer.unmap()

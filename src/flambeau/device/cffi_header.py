@@ -1,0 +1,85 @@
+"""wgpu's C header into its parse, which is kept, as cffi reads the text anew at every start; and names
+into types."""
+
+import pickle
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from ..core.files import cache_folder, read_checked, write_checked
+
+LONG = 10_000  # characters: a header, not the name of a type
+
+
+@contextmanager
+def parsed_once() -> Iterator[None]:
+    """While this is open, cffi takes the parse of a long text from the user's cache, where it is."""
+    from cffi import cparser
+
+    # cffi's own affair: another version may have them otherwise
+    usual, pycparser = (getattr(cparser, name, None) for name in ("_get_parser", "pycparser"))
+    folder = _folder()
+    if usual is None or pycparser is None or folder is None:
+        yield
+        return
+    versions = pycparser.__name__ + pycparser.__version__
+    cparser._get_parser = lambda: Parser(usual, folder, versions)  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        cparser._get_parser = usual  # type: ignore[attr-defined]
+
+
+def _folder() -> Path | None:
+    try:
+        return cache_folder("headers")
+    except RuntimeError:  # nobody's home
+        return None
+
+
+class Parser:
+    """pycparser's, but for long texts that the same version parsed before."""
+
+    def __init__(self, usual: Callable[[], Any], folder: Path, versions: str):
+        self.usual, self.folder, self.versions = usual, folder, versions
+
+    def parse(self, text: str, *args: Any, **kw: Any) -> Any:
+        """The syntax tree of a C text."""
+        if len(text) < LONG:
+            return self.usual().parse(text, *args, **kw)
+        name = sha256(f"{self.versions}\0{text}".encode()).hexdigest()[:24]
+        path = self.folder / f"{name}.pickle"
+        if kept := read_checked(path):
+            with suppress(Exception):  # of another Python
+                return pickle.loads(kept)
+        found = self.usual().parse(text, *args, **kw)
+        with suppress(OSError):
+            write_checked(path, pickle.dumps(found))
+        return found
+
+
+def name_types_quickly(ffi: Any) -> None:
+    """Let cffi find types by name without the rest of wgpu's header.
+
+    It parses a type's text behind a line for each of the header's 400 names: 5 to 10 ms a type, and opening a
+    device and compiling a kernel take 40 of them. Only the names that are in the text are needed.
+    """
+    parser: Any = getattr(ffi, "_parser", None)
+    kinds = ("typedef", "struct", "enum", "union")
+    if not hasattr(parser, "_declarations"):  # cffi's own affair: another version may have it otherwise
+        return
+    parse = parser.parse_type
+
+    def parse_type(text: str) -> Any:
+        every = parser._declarations
+        named = [f"{kind} {word}" for word in re.findall(r"\w+", text) for kind in kinds]
+        parser._declarations = {key: every[key] for key in named if key in every}
+        try:
+            return parse(text)
+        finally:
+            parser._declarations = every
+
+    parser.parse_type = parse_type

@@ -1,0 +1,73 @@
+"""Timestamps: commands in passes of their own, and when the GPU began and ended each of them."""
+
+from collections.abc import Iterator
+from itertools import islice
+from time import perf_counter_ns
+from typing import Any
+
+from ..core.commands import flat, spans_of
+from ..errors import DeviceError
+
+QUERIES = 4096  # of a query set, at most
+RESOLVE, STAGING = 0x200 | 0x04, 0x01 | 0x08  # QUERY_RESOLVE | COPY_SRC, MAP_READ | COPY_DST
+
+
+def batched(spans: Iterator[list[tuple]], most: int) -> Iterator[list[list[tuple]]]:
+    """The spans in lists of at most so many."""
+    while some := list(islice(spans, most)):
+        yield some
+
+
+class Stamps:
+    """One submit with its times, which arrive when it is done."""
+
+    def __init__(self, device: Any, parts: Any):
+        if "timestamp-query" not in device._wgpu.features:
+            raise DeviceError(f"timestamps: {device.name} has none")
+        self.device, self.staging = device, []
+        encoder = device._wgpu.create_command_encoder()
+        for spans in batched(spans_of(flat(parts)), QUERIES // 2):
+            queries = device._wgpu.create_query_set(type="timestamp", count=2 * len(spans))
+            for i, span in enumerate(spans):
+                self._encode(encoder, queries, 2 * i, span)
+            self._resolve(encoder, queries, 2 * len(spans))
+        commands = encoder.finish()
+        self.submitted = perf_counter_ns()
+        device._queue.submit([commands])
+
+    def _encode(self, encoder: Any, queries: Any, at: int, span: list[tuple]) -> None:
+        begin = {"query_set": queries, "beginning_of_pass_write_index": at}
+        end = {"query_set": queries, "end_of_pass_write_index": at + 1}
+        if len(span[0]) == 6:
+            pipeline, key, offset, x, y, z = span[0]
+            compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
+            compute.set_pipeline(self.device.compiled(pipeline))
+            compute.set_bind_group(0, self.device.bind(pipeline, key, offset))
+            compute.dispatch_workgroups(x, y, z)
+            return compute.end()
+        encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies are outside of passes: between two
+        buffers = self.device._buffers
+        for source, target, n in span:
+            encoder.copy_buffer_to_buffer(buffers[source], 0, buffers[target], 0, n)
+        encoder.begin_compute_pass(timestamp_writes=end).end()
+
+    def _resolve(self, encoder: Any, queries: Any, count: int) -> None:
+        made = self.device._wgpu.create_buffer(size=8 * count, usage=RESOLVE)
+        staging = self.device._wgpu.create_buffer(size=8 * count, usage=STAGING)
+        encoder.resolve_query_set(queries, 0, count, made, 0)
+        encoder.copy_buffer_to_buffer(made, 0, staging, 0, 8 * count)
+        self.staging.append(staging)
+
+    def wait(self) -> list[tuple[int, int]]:
+        """(begin, end) of each span in ns of the GPU's own clock."""
+        period, ticks = self.device._fast.tick, []
+        for staging in self.staging:
+            staging.map_sync("READ")
+            ticks += memoryview(staging.read_mapped(copy=True)).cast("B").cast("Q").tolist()
+            staging.unmap()
+            staging.destroy()
+        times = [round(t * period) for t in ticks]
+        return list(zip(times[::2], times[1::2], strict=True))
+
+    async def arrive(self) -> list[tuple[int, int]]:
+        return self.wait()

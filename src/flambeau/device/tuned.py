@@ -1,0 +1,206 @@
+"""Measured choices of kernels, to and from files: this user's, those shipped, and those exported."""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..core.files import cache_folder, template_folder, write_whole
+from ..core.files import read as read_file
+from ..errors import FlambeauError
+
+FORMAT = 1
+SHIPPED = Path(__file__).with_name("choices")  # for adapters by name, whatever their drivers
+SHIPPED_FROM = 0.95  # of the default's time: what a choice that is shipped takes at most
+MODES = ("", "on", "off")
+TOLD = {  # part of an identity: how a line says that it differs
+    "adapter": "of another adapter",
+    "driver": "of another driver",
+    "provider": "of another provider",
+    "kernels": "of the other class of kernels",
+    "templates": "of other templates",
+}
+Bucket = tuple[Any, ...]
+
+
+class Identity(NamedTuple):
+    """What measurements hold for."""
+
+    adapter: str
+    driver: str
+    provider: str  # name and version
+    kernels: str  # software or gpu
+    templates: str = ""  # a hash of all of them
+
+
+@dataclass
+class Choice:
+    """The variant of a family that was fastest for a bucket; milliseconds of each, and why others were
+    dropped."""
+
+    family: str
+    bucket: Bucket
+    choice: str
+    default: str
+    ms: dict[str, float] = field(default_factory=dict)
+    dropped: dict[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        times = ", ".join(f"{name} {t:.4g}" for name, t in sorted(self.ms.items(), key=lambda i: i[1]))
+        lost = "".join(f"; {name} dropped: {why}" for name, why in self.dropped.items())
+        mark = "" if self.choice == self.default else f" in place of {self.default}"
+        return f"{self.family} {list(self.bucket)}: {self.choice}{mark} (ms: {times}{lost})"
+
+
+def mode() -> str:
+    """FLAMBEAU_TUNE: "on" measures whatever is run, "off" uses no measured choice, "" those there are."""
+    wanted = os.environ.get("FLAMBEAU_TUNE", "")
+    if wanted not in MODES:
+        raise FlambeauError(f"FLAMBEAU_TUNE={wanted}: unknown: use 'on' or 'off', or unset it")
+    return wanted
+
+
+@cache
+def templates() -> str:
+    """A hash of the text of all templates."""
+    found = hashlib.sha256()
+    for path in sorted(template_folder().glob("*.wgsl")):
+        found.update(path.name.encode() + path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def place_of(of: Identity) -> Path:
+    """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
+    return cache_folder("tuned") / named(of)
+
+
+def named(of: Identity) -> str:
+    """What the file of an adapter's choices is called."""
+    words = f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}"
+    return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
+
+
+def choices_for(of: Identity) -> dict[tuple, str]:
+    """What `choice.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
+    by the default too. Rules change after a file was shipped, and it says only what each choice was better
+    than."""
+    if mode() == "off":
+        return {}
+    found: dict[tuple, str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
+    return found | {(c.family, c.bucket): c.choice for c in kept(of)}
+
+
+def shipped(of: Identity) -> list[Choice]:
+    """The choices that come with the package for an adapter, whatever its driver and the versions."""
+    place = SHIPPED / named(of)
+    try:
+        return read(place)[1] if place.is_file() else []
+    except (FlambeauError, OSError) as e:
+        print(f"flambeau: {place}: the shipped choices are {_reason(e)}: not used", file=sys.stderr)
+        return []
+
+
+def better(choices: list[Choice]) -> list[Choice]:
+    """Those worth shipping: measured to take less than SHIPPED_FROM of the default's time."""
+    return [c for c in choices if c.choice != c.default and c.ms[c.choice] < SHIPPED_FROM * c.ms[c.default]]
+
+
+def kept(of: Identity) -> list[Choice]:
+    """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
+    place = place_of(of)
+    try:
+        if not place.is_file():
+            return []
+        of = of._replace(templates=templates())
+        was, found = read(place)
+        wrong = next((name for name in TOLD if getattr(was, name) != getattr(of, name)), "")
+        if not wrong:
+            return found
+        what = f"{TOLD[wrong]} ({getattr(was, wrong)}, here {getattr(of, wrong)})"
+    except (FlambeauError, OSError) as e:
+        what = _reason(e)
+    print(f"flambeau: {place}: the measured choices are {what}: not used", file=sys.stderr)
+    return []
+
+
+def _reason(e: Exception) -> str:
+    return f"not readable ({e.strerror})" if isinstance(e, OSError) else str(e).rpartition(": ")[2]
+
+
+def read(path: Path) -> tuple[Identity, list[Choice]]:
+    """A file's identity and choices; FlambeauError where it is damaged."""
+    try:
+        said = json.loads(str(read_file(path), "utf-8"))
+        if said["format"] != FORMAT:
+            raise FlambeauError(f"{path}: of format {said['format']}, not {FORMAT}")
+        of = Identity(**said["of"])
+        found = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
+        if not all(isinstance(text, str) for c in found for text in (c.family, c.choice, c.default)):
+            raise TypeError("a choice is no text")
+        if not all(type(c.ms) is type(c.dropped) is dict for c in found):
+            raise TypeError("measurements without names")
+        if not all(isinstance(t, int | float) for c in found for t in c.ms.values()):
+            raise TypeError("a time is no number")
+        hash(tuple(c.bucket for c in found))  # TypeError where one is no key
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
+        raise FlambeauError(f"{path}: damaged ({type(e).__name__})") from None
+    return of, found
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, list) else value
+
+
+def text_of(of: Identity, choices: list[Choice]) -> str:
+    """The text of a file: a choice a line."""
+    head = json.dumps({"format": FORMAT, "of": of._replace(templates=templates())._asdict()})
+    rows = sorted(choices, key=lambda c: (c.family, str(c.bucket)))
+    lines = ",\n  ".join(json.dumps(asdict(c)) for c in rows)
+    return f'{head[:-1]}, "choices": [\n  {lines}\n]}}\n'
+
+
+def keep(of: Identity, choices: list[Choice]) -> None:
+    """Write the choices to the cache folder, with those that are there; where it can't be done a line says
+    so."""
+    place, of = place_of(of), of._replace(templates=templates())
+    new = {(c.family, c.bucket) for c in choices}
+    try:
+        before = [c for c in _same(place, of) if (c.family, c.bucket) not in new]
+        text = text_of(of, [*before, *choices])
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
+    except OSError as e:
+        print(
+            f"flambeau: {place} can't be written ({e.strerror}): choices hold for this process",
+            file=sys.stderr,
+        )
+
+
+def _same(place: Path, of: Identity) -> list[Choice]:
+    """What a file has, if it holds for the same."""
+    try:
+        was, found = read(place)
+    except (FlambeauError, OSError):
+        return []
+    return found if was == of else []
+
+
+def taken(path: Path, of: Identity) -> list[Choice]:
+    """The choices of an exported file; FlambeauError where it does not hold for this adapter."""
+    try:
+        was, found = read(path)
+    except OSError as e:
+        raise FlambeauError(f"{path} can't be read ({e.strerror}): check the path") from None
+    except FlambeauError as e:
+        raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
+    of = of._replace(templates=templates())
+    wrong = [name for name in TOLD if getattr(was, name) != getattr(of, name)]
+    if wrong:
+        told = ", ".join(f"{TOLD[n]} ({getattr(was, n)}, here {getattr(of, n)})" for n in wrong)
+        raise FlambeauError(f"{path}: measured choices {told}: measure here with `flambeau tune`")
+    return found

@@ -1,0 +1,70 @@
+"""Examples and texts such as "f32[N, 784]" become the inputs of a program: names, dtypes, shapes."""
+
+import re
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any, NamedTuple
+
+from ..core import dtype as dt
+from ..tensor import Tensor, tensor
+
+SPEC = re.compile(r"\s*(\w+)\s*\[([^\[\]]*)\]\s*")
+
+
+class Spec(NamedTuple):
+    """An input: its name, dtype and shape, in which "N" is the batch."""
+
+    name: str
+    dtype: dt.DType
+    shape: tuple[int | str, ...]
+
+    def at(self, n: int) -> tuple[int, ...]:
+        """The shape at batch size n."""
+        return tuple(n if s == "N" else int(s) for s in self.shape)
+
+    def __str__(self) -> str:
+        return f"{self.dtype.short}[{', '.join(map(str, self.shape))}]"
+
+
+def specs_of(fn: Callable, example_inputs: Any, max_batch: int) -> list[Spec]:
+    """The inputs, from a tensor, an array or a text; or from a list, or a dict by name, of these.
+
+    The first size of a tensor or array is the batch; a text says with N what is.
+    """
+    given = example_inputs
+    if not isinstance(given, dict | list | tuple):
+        given = [given]
+    named = given if isinstance(given, dict) else dict(zip(names_of(fn, len(given)), given, strict=True))
+    firsts = {name: t.shape[0] for name, t in named.items() if getattr(t, "shape", ())}
+    if len(set(firsts.values())) > 1:
+        told = ", ".join(f"{name} has {n}" for name, n in firsts.items())
+        rule = f"the first size of an example is the batch, and they differ: {told}"
+        raise ValueError(f"save_program: {rule}: give those without a batch as a text such as 'f32[3, 4]'")
+    most = max(firsts.values(), default=0)
+    if most > max_batch:
+        raise ValueError(f"save_program: the example is a batch of {most}: give max_batch={most} or more")
+    return [spec_of(name, value) for name, value in named.items()]
+
+
+def names_of(fn: Callable, count: int) -> list[str]:
+    """The names of a function's first arguments, or x0, x1, ... where it tells none."""
+    try:
+        found = list(signature(getattr(fn, "forward", fn)).parameters.values())
+    except (TypeError, ValueError):
+        found = []
+    plain = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in found if p.kind in plain][:count]
+    return names if len(names) == count else ["x"] if count == 1 else [f"x{i}" for i in range(count)]
+
+
+def spec_of(name: str, given: Any) -> Spec:
+    """An input from an example, or from a text such as "f32[N, 784]"."""
+    if not isinstance(given, str):
+        t = given if isinstance(given, Tensor) else tensor(given)
+        return Spec(name, t.dtype, ("N", *t.shape[1:]) if t.shape else ())
+    found = SPEC.fullmatch(given)
+    sizes = [s.strip() for s in found[2].split(",") if s.strip()] if found else []
+    if found is None or not all(s == "N" or s.isdecimal() for s in sizes):
+        rule = "write a dtype and a shape in which N is the batch, as in 'f32[N, 784]'"
+        raise ValueError(f"save_program: {name}={given!r} is no input: {rule}")
+    return Spec(name, dt.as_dtype(found[1]), tuple(s if s == "N" else int(s) for s in sizes))

@@ -1,0 +1,325 @@
+"""Loading: what save_program wrote becomes a function of tensors on this machine's GPU."""
+
+import json
+from array import array
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any, NoReturn
+
+from ..core.commands import COPY, DISPATCH
+from ..core.dtype import SHORT
+from ..core.events import submit
+from ..core.files import read
+from ..core.node import Node, describe
+from ..core.op import OPS
+from ..device import get_device
+from ..device.pool import Pool
+from ..errors import DeviceError, FlambeauError, suggest
+from ..fusion.cost import Work
+from ..io.safetensors import loaded
+from ..ops.random import generator
+from ..runtime import run
+from ..runtime.pipeline import PARAMS_ALIGN
+from ..runtime.state import thread
+from ..tensor import Tensor, tensor
+from .check import LARGEST, Damaged, check
+from .fit import value_of
+from .inputs import Spec
+from .save import FORMAT, KERNELS, MARK, PROGRAM, VERSION, WEIGHTS
+
+SIZES_KEPT = 8  # batch sizes whose buffers and commands are kept
+
+
+def load_program(folder: Any, device: Any = None) -> "SavedProgram":
+    """The program in a folder of save_program, to be called with tensors or arrays.
+
+    In place of the folder: the bytes of program.json, kernels.wgsl and weights.safetensors by these names, as
+    a page has fetched them. FlambeauError names what is missing, damaged or of another version; DeviceError:
+    there is no adapter.
+    """
+    return SavedProgram(folder if isinstance(folder, Mapping) else Path(folder), get_device(device))
+
+
+class SavedProgram:
+    """A loaded program: call it with its inputs, in order or by name; `inputs` and `batch` say which.
+
+    The result is what the function gave: a tensor, or a list or dict of tensors. It has no gradients.
+    """
+
+    def __init__(self, source: Path | Mapping[str, Any], device: Any):
+        given = "{...}" if isinstance(source, Mapping) else repr(str(source))
+        self._source, self._call, self.device = source, f"load_program({given})", device
+        if device.kind != "gpu":
+            self._fail(
+                f"{device} runs no kernels: install a driver (flambeau doctor says which)", DeviceError
+            )
+        self._program = self._read()
+        texts = self._texts()
+        self.inputs = [Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in self._program["inputs"]]
+        self.outputs = [(o["name"], SHORT[o["dtype"]]) for o in self._program["outputs"]]
+        self.batch: tuple[int, int] = tuple(self._program["batch"])
+        kernels = self._program["kernels"]
+        wanted = [(w["name"], SHORT[w["dtype"]], tuple(w["shape"])) for w in self._program["weights"]]
+        self._plans = self._program["plans"]["software" if device.limits.software else "gpu"]
+        if len(texts) != len(kernels):
+            told = f"{PROGRAM} has {len(kernels)} kernels, {KERNELS} {len(texts)}"
+            self._fail(f"{told}: the files are not of one program: save it again")
+        self._kernels = [(k["name"], text) for k, text in zip(kernels, texts, strict=True)]
+        self._weights = self._loaded(wanted)
+        self._ready: dict[int, _Ready] = {}
+
+    def __repr__(self) -> str:
+        return f"SavedProgram({', '.join(f'{i.name}={i}' for i in self.inputs)})"
+
+    # --- files ---
+
+    def _fail(self, rule: str, kind: type[Exception] = FlambeauError) -> NoReturn:
+        raise kind(f"{self._call}: {rule}")
+
+    def _bytes(self, name: str) -> Any:
+        if isinstance(self._source, Mapping):
+            return self._given_bytes(self._source, name)
+        try:
+            return read(self._source / name)
+        except FileNotFoundError:
+            self._fail(f"there is no {name}: name a folder of save_program, whole")
+        except OSError as e:
+            self._fail(f"{name} can't be read: {e.strerror or e}")
+
+    def _given_bytes(self, files: Mapping[str, Any], name: str) -> Any:
+        if name not in files:
+            self._fail(f"there is no {name!r}: give the bytes of {PROGRAM}, {KERNELS} and {WEIGHTS}")
+        try:
+            return memoryview(files[name]).cast("B")
+        except TypeError:
+            self._fail(f"{name!r} is of type {type(files[name]).__name__}: give the file's bytes", TypeError)
+
+    def _text(self, name: str) -> str:
+        try:
+            return str(self._bytes(name), "utf-8")
+        except UnicodeDecodeError as e:
+            self._fail(f"{name} can't be read: {e}")
+
+    def _read(self) -> dict:
+        try:
+            program = json.loads(self._text(PROGRAM))
+        except (ValueError, RecursionError) as e:
+            self._fail(f"{PROGRAM} is no JSON ({e}): save the program again")
+        if not isinstance(program, dict) or program.get("format") != FORMAT:
+            self._fail(f"{PROGRAM} is of something else: name a folder of save_program")
+        version = program.get("version")
+        if version != VERSION:
+            rule = f"{PROGRAM} is of version {version} of the format, and this flambeau reads {VERSION}"
+            self._fail(f"{rule}: save the program again with this flambeau, or load it with that one")
+        try:
+            check(program)
+        except Damaged as e:
+            self._fail(f"{PROGRAM} is damaged ({e}): save the program again")
+        return program
+
+    def _texts(self) -> list[str]:
+        """The kernels' WGSL, in order."""
+        parts = self._text(KERNELS).split(f"{MARK} ")[1:]
+        return [part.partition("\n")[2] for part in parts]
+
+    def _loaded(self, wanted: list) -> list[Any]:
+        found, wrong = loaded(self._bytes(WEIGHTS), self.device, f"{self._call}: {WEIGHTS}"), []
+        for name, dtype, shape in wanted:
+            t = found.get(name)
+            if t is None or (t.dtype, t.shape) != (dtype, shape):
+                has = "missing" if t is None else describe(t)
+                wrong.append(f"{name!r} is {has}, not {dtype.short}{list(shape)}")
+        if wrong:
+            self._fail(f"{WEIGHTS} is of another model: {'; '.join(wrong)}: save the program again")
+        tensors = [found[name] for name, _, _ in wanted]
+        nodes = [t.node for t in tensors]
+        run.realize_nodes(nodes)
+        return [n.buffer for n in nodes]
+
+    # --- calling ---
+
+    def __call__(self, *args, **kw) -> Any:
+        if thread.recorder is not None:
+            raise FlambeauError(f"{self}: a saved program can't be recorded: call it outside of jit")
+        given = self._given(args, kw)
+        try:
+            return self._run([given[s.name] for s in self.inputs])
+        except (ValueError, TypeError) as e:
+            told = ", ".join(f"{name}={describe(v)}" for name, v in given.items())
+            raise type(e)(f"program({told}): {e}") from None
+
+    def _given(self, args: tuple, kw: dict) -> dict[str, Any]:
+        """The inputs by name."""
+        names = [s.name for s in self.inputs]
+        given = dict(zip(names, args))
+        wrong = next((name for name in kw if name not in names or name in given), None)
+        if len(args) > len(names):
+            told = f"{len(args)} inputs are more than its {len(names)}"
+        elif wrong is not None:
+            told = (
+                f"{wrong!r} is given twice"
+                if wrong in names
+                else f"no input {wrong!r}{suggest(wrong, names)}"
+            )
+        elif len(given | kw) < len(names):
+            told = f"no {' and no '.join(repr(n) for n in names if n not in given | kw)}"
+        else:
+            return given | kw
+        raise TypeError(f"program: {told}: it takes {', '.join(f'{s.name}={s}' for s in self.inputs)}")
+
+    def _run(self, values: list[Any]) -> Any:
+        tensors, n = [], None
+        for spec, value in zip(self.inputs, values, strict=True):
+            t = value.to(self.device) if isinstance(value, Tensor) else tensor(value, device=self.device)
+            n = self._batch_of(spec, t) if n is None else n
+            if t.dtype is not spec.dtype:
+                raise TypeError(f"{spec.name} is {t.dtype.short}, not {spec.dtype.short}: cast it")
+            if t.shape != spec.at(n or 0):
+                raise ValueError(f"{spec.name} is {describe(t)}, not {spec}{f' with N = {n}' if n else ''}")
+            tensors.append(t)
+        n, (low, high) = 1 if n is None else n, self.batch
+        if not low <= n <= high:
+            advice = f"split it, or save again with max_batch={n}" if n else "it takes at least 1"
+            raise ValueError(f"a batch of {n}, and the program was saved for {low} to {high}: {advice}")
+        nodes = [t.node for t in tensors]
+        run.realize_nodes(nodes)
+        with self.device.lock:
+            ready = self._ready[n] = self._ready.pop(n, None) or self._made(n)
+            if len(self._ready) > SIZES_KEPT:
+                self._ready.pop(next(iter(self._ready)))
+            out = ready.run(nodes)
+        self.device.keep_pace()
+        if self._program["result"] == "dict":
+            return dict(zip((name for name, _ in self.outputs), out, strict=True))
+        return out if self._program["result"] == "list" else out[0]
+
+    def _made(self, n: int) -> "_Ready":
+        try:
+            return _Ready(self, n)
+        except FlambeauError:
+            raise
+        except Exception as e:  # numbers that are of no plan of ours: the file is from anywhere
+            why = f"{type(e).__name__}: {e}".splitlines()[0]
+            self._fail(f"{PROGRAM} is damaged ({why}): save the program again")
+
+    @staticmethod
+    def _batch_of(spec: Spec, t: Tensor) -> int | None:
+        """The batch size that an input tells, if it does."""
+        if len(t.shape) != len(spec.shape) or "N" not in spec.shape:
+            return None
+        return t.shape[spec.shape.index("N")]
+
+
+class _Ready:
+    """A program at one batch size: its buffers, and its commands ready to be replayed."""
+
+    def __init__(self, program: SavedProgram, n: int):
+        self.device = device = program.device
+        self.pool = Pool(device, device.pool)
+        plan = program._plans["plans"][program._plans["plan_of"][n - program.batch[0]]]
+        self.params, self.drawn = array("I"), []
+        self.begins = [within(value_of(e, n), LARGEST, "a draw") for e in plan["draws"]]
+        self.length = within(value_of(plan["drawn"], n), LARGEST, "a draw")
+        buffers = {f"w{i}": b for i, b in enumerate(program._weights)}
+        self.inputs = []
+        for i, spec in enumerate(program.inputs):
+            node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
+            buffers[f"x{i}"] = self.pool.take(node.nbytes)
+            self.inputs.append(buffers[f"x{i}"])
+        sizes = {
+            f"t{i}": within(value_of(e, n), LARGEST, "a size") for i, e in enumerate(plan["temporaries"])
+        }
+        count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
+        self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
+        self.works: tuple[Work, ...] = ()
+        setup, words = self._words(program, plan, n, buffers, sizes)
+        self.outputs = [
+            (buffers[o["value"]], tuple(within(value_of(e, n), LARGEST, "a size") for e in o["shape"]), dtype)
+            for o, (_, dtype) in zip(plan["outputs"], program.outputs, strict=True)
+        ]
+        for source, shape, dtype in self.outputs:
+            within(prod(shape) * dtype.itemsize, source.size, "a result's size")
+        self.prepared = device.prepare(words)
+        if count:
+            device.write(self.uniform, self.params.tobytes())
+            device.submit(setup)
+
+    def _words(self, program: SavedProgram, plan: dict, n: int, buffers: dict, sizes: dict):
+        """The commands that run once, and those that run in each call; temporaries share memory where they
+        can."""
+        steps = [*plan["setup"], *plan["steps"]]
+        last = {v: i for i, step in enumerate(steps) for v in step["reads"]}
+        keep = {o["value"] for o in plan["outputs"]} | {v for step in plan["setup"] for v in step["writes"]}
+        words: tuple[list[int], list[int]] = [], []
+        for i, step in enumerate(steps):
+            at = len(self.params)
+            for e in step["params"]:
+                if isinstance(e, dict) and "draw" in e:
+                    self.drawn.append((len(self.params), e["draw"], e["word"]))
+                    e = 0
+                self.params.append(value_of(e, n) & 0xFFFFFFFF)
+            self.params.extend([0] * (-len(self.params) % PARAMS_ALIGN))
+            for v in step["writes"]:
+                if v not in buffers:
+                    buffers[v] = self.pool.take(sizes[v])
+            name, text = program._kernels[step["kernel"]]
+            pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
+            grid = [within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"]]
+            handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
+            command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
+            words[i >= len(plan["setup"])].extend(command)
+            if i >= len(plan["setup"]):
+                reads, writes = (sum(buffers[v].nbytes for v in step[k]) for k in ("reads", "writes"))
+                self.works += (Work(name, "", reads, writes, 0),)
+            for v in set(step["reads"]):
+                if v[0] == "t" and last[v] == i and v not in keep:
+                    del buffers[v]
+        return words
+
+    def __del__(self):
+        if getattr(self, "uniform", 0):
+            self.device.pool.end(self.uniform)
+
+    def _draw(self) -> None:
+        """Take the call's part of the random stream."""
+        k0, k1, low, high = generator.take(4 * self.length)
+        for word, draw, part in self.drawn:
+            at = (high << 32 | low) + self.begins[draw]
+            self.params[word] = (k0, k1, at & 0xFFFFFFFF, at >> 32 & 0xFFFFFFFF)[part]
+        if self.drawn:
+            self.device.write(self.uniform, self.params.tobytes())
+
+    def run(self, given: list[Node]) -> list[Tensor]:
+        if self.length:
+            self._draw()
+        before = []
+        for n, place in zip(given, self.inputs, strict=True):
+            before += _copy(n.buffer, place)
+        out, after = [], []
+        for source, shape, dtype in self.outputs:
+            node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
+            node.buffer = self.device.pool.take(node.nbytes)
+            after += _copy(source, node.buffer)
+            out.append(Tensor(node))
+        submit(self.device, self.works, before, self.prepared, after)
+        return out
+
+
+def _copy(source: Any, target: Any) -> list[int]:
+    return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
+
+
+def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:
+    """The device's pipeline of this text, compiled at first sight."""
+    cache, key = device.__dict__.setdefault("pipelines", {}), (text, inputs, outputs)
+    if key not in cache:
+        cache[key] = device.pipeline(text, name, inputs, outputs)
+    return cache[key]
+
+
+def within(value: int, most: int, what: str) -> int:
+    """The number, if it can be one; an error of the driver about it would end the process."""
+    if not 0 <= value <= most:
+        raise Damaged(f"{what} of {value}, and at most {most} can be")
+    return value

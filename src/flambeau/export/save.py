@@ -1,0 +1,191 @@
+"""Writing: the plans of a function at every batch size become one folder."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..codegen.render import render
+from ..core.faults import text_of
+from ..core.files import LEFT
+from ..core.node import Node, next_serial
+from ..device import get_device
+from ..errors import FlambeauError
+from ..io.safetensors import save_file, write_whole
+from ..kernels.ir import Shader
+from ..runtime import run
+from .fit import fit
+from .inputs import Spec, specs_of
+from .structure import KINDS, Sketch, Structure, Weights, sketch
+from .trace import graph_of
+from .web_module import EXECUTOR, MODULE, TYPES, add_module
+
+FORMAT, VERSION = "flambeau-program", 3
+PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
+MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
+
+
+def save_program(
+    fn: Callable, example_inputs: Any, folder: Any, max_batch: int = 128, target: str | None = None
+) -> Path:
+    """Write what a model or function does to its inputs as a folder that load_program, or a web page, runs.
+
+    example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
+    in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
+    planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
+    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors.
+    """
+    if target not in (None, "web"):
+        raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
+    if not isinstance(max_batch, int) or max_batch < 1:
+        raise ValueError(f"save_program: max_batch={max_batch!r}: give the largest batch size, 1 or more")
+    if not callable(fn):
+        raise TypeError(f"save_program: {fn!r} can't be called: give a model or a function of tensors")
+    specs = specs_of(fn, example_inputs, max_batch)
+    out = Path(folder)
+    if out.exists() and not (out / PROGRAM).is_file() and not unfinished(out):
+        raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
+    last = max_batch if any("N" in s.shape for s in specs) else 1
+    program, kernels, weights = _described(fn, specs, list(range(1, last + 1)))
+    out.mkdir(parents=True, exist_ok=True)
+    (out / PROGRAM).unlink(missing_ok=True)  # no old program may run new kernels
+    save_file(weights.file(), out / WEIGHTS)
+    write_whole(out / KERNELS, kernels.encode())
+    if target == "web":
+        add_module(out, program)
+    write_whole(out / PROGRAM, lines_of(program).encode())
+    return out
+
+
+def unfinished(out: Path) -> bool:
+    """Whether a folder is empty, or holds nothing but what a save that was killed leaves."""
+    ours = {KERNELS, WEIGHTS, MODULE, EXECUTOR, TYPES}
+    return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
+
+
+def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dict, str, Weights]:
+    """program.json, kernels.wgsl and the weights."""
+    named = dict(fn.named_parameters()) | dict(fn.named_buffers()) if hasattr(fn, "named_buffers") else {}  # type: ignore[attr-defined]
+    run.realize(*named.values())  # and all that was assigned
+    weights = Weights({id(t.node): name for name, t in named.items()})
+    device = next((t.device for t in named.values()), None) or get_device()
+    graph, sketches = _sketched(fn, specs, batches, device, weights)
+    shaders: dict[Shader, int] = {}
+    plans = {kind: _plans(batches, sketches[kind], shaders) for kind in KINDS}
+    names = {
+        k.shader: k.name for made in sketches.values() for s in reversed(made) for k in s.structure.steps
+    }
+    text = "".join(f"{MARK} {i}: {names[s]}\n{render(s)}" for s, i in shaders.items())
+    program = {
+        "format": FORMAT,
+        "version": VERSION,
+        "inputs": [{"name": s.name, "dtype": s.dtype.short, "shape": list(s.shape)} for s in specs],
+        "result": graph.result,
+        "outputs": [
+            {"name": name, "dtype": n.dtype.short} for name, n in zip(graph.names, graph.roots, strict=True)
+        ],
+        "batch": [batches[0], batches[-1]],
+        "weights": [
+            {"name": name, "dtype": t.dtype.short, "shape": list(t.shape)}
+            for name, t in weights.file().items()
+        ],
+        "kernels": [{"name": names[s], "params": [name for name, _ in s.params]} for s in shaders],
+        "faults": {str(s): text_of(s) for s in sites_of(graph.order)},
+        "plans": plans,
+    }
+    return program, text, weights
+
+
+def _sketched(fn, specs, batches: list[int], device: Any, weights: Weights):
+    """The graph at the last batch size, and by class of adapters the sketches of all."""
+    start = next_serial()
+    sketches: dict[str, list[Sketch]] = {kind: [] for kind in KINDS}
+    first = None
+    for n in batches:
+        try:
+            graph = graph_of(fn, specs, n, device, start)
+            weights.compare(graph, start, n == batches[0])
+            kinds = [(r.dtype, name) for r, name in zip(graph.roots, graph.names, strict=True)]
+            first = first or (graph, kinds)
+            if kinds != first[1]:
+                raise FlambeauError("the function returns other names or dtypes than for smaller batches")
+            for kind, made in sketches.items():
+                made.append(sketch(graph, kind, weights))
+        except (FlambeauError, ValueError, TypeError, IndexError) as e:
+            at = ", ".join(f"{s.name}={s.dtype.short}{list(s.at(n))}" for s in specs)
+            known = type(e) if type(e) in (ValueError, TypeError, IndexError) else FlambeauError
+            raise known(f"save_program({at}): {str(e).removeprefix('save_program: ')}") from e
+    assert first is not None
+    return first[0], sketches
+
+
+def _plans(batches: list[int], sketches: list[Sketch], shaders: dict[Shader, int]) -> dict[str, Any]:
+    """The structures for a class of adapters, their numbers as expressions, and which batch has which."""
+    groups: dict[Structure, list[int]] = {}
+    for i, s in enumerate(sketches):
+        groups.setdefault(s.structure, []).append(i)
+    plans, plan_of = [], [0] * len(batches)
+    for number, (structure, members) in enumerate(groups.items()):
+        columns = zip(*(sketches[i].numbers for i in members), strict=True)
+        known: dict[tuple, Any] = {}
+        at = [batches[i] for i in members]
+        expressions = iter([known.get(c) or known.setdefault(c, fit(at, list(c))) for c in columns])
+        plans.append(_plan(structure, expressions, shaders))
+        for i in members:
+            plan_of[i] = number
+    return {"plan_of": plan_of, "plans": plans}
+
+
+def _plan(structure: Structure, numbers: Any, shaders: dict[Shader, int]) -> dict[str, Any]:
+    """A structure with its numbers filled in, in the order of Sketch.numbers."""
+
+    def take(count: int) -> list:
+        return [next(numbers) for _ in range(count)]
+
+    made: dict[str, Any] = {"temporaries": take(structure.temporaries)}
+    made["outputs"] = [{"value": value, "shape": take(rank)} for value, rank in structure.outputs]
+    made["setup"], made["steps"] = [], []
+    once = fixed(structure)
+    for step in structure.steps:
+        grid, params = take(3), take(len(step.shader.params))
+        for place, draw, word in step.draws:
+            params[place] = {"draw": draw, "word": word}
+        kernel = shaders.setdefault(step.shader, len(shaders))
+        reads, writes = list(step.reads), list(step.writes)
+        made["setup" if once.issuperset(writes) else "steps"].append(
+            {"kernel": kernel, "reads": reads, "writes": writes, "grid": grid, "params": params}
+        )
+    made["draws"] = take(structure.draws)
+    made["drawn"] = next(numbers)
+    return made
+
+
+def sites_of(order: list[Node]) -> list[int]:
+    """Where a graph's kernels note indices that are outside."""
+    return sorted({n.attrs["site"] for n in order if n.op.name == "_inside"})
+
+
+def fixed(structure: Structure) -> set[str]:
+    """The temporaries that no input changes: a loaded program computes them once."""
+    writers = Counter(v for step in structure.steps for v in step.writes)
+    found: set[str] = set()
+    for step in structure.steps:
+        of_weights = all(v[0] == "w" or v in found for v in step.reads)
+        if of_weights and not step.draws and all(writers[v] == 1 for v in step.writes):
+            found.update(step.writes)
+    return found
+
+
+def lines_of(value: Any, depth: int = 0) -> str:
+    """JSON with a line for what is small: a program is read by people, too."""
+    text = json.dumps(value)
+    if len(text) + 2 * depth <= 110 or not isinstance(value, dict | list):
+        return text
+    pad, end = "  " * (depth + 1), "  " * depth
+    if isinstance(value, dict):
+        parts = [f"{pad}{json.dumps(k)}: {lines_of(v, depth + 1)}" for k, v in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{end}}}"
+    if all(isinstance(v, int | str) for v in value):
+        return text
+    return "[\n" + ",\n".join(pad + lines_of(v, depth + 1) for v in value) + f"\n{end}]"

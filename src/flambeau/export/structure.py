@@ -1,0 +1,146 @@
+"""Sketches: the plan of a graph becomes a structure, which batch sizes may share, and the numbers of one."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..core.limits import SOFTWARE_TURNS, Limits
+from ..core.node import Node, describe
+from ..errors import FlambeauError
+from ..fusion.planner import plan
+from ..kernels.ir import Kernel, Shader
+from ..ops.random import generator
+from ..runtime import readback
+from ..runtime.pipeline import word_of
+from ..tensor import Tensor
+from .trace import Graph, Placeholder
+
+# the classes of adapters, each with its kernels
+KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
+
+
+class Step(NamedTuple):
+    """A kernel, and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
+
+    draws: which of its Params are words of a random draw: (place, draw, word).
+    """
+
+    shader: Shader
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    draws: tuple[tuple[int, int, int], ...]
+
+
+class Structure(NamedTuple):
+    """What two batch sizes share when one plan serves both."""
+
+    temporaries: int
+    outputs: tuple[tuple[str, int], ...]  # value and rank of each
+    steps: tuple[Step, ...]
+    draws: int
+
+
+class Sketch(NamedTuple):
+    """A plan at one batch size. numbers: the bytes of the temporaries; the sizes of the outputs; of each step
+    the grid and the Params; the places of the draws and the length of all, in blocks."""
+
+    structure: Structure
+    numbers: list[int]
+
+
+@dataclass
+class Weights:
+    """The tensors that a program holds, each known by its node."""
+
+    names: dict[int, str]  # id of a node -> its name in the model
+    nodes: list[Node] = field(default_factory=list)
+    numbers: dict[int, int] = field(default_factory=dict)
+    made: list[tuple[Node, bytes]] = field(default_factory=list)  # by the first call, of host numbers
+    held: list[Node] = field(default_factory=list)  # by later calls: their ids must stay theirs
+
+    def number(self, node: Node) -> int:
+        """The place of a weight, found or new."""
+        if id(node) not in self.numbers:
+            self.numbers[id(node)] = len(self.nodes)
+            self.nodes.append(node)
+        return self.numbers[id(node)]
+
+    def file(self) -> dict[str, Tensor]:
+        """The weights by name, in order."""
+        taken, found = set(self.names.values()), {}
+        for i, n in enumerate(self.nodes):
+            free = f"constant.{i}"
+            while free in taken:
+                free += "_"
+            found[self.names.get(id(n), free)] = Tensor(n)
+        return found
+
+    def compare(self, graph: Graph, start: int, first: bool) -> None:
+        """Take the tensors that a call made of host numbers: each call must make the same."""
+        found = [
+            n for n in graph.order
+            if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, Placeholder)
+        ]  # fmt: skip
+        values = [bytes(v) for v in readback.read([Tensor(n) for n in found])] if found else []
+        if first:
+            self.made = list(zip(found, values, strict=True))
+        alike = [(n.shape, n.dtype) for n in found] == [(n.shape, n.dtype) for n, _ in self.made]
+        if not alike or values != [v for _, v in self.made]:
+            told = ", ".join(describe(n) for n in found) or "none"
+            rule = f"the function makes other tensors of host numbers ({told}) than for the first batch size"
+            raise FlambeauError(f"{rule}: make them of the inputs by ops, or before the call")
+        for n, (kept, _) in zip(found, self.made, strict=True):
+            self.numbers[id(n)] = self.number(kept)
+            self.held.append(n)
+
+
+def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
+    """Plan a graph for a class of adapters, and tell structure and numbers apart."""
+    found = plan(graph.roots, KINDS[kind], graph.order)
+    names = {i: _leaf(graph, graph.order[i], weights) for i in found.leaves}
+    sizes, numbers = dict(found.stored), []
+    for k in found.kernels:
+        for v in k.outputs:
+            if v not in names:
+                names[v] = f"t{len(numbers)}"
+                numbers.append(sizes[v])
+    temporaries = len(numbers)
+    for root in graph.roots:
+        numbers += root.shape
+    places: dict[int, int] = {}  # draw -> where it begins, from the start of the call
+    draws: dict[int, int] = {}
+    steps = tuple(_step(k, graph, names, numbers, draws, places) for k in found.kernels)
+    numbers += [*places.values(), graph.length]
+    outputs = tuple((names[v], len(r.shape)) for v, r in zip(found.roots, graph.roots, strict=True))
+    return Sketch(Structure(temporaries, outputs, steps, len(draws)), numbers)
+
+
+def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
+    if not isinstance(node.buffer, Placeholder):
+        return f"w{weights.number(node)}"
+    if node.buffer not in graph.inputs:
+        raise FlambeauError(f"the function uses {describe(node)} of an earlier call: don't keep inputs")
+    return f"x{node.buffer.place}"
+
+
+def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict, places: dict) -> Step:
+    drawn = []
+    numbers += k.grid
+    for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
+        if isinstance(value, tuple):
+            source: Any = graph.order[value[1]].scalars[0]
+            if hasattr(source, "words"):
+                drawn.append((i, _draw(source, graph, draws, places), value[2]))
+                value = 0
+            else:
+                value = getattr(source, "value", source)
+        numbers.append(word_of(value, wgsl) if wgsl == "f32" else int(value))
+    reads, writes = (tuple(names[v] for v in values) for values in (k.inputs, k.outputs))
+    return Step(k.shader, k.name, reads, writes, tuple(drawn))
+
+
+def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:
+    if draw.source is not generator:
+        raise FlambeauError("the function draws from a generator of its own: only the default one is saved")
+    places[id(draw)] = (draw.words[3] << 32 | draw.words[2]) - graph.begin
+    return draws.setdefault(id(draw), len(draws))

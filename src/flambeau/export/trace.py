@@ -1,0 +1,121 @@
+"""Tracing: a function becomes its graph at a batch size, without running a kernel of it."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..capture.recorder import made_before
+from ..core.modes import no_grad
+from ..core.node import Node, describe, toposort
+from ..core.op import OPS
+from ..errors import FlambeauError
+from ..ops.random import Noted, generator
+from ..runtime import run
+from ..runtime.state import record_with
+from ..tensor import Tensor
+from .inputs import Spec
+
+
+class Placeholder:
+    """Stands for the buffer of an input: plans ask only whether there is one."""
+
+    def __init__(self, place: int):
+        self.place = place
+
+
+class Tracer:
+    """Takes a recorder's place while a function is traced: nothing runs, is read or stays assigned."""
+
+    def __init__(self, start: int):
+        self.start = start
+        self.assigned: list[tuple[Tensor, Node]] = []
+        self.made: dict[Node, Any] = {}
+        self.numbers: dict[Any, None] = {}
+
+    def defer(self, tensors: Any) -> None:
+        pass
+
+    def spoil(self, why: str) -> None:
+        raise FlambeauError(f"save_program: the function can't be saved: {why}")
+
+    def note(self, t: Tensor, old: Node) -> None:
+        if old.serial < self.start:
+            self.assigned.append((t, old))
+
+
+@dataclass
+class Graph:
+    """A call at one batch size.
+
+    result: what holds the outputs, "tensor", "list" or "dict". begin, length: where the call's random numbers
+    begin in the stream, and how many blocks of four they are.
+    """
+
+    roots: list[Node]
+    result: str
+    names: list[str]
+    inputs: list[Placeholder]
+    begin: int = 0
+    length: int = 0
+    order: list[Node] = field(default_factory=list)
+
+
+@contextmanager
+def inference(fn: Any) -> Iterator[None]:
+    """No gradients; the modules of a model as after eval(), and then as they were."""
+    modules = {m: m.training for m in fn.modules()} if hasattr(fn, "modules") else {}
+    for m in modules:
+        m.training = False
+    try:
+        with no_grad():
+            yield
+    finally:
+        for m, training in modules.items():
+            m.training = training
+
+
+def graph_of(fn: Callable, specs: list[Spec], n: int, device: Any, start: int) -> Graph:
+    """The graph of a call with placeholders of batch size n; what it needs from before has its value.
+
+    `start` is the serial number that nodes from before the first call lie below.
+    """
+    places, inputs = [Placeholder(i) for i in range(len(specs))], []
+    for spec, place in zip(specs, places, strict=True):
+        node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
+        node.buffer = place
+        inputs.append(Tensor(node))
+    made, begin, length = _called(fn, inputs, start)
+    tensors, result, names = parts_of(made)
+    graph = Graph([t.node for t in tensors], result, names, places, begin, length)
+    run.realize(*(Tensor(x) for x in made_before(graph.roots, start)))
+    graph.order = toposort(graph.roots)
+    return graph
+
+
+def _called(fn: Callable, inputs: list[Tensor], start: int) -> tuple[Any, int, int]:
+    """What the function returns, and the part of the random stream that it took, which is given back."""
+    tracer, noted = Tracer(start), Noted()
+    try:
+        with record_with(tracer), noted, inference(fn):
+            made = fn(*inputs)
+    finally:
+        noted.take_back()
+        for t, old in reversed(tracer.assigned):
+            t.node, old.replaced = old, False
+    if tracer.assigned:
+        what = describe(tracer.assigned[0][0])
+        rule = f"the function assigns to {what}, and a saved program keeps no state"
+        raise FlambeauError(f"{rule}: call model.eval() first, or return the new value")
+    return made, noted.begins[generator], noted.blocks[generator]
+
+
+def parts_of(made: Any) -> tuple[list[Tensor], str, list[str]]:
+    """The tensors of a result, what holds them, and their names."""
+    if isinstance(made, Tensor):
+        return [made], "tensor", ["output"]
+    parts = list(made.values()) if isinstance(made, dict) else made
+    if isinstance(parts, tuple | list) and parts and all(isinstance(t, Tensor) for t in parts):
+        names = made if isinstance(made, dict) else range(len(parts))
+        return list(parts), "dict" if isinstance(made, dict) else "list", [str(name) for name in names]
+    raise TypeError(f"the function returns {describe(made)}: return a tensor, or a list or dict of tensors")

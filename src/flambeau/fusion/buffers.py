@@ -1,0 +1,87 @@
+"""Slots: the values of a plan, by size and lifetime, become the buffers that they share."""
+
+from bisect import bisect
+from typing import NamedTuple
+
+from .plan import Plan
+
+
+class Slots(NamedTuple):
+    """The bytes of each slot, and which slot a value that kernels write has. Values written over leaves have
+    none."""
+
+    sizes: list[int]
+    of: dict[int, int]
+
+    @property
+    def nbytes(self) -> int:
+        return sum(self.sizes)
+
+
+def assign(plan: Plan, align: int = 256, apart: frozenset[int] = frozenset()) -> Slots:
+    """Give every value a slot that no other uses meanwhile: the largest first, each the smallest that is free
+    (Pisarchyk and Lee, "Efficient memory management for deep neural net inference", 2020).
+
+    Values share whole buffers, not ranges of one: WebGPU lets no kernel read one part of a buffer and write
+    another. Values `apart`, and those written over them, have buffers elsewhere.
+    """
+    begins, ends, first = lifetimes(plan)
+    sizes = dict(plan.stored)
+    slots: list[int] = []
+    taken: list[list[tuple[int, int]]] = []  # of each slot: when it is in use, in order
+    of: dict[int, int] = {}
+    for v in sorted((v for v in begins if v not in apart), key=lambda v: (-sizes[v], begins[v])):
+        span = begins[v], ends[v]
+        fits = (i for i in reversed(range(len(slots))) if _is_free(taken[i], span))
+        at = next(fits, None)  # slots were made the largest first: the last that is free is the smallest
+        if at is None:
+            at = len(slots)
+            slots.append(-(-max(sizes[v], 1) // align) * align)
+            taken.append([])
+        taken[at].insert(bisect(taken[at], span), span)
+        of[v] = at
+    for v, top in first.items():
+        if top in of:
+            of[v] = of[top]
+    return Slots(slots, of)
+
+
+def lifetimes(plan: Plan) -> tuple[dict[int, int], dict[int, int], dict[int, int]]:
+    """The kernels that a value is made by and last needed by, those written over it included; and for each
+    value that is written over another the first of them."""
+    keep, end = set(plan.roots), len(plan.kernels)
+    leaves = set(plan.leaves)
+    begins: dict[int, int] = {}
+    ends: dict[int, int] = {}
+    first: dict[int, int] = {}
+    for i, k in enumerate(plan.kernels):
+        over = dict(k.over)
+        for v in k.outputs:
+            if v in over:
+                first[v] = first.get(over[v], over[v])
+            top = first.get(v, v)
+            if top not in leaves:
+                begins.setdefault(top, i)
+                ends[top] = max(ends.get(top, i), end if v in keep else plan.last_use.get(v, i))
+    return begins, ends, first
+
+
+def _is_free(taken: list[tuple[int, int]], span: tuple[int, int]) -> bool:
+    at = bisect(taken, span)
+    before, after = taken[max(at - 1, 0) : at], taken[at : at + 1]
+    return not (before and before[0][1] >= span[0]) and not (after and after[0][0] <= span[1])
+
+
+def peak(plan: Plan) -> int:
+    """The bytes that kernels' values take together when they are most: no assignment needs less."""
+    begins, ends, _ = lifetimes(plan)
+    sizes = dict(plan.stored)
+    change = [0] * (len(plan.kernels) + 2)
+    for v, begin in begins.items():
+        change[begin] += sizes[v]
+        change[ends[v] + 1] -= sizes[v]
+    live = most = 0
+    for c in change:
+        live += c
+        most = max(most, live)
+    return most

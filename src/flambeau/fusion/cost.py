@@ -1,0 +1,124 @@
+"""A plan and its graph into the work of each kernel: the bytes that it has to move, and its arithmetic."""
+
+from collections import Counter
+from math import prod
+from typing import NamedTuple
+
+from ..core.node import Node
+from ..core.shape import broadcast
+from .cse import places
+from .plan import Plan
+from .rewrite import graph_of
+
+COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
+
+
+class Work(NamedTuple):
+    """One kernel: its name and template, bytes read and written at least, operations, and what they are on.
+
+    `flops` counts a multiply-add of a contraction as two, and an elementwise op by its `Op.cost`.
+    """
+
+    name: str
+    template: str
+    reads: int
+    writes: int
+    flops: int
+    shape: tuple[int, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        return self.reads + self.writes
+
+
+def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
+    """The work of every kernel of a plan, in the plan's order."""
+    order = graph_of([order[i] for i in plan.asked], order).order
+    sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
+    walk, serves = _Walk(order, sizes), _served(plan, len(order))
+    shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
+    heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
+    for i, k in reversed(list(enumerate(plan.kernels))):
+        if serves[i] not in heads or k.name.startswith(walk.label(serves[i])):
+            heads[serves[i]] = i
+    out = []
+    for i, k in enumerate(plan.kernels):
+        flops, touched = walk.of(k.outputs if serves[i] in k.outputs else (serves[i],))
+        reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
+        own = k.flops or (flops if heads[serves[i]] == i else sizes[k.outputs[0]] // 4)
+        shape = order[serves[i]].shape if serves[i] < len(order) else ()
+        writes = sum(sizes[v] // shares[v] for v in k.outputs)
+        out.append(Work(k.name, k.shader.template, reads, writes, own, shape))
+    return tuple(out)
+
+
+def _served(plan: Plan, count: int) -> list[int]:
+    """For each kernel the node's value that it works for: its own, or that of who reads its temporary."""
+    reader: dict[int, int] = {}
+    out = [0] * len(plan.kernels)
+    for i in reversed(range(len(plan.kernels))):
+        k = plan.kernels[i]
+        own = next((v for v in k.outputs if v < count), k.outputs[0])
+        out[i] = own if own < count else reader.get(own, own)
+        for part in k.parts or (k,):
+            for v in part.reads:
+                if v >= count:
+                    reader[v] = part.outputs[0] if k.parts else out[i]
+    return out
+
+
+class _Walk:
+    """Goes from a stored value down to the values that its kernels read."""
+
+    def __init__(self, order: list[Node], sizes: dict[int, int]):
+        self.order, self.index = order, places(order)
+        self.stored = {i for i in sizes if i < len(order)}
+        self.found: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
+
+    def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
+        """(operations, bytes of each value that is read) of what computes the values of one kernel."""
+        return self._walked(values)[:2]
+
+    def label(self, value: int) -> str:
+        """How the name of the kernel begins that does the arithmetic of a value's head."""
+        return self._walked((value,))[2]
+
+    def _walked(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+        values = tuple(v for v in values if v < len(self.order))
+        if values not in self.found:
+            self.found[values] = self._walk(values)
+        return self.found[values]
+
+    def _walk(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
+        flops, label = 0, ""
+        touched: dict[int, int] = {}
+        seen: set[tuple[int, int]] = set()
+        todo = [(self.order[v], prod(self.order[v].shape)) for v in values]
+        while todo:
+            n, elements = todo.pop()
+            at = self.index.get(id(n), -1)
+            if n.buffer is not None or (at in self.stored and at not in values):
+                touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
+            elif (id(n), elements) not in seen:
+                seen.add((id(n), elements))
+                flops += _own(n)
+                label = n.attrs["label"] if n.op.kind == "contract" else label
+                todo += [(i, _read(n, i, elements)) for i in n.inputs]
+        return flops, touched, label
+
+
+def _own(n: Node) -> int:
+    """The operations of one op."""
+    if n.op.kind == "contract":
+        return 2 * prod(broadcast(*(i.shape for i in n.inputs)))
+    if n.op.kind == "elementwise":
+        return n.op.cost * prod(n.shape)
+    return sum(prod(i.shape) for i in n.inputs) if n.op.kind in COUNTED else 0
+
+
+def _read(n: Node, i: Node, elements: int) -> int:
+    """How many elements of an input are read: of a slice those that it keeps, of a table those picked."""
+    there, made = prod(i.shape), prod(n.shape)
+    if n.op.kind == "movement":
+        return min(there, elements) if made <= there else there
+    return min(there, made) if n.op.kind == "gather" else there

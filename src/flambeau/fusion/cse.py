@@ -1,0 +1,90 @@
+"""A graph into one in which computations that are equal are one node."""
+
+from operator import is_
+from typing import NamedTuple
+
+from ..core.node import Node, number_of, place_of_number
+
+
+class Merged(NamedTuple):
+    """A graph without repetitions.
+
+    order: for each place of the graph's order the node that has its value. walk: the nodes, inputs first.
+    classes: the class of each node, by its id; nodes of one class are equal. times: how many nodes one stands
+    for, by its id, where that is several.
+    """
+
+    roots: list[Node]
+    order: list[Node]
+    walk: list[Node]
+    classes: dict[int, int]
+    times: dict[int, int]
+
+
+def classes_of(order: list[Node]) -> list[int]:
+    """For each node the first place that has an equal one: the same op, attributes and numbers, on inputs
+    that are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on
+    purpose."""
+    first: dict[tuple, int] = {}
+    found: dict[Node, int] = {}
+    numbers: dict[tuple, int] = {}
+    for i, n in enumerate(order):
+        at = i
+        if n.buffer is None and not n.again:
+            if n.op.name == "constant":
+                at = place_of_number(n, i, numbers)
+            elif not n.scalars:
+                at = first.setdefault((number_of(n), *[found[x] for x in n.inputs]), i)
+        found[n] = at
+    return list(found.values())
+
+
+def merged(roots: list[Node], order: list[Node]) -> Merged:
+    """Compute equal values once: where the first of them is, as early as the earliest. The nodes given stay
+    as they are: those that change are copies.
+
+    Constants cost nothing and stay apart, so that numbers that happen to be equal change no shader. What
+    gradients are asked by has a buffer of its own, and so do roots that are fills, such as an optimiser's
+    first state: each will be written over.
+    """
+    places = classes_of(order)
+    apart = {r for r in roots if _is_fill(r)}
+    equal: dict[int, list[Node]] = {}
+    for n, c in zip(order, places, strict=True):
+        if n.buffer is None and n.param is None and not n.again and not n.scalars and n not in apart:
+            equal.setdefault(c, []).append(n)
+    leader = {n: same for same in equal.values() if len(same) > 1 for n in same}
+    now: dict[Node, Node] = {}
+    for n in order if leader else ():
+        same = leader.get(n, (n,))
+        now[n] = now[same[0]] if n is not same[0] else _copied(n, now, min(m.serial for m in same))
+    made = list(now.values()) or order
+    classes = {id(n): c if n.inputs else i for i, (n, c) in enumerate(zip(made, places, strict=True))}
+    times = {id(now[same[0]]): len(same) for same in leader.values()}
+    return Merged([now.get(r, r) for r in roots], made, list(dict.fromkeys(made)), classes, times)
+
+
+def _is_fill(n: Node) -> bool:
+    while n.op.kind == "movement" and n.buffer is None:
+        n = n.inputs[0]
+    return n.op.kind == "source"
+
+
+def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
+    """A node that reads what its inputs are now; the node itself where nothing changes."""
+    if n.buffer is not None:
+        return n
+    inputs, after = tuple([now[x] for x in n.inputs]), tuple([now[x] for x in n.after])
+    if serial == n.serial and all(map(is_, inputs, n.inputs)) and all(map(is_, after, n.after)):
+        return n
+    made = n.copied(inputs, after)
+    made.serial = serial
+    return made
+
+
+def places(order: list[Node]) -> dict[int, int]:
+    """The first place of each node in an order, by its id."""
+    found: dict[int, int] = {}
+    for i, n in enumerate(order):
+        found.setdefault(id(n), i)
+    return found

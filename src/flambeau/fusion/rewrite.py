@@ -1,0 +1,233 @@
+"""A graph into one whose contractions read what casts widen, and write in the order that is asked for."""
+
+from math import prod
+from typing import NamedTuple
+
+from ..core.dtype import DType, float32
+from ..core.node import Node
+from ..core.op import OPS, Op
+from ..core.shape import Shape, View
+from .cse import Merged, merged
+
+SEEN = 16  # nodes behind a permute that are looked at, to tell who reads it
+
+
+def graph_of(roots: list[Node], order: list[Node]) -> Merged:
+    """What is planned for a graph: without repeats, casts and permutes around contractions inside of them."""
+    graph = merged(roots, order)
+    if not any(n.op.kind == "contract" and n.buffer is None for n in order):
+        return graph
+    return _Rewriting(graph).graph()
+
+
+class _Rewriting:
+    """One pass over a graph, inputs first. What changes is a copy; new nodes get values after all others."""
+
+    def __init__(self, graph: Merged):
+        self.given = graph
+        self.users: dict[Node, list[Node]] = {r: [r] for r in graph.roots}  # a root is used by who asks
+        for n in graph.walk:
+            for x in n.inputs if n.buffer is None else ():
+                self.users.setdefault(x, []).append(n)
+        self.now: dict[Node, Node] = {}
+        self.walk: list[Node] = []
+        self.extra: list[Node] = []
+        self.narrow: dict[Node, Node] = {}
+
+    def graph(self) -> Merged:
+        given, now = self.given, self.now
+        for n in given.walk:
+            now[n] = self._made(n)
+            if not self.walk or self.walk[-1] is not now[n]:  # it is, where it is a new node
+                self.walk.append(now[n])
+        if all(now[n] is n for n in given.walk):
+            return given
+        self._forget()
+        classes = {id(now[n]): given.classes[id(n)] for n in given.walk}
+        classes |= {id(n): len(given.order) + i for i, n in enumerate(self.extra)}
+        times = {id(now[n]): given.times[id(n)] for n in given.walk if id(n) in given.times}
+        order = [now[n] for n in given.order] + self.extra
+        return Merged([now[r] for r in given.roots], order, self.walk, classes, times)
+
+    def _forget(self) -> None:
+        """Leave out what nobody reads any more."""
+        read = {self.now[r] for r in self.given.roots}
+        left = []
+        for n in reversed(self.walk):
+            if n in read:
+                left.append(n)
+                read.update(n.inputs if n.buffer is None else (), n.after)
+        self.walk = left[::-1]
+
+    def _made(self, n: Node) -> Node:
+        if n.buffer is not None:
+            return n
+        inputs = tuple([self.now[x] for x in n.inputs])
+        if n.op.kind == "contract":
+            inputs = self._narrowed(inputs)
+        elif n.op.name == "permute" and not n.again:
+            made = self._ordered(n)
+            if made is not None:
+                return made
+        after = tuple([self.now[x] for x in n.after])
+        if all(a is b for a, b in zip((*inputs, *after), (*n.inputs, *n.after), strict=True)):
+            return n
+        return n.copied(inputs, after)
+
+    def _new(self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict, shape: Shape, dtype: DType):
+        """A node at no place of the graph that was given, to be computed when another was."""
+        made = Node(op, inputs, attrs, shape, dtype, like.device)
+        made.serial, made.segment = like.serial, like.segment
+        self.extra.append(made)
+        self.walk.append(made)
+        return made
+
+    # --- casts ---
+
+    def _narrowed(self, inputs: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The operands of a contraction, one as it is before it was widened to float32 where the other is
+        float32 or narrow too: products are made in float32 in any case. Two that were widened were meant to
+        be."""
+        below = [_widened(x) for x in inputs]
+        if sum(b is not None for b in below) != 1:
+            return inputs
+        return tuple([x if b is None else self._behind(x, b) for x, b in zip(inputs, below, strict=True)])
+
+    def _behind(self, x: Node, cast: Node) -> Node:
+        """The views between a cast and a contraction, of what is cast."""
+        chain = []
+        while x is not cast:
+            if x.op.kind == "movement":
+                chain.append(x)
+            x = x.inputs[0]
+        made = cast.inputs[0]
+        for view in reversed(chain):
+            if view not in self.narrow:
+                self.narrow[view] = self._new(view, view.op, (made,), view.attrs, view.shape, made.dtype)
+            made = self.narrow[view]
+        return made
+
+    # --- orders of dims ---
+
+    def _ordered(self, n: Node) -> Node | None:
+        """The contraction behind a permute that makes its result in that order; None where it is read by
+        others, or who reads the permute does as well by strides."""
+        chain, at = [n], n.inputs[0]
+        while at.op.kind != "contract":
+            passes = at.op.name in ("reshape", "detach", "permute", "cast") or at.op.kind == "composite"
+            if not passes or not self._is_alone(at):
+                return None
+            chain.append(at)
+            at = at.inputs[0]
+        axes = axes_of(at.shape, chain[::-1])
+        if axes == sorted(axes) or not self._is_alone(at) or self._goes_on(n):
+            return None
+        if not self._is_read_in_order(n):
+            return None
+        made = self.now[at]
+        inputs = tuple([self._turned(x, at.shape, axes) for x in made.inputs])
+        made = self._new(made, made.op, inputs, made.attrs, tuple([a.size for a in axes]), made.dtype)
+        for like in reversed(chain):
+            if like.op.name == "cast":
+                made = self._new(like, like.op, (made,), like.attrs, made.shape, like.dtype)
+        if made.shape != n.shape:
+            made = self._new(made, OPS["reshape"], (made,), {"shape": n.shape}, n.shape, n.dtype)
+        return made
+
+    def _is_alone(self, n: Node) -> bool:
+        plain = n.buffer is None and n.param is None and not n.after and not n.again
+        return plain and len(self.users[n]) == 1
+
+    def _goes_on(self, n: Node) -> bool:
+        """Whether all that is made of a permute is another, which is looked at with what is behind it."""
+        while n.param is None and len(self.users[n]) == 1:
+            (user,) = self.users[n]
+            if user is n or user.op.name not in ("reshape", "detach", "permute", "cast"):
+                return False
+            if user.op.name == "permute":
+                return True
+            n = user
+        return False
+
+    def _turned(self, x: Node, shape: Shape, axes: list["Axis"]) -> Node:
+        """An operand over a result that has other axes."""
+        cut, rest = sorted(axes), x.shape[len(shape) :]
+        own = tuple([a.size if x.shape[a.place[0]] > 1 else 1 for a in cut])
+        if (*own, *rest) != x.shape:
+            x = self._view(x, "reshape", "shape", (*own, *rest), (*own, *rest))
+        dims = (*[cut.index(a) for a in axes], *range(len(cut), len(cut) + len(rest)))
+        return self._view(x, "permute", "dims", dims, tuple([x.shape[d] for d in dims]))
+
+    def _view(self, x: Node, name: str, key: str, given: tuple[int, ...], shape: Shape) -> Node:
+        return self._new(x, OPS[name], (x,), {key: given}, shape, x.dtype)
+
+    def _is_read_in_order(self, n: Node) -> bool:
+        """Whether all who read a permute ask for its elements in order: they write or copy them."""
+        todo, seen = [(n, u) for u in self.users.get(n, ())], 0
+        while todo and seen < SEEN:
+            (x, u), seen = todo.pop(), seen + 1
+            if u is x or u.op.kind in ("elementwise", "whole"):
+                continue
+            if u.op.name == "reshape" and x is n and _is_copied(n, u.shape):
+                continue
+            if u.op.name not in ("reshape", "detach", "permute") and u.op.kind != "composite":
+                return False
+            todo += [(u, v) for v in self.users.get(u, ())]
+        return not todo
+
+
+def _widened(x: Node) -> Node | None:
+    """The cast to float32 of a narrower float that a value is, perhaps behind views."""
+    while x.buffer is None and x.op.kind in ("movement", "composite"):
+        x = x.inputs[0]
+    if x.buffer is not None or x.op.name != "cast" or x.dtype is not float32:
+        return None
+    return x if x.inputs[0].dtype.is_packed and x.inputs[0].dtype.is_float else None
+
+
+def _is_copied(n: Node, shape: Shape) -> bool:
+    """Whether no strides can say a reshape of a permute."""
+    return View.of(n.inputs[0].shape).permute(n.attrs["dims"]).reshape(shape) is None
+
+
+class Axis(NamedTuple):
+    """A part of a dim of a result: the dim's place, and its place in that; and its size."""
+
+    place: tuple[int, ...]
+    size: int
+
+
+def axes_of(shape: Shape, chain: list[Node]) -> list[Axis]:
+    """The order in which views, innermost first, show the parts of a result's dims, those of size 1 left out;
+    none where a reshape joins dims."""
+    axes = [Axis((d,), n) for d, n in enumerate(shape) if n > 1]
+    for view in chain:
+        if view.op.name == "permute":
+            given = view.inputs[0].shape
+            rank = {d: i for i, d in enumerate(d for d, n in enumerate(given) if n > 1)}
+            axes = [axes[rank[d]] for d in view.attrs["dims"] if d in rank]
+        elif view.op.name == "reshape":
+            parts = finer(tuple([a.size for a in axes]), tuple([n for n in view.shape if n > 1]))
+            if parts is None:
+                return []
+            axes = [
+                Axis((*a.place, i), n)
+                for a, part in zip(axes, parts, strict=True)
+                for i, n in enumerate(part)
+            ]
+    return axes
+
+
+def finer(shape: Shape, parts: Shape) -> list[Shape] | None:
+    """The sizes that a reshape cuts each dim into, of shapes without dims of size 1; None where it joins
+    some. (6, 4), (2, 3, 4) -> [(2, 3), (4,)]"""
+    found: list[Shape] = []
+    at = 0
+    for n in shape:
+        begin = at
+        while at < len(parts) and prod(parts[begin:at]) < n:
+            at += 1
+        if prod(parts[begin:at]) != n:
+            return None
+        found.append(parts[begin:at])
+    return found if at == len(parts) else None

@@ -1,0 +1,1 @@
+"""A traced expression into a kernel's structure: no device, no fusion."""

@@ -1,0 +1,1 @@
+"""Products, convolutions among them, into kernels: one side times the other, summed over shared dims."""

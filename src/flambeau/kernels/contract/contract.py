@@ -1,0 +1,36 @@
+"""A contraction into the kernels that compute it fastest here."""
+
+from ...core.choose import choose
+from ...core.node import Node
+from ...core.shape import broadcast
+from ..ir import Kernel
+from ..lower import check_size
+from . import subgroup_matrix, winograd
+from .build import product_kernels
+from .cost_model import candidates, ranked
+from .im2col import laid_out
+from .product import product_of
+from .registers import register_kernels
+
+
+def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
+    """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
+    few and sums short."""
+    check_size(head.shape)
+    full = broadcast(*(i.shape for i in head.inputs))
+    if planner.limits.software:
+        return register_kernels(planner, head, tail, full)
+    product = product_of(planner, head, tail)
+    if (shape := winograd.chosen(product)) is not None:
+        return winograd.product_kernels(product, shape)
+    product, copies = laid_out(product)
+    on_units, names = subgroup_matrix.candidates(product), ranked(product, candidates(product))
+    default = subgroup_matrix.by_rule(product, on_units) or names[0]
+    name = choose(
+        planner.limits, "contract", subgroup_matrix.bucket_of(product), [*on_units, *names], default
+    )
+    if name == "registers":
+        return register_kernels(planner, head, tail, full)
+    if name in on_units:
+        return [*copies, *subgroup_matrix.product_kernels(product, name)]
+    return [*copies, *product_kernels(product, name)]

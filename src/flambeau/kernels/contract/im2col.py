@@ -1,0 +1,90 @@
+"""An operand that shows windows into one whose zeros and channels lie in a buffer as tiles read them."""
+
+from dataclasses import replace
+from math import prod
+from typing import NamedTuple
+
+from ...core.choose import choose
+from ...core.node import Node
+from ...core.shape import Affine, View, Window, contiguous_strides
+from ..ir import Kernel
+from ..lower import Move, view_through
+from ..map import ReadTrace, copy_kernel
+from .cost_model import by_rule, candidates
+from .operand import COLUMNS, ROWS, Operand, sums_positions
+from .product import TILES, Product
+
+# Picoseconds on the GPU that this was fitted to. Staging an element takes longer where it is read by
+# itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
+# channels, with one test for many. A byte of a copy that turns what it reads; a kernel more in a
+# step of small ones.
+ALONE, ALONG, TURNED, LAUNCH = 0.7, 0.41, 0.38, 1e7
+
+
+class Windowed(NamedTuple):
+    """An operand of windows: its buffer, the view of it with the zeros around, and what is made of that."""
+
+    base: Node
+    padded: View
+    rest: tuple[Move, ...]
+
+
+def windowed(planner, o: Operand) -> Windowed | None:
+    """How an operand shows windows of a buffer; None where it does not, or is computed."""
+    base, chain = planner.base_of(o.node)
+    at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)
+    if at is None or not o.is_stored or not planner.has(base):
+        return None
+    (spec,) = chain[at].args
+    view = view_through(base.shape, chain[:at])
+    lead = (0,) * (len(view.shape) - len(spec))
+    padded = view.pad((*lead, *(w.before for w in spec)), (*lead, *(w.after for w in spec)))
+    bare = tuple(Window(w.kernel, w.stride, w.dilation) for w in spec)
+    return Windowed(base, padded, (Move("_windows", (bare,), None), *chain[at + 1 :]))
+
+
+def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
+    """A product with windows laid out anew where that pays, and the copies to run first."""
+    if not min(product.m, product.n, product.k, product.batch):
+        return product, []
+    for side, own in (("a", ROWS), ("b", COLUMNS)):
+        o = getattr(product, side)
+        found = windowed(product.planner, o)
+        if found is not None:
+            default = rule(product, o, found, own)
+            name = choose(product.limits, "windows", product.bucket, ["view", "copy"], default)
+            return copied(product, side, found) if name == "copy" else (product, [])
+    return product, []
+
+
+def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
+    """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
+    tile, domain = TILES.get(by_rule(product, candidates(product)).partition("/")[0]), product.domain
+    if tile is None:
+        return "view"
+    other = ROWS + COLUMNS - own
+    times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
+    each = ALONE if sums_positions(o, domain.groups) else ALONG
+    staged = times * prod(o.walked_shape())
+    return "copy" if staged * each > 2 * TURNED * 4 * prod(found.padded.shape) + LAUNCH else "view"
+
+
+def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:
+    """Copy what windows are taken of, with the zeros in it and its inner leading dims (channels) innermost,
+    and walk dims as they lie there."""
+    planner, domain = product.planner, product.domain
+    o, padded = getattr(product, side), found.padded
+    rank, (move, *_) = len(padded.shape), found.rest
+    inner = rank - len(move.args[0])
+    order = (0, *range(inner, rank), *range(1, inner))
+    laid = padded.permute(order)
+    value = planner.temporary(prod(laid.shape), o.dtype.itemsize)
+    strides = dict(zip(order, contiguous_strides(laid.shape), strict=True))
+    bare = View(padded.shape, Affine(tuple(strides[d] for d in range(rank)), 0))
+    seen = view_through(bare, found.rest)
+    (load,) = o.trace.steps
+    new = Operand(o.node, ReadTrace(planner, load.node, value, seen), 0, domain.shape)
+    far = new.affines[0].strides
+    walked = tuple(sorted(domain.order, key=lambda d: -abs(far[d]) if new.walks(d) else 0))
+    made = replace(product, domain=domain._replace(order=walked), **{side: new})
+    return made, [copy_kernel(planner, load.node, planner.value_of(found.base), laid, value)]

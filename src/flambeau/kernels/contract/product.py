@@ -1,0 +1,279 @@
+"""A contraction as rows x summed times summed x columns, and the tiles that it may be cut into."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from typing import Any, NamedTuple
+
+from ...core.node import Node
+from ...core.shape import Affine, Shape, broadcast, contiguous_strides, run_size
+from ..ir import Bindings, Index, Kernel, Quantities, Shader, name_index
+from ..kernel import before_packed, epilogue, label, spread_grid
+from ..lower import NeedStore, Trace
+from ..reduce import pieces_kernel
+from .operand import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling, operand, order_of
+
+
+class Tile(NamedTuple):
+    """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns."""
+
+    rows: int
+    columns: int
+    step: int
+    high: int
+    wide: int
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.high * (self.columns // self.wide)
+
+    def memory(self, padded: bool) -> int:
+        """Bytes of workgroup memory."""
+        return 4 * self.step * (self.rows + self.columns + 8 * padded)
+
+
+TILES = {
+    "128x128": Tile(128, 128, 16, 8, 16),
+    "64x128": Tile(64, 128, 16, 8, 8),
+    "128x64": Tile(128, 64, 16, 8, 8),
+    "64x64k32": Tile(64, 64, 32, 8, 4),
+    "64x64": Tile(64, 64, 16, 8, 8),
+    "32x64": Tile(32, 64, 16, 4, 8),
+    "32x32": Tile(32, 32, 16, 4, 4),
+    "16x128": Tile(16, 128, 32, 4, 4),
+}
+
+
+class Tail(NamedTuple):
+    """The last tiles of a product, which are cut along the summed dims so that all cores end together.
+
+    whole: tiles before them; rest: how many they are; long: summed places of a piece (the last has the rest).
+    """
+
+    whole: int
+    rest: int
+    long: int
+
+
+class Share(NamedTuple):
+    """How the threads share the staging of one side's tile.
+
+    extent: rows or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next;
+    lanes: threads along what is read side by side; pieces: vec4s (or 4 x 4 blocks) a thread; apart: vec4s of
+    rows between a thread's blocks; stride: summed places between a thread's pieces; flat: whether these are
+    always in one run of the summed dims; onward: how far a thread goes along the summed dims at once, and
+    digits: the same by dim; busy: the threads that have work, 0 for all.
+    """
+
+    extent: int
+    pitch: int
+    lanes: int
+    pieces: int
+    apart: int
+    stride: int
+    flat: bool
+    onward: int
+    digits: tuple[str, ...]
+    busy: int
+
+
+def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Share:
+    fours, threads = extent // 4, tile.threads
+    if s.along == "free":
+        stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
+        busy = stride * fours
+        pieces, lanes, apart = tile.step // stride, fours, 0
+        assert pieces * stride == tile.step, tile
+    else:
+        lanes, stride = tile.step // 4, tile.step
+        pieces = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
+        busy = fours // pieces * lanes
+        apart = busy // lanes
+    flat = s.is_flat(tile.step)
+    onward = tile.step if flat else stride
+    idle = busy if busy < threads else 0
+    return Share(
+        extent, fours + pad, lanes, pieces, apart, stride, flat, onward, s.digits(onward, q), idle
+    )  # fmt: skip
+
+
+@dataclass
+class Product:
+    """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch."""
+
+    planner: Any
+    head: Node
+    tail: Node
+    a: Operand
+    b: Operand
+    domain: Domain
+
+    def __post_init__(self) -> None:
+        self.batch, self.m, self.n, self.k = map(self.domain.total, (BATCH, ROWS, COLUMNS, SUMMED))
+
+    @cached_property
+    def after(self) -> tuple[Trace, int] | None:
+        reads = self.a.trace.reads | self.b.trace.reads
+        return epilogue(self.planner, self.head, self.tail, self.head.shape, reads)
+
+    def turned(self) -> "Product":
+        """With rows and columns exchanged."""
+        other = {ROWS: COLUMNS, COLUMNS: ROWS}
+        domain = self.domain._replace(groups=tuple(other.get(g, g) for g in self.domain.groups))
+        return Product(self.planner, self.head, self.tail, self.b, self.a, domain)
+
+    @property
+    def bucket(self) -> tuple:
+        """What tuning tells products apart by: sizes to a power of two, and the type added up in."""
+        return *(n.bit_length() for n in (self.m, self.n, self.k, self.batch)), self.head.dtype.short
+
+    @property
+    def rank(self) -> int:
+        return len(self.head.shape)
+
+    @property
+    def limits(self):
+        return self.planner.limits
+
+
+class Result:
+    """Where results go, with the epilogue on the way: runs of dims, and four neighbours at once or one."""
+
+    def __init__(self, product: Product, after, narrow: bool):
+        self.product, self.after = product, after
+        domain, rank = product.domain, product.rank
+        none = (0,) * (len(domain.shape) - rank)
+        self.out = Affine(contiguous_strides(domain.shape[:rank]) + none, 0)
+        more = after[0].affines() if after else []
+        affines = [self.out, *(Affine((*a.strides, *none), a.offset) for a in more)]
+        self.by_group = {g: domain.runs(affines, g) for g in (BATCH, ROWS, COLUMNS)}
+        self.runs = [r for g in (BATCH, ROWS, COLUMNS) for r in self.by_group[g]]
+        self.width = 4 if not narrow and self.is_wide() else 1
+
+    def is_wide(self) -> bool:
+        columns = self.by_group[COLUMNS]
+        sizes = [run_size(self.product.domain.shape, r) for r in self.runs]
+        if not columns or sizes[-1] % 4 or self.out.strides[columns[-1][-1]] != 1:
+            return False
+        return self.after is None or self.after[0].can_widen(self.runs, sizes)
+
+    def coords(self, group: int) -> list[str]:
+        return [f"y_{'brc'[group]}{i}" for i in range(len(self.by_group[group]))]
+
+    def place(self, group: int, q: Quantities) -> Index:
+        return name_index(self.out, self.by_group[group], self.coords(group), q)
+
+    def group(self, group: int, q: Quantities) -> Group:
+        return self.product.domain.group(self.by_group[group], group, f"y_{'brc'[group]}", q)
+
+    def functions(self, b: Bindings, q: Quantities) -> tuple:
+        if self.after is None:
+            return ()
+        coords = [c for g in (BATCH, ROWS, COLUMNS) for c in self.coords(g)]
+        trace, root = self.after
+        return (("finish", trace.function(self.runs, coords, b, q, root, self.width)),)
+
+
+def check_fours(product: Product, width: int) -> None:
+    """NeedStore where packed elements, which are written in fours, would be written one by one."""
+    if product.tail.dtype.is_packed and width == 1:
+        raise NeedStore(before_packed(product.planner, product.head), "packed elements are written in fours")
+
+
+class Launch:
+    """One dispatch of a product in the making: both sides, and what the templates share.
+
+    With a value `part`, that takes the sums of pieces of the summed dims, so `long` each, one after another.
+    """
+
+    def __init__(self, product: Product, long: int, part: int | None, narrow: bool):
+        self.product, self.long, self.part, self.narrow = product, long, part, narrow
+        self.q, self.b = Quantities(), Bindings()
+        self.result = Result(product, product.after if part is None else None, narrow)
+        if part is None:
+            check_fours(product, self.result.width)
+
+    def functions(self, spelled: list[Spelling]) -> tuple:
+        sides = tuple((s.name, s.function(self.b, self.q)) for s in spelled)
+        return sides + self.result.functions(self.b, self.q)
+
+    def options(self, spelled: list[Spelling], shares: list[Share], step: int) -> tuple[dict[str, Any], int]:
+        """What both templates ask for, and how many products or pieces of them there are.
+
+        step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
+        """
+        product, q, result = self.product, self.q, self.result
+        depth = product.batch * -(-product.k // self.long)
+        sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
+        return {
+            "acc": product.head.dtype.short, "ragged": bool(product.k % step or self.long % step),
+            "sides": tuple((s.side(q), g) for s, g in zip(spelled, shares, strict=True)),
+            "batch": result.group(BATCH, q), "rows": result.group(ROWS, q),
+            "columns": result.group(COLUMNS, q),
+            "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+            "summed": q.add("n", product.k), "depth": q.add("n", depth),
+            "parts": tuple(q.add("n", n) for n in sizes),
+        }, depth  # fmt: skip
+
+    def kernel(
+        self,
+        template: str,
+        threads: int,
+        groups: int,
+        functions: tuple,
+        options: dict,
+        aside: int | None = None,
+    ) -> Kernel:
+        """aside: a value that takes, in fours, the sums that are not whole."""
+        product, q, b, result = self.product, self.q, self.b, self.result
+        grid = spread_grid(groups, product.limits.groups)
+        options["groups"] = q.add("g", grid[0])
+        dtype = product.tail.dtype if self.part is None else product.head.dtype
+        outs = ((dtype.short, result.width), *([(product.head.dtype.short, 4)] if aside is not None else []))
+        shader = Shader(
+            template, tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), functions, tuple(options.items())
+        )
+        after = result.after[0] if result.after else None
+        name = label(product.head.attrs["label"], product.a.trace, product.b.trace, after)
+        out = product.planner.index[id(product.tail)] if self.part is None else self.part
+        values = (out, *([aside] if aside is not None else []))
+        return Kernel(name, shader, tuple(b.values), values, tuple(q.values), grid)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether a buffer that is read both in fours and singly, and so bound twice, is one too many."""
+        return len(self.b.values) > self.product.planner.max_inputs
+
+
+def tiles_of(product: Product, tile: Tile) -> tuple[int, int]:
+    """How many tiles lie side by side, and one below another."""
+    return -(-product.n // tile.columns), -(-product.m // tile.rows)
+
+
+def parts_kernel(product: Product, part: int, pieces: int) -> Kernel:
+    """The second pass: the sum of the pieces."""
+    return pieces_kernel(product.planner, product.head, product.tail, product.after, part, pieces)
+
+
+def product_of(planner, head: Node, tail: Node) -> Product:
+    full = broadcast(*(i.shape for i in head.inputs))
+    rank = len(head.shape)
+    a, b, groups = _sorted((operand(planner, i, full, rank) for i in head.inputs), head, full)
+    return Product(planner, head, tail, a, b, Domain(full, groups, order_of((a, b), groups)))
+
+
+def _sorted(operands, head: Node, full: Shape) -> tuple:
+    """The rows' side, the columns' side, and each dim's group."""
+    a, b = operands
+    rank = len(full) - head.attrs["nk"]
+    own_a = {d for d in range(rank) if a.walks(d) and not b.walks(d)}
+    own_b = {d for d in range(rank) if b.walks(d) and not a.walks(d)}
+    last = max((d for d in range(rank) if full[d] > 1), default=-1)
+    # columns are the side whose dim the result has innermost: neighbours store side by side
+    if last in own_a:
+        a, b, own_a, own_b = b, a, own_b, own_a
+    groups = tuple(
+        SUMMED if d >= rank else ROWS if d in own_a else COLUMNS if d in own_b else BATCH
+        for d in range(len(full))
+    )
+    return a, b, groups

@@ -1,0 +1,62 @@
+"""Contractions on a real GPU: products of tiles that a workgroup stages in its memory."""
+
+from math import prod
+
+from ..ir import Bindings, Kernel, Quantities, Shader
+from ..kernel import GPU_WORKGROUP, label, spread_grid
+from .operand import BATCH, COLUMNS, ROWS, Spelling
+from .product import Launch, Product, Result, Tail, Tile, check_fours, share, tiles_of
+
+
+def tile_kernel(
+    product: Product, long: int, part: int | None, tile: Tile, tail: Tail | None = None, narrow: bool = False
+) -> Kernel:
+    """Tiles in workgroup memory. With a tail, `part` takes the pieces of its tiles, one after another."""
+    made = Launch(product, long, part if tail is None else None, narrow)
+    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
+    spelled = [Spelling(name, of, own, product.domain, narrow) for name, of, own, _ in sides]
+    functions = made.functions(spelled)
+    if made.is_over:
+        return tile_kernel(product, long, part, tile, tail, narrow=True)
+    pad = int(tile.memory(True) <= product.limits.workgroup_memory)
+    shares = [share(s, side[3], tile, pad, made.q) for s, side in zip(spelled, sides, strict=True)]
+    options, depth = made.options(spelled, shares, tile.step)
+    tiles = tiles_of(product, tile)
+    options |= {
+        "step": tile.step, "high": tile.high, "wide": tile.wide,
+        "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
+        "tiles": tuple(made.q.add("g", n) for n in tiles),
+    }  # fmt: skip
+    groups, aside, cut = prod(tiles) * depth, None, ()
+    if tail is not None:
+        groups, aside = tail.whole + tail.rest * -(-product.k // tail.long), part
+        cut = (*tail, groups)
+    options["tail"] = tuple(made.q.add("g", n) for n in cut)
+    return made.kernel("contract_tiles.wgsl", tile.threads, groups, functions, options, aside)
+
+
+def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: bool = False) -> Kernel:
+    """The second pass over the tiles of a tail: a thread adds up four neighbours of every piece."""
+    q, b = Quantities(), Bindings()
+    b.add(part, product.head.dtype, 4)
+    result = Result(product, product.after, narrow)
+    check_fours(product, result.width)
+    functions = result.functions(b, q)
+    if len(b.values) > product.planner.max_inputs:
+        return rest_kernel(product, tile, tail, part, narrow=True)
+    fours = tail.rest * tile.rows * tile.columns // 4
+    grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
+    options = {
+        "acc": product.head.dtype.short, "extent": (tile.rows, tile.columns), "whole": q.add("g", tail.whole),
+        "tiles": tuple(q.add("g", n) for n in tiles_of(product, tile)), "size": q.add("n", fours),
+        "all": q.add("n", fours * -(-product.k // tail.long)), "groups": q.add("g", grid[0]),
+        "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
+        "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+    }  # fmt: skip
+    shader = Shader(
+        "contract_rest.wgsl", tuple(q.names), tuple(b.kinds), ((product.tail.dtype.short, result.width),),
+        (GPU_WORKGROUP, 1, 1), functions, tuple(options.items()),
+    )  # fmt: skip
+    name = label("sum", result.after[0] if result.after else None)
+    out = product.planner.index[id(product.tail)]
+    return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)

@@ -1,0 +1,276 @@
+"""Contractions over windows of 3 x 3 into products at 16 frequencies: Winograd's F(2 x 2, 3 x 3)."""
+
+from math import prod
+from typing import NamedTuple
+
+from ...core.choose import choose
+from ...core.dtype import float32
+from ...core.shape import Affine
+from ..ir import Bindings, Kernel, Quantities, Shader
+from ..kernel import GPU_WORKGROUP, spread_grid
+from ..lower import NeedStore
+from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
+from .product import Launch, Product
+from .subgroup_matrix import precision_of
+
+
+class Tile(NamedTuple):
+    """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
+    thread's filters and tiles, all of one frequency: such that each thread transforms one patch a step."""
+
+    filters: int
+    tiles: int
+    step: int
+    high: int
+    wide: int
+
+    @property
+    def threads(self) -> int:
+        return 16 * self.lanes
+
+    @property
+    def lanes(self) -> int:
+        """Threads of a frequency: `down` filters (in fours), by `beside` tiles (in fours)."""
+        return self.down * self.beside
+
+    @property
+    def down(self) -> int:
+        return self.filters // self.high
+
+    @property
+    def beside(self) -> int:
+        return self.tiles // self.wide
+
+    @property
+    def pieces(self) -> int:
+        """vec4s of filters that a thread stages."""
+        return 4 * self.step * self.filters // self.threads
+
+    @property
+    def memory(self) -> int:
+        """Bytes of workgroup memory: of what is multiplied, and of what comes together after that."""
+        return max(64 * self.step * (self.filters + self.tiles), self.exchanged(max(16 // self.wide, 1)))
+
+    @property
+    def at_once(self) -> int:
+        """Filters of each thread whose products pass through memory at once."""
+        return next(n for n in (4, 2, 1) if self.exchanged(n) <= self.memory and self.wide * n % 16 == 0)
+
+    def exchanged(self, filters: int) -> int:
+        """Bytes of the products of so many filters of each thread."""
+        return 4 * 16 * self.down * filters * self.tiles
+
+    @property
+    def turned(self) -> int:
+        """By how many vec4s a thread's line of them is turned more than the last one's: for unlike banks."""
+        return self.beside if self.down * self.beside <= self.tiles // 4 else 1
+
+
+TILES = {"64x32": Tile(64, 32, 8, 8, 16), "32x32": Tile(32, 32, 4, 8, 16)}
+
+
+class Rule(NamedTuple):
+    """A shape that takes the place of direct sums from so many channels, filters and workgroups on."""
+
+    tile: str
+    channels: int
+    filters: int
+    groups: int
+
+
+# the first that fits; from where on each was measured to be faster on an H200 (docs/performance.md)
+RULES = (Rule("64x32", 32, 33, 96), Rule("32x32", 32, 17, 96))
+
+
+class Dims(NamedTuple):
+    """A convolution's dims: which is which of the contraction's; image is None where there is one."""
+
+    filter: int
+    image: int | None
+    y: int
+    x: int
+    channel: int
+    tap_y: int
+    tap_x: int
+
+
+class Walk(NamedTuple):
+    """How a position depends on coordinates: an offset and strides, Params names, "1", or "" for none."""
+
+    offset: str
+    image: str
+    y: str
+    x: str
+    channel: str
+
+
+class Edge(NamedTuple):
+    """Between which rows (or columns) a patch's are held, Params names: `high` where some would lie outside,
+    `low` where zeros take the place of those."""
+
+    low: str
+    high: str
+    sure: tuple[bool, ...]  # which of the four are inside in all patches
+
+
+def dims_of(product: Product) -> Dims | None:
+    """The dims of a convolution in float32 with windows of 3 x 3 and stride 1; None where it is none."""
+    shape, groups = product.domain.shape, product.domain.groups
+    long = {g: [d for d in range(len(shape)) if groups[d] == g and shape[d] > 1] for g in range(4)}
+    sizes = tuple(len(long[g]) for g in (BATCH, ROWS, SUMMED))
+    if sizes != (0, 1, 3) or len(long[COLUMNS]) not in (2, 3) or not min(shape):
+        return None
+    *image, y, x = long[COLUMNS]
+    found = Dims(long[ROWS][0], image[0] if image else None, y, x, *long[SUMMED])
+    pairs = ((y, found.tap_y), (x, found.tap_x))
+    slides = all(a.strides[d] == a.strides[tap] for a in product.b.affines for d, tap in pairs)
+    taps = shape[found.tap_y], shape[found.tap_x]
+    single = product.a.dtype is product.b.dtype is product.head.dtype is float32
+    return found if slides and taps == (3, 3) and single else None
+
+
+def candidates(product: Product) -> list[str]:
+    """The shapes that fit, where the product is such a convolution."""
+    limits, dims = product.limits, dims_of(product)
+    if dims is None or (product.b.is_stored and zeros_of(product.b, dims) is None):
+        return []
+    return [
+        n for n, w in TILES.items() if w.memory <= limits.workgroup_memory and w.threads <= limits.invocations
+    ]
+
+
+def chosen(product: Product) -> Tile | None:
+    """The shape that makes a product; None for the direct sum."""
+    names = candidates(product)
+    if not names:
+        return None
+    name = choose(product.limits, "winograd", product.bucket, ["direct", *names], by_rule(product, names))
+    return TILES.get(name)
+
+
+def by_rule(product: Product, names: list[str]) -> str:
+    """The shape of the first rule that is for the product; direct sums where there is none."""
+    dims, shape = dims_of(product), product.domain.shape
+    if dims is None or precision_of(product) is not None:
+        return "direct"
+
+    def fits(rule: Rule) -> bool:
+        large = shape[dims.channel] >= rule.channels and shape[dims.filter] >= rule.filters
+        return large and rule.tile in names and prod(grid_of(product, dims, TILES[rule.tile])) >= rule.groups
+
+    return next((rule.tile for rule in RULES if fits(rule)), "direct")
+
+
+def grid_of(product: Product, dims: Dims, w: Tile) -> tuple[int, int]:
+    """Workgroups: blocks of filters, and of tiles."""
+    count = tiles_of(product, dims)
+    return -(-product.m // w.filters), -(-prod(count) // w.tiles)
+
+
+def tiles_of(product: Product, dims: Dims) -> tuple[int, int, int]:
+    """Tiles of all images: images, tiles down, tiles across."""
+    shape = product.domain.shape
+    return product.n // (shape[dims.y] * shape[dims.x]), -(-shape[dims.y] // 2), -(-shape[dims.x] // 2)
+
+
+def turns_of(product: Product, dims: Dims, w: Tile) -> int:
+    """Steps along the channels."""
+    return -(-product.domain.shape[dims.channel] // w.step)
+
+
+def product_kernels(product: Product, w: Tile) -> list[Kernel]:
+    """The filters' transform, and the convolution."""
+    dims = dims_of(product)
+    assert dims is not None, "it was found when the shape was chosen"
+    if not product.b.is_stored:
+        base, _ = product.planner.base_of(product.b.node)
+        raise NeedStore(base, "a convolution at 16 frequencies reads each element four times, ahead of time")
+    filters, first = filters_kernel(product, dims, w)
+    return [first, image_kernel(product, dims, w, filters)]
+
+
+def walk(a: Affine, dims: tuple[int | None, ...], q: Quantities) -> Walk:
+    """A position by the dims that take the places of image, y, x and channel."""
+
+    def stride(d: int | None) -> str:
+        s = 0 if d is None else a.strides[d]
+        return "" if not s else "1" if s == 1 else q.add("s", s)
+
+    return Walk(q.add("o", a.offset) if a.offset else "", *map(stride, dims))
+
+
+def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
+    """The transformed filters' value, and the kernel that makes them: a thread a filter and a channel."""
+    q, b, side = Quantities(), Bindings(), Spelling("a", product.a, ROWS, product.domain, True, "free")
+    blocks, turns = -(-product.m // w.filters), turns_of(product, dims, w)
+    size = blocks * w.filters * turns * w.step
+    out = product.planner.temporary(16 * size)
+    functions = (("a", side.function(b, q)),)
+    grid = spread_grid(-(-size // GPU_WORKGROUP), product.limits.groups)
+    order = (dims.filter, dims.tap_y, dims.tap_x, dims.channel)
+    options = {
+        "w": w, "places": tuple(walk(a, order, q) for a in product.a.affines), "size": q.add("n", size),
+        "span": q.add("n", blocks * w.filters), "turns": q.add("n", turns), "filters": q.add("n", product.m),
+        "channels": q.add("n", product.domain.shape[dims.channel]), "groups": q.add("g", grid[0]),
+    }  # fmt: skip
+    shader = Shader(
+        "winograd_filters.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (GPU_WORKGROUP, 1, 1),
+        functions, tuple(options.items()),
+    )  # fmt: skip
+    return out, Kernel("filters", shader, tuple(b.values), (out,), tuple(q.values), grid)
+
+
+def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
+    """The convolution with transformed filters, and what is made of it."""
+    made, o = Launch(product, product.k, None, True), product.b
+    q, result, shape = made.q, made.result, product.domain.shape
+    zeros = zeros_of(o, dims)
+    assert zeros is not None, "it was found when the shape was chosen"
+    image, transformed = made.b.add(o.trace.steps[0].value, float32, 1), made.b.add(filters, float32, 4)
+    functions = made.functions([])
+    if made.is_over:
+        raise NeedStore(product.head, "its epilogue reads as many buffers as the device allows")
+    size, channels = (shape[dims.y], shape[dims.x]), shape[dims.channel]
+    blocks, spots = grid_of(product, dims, w)
+    count = tiles_of(product, dims)
+    options = {
+        "w": w, "image": image, "filters": transformed,
+        "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
+        "edges": (edge(size[0], zeros[0], q), edge(size[1], zeros[1], q)),
+        "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
+        "channels": q.add("n", channels), "turns": q.add("n", turns_of(product, dims, w)),
+        "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
+        "down": q.add("n", count[1]), "across": q.add("n", count[2]),
+        "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
+        "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
+    }  # fmt: skip
+    return made.kernel("winograd.wgsl", w.threads, blocks * spots, functions, options)
+
+
+Span = tuple[int, int]
+
+
+def zeros_of(b: Operand, dims: Dims) -> tuple[Span | None, Span | None] | None:
+    """The first and last row of the image, and column, among those that windows reach, where zeros are around
+    it; None where zeros depend on more than a row or a column."""
+    (step,) = b.trace.steps
+    if step.view is None or not any(step.view.index.strides):
+        return None
+    found: dict[int, Span] = {}
+    pairs = ((dims.y, dims.tap_y), (dims.x, dims.tap_x))
+    for (strides, offset), size in step.view.bounds:
+        walked = {d: s for d, s in enumerate(strides) if s}
+        d = next((d for d, tap in pairs if walked == {d: 1, tap: 1}), -1)
+        if d < 0:
+            return None
+        low, high = found.get(d, (0, b.shape[d] + 1))
+        found[d] = max(low, -offset), min(high, size - 1 - offset)
+    return found.get(dims.y), found.get(dims.x)
+
+
+def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
+    """Where a patch's rows are held: an odd number of them leaves the last patch one that is not there."""
+    last = -(-size // 2) * 2 - 2
+    low, high = zeros or (0, size + 1)
+    sure = tuple(low <= i and last + i <= high for i in range(4))
+    return Edge(q.add("n", low) if zeros else "", q.add("n", high) if not all(sure) else "", sure)

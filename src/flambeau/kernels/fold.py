@@ -1,0 +1,47 @@
+"""A value that is read at several places of its inputs, into one kernel."""
+
+from math import prod
+
+from ..core.node import Node
+from ..core.shape import Affine, collapse, run_size
+from .ir import Bindings, Kernel, Quantities, Shader
+from .kernel import WORKGROUP, epilogue, finish_function, label, spread_grid
+from .lower import Trace, check_turns
+
+
+def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
+    """Each element gathers the windows that it was part of."""
+    x, spec = head.inputs[0], head.attrs["spec"]
+    n = len(spec)
+    lead = len(x.shape) - 2 * n
+    trace = Trace(planner, x.shape)
+    root = trace.value(x)
+    groups = (0,) * lead + tuple(range(1, 2 * n + 1))
+    q, b = Quantities(), Bindings()
+    runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines()], groups[:lead])
+    dims = [q.add("n", run_size(x.shape, r)) for r in runs[1:]]
+    runs = runs + [(d,) for d in range(lead, lead + 2 * n)]
+    coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
+    coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
+    size = q.add("n", prod(head.shape))
+    check_turns(planner.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
+    body = trace.function(runs, coords, b, q, root, 1)
+    axes = tuple(
+        (q.add("n", head.shape[lead + i]), q.add("n", x.shape[lead + i]), q.add("n", w.kernel),
+         q.add("s", w.stride), q.add("s", w.dilation) if w.dilation > 1 else "", q.add("s", w.before))
+        for i, w in enumerate(spec)
+    )  # fmt: skip
+    after = epilogue(planner, head, tail, head.shape, trace.reads)
+    finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
+    e_dims = [q.add("n", s) for s in e_sizes[1:]]
+    grid = spread_grid(-(-prod(head.shape) // WORKGROUP), planner.limits.groups)
+    span = q.add("g", grid[0] * WORKGROUP)
+    functions = (("value", body),) + ((("finish", finish),) if finish else ())
+    shader = Shader(
+        "fold.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, 1),),
+        (WORKGROUP, 1, 1), functions,
+        (("acc", head.dtype.short), ("size", size), ("lead", tuple(coords[: len(runs) - 2 * n])),
+         ("dims", tuple(dims)), ("axes", axes), ("e_dims", tuple(e_dims)), ("span", span)),
+    )  # fmt: skip
+    name = label("fold", trace, after[0] if after else None)
+    return [Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)]

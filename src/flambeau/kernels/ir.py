@@ -1,0 +1,147 @@
+"""The structure of a kernel between lowering and its text: indices, steps, bindings, Params."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..core.dtype import DType
+from ..core.shape import Affine
+
+
+class Index(NamedTuple):
+    """offset + sum(coordinate * stride); strides are Params names, or "1"; offset is a Params name or ""."""
+
+    terms: tuple[tuple[str, str], ...]
+    offset: str
+
+
+class Test(NamedTuple):
+    """Whether a position is inside 0..size: what padding asks."""
+
+    position: Index
+    size: str
+
+
+class Step(NamedTuple):
+    """A line of a function: load, pieces (a sum), scalar, iota, random, op, inside, settle, guard, gather,
+    acc."""
+
+    kind: str
+    var: str
+    dtype: str
+    name: str = ""  # the op, the Params name, or the binding
+    args: tuple[str, ...] = ()
+    index: Index | None = None
+    tests: tuple[Test, ...] = ()
+    extra: tuple = ()
+
+
+class Function(NamedTuple):
+    """A WGSL function over coordinates that gives one value (of `width` neighbours).
+
+    given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
+    results: several values in place of one, as (name, dtype).
+    """
+
+    coords: tuple[str, ...]
+    steps: tuple[Step, ...]
+    result: str
+    dtype: str
+    width: int
+    given: tuple[tuple[str, str, int], ...] = ()
+    results: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass
+class Quantities:
+    """The numbers of one dispatch, in the order of its Params struct; names are structure, values are not."""
+
+    names: list[tuple[str, str]] = field(default_factory=list)
+    values: list[Any] = field(default_factory=list)
+
+    def add(self, prefix: str, value: Any, wgsl: str = "u32") -> str:
+        name = f"{prefix}{len(self.names)}"
+        self.names.append((name, wgsl))
+        self.values.append(value)
+        return name
+
+
+@dataclass
+class Bindings:
+    """The buffers a kernel reads, each once per width of its cells."""
+
+    values: list[int] = field(default_factory=list)
+    kinds: list[tuple[str, int]] = field(default_factory=list)  # (stored type, words of a cell)
+
+    def add(self, value: int, dtype: DType, width: int) -> str:
+        kind = dtype.stored, dtype.words(width)
+        for i, (v, k) in enumerate(zip(self.values, self.kinds, strict=True)):
+            if v == value and k == kind:
+                return f"in{i}"
+        self.values.append(value)
+        self.kinds.append(kind)
+        return f"in{len(self.values) - 1}"
+
+
+def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
+    terms = []
+    for run, c in zip(runs, coords, strict=True):
+        stride = a.strides[run[-1]]
+        if stride:
+            terms.append((c, "1" if stride == 1 else q.add("s", stride)))
+    return Index(tuple(terms), q.add("o", a.offset) if a.offset else "")
+
+
+@dataclass(frozen=True)
+class Shader:
+    """What render.py turns into WGSL, and the key of the pipeline: structure only."""
+
+    template: str
+    params: tuple[tuple[str, str], ...]
+    bindings: tuple[tuple[str, int], ...]
+    outs: tuple[tuple[str, int], ...]  # dtype and width of what is written: out, out1, ...
+    workgroup: tuple[int, int, int]
+    functions: tuple[tuple[str, Function], ...]
+    options: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def checks(self) -> bool:
+        """Whether it checks indices, and binds one more buffer to note those that are outside."""
+        return any(s.kind == "inside" for _, f in self.functions for s in f.steps)
+
+
+def out_name(i: int) -> str:
+    """What a template calls the i-th buffer that it writes."""
+    return f"out{i}" if i else "out"
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One dispatch: the shader, the values it reads and writes, its quantities and its grid.
+
+    over: (an output, the value that it is written over, and that is read from there); see `reuse`.
+    ends: why what it computes is stored, and not a part of the kernels that read it.
+    instead: an input, and the kernel that serves where the result may be written over it.
+    parts: the kernels whose work it does, where that is several's; see `bundles`.
+    """
+
+    name: str
+    shader: Shader
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    quantities: tuple
+    grid: tuple[int, int, int]
+    flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
+    over: tuple[tuple[int, int], ...] = ()
+    ends: str = ""
+    instead: "tuple[int, Kernel] | None" = None
+    parts: "tuple[Kernel, ...]" = ()
+
+    @property
+    def reads(self) -> tuple[int, ...]:
+        """The values that it reads: its inputs, and what it writes over."""
+        return (*self.inputs, *(x for _, x in self.over))
+
+
+def numbers_of(k: Kernel) -> dict[str, Any]:
+    """A kernel's quantities by their names."""
+    return {name: q for (name, _), q in zip(k.shader.params, k.quantities, strict=True)}

@@ -1,0 +1,347 @@
+"""Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
+calls."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+from ..core.dtype import DType
+from ..core.node import Node
+from ..core.shape import Affine, Shape, View, collapse, run_size
+from ..errors import KernelError
+from .ir import Bindings, Function, Quantities, Step, Test, name_index
+from .vectorize import can_widen, reading
+
+MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
+MAX_DEPTH = 60
+MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
+# elementwise ops whose WGSL has a loop, and its turns
+LOOPS = {
+    "digamma": 6,
+    "fmod": 32,
+    "gcd": 47,
+    "lgamma": 6,
+    "pow": 31,
+    "random": 10,
+    "remainder": 32,
+    "zeta": 8,
+}
+MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
+
+
+def check_size(shape: Shape) -> None:
+    """ValueError where a kernel would be over more elements than its indices reach."""
+    if prod(shape) > MAX_ELEMENTS:
+        rule = f"{prod(shape):,} elements are more than the {MAX_ELEMENTS:,} that a kernel can index"
+        raise ValueError(f"run({list(shape)}): {rule}: split the tensor")
+
+
+def check_turns(limits: Any, name: str, turns: int) -> None:
+    """KernelError where a thread would take more turns of loops than the adapter lets it."""
+    if turns > limits.turns:
+        rule = f"a thread of it would take {turns:,} turns of loops, and this adapter ends them after 65,535"
+        raise KernelError(f"{name}: {rule}: use smaller tensors, or another device")
+
+
+class NeedStore(Exception):
+    """Raised while lowering when a node can't be part of this kernel: the planner stores it and tries
+    again. shape: the dims that it could be read over, where those of the kernel stand in the way."""
+
+    def __init__(self, node: Node, why: str, shape: Shape = ()):
+        self.node, self.why, self.shape = node, why, shape
+
+
+class Move(NamedTuple):
+    """A movement op to be applied to a view; `below` is the node to store where no strides can say it."""
+
+    name: str
+    args: tuple
+    below: Node | None
+
+
+MOVES = {
+    "reshape": lambda v, shape: v.reshape(shape),
+    "permute": lambda v, dims: v.permute(dims),
+    "expand": lambda v, shape: v.expand(shape),
+    "_slice": lambda v, starts, steps, shape: v.slice(starts, steps, shape),
+    "_pad": lambda v, before, after: v.pad(before, after),
+    "_windows": lambda v, spec: v.windows(spec),
+    "detach": lambda v: v,
+}
+
+
+def move_of(node: Node) -> Move:
+    return Move(node.op.name, tuple(node.attrs.values()), node.inputs[0])
+
+
+def view_through(start: Shape | View, chain: tuple[Move, ...]) -> View:
+    """A view, or that of a contiguous shape, after every move of the chain, innermost first."""
+    view = start if isinstance(start, View) else View.of(start)
+    for i, move in enumerate(chain):
+        if move.name == "reshape" and chain[i + 1 : i + 2] and chain[i + 1].name == "reshape":
+            continue  # the next one says all
+        moved = MOVES[move.name](view, *move.args)
+        if moved is None:
+            below = move.below or chain[i - 1].below  # the planner's own reshapes only split dims
+            raise NeedStore(below, "this reshape needs a copy", view.shape)  # type: ignore[arg-type]
+        view = moved
+    return view
+
+
+def alias(node: Node) -> Node:
+    """The node that computes the value: composites stand for the graph they were lowered to."""
+    while node.op.kind == "composite" and node.buffer is None:
+        node = node.inputs[0]
+    return node
+
+
+# --- what render.py reads: frozen, hashable, free of quantities ---
+
+
+# --- tracing ---
+
+
+@dataclass
+class Raw:
+    """A step before its coordinates have names."""
+
+    kind: str
+    dtype: DType
+    node: Node
+    args: tuple[int, ...] = ()
+    view: View | None = None
+    name: str = ""
+    value: int = -1
+    extra: tuple = ()
+
+
+class Trace:
+    """Walks an expression over a domain into raw steps; `planner` knows what is stored and as which value.
+
+    `outputs`: how many buffers the kernel writes, of all that it may bind. `can_check`: whether it computes
+    the expression only where there are elements, so that an index which is outside is a fault.
+    """
+
+    def __init__(
+        self, planner, domain: Shape, head: Node | None = None, outputs: int = 1, can_check: bool = False
+    ):
+        check_size(domain)
+        self.planner, self.domain, self.head = planner, domain, head
+        self.most = planner.limits.storage_buffers - outputs
+        self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
+        self.steps: list[Raw] = []
+        self.words = 0  # how many Params the steps ask for at most
+        self.memo: dict = {}
+        self.reads: set[int] = set()
+        self.uses: dict[int, set[int]] = {}  # step -> the buffers below it
+        self.top: Node | None = None
+
+    def cost(self) -> int:
+        """The price of an element, by `Op.cost`."""
+        return sum(s.node.op.cost for s in self.steps if s.kind == "op")
+
+    def value(self, node: Node, chain: tuple[Move, ...] = (), depth: int = 0) -> int:
+        """The step that holds `node` seen through `chain`."""
+        node = alias(node)
+        while node.op.kind == "movement" and not self.planner.has(node):
+            chain = chain if node.op.name == "detach" else (move_of(node), *chain)
+            node = alias(node.inputs[0])
+        key = (self.planner.classes[id(node)], *[move[:2] for move in chain])
+        if key not in self.memo:
+            self.memo[key] = self._trace(node, chain, depth)
+        return self.memo[key]
+
+    def _trace(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        if node is self.head:
+            return self._add(Raw("acc", node.dtype, node))
+        if self.planner.has(node):
+            return self._read(node, chain)
+        if self.planner.is_due(node):
+            raise NeedStore(node, "others read it too")
+        kind = node.op.kind
+        if kind == "source":
+            return self._source(node, chain)
+        if kind == "gather":
+            return self._gather(node, chain, depth)
+        if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS or self.words > MAX_WORDS:
+            raise NeedStore(node, "the chain is long")
+        if node.op.name == "_inside":
+            return self._inside(node, chain, depth)
+        if kind == "elementwise":
+            return self._elementwise(node, chain, depth)
+        raise NeedStore(node, f"{node.op.name} is a kernel of its own")
+
+    def _add(self, raw: Raw, below: set[int] = frozenset()) -> int:  # type: ignore[assignment]
+        self.steps.append(raw)
+        affines = raw.view.affines() if raw.view is not None else []
+        self.words += 1 + sum(1 + sum(stride != 0 for stride in a.strides) for a in affines)
+        self.uses[len(self.steps) - 1] = set(below)
+        return len(self.steps) - 1
+
+    def _read(self, node: Node, chain: tuple[Move, ...]) -> int:
+        view = view_through(node.shape, chain)
+        value = self.planner.value_of(node)
+        self._bind(value, node)
+        return self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
+
+    def _bind(self, value: int, node: Node) -> None:
+        if value in self.reads:
+            return
+        if len(self.reads) >= self.most:
+            raise NeedStore(self._heaviest() or node, "the kernel reads as many buffers as the device allows")
+        self.reads.add(value)
+
+    def _heaviest(self) -> Node | None:
+        """What to store when there are too many buffers: the finished step above most of them, else where
+        we are; None where that is at a buffer, so that the kernel writes too many."""
+        done = [(len(self.uses[i]), i) for i, s in enumerate(self.steps) if s.kind in ("op", "gather")]
+        best = max(done, default=(0, -1))
+        return self.steps[best[1]].node if best[0] > 1 else self.top
+
+    def _source(self, node: Node, chain: tuple[Move, ...]) -> int:
+        view = view_through(node.shape, chain)
+        if node.op.name == "constant":
+            out = self._add(Raw("scalar", node.dtype, node))
+            return self._guard(out, node, view)
+        return self._add(Raw("iota" if node.op.name == "iota" else "random", node.dtype, node, view=view))
+
+    def _elementwise(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        args, below = [], set()
+        for x in node.inputs:
+            self.top = node
+            widen = () if x.shape == node.shape else (Move("expand", (node.shape,), None),)
+            args.append(self.value(x, (*widen, *chain), depth + 1))
+            below |= self.uses[args[-1]]
+        if node.op.name == "cast" or not node.dtype.is_float:
+            args = [self._settled(a) for a in args]
+        extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
+        out = self._add(Raw("op", node.dtype, node, tuple(args), name=node.op.name, extra=extra), below)
+        return self._guard(out, node, view_through(node.shape, chain)) if chain else out
+
+    def _inside(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        """A check of indices; not around what is padded, where there is nothing to check."""
+        if not self.can_check or view_through(node.shape, chain).bounds:
+            raise NeedStore(node, "it checks indices")
+        if not self.checks:
+            self.begin_checks(node)
+        self.top = node
+        at = self.value(node.inputs[0], chain, depth + 1)
+        kinds = {"n": "u32", "site": "u32", "none": "i32"}
+        words = tuple((kind, node.attrs[word]) for word, kind in kinds.items() if word in node.attrs)
+        extra = (node.inputs[0].dtype, words)
+        raw = Raw("inside", node.dtype, node, (at,), name=node.attrs["mode"], extra=extra)
+        return self._add(raw, self.uses[at])
+
+    def begin_checks(self, node: Node) -> None:
+        """Keep one of the buffers that the kernel may bind for what notes faults."""
+        self.checks, self.most = True, self.most - 1
+        if len(self.reads) > self.most:
+            raise NeedStore(node, "the kernel reads as many buffers as the device allows")
+
+    def _settled(self, step: int) -> int:
+        """A computed 16-bit float is more precise than its dtype until it is stored; whoever casts it or
+        compares it sees it rounded, so that equal values stay equal whether they were stored or not."""
+        raw = self.steps[step]
+        if not (raw.dtype.is_packed and raw.dtype.is_float) or raw.kind in ("load", "gather", "settle"):
+            return step
+        key = ("settle", step)
+        if key not in self.memo:
+            self.memo[key] = self._add(Raw("settle", raw.dtype, raw.node, (step,)), self.uses[step])
+        return self.memo[key]
+
+    def _guard(self, step: int, node: Node, view: View) -> int:
+        """Padding around a computed value is zero, whatever the op makes of zeros."""
+        if not view.bounds:
+            return step
+        return self._add(Raw("guard", node.dtype, node, (step,), view=view), self.uses[step])
+
+    def _gather(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
+        x, index = node.inputs
+        dim = node.attrs["dim"]
+        base, moves = self.planner.base_of(x)
+        if not self.planner.has(base):
+            raise NeedStore(base, "gather reads it by index")
+        whole = view_through(base.shape, moves)
+        if any(b.position.strides[dim] for b in whole.bounds):
+            raise NeedStore(x, "gather reads it by index")
+        self.top = node
+        at = self.value(index, chain, depth + 1)
+        shape = tuple(1 if d == dim else n for d, n in enumerate(index.shape))
+        cut = (
+            Move("_slice", ((0,) * len(shape), (1,) * len(shape), shape), None),
+            Move("expand", (index.shape,), None),
+        )
+        view = view_through(base.shape, (*moves, *cut, *chain))
+        value = self.planner.value_of(base)
+        self._bind(value, node)
+        extra = (x.shape[dim], whole.index.strides[dim])
+        raw = Raw("gather", node.dtype, node, (at,), view=view, value=value, extra=extra)
+        return self._add(raw, self.uses[at] | {value})
+
+    @property
+    def turns(self) -> int:
+        """Turns of loops inside the expression, and one for the loop that it may stand in."""
+        return 1 + sum(LOOPS.get(s.name or s.kind, 0) for s in self.steps if s.kind in ("op", "random"))
+
+    # --- naming ---
+
+    def affines(self) -> list[Affine]:
+        return [a for s in self.steps if s.view is not None for a in s.view.affines()]
+
+    def can_widen(self, runs: list[tuple[int, ...]], sizes: list[int]) -> bool:
+        """Whether four neighbours of the innermost run can be read at once everywhere."""
+        if not runs:
+            return False
+        whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks)  # else a four may end behind them
+        return whole and can_widen(self.steps, runs)
+
+    def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
+        """Give coordinates their names and quantities their places in Params."""
+        steps = range(len(self.steps))
+        return self.part(steps, (), runs, coords, bindings, q, result, width)
+
+    def part(self, steps, given, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int):
+        """The function of some of the steps; those before them are given to it."""
+        inner = runs[-1][-1] if width > 1 else None
+        f = self.spelled(steps, coords, lambda a: name_index(a, runs, coords, q), inner, bindings, q, result)
+        return f._replace(given=tuple(given))
+
+    def spelled(self, steps, coords, name: Callable, inner: int | None, bindings, q, result: int) -> Function:
+        """The function with indices as `name` spells them; four neighbours along the dim `inner`, if any."""
+        named = []
+        for i in steps:
+            s = self.steps[i]
+            named.append(self._named(i, s, name, bindings, q, reading(self.steps, i, inner)))
+        width = 1 if inner is None else 4
+        return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
+
+    def _named(self, i: int, s: Raw, spell, bindings: Bindings, q: Quantities, read: str) -> Step:
+        args = tuple(f"t{a}" for a in s.args)
+        name, extra, index, tests = s.name, (), None, ()
+        if s.view is not None:
+            index = spell(s.view.index)
+            tests = tuple(Test(spell(b.position), q.add("n", b.size)) for b in s.view.bounds)
+        if s.kind in ("load", "gather"):
+            width = 4 if read == "four" else 1
+            name = bindings.add(s.value, s.dtype, width)
+            extra = (width,)
+        if s.kind == "gather":
+            extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]), read)
+        if s.kind == "scalar":
+            name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
+        if s.kind == "random":
+            at = self.planner.index[id(s.node)]
+            extra = tuple(q.add("k", ("scalar", at, w)) for w in range(4))
+        if s.kind == "inside":
+            dtype, words = s.extra
+            extra = (dtype.short, *(q.add("n", value, kind) for kind, value in words))
+        if s.kind == "op" and s.extra:
+            extra = (s.extra[0].short,)
+        return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+
+
+def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...]):
+    """Runs of dims and their sizes for a domain."""
+    runs = collapse(domain, affines, groups)
+    return runs, [run_size(domain, r) for r in runs]

@@ -1,0 +1,101 @@
+"""Elementwise expressions into kernels of one invocation an element."""
+
+from math import prod
+
+from ..core.choose import choose
+from ..core.node import Node
+from ..core.shape import View, refined
+from .ir import Bindings, Kernel, Quantities, Shader
+from .kernel import GPU_WORKGROUP, WORKGROUP, label, spread_grid
+from .lower import Move, NeedStore, Raw, Trace, collapse_domain
+
+LARGE = 1 << 23  # elements of a map (more than any in a bundle) from which on a thread may make several fours
+
+SLOW = 8  # price of an element from which on they make two: too few reads are under way beside so much work
+
+
+class ReadTrace(Trace):
+    """The trace of reading one value through a view."""
+
+    def __init__(self, planner, node: Node, value: int, view: View):
+        super().__init__(planner, view.shape)
+        self.reads.add(value)
+        self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
+
+
+def map_kernel(planner, node: Node) -> list[Kernel]:
+    """Every element by itself, over finer dims than the value's where what it is made of was reshaped so."""
+    if node.op.kind == "gather":
+        trace = Trace(planner, node.shape, can_check=True)
+        return [_map(planner, trace, {planner.index[id(node)]: trace._gather(node, (), 0)})]
+    domain = node.shape
+    while True:
+        trace = Trace(planner, domain, can_check=True)
+        try:
+            root = trace.value(node, () if domain == node.shape else (Move("reshape", (domain,), None),))
+            return [_map(planner, trace, {planner.index[id(node)]: root})]
+        except NeedStore as need:
+            finer = refined(domain, need.shape) if prod(need.shape) == prod(domain) else None
+            if finer is None or len(finer) <= len(domain):
+                raise
+            domain = finer
+
+
+def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
+    """Several values of the same elements, those that are one value in one buffer; None where they read more
+    buffers than fit."""
+    trace = Trace(planner, nodes[0].shape, outputs=len(nodes), can_check=True)
+    steps: dict[int, list[Node]] = {}
+    for n in nodes:
+        steps.setdefault(trace.value(n), []).append(n)
+    made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
+    if len(made.inputs) > trace.most:
+        return None
+    planner.same |= {id(n): planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
+    return [made]
+
+
+def copy_kernel(planner, node: Node, value: int, view: View, out: int) -> Kernel:
+    """The elements of a view, laid out in order."""
+    return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
+
+
+def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> Kernel:
+    """roots: the step of each value that the kernel writes."""
+    q, b = Quantities(), Bindings()
+    n = prod(trace.domain)
+    size = q.add("n", n)
+    runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
+    dtypes = [trace.steps[s].dtype for s in roots.values()]
+    # four neighbours a thread, read at once where they lie side by side
+    written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
+    width = written if not narrow and trace.can_widen(runs, sizes) else 1
+    dims = [q.add("n", s) for s in sizes]
+    coords = [f"c{i}" for i in range(len(runs))]
+    body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
+    if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
+        return _map(planner, trace, roots, narrow=True)
+    threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
+    in_fours = len(roots) == 1 and width == 4
+    several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
+    grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
+    span = q.add("g", grid[0] * threads)
+    template, name = "map.wgsl", "value"
+    if len(roots) > 1:
+        results = tuple((f"t{s}", d.short) for s, d in zip(roots.values(), dtypes, strict=True))
+        template, name, body = "maps.wgsl", "values", body._replace(result="Results", results=results)
+    shader = Shader(
+        template, tuple(q.names), tuple(b.kinds), tuple((d.short, written) for d in dtypes),
+        (threads, 1, 1), ((name, body),),
+        (("size", size), ("dims", tuple(dims)), ("span", span), ("several", several)),
+    )  # fmt: skip
+    return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
+
+
+def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
+    """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
+    if limits.software or n <= LARGE:
+        return 1
+    is_slow = inputs > 0 and trace.cost() >= SLOW
+    bucket = (min(n.bit_length(), 28), inputs, is_slow)
+    return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))

@@ -1,0 +1,318 @@
+"""Reductions as kernels: rows by a thread each on software adapters, by a tree of threads on real GPUs."""
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any, NamedTuple
+
+from ..core.choose import choose
+from ..core.node import Node
+from ..core.shape import View
+from .ir import Bindings, Kernel, Quantities, Shader, out_name
+from .kernel import GPU_WORKGROUP, WORKGROUP, before_packed, epilogue, finish_function, label, spread_grid
+from .lower import Move, NeedStore, Trace, check_turns, collapse_domain
+from .map import ReadTrace
+from .window import windows_of
+
+SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
+LANES = 4096  # threads that fill a software adapter well enough
+THREADS, GROUPS = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+PIECES = 64  # parts that one thread adds up at most
+WINDOW, FILL = 25, 1 << 18  # elements that a thread reduces alone, and how many such threads fill a GPU
+
+
+@dataclass
+class Domain:
+    """What is reduced: the traced expressions over the kept dims and then the reduced ones."""
+
+    trace: Trace
+    roots: tuple[int, ...]  # the step of each
+    shape: tuple[int, ...]
+    kept: int
+
+    @property
+    def root(self) -> int:
+        return self.roots[0]
+
+    @property
+    def groups(self) -> tuple[int, ...]:
+        return (0,) * self.kept + (1,) * (len(self.shape) - self.kept)
+
+    @property
+    def rows(self) -> int:
+        return prod(self.shape[: self.kept])
+
+    @property
+    def length(self) -> int:
+        return prod(self.shape[self.kept :])
+
+
+class Reduced(NamedTuple):
+    """One of a kernel's reductions: its node, the last of its epilogue, and the value that its parts are
+    written to, where a second kernel joins them."""
+
+    head: Node
+    tail: Node
+    part: int | None = None
+
+    @property
+    def op(self) -> str:
+        # the parts of a contraction are added
+        return self.head.op.name[1:] if self.head.op.kind == "reduce" else "sum"
+
+
+class End(NamedTuple):
+    """A reduction as the template sees it: the end of its variables' names, its op and type, its field of
+    what is computed for all, where it is written, as what, whether behind the part before, its epilogue."""
+
+    tag: str
+    op: str
+    dtype: str
+    field: str
+    out: str
+    stored: str
+    behind: bool
+    finish: str
+    dims: tuple[str, ...]
+
+
+def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
+    """One kernel; two where rows are long and few: their parts first, and then the parts of each row."""
+    return several_kernels(planner, [(head, tail)]) or []
+
+
+def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
+    """The same for reductions of one shape over the same dims, which are read once; None where that binds too
+    many buffers. pairs: the head and tail of each."""
+    x, dims = pairs[0][0].inputs[0], pairs[0][0].attrs["dims"]
+    outer = [d for d in range(len(x.shape)) if d not in dims]
+    order = (*outer, *dims)
+    shape = tuple(x.shape[d] for d in order)
+    trace = Trace(planner, shape, outputs=len(pairs), can_check=True)
+    moves = () if order == tuple(range(len(order))) else (Move("permute", (order,), None),)
+    roots = tuple(trace.value(head.inputs[0], moves) for head, _ in pairs)
+    real = [d for d, n in enumerate(shape) if n > 1]
+    views = [s.view.index.strides for s in trace.steps if s.kind == "load" and s.view is not None]
+    full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
+    if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
+        return None
+    made = [Reduced(head, tail) for head, tail in pairs]
+    return _staged(planner, made, Domain(trace, roots, shape, len(outer)))
+
+
+def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
+    """The second stage: the parts of each row, which lie side by side, or one behind the other."""
+    if are_pieces(planner, head, parts):
+        trace_root = epilogue(planner, head, tail, head.shape)
+        return pieces_kernel(planner, head, tail, trace_root, part, parts)
+    trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
+    domain = Domain(trace, (0,), trace.domain, len(head.shape))
+    made = _Build(planner, [Reduced(head, tail)], domain, 1).kernel()
+    assert made is not None
+    return made
+
+
+def are_pieces(planner, head: Node, parts: int) -> bool:
+    """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
+    which may be that of a kernel that reads the sums (see `absorb`)."""
+    return head.op.name == "_sum" and parts <= PIECES and not planner.limits.software
+
+
+def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int, narrow=False) -> Kernel:
+    """A thread adds up four neighbours of every piece, or one; after: the trace and root of the epilogue."""
+    q, b = Quantities(), Bindings()
+    size = prod(head.shape)
+    runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * len(head.shape))
+    fits = not narrow and size % 4 == 0 and (after is None or after[0].can_widen(runs, sizes))
+    width = 4 if fits else 1
+    if tail.dtype.is_packed and width == 1:
+        raise NeedStore(before_packed(planner, head), "packed elements are written in fours")
+    b.add(part, head.dtype, width)
+    coords = [f"c{i}" for i in range(len(runs))]
+    body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
+    if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
+        return pieces_kernel(planner, head, tail, after, part, pieces, narrow=True)
+    grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
+    options = {
+        "acc": head.dtype.short, "size": q.add("n", size), "all": q.add("n", size * pieces),
+        "groups": q.add("g", grid[0]), "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
+    }  # fmt: skip
+    shader = Shader(
+        "contract_parts.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, width),),
+        (GPU_WORKGROUP, 1, 1), body, tuple(options.items()),
+    )  # fmt: skip
+    name = label("sum", after[0] if after else None)
+    return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
+
+
+def _staged(planner, made: list[Reduced], domain: Domain) -> list[Kernel] | None:
+    build = _Build(planner, made, domain, 1)
+    if len(made) == 1 and (windows := windows_of(planner, *made[0][:2], domain, build.runs, build.sizes)):
+        return [windows.kernel()]
+    parts = build.parts_wanted()
+    if parts > 1:
+        made = [m._replace(part=planner.temporary(domain.rows * parts)) for m in made]
+    first = _Build(planner, made, domain, parts).kernel()
+    if first is None:
+        return None
+    joined = (reduce_parts(planner, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
+    return [first, *joined]
+
+
+class _Build:
+    """One reduction kernel in the making."""
+
+    def __init__(self, planner, made: list[Reduced], domain: Domain, parts: int):
+        self.planner, self.made, self.domain, self.parts = planner, made, domain, parts
+        self.runs, self.sizes = collapse_domain(domain.shape, domain.trace.affines(), domain.groups)
+        self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
+        self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
+
+    def can_widen(self) -> bool:
+        last = bool(self.inner) and self.sizes[-1] >= 4
+        return last and self.domain.trace.can_widen(self.runs, self.sizes)
+
+    def parts_wanted(self) -> int:
+        rows, length = self.domain.rows, self.domain.length
+        if self.planner.limits.software:
+            return self.split_more(split_of(rows, length))
+        lanes, across, width = self.tree()
+        blocks = max(-(-rows // across), 1)
+        return max(min(GROUPS // blocks, length // (lanes * width * 8)), 1)
+
+    def split_more(self, parts: int) -> int:
+        """As many parts as a thread's turns of loops need."""
+        longest = max((self.sizes[i] for i in self.inner), default=1)
+        while self.turns(parts) > self.planner.limits.turns and parts < longest:
+            parts *= 2
+        check_turns(self.planner.limits, self.made[0].op, self.turns(parts))
+        return parts
+
+    def turns(self, parts: int) -> int:
+        """Turns of loops that a thread takes over its part of a row."""
+        sizes = [self.sizes[i] for i in self.inner]
+        cut = max(range(len(sizes)), key=lambda i: sizes[i], default=0)
+        width = 4 if self.can_widen() else 1
+        turns = self.domain.trace.turns
+        for i, n in reversed(list(enumerate(sizes))):
+            each = (parts if i == cut else 1) * (width if i == len(sizes) - 1 else 1)
+            turns = turns * -(-n // each) + 1
+        return turns
+
+    # --- what both templates share ---
+
+    def kernel(self, narrow: bool = False) -> Kernel | None:
+        planner, trace, made = self.planner, self.domain.trace, self.made
+        q, b = Quantities(), Bindings()
+        width = 4 if not narrow and self.can_widen() else 1
+        row_dims = tuple(q.add("n", self.sizes[i]) for i in self.outer[1:])
+        loops = tuple(q.add("n", self.sizes[i]) for i in self.inner)
+        coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
+        body = trace.function(self.runs, coords, b, q, self.domain.root, width)
+        if len(made) > 1:
+            roots = zip(self.domain.roots, made, strict=True)
+            results = dict.fromkeys((f"t{root}", m.head.dtype.short) for root, m in roots)
+            body = body._replace(result="Results", results=tuple(results))
+        functions, ends, after = [("value", body)], [], []
+        for i, m in enumerate(made):
+            given = (m.head, m.tail, m.head.shape, trace.reads, trace.checks)
+            after.append(epilogue(planner, *given) if m.part is None else None)
+            ends.append(self.end(i, m, after[-1], functions, b, q))
+        checks = trace.checks or any(a[0].checks for a in after if a)
+        if len(b.values) + len(made) + checks > planner.limits.storage_buffers:
+            # a buffer read both in fours and singly is bound twice
+            return None if narrow else self.kernel(narrow=True)
+        layout = self.serial if planner.limits.software else self.of_tree
+        template, workgroup, grid, options = layout(q, width)
+        options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
+        options |= {"coords": tuple(coords[: len(self.outer)])}
+        shader = Shader(
+            template, tuple(q.names), tuple(b.kinds), tuple((e.stored, 1) for e in ends),
+            (workgroup, 1, 1), tuple(functions), tuple(sorted(options.items())),
+        )  # fmt: skip
+        written = tuple(planner.index[id(m.tail)] if m.part is None else m.part for m in made)
+        name = label("+".join(m.op for m in made), trace, *(a[0] for a in after if a))
+        return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
+
+    def end(self, i: int, m: Reduced, after, functions: list, b: Bindings, q: Quantities) -> End:
+        """The i-th reduction for the template; its epilogue goes to the functions."""
+        finish, _, sizes = finish_function(after, (0,) * len(m.head.shape), b, q, m.head.shape)
+        dtype = m.head.dtype.short
+        if finish:
+            functions.append((f"end{i}", finish._replace(given=(("acc", dtype, 1),))))
+        behind = self.parts > 1 and are_pieces(self.planner, m.head, self.parts)
+        field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
+        return End(
+            f"_{i}" if i else "", m.op, dtype, field, out_name(i),
+            m.tail.dtype.short if m.part is None else dtype, behind, f"end{i}" if finish else "",
+            tuple(q.add("n", s) for s in sizes[1:]),
+        )  # fmt: skip
+
+    # --- a thread a row, or a part of one ---
+
+    def serial(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+        threads = self.domain.rows * self.parts
+        grid = spread_grid(-(-threads // WORKGROUP), self.planner.limits.groups)
+        # the run that the parts divide: the longest, so that every part has work
+        cut = max(range(len(self.inner)), key=lambda i: self.sizes[self.inner[i]], default=0)
+        options = {"size": q.add("n", threads), "parts": q.add("n", self.parts) if self.parts > 1 else ""}
+        return "reduce.wgsl", WORKGROUP, grid, options | {"cut": cut, "span": q.add("g", grid[0] * WORKGROUP)}
+
+    # --- a tree ---
+
+    def is_columns(self) -> bool:
+        """Whether neighbours in memory are of different rows, as in a sum over the first dim of a matrix."""
+        if not self.outer or not self.inner:
+            return False
+        across, along = self.runs[self.outer[-1]][-1], self.runs[self.inner[-1]][-1]
+        steps = [s.view.index.strides for s in self.domain.trace.steps if s.kind == "load" and s.view]
+        steps = [
+            s for s in steps if s[across] and s[along]
+        ] or steps  # what is broadcast is read from a cache
+        return any(s[across] == 1 for s in steps) and not any(s[along] == 1 for s in steps)
+
+    def tree(self) -> tuple[int, int, int]:
+        """How a workgroup is shared out: threads along a row, rows side by side; and the reading width."""
+        if self.is_columns():
+            across = 32 if self.domain.rows > 8 else 8  # 32 neighbours are a line of memory
+            return THREADS // across, across, 1
+        width = 4 if self.can_widen() else 1
+        turns = self.domain.length // width
+        alone = THREADS if self.domain.rows == 1 else 128
+        # few steps, so that a new batch size seldom makes a new shader; a window by one thread each, where
+        # they fill the GPU
+        serial = WINDOW if self.domain.rows >= FILL else 4
+        steps = ((serial, 1), (64, 8), (512, 32))
+        lanes = next((n for most, n in steps if turns <= most), alone)
+        names = [str(n) for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
+        bucket = (min(turns, 1 << 16).bit_length(), min(self.domain.rows, 1 << 16).bit_length(), width)
+        lanes = int(choose(self.planner.limits, "tree", bucket, names, str(lanes)))
+        return lanes, THREADS // lanes, width
+
+    def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
+        lanes, across, _ = self.tree()
+        blocks = max(-(-self.domain.rows // across), 1)
+        step = lanes * width
+        chunk = -(-self.domain.length // (self.parts * step)) * step
+        grid = spread_grid(blocks * self.parts, self.planner.limits.groups)
+        options = {
+            "rows": q.add("n", self.domain.rows),
+            "length": q.add("n", self.domain.length),
+            "chunk": q.add("n", chunk),
+            "blocks": q.add("n", blocks),
+            "line": q.add("g", grid[0]),
+            "parts": q.add("n", self.parts) if self.parts > 1 else "",
+            "lanes": lanes,
+            "across": across,
+            "columns": self.is_columns(),
+        }
+        return "tree.wgsl", THREADS, grid, options
+
+
+def split_of(rows: int, length: int) -> int:
+    """How many threads share a row on a software adapter: enough to fill it, each with work to do."""
+    if rows >= LANES or length < SPLIT_AT:
+        return 1
+    want, parts = min(LANES // max(rows, 1), length // 256), 1
+    while parts * 2 <= want:
+        parts *= 2
+    return parts

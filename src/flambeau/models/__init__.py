@@ -1,0 +1,1 @@
+"""Networks that are ready to be trained or run."""

@@ -1,0 +1,50 @@
+"""Turns images of digits into ten scores: what `flambeau mnist` and the site's page train and show."""
+
+from typing import Any
+
+from .. import nn
+from ..core.modes import no_grad
+from ..runtime.run import realize
+from ..tensor import Tensor
+
+MEAN = 0.1307  # of MNIST's pixels, of 1
+# How Adam learns them in few steps: of six seeds, 500 steps of 64 on 10,000 digits read 97.7 to 98.3 % of the
+# others rightly; with a rate of 0.003 that only falls, and betas of (0.9, 0.999), 600 steps 96.2 to 97.0 %.
+LR, BETAS = 0.01, (0.9, 0.95)
+RISE = 0.2  # the part of the steps in which the learning rate rises
+
+
+def network() -> nn.Sequential:
+    """Two convolutions and a linear layer, 5,994 numbers. [n, 1, 28, 28] -> [n, 10]"""
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 5),  # [n, 8, 24, 24]
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # [n, 8, 12, 12]
+        nn.Conv2d(8, 16, 5),  # [n, 16, 8, 8]
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # [n, 16, 4, 4]
+        nn.Flatten(),
+        nn.Linear(256, 10),
+    )
+
+
+def loss_and_right(model: nn.Module, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """The cross entropy of a batch, and how many of its digits are told right. -> [], []"""
+    logits = model(x)
+    with no_grad():
+        right = (logits.argmax(1) == y).sum()
+    return nn.functional.cross_entropy(logits, y), right
+
+
+def train_step(model: nn.Module, optimizer: Any, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """`loss_and_right` of a batch, and one step of the optimiser by its gradients; for `fb.jit`. -> [], []"""
+    loss, right = loss_and_right(model, x, y)
+    grads = loss.backward()
+    realize(right)
+    optimizer.step(grads)
+    return loss, right
+
+
+def rate(lr: float, step: int, steps: int) -> float:
+    """The learning rate of a step: up in a line to `lr` in a fifth of the steps, then down in one to 0."""
+    return lr * min(1.0, (step + 1) / (RISE * steps), (steps - step) / ((1 - RISE) * steps))

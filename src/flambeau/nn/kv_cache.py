@@ -1,0 +1,62 @@
+"""Keys and values of what came before, for attention that goes on step by step."""
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..ops.attention.attention import scaled_dot_product_attention
+from ..ops.attention.kv_cache import put_rows
+from ..tensor import Tensor
+from .module import Module
+
+
+class KVCache(Module):
+    """Keys and values [batch, heads, length, features] of which `count` are there, filled as tokens come.
+
+    The count is on the device, so that a step recorded by `fb.jit` serves for every place, and writes into
+    the buffers that are there. It is for inference: nothing in it has a gradient. What comes past `length` is
+    lost.
+    """
+
+    keys: Tensor
+    values: Tensor
+    count: Tensor
+
+    def __init__(
+        self,
+        batch: int,
+        heads: int,
+        length: int,
+        features: int,
+        value_features: int | None = None,
+        device: Any = None,
+        dtype: Any = None,
+    ):
+        wide = features if value_features is None else value_features
+        kind = dt.as_dtype(dtype or dt.float32)
+        self.register_buffer("keys", Tensor.zeros(batch, heads, length, features, dtype=kind, device=device))
+        self.register_buffer("values", Tensor.zeros(batch, heads, length, wide, dtype=kind, device=device))
+        self.register_buffer("count", Tensor.zeros(1, dtype=dt.int32, device=device))
+
+    def append(self, key: Tensor, value: Tensor, at: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Write keys and values behind those that are there, or from place `at` on (a number, HostScalar or
+        tensor). [b, h, n, d], [b, h, n, e] -> all keys, all values, and the place of the first new one"""
+        with no_grad():
+            start = self.count + 0 if at is None else self.count * 0 + at
+            self.keys.assign_(put_rows(self.keys, key, start))
+            self.values.assign_(put_rows(self.values, value, start))
+            self.count.assign_(start + key.shape[-2])
+        return self.keys, self.values, start
+
+    def forward(self, query: Tensor, key: Tensor, value: Tensor, **options: Any) -> Tensor:
+        """Append, and attend to all that came before; `options` as of scaled_dot_product_attention.
+        [b, g, n, d], [b, h, n, d], [b, h, n, e] -> [b, g, n, e], g a multiple of h"""
+        keys, values, start = self.append(key, value)
+        grouped = query.shape[-3] != keys.shape[-3]
+        return scaled_dot_product_attention(
+            query, keys, values, is_causal=True, enable_gqa=grouped, start=start, **options
+        )
+
+    def reset(self) -> None:
+        """Forget all."""
+        self.count.assign_(self.count * 0)

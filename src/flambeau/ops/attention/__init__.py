@@ -1,0 +1,1 @@
+"""Attention, and the keys and values that it keeps."""

@@ -1,0 +1,284 @@
+"""Scaled dot-product attention: on GPUs, and for long sequences, its scores are never in memory."""
+
+from math import inf, prod, sqrt
+
+from ...core import dtype as dt
+from ...core.choose import choose
+from ...core.declare import composed, kernel
+from ...core.modes import is_grad_enabled
+from ...core.op import Family, Op, part_of
+from ...core.shape import broadcast
+from . import launches
+from .kv_cache import place_of
+
+NN = ("scaled_dot_product_attention",)
+WIDEST = 256  # elements of a head's row; beyond it a thread's registers do not hold one
+MOST_SCORES = 1 << 22  # that a software adapter stores
+
+
+def _plain(q, k, bias, scale, softcap, heads, where, tanh):
+    """The scores, in any array library: [heads, queries, keys], -inf where masked."""
+    group = q.shape[0] // max(k.shape[0], 1)
+    k = k.reshape(k.shape[0], 1, *k.shape[1:])
+    s = (q.reshape(-1, group, *q.shape[1:]) @ k.swapaxes(-1, -2)) * scale
+    s = s.reshape(q.shape[0], q.shape[1], k.shape[2])
+    s = s if softcap is None else tanh(s * (1 / softcap)) * softcap
+    if bias is not None:
+        s = s.reshape(-1, heads, *s.shape[1:])
+        s = where(bias, s, -inf) if str(bias.dtype).endswith("bool") else s + bias
+        s = s.reshape(-1, *s.shape[2:])
+    return s
+
+
+def _parted(others, placed):
+    """What follows q, k and v: the first query's place among the keys, or 0; the bias, or None."""
+    start, bias = (others[0], others[1:]) if placed else (0, others)
+    return start, bias[0] if bias else None
+
+
+def _masked(xp, q, k, start, bias, causal, **attrs):
+    """The scores of the reference, and their largest in each row."""
+    s = _plain(q, k, bias, **attrs, where=xp.where, tanh=xp.tanh)
+    if causal:
+        rows, columns = (xp.arange(n) for n in s.shape[1:])
+        s = xp.where(columns <= rows[:, None] + start, s, -inf)
+    padded = xp.pad(s, [(0, 0), (0, 0), (0, 1)], constant_values=-3.4e38)
+    return s, xp.max(padded, axis=-1, keepdims=True)
+
+
+def _reference(xp, q, k, v, *others, placed, **attrs):
+    s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
+    w = xp.exp(s - top)
+    total = w.sum(-1, keepdims=True)
+    w = w / xp.where(total > 0, total, 1)
+    group = q.shape[0] // max(k.shape[0], 1)
+    y = w.reshape(-1, group, *w.shape[1:]) @ v.reshape(v.shape[0], 1, *v.shape[1:])
+    return y.reshape(*q.shape[:2], -1)
+
+
+def _norms(xp, y, q, k, v, *others, placed, **attrs):
+    s, top = _masked(xp, q, k, *_parted(others, placed), **attrs)
+    total = xp.exp(s - top).sum(-1)
+    return xp.where(total > 0, top[..., 0] + xp.log(xp.where(total > 0, total, 1)), 3.4028234e38)
+
+
+def _weights(q, k, v, start, bias, causal, **attrs):
+    """The attention weights in Tensor ops, and the derivative of softcap."""
+    s = _plain(q, k, bias, **attrs, where=lambda c, a, b: c.where(a, b), tanh=lambda t: t.tanh())
+    ok = s > -3.4e38
+    if causal:
+        rows = type(q).arange(s.shape[1], device=q.device).unsqueeze(1) + start
+        ok = ok & (type(q).arange(s.shape[2], device=q.device) <= rows)
+    s = ok.where(s, -3.4e38)
+    w = ok.where((s - s.amax(-1, keepdim=True).detach()).exp(), 0.0)
+    total = w.sum(-1, keepdim=True)
+    return w / (total + (total == 0))
+
+
+def _grad(g, y, q, k, v, *others, placed, **attrs):
+    start, bias = _parted(others, placed)
+    if is_grad_enabled() or placed or (bias is not None and bias.requires_grad):
+        grads, of_bias = _grad_by_ops(g, q, k, v, start, bias, **attrs)
+        return [*grads, *[None] * placed, *([] if bias is None else [of_bias])]
+    units = q.device.kind == "gpu" and launches.slopes_on_units(q.device.limits, (q, k, v), attrs["causal"])
+    g, back = _in_range(g) if units else (g, None)
+    norms, delta = part_of(Attention._norms, y), (g.float() * y.float()).sum(-1)
+    rows = norms.unsqueeze(-1)._pad((0, 0, 0), (0, 0, 1)) + delta.unsqueeze(-1)._pad((0, 0, 1), (0, 0, 0))
+    given = (q, k, v, g, rows, *others)
+    by_key = Attention._keys(*given, placed=False, **attrs)
+    by_value = part_of(Attention._values, by_key)
+    grads = (Attention._queries(*given, placed=False, **attrs), by_key, by_value)
+    grads = grads if back is None else [(x.float() * back).to(x.dtype) for x in grads]
+    return [*grads, *[None] * len(others)]
+
+
+def _in_range(g):
+    """A float16 slope times the power of two that makes its largest at least 1, and what undoes that. Matrix
+    units take the slopes of scores as float16: those of a mean over much would have few digits left."""
+    wide = g.float()
+    most = wide.abs().amax()
+    power = (most > 0).where(most, 1.0).log2().floor().clamp(-40, 0)
+    return (wide * (-power).exp2()).to(g.dtype), power.exp2()
+
+
+def _grad_by_ops(slope, q, k, v, start, bias, scale, softcap, **attrs):
+    """The gradients as a formula of Tensor ops, which can be differentiated again; that of the bias apart."""
+    dtype, (slope, q, k, v) = q.dtype, (x.float() for x in (slope, q, k, v))
+    w = _weights(q, k, v, start, bias, scale=scale, softcap=softcap, **attrs)
+    group = q.shape[0] // max(k.shape[0], 1)
+
+    def grouped(x):
+        return x.reshape(-1, group, *x.shape[1:])
+
+    k1, v1 = k.unsqueeze(1), v.unsqueeze(1)
+    w, slope, q1 = grouped(w), grouped(slope), grouped(q)
+    y = w @ v1
+    z = w * (slope @ v1.transpose(-1, -2) - (slope * y).sum(-1, keepdim=True))
+    of_bias = z
+    if softcap is not None:
+        u = (q1 @ k1.transpose(-1, -2) * (scale / softcap)).tanh()
+        z = z * (1 - u * u)
+    dv = (w.transpose(-1, -2) @ slope).sum(1)
+    dk = (z.transpose(-1, -2) @ q1).sum(1) * scale
+    dq = (z @ k1).reshape(*q.shape) * scale
+    grads = [x.to(dtype) for x in (dq, dk, dv)]
+    wanted = bias is not None and bias.requires_grad
+    return grads, of_bias.reshape(-1, attrs["heads"], *of_bias.shape[-2:]) if wanted else None
+
+
+def _part(at):
+    """The reference of a gradient kernel: the formula on arrays."""
+
+    def reference(xp, q, k, v, slope, rows, *others, placed, scale, causal, softcap, heads):
+        group = q.shape[0] // max(k.shape[0], 1)
+        start, bias = _parted(others, placed)
+        s, _ = _masked(xp, q, k, start, bias, causal, scale=scale, softcap=softcap, heads=heads)
+        w = xp.exp(s - rows[..., :1]).reshape(-1, group, *s.shape[1:])
+        g, q1, k1 = slope.reshape(-1, group, *slope.shape[1:]), q.reshape(-1, group, *q.shape[1:]), k[:, None]
+        z = w * (g @ v[:, None].swapaxes(-1, -2) - rows[..., 1:].reshape(-1, group, s.shape[1], 1))
+        if softcap is not None:
+            z = z * (1 - xp.tanh(q1 @ k1.swapaxes(-1, -2) * (scale / softcap)) ** 2)
+        made = (
+            lambda: (z @ k1).reshape(q.shape) * scale,
+            lambda: (z.swapaxes(-1, -2) @ q1).sum(1) * scale,
+            lambda: (w.swapaxes(-1, -2) @ g).sum(1),
+        )
+        return made[at]()
+
+    return reference
+
+
+def _like_input(*dtypes, **_):
+    return dtypes[0]
+
+
+class Attention(Family):
+    @kernel(
+        "whole",
+        shape=lambda q, k, v, *_, **__: (*q[:2], v[2]),
+        dtype=_like_input,
+        grad=_grad,
+        xp=_reference,
+        launch=launches.forward,
+        packs=True,
+    )
+    def _attention(self, key, value, *others, **attrs):
+        """Attention of flattened heads; others: the first query's place where `placed`, a bias."""
+        return (self, key, value, *others), attrs
+
+    # the logarithm of each row's sum of exponentials, which gradients need
+    _norms = Op("part", part="norms", shape=lambda y, q, *_, **__: q[:2], dtype=lambda *_, **__: dt.float32,
+                xp=_norms)  # fmt: skip
+
+    @kernel("whole", shape=lambda q, *_, **__: q, dtype=_like_input, xp=_part(0), launch=launches.by_queries,
+            packs=True)  # fmt: skip
+    def _queries(self, *others, **attrs):
+        """The gradient of attention by its queries."""
+        return (self, *others), attrs
+
+    @kernel("whole", shape=lambda q, k, *_, **__: k, dtype=_like_input, xp=_part(1), launch=launches.by_keys,
+            packs=True)  # fmt: skip
+    def _keys(self, *others, **attrs):
+        """The gradient of attention by its keys."""
+        return (self, *others), attrs
+
+    # the gradient by the values, which comes with that by the keys
+    _values = Op("part", part="values", shape=lambda y, q, k, v, *_, **__: v, dtype=_like_input,
+                 xp=lambda xp, y, *inputs, **attrs: _part(2)(xp, *inputs, **attrs))  # fmt: skip
+
+
+def _check(q, k, v, enable_gqa, is_causal, start):
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        raise ValueError("query, key and value need at least 2 dims: [..., length, features]")
+    if q.shape[-1] != k.shape[-1]:
+        raise ValueError(f"features of query and key differ: {q.shape[-1]} and {k.shape[-1]}")
+    if k.shape[-2] != v.shape[-2]:
+        raise ValueError(f"lengths of key and value differ: {k.shape[-2]} and {v.shape[-2]}")
+    if enable_gqa and (q.ndim < 3 or k.ndim < 3 or q.shape[-3] % k.shape[-3]):
+        raise ValueError("query heads must be a multiple of key heads (dim -3)")
+    if start is not None and not is_causal:
+        raise ValueError("start is where a causal mask begins: give is_causal=True too")
+
+
+def _computed_in(*xs):
+    """The dtype that kernels read: on GPUs 16-bit floats as they are."""
+    packed = xs[0].dtype.is_packed and len({x.dtype for x in xs}) == 1 and xs[0].dtype.is_float
+    on_gpu = xs[0].device.kind == "gpu" and not xs[0].device.limits.software
+    return xs[0].dtype if packed and on_gpu else dt.float32
+
+
+def _stores_scores(device, heads: int, n: int, m: int, start) -> bool:
+    """Whether the scores are values of the graph: software adapters make two products in tiles of registers
+    in a half to a quarter of the time that they take for row by row, and compile them sooner."""
+    if device.kind != "gpu" or not device.limits.software or start is not None:
+        return False
+    default = "stored" if heads * n * m <= MOST_SCORES else "streamed"
+    bucket = (n.bit_length(), m.bit_length())
+    return choose(device.limits, "scores", bucket, ["stored", "streamed"], default) == "stored"
+
+
+def _four(x, rank):
+    """Padded with zeros to a multiple of four features, its leading dims as one."""
+    rest = -x.shape[-1] % 4
+    x = x._pad((0,) * x.ndim, (*(0,) * (x.ndim - 1), rest)) if rest else x
+    return x.reshape(prod(x.shape[:rank]), *x.shape[rank:])
+
+
+@composed
+def scaled_dot_product_attention(
+    query,
+    key,
+    value,
+    attn_mask=None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale=None,
+    enable_gqa: bool = False,
+    softcap=None,
+    start=None,
+):
+    """softmax(q @ k.T * scale + mask) @ v, the scores never in memory (Dao et al., 2022), but for software
+    adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
+    0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
+    `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
+    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+    _check(query, key, value, enable_gqa, is_causal, start)
+    lead = broadcast(query.shape[:-3], key.shape[:-3], value.shape[:-3])
+    heads = query.shape[-3:-2] if enable_gqa else broadcast(query.shape[-3:-2], key.shape[-3:-2])
+    rank = len(lead) + len(heads)
+    q = query.expand(*lead, *heads, *query.shape[-2:])
+    few = key.shape[-3:-2] if enable_gqa else heads
+    k, v = (x.expand(*lead, *few, *x.shape[-2:]) for x in (key, value))
+    n, m, d, e = *q.shape[-2:-1], *k.shape[-2:], v.shape[-1]
+    scale = float(1 / sqrt(max(d, 1)) if scale is None else scale)
+    attrs = {"scale": scale, "causal": is_causal, "softcap": softcap, "heads": prod(heads)}
+    bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
+    by_ops = dropout_p or max(d, e) > WIDEST or 0 in (n, m, d, e)
+    by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
+    dtype = dt.float32 if by_ops else _computed_in(query, key, value)
+    q, k, v = (_four(x.to(dtype), rank) for x in (q, k, v))
+    if by_ops:
+        w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
+        y = (w.reshape(k.shape[0], -1, n, m) @ v.unsqueeze(1)).reshape(q.shape[0], n, v.shape[-1])
+    else:
+        others = () if start is None else (place_of(q, start),)
+        y = q._attention(k, v, *others, *(() if bias is None else (bias,)), placed=bool(others), **attrs)
+    y = y.narrow(-1, 0, e).reshape(*lead, *heads, n, e)
+    return y.to(query.dtype)
+
+
+def _dropout(w, p: float):
+    from ..random import dropout
+
+    return dropout(w, p) if p else w
+
+
+def _bias(mask, shape, lead: int, rank: int):
+    """The mask as [batch or 1, heads or 1, n or 1, m or 1]."""
+    broadcast(mask.shape, shape)
+    mask = mask if mask.dtype.kind == "b" else mask.float()
+    mask = mask.reshape(*(1,) * (len(shape) - mask.ndim), *mask.shape)
+    if any(n != 1 for n in mask.shape[:lead]):
+        mask = mask.expand(*shape[:lead], *mask.shape[lead:])
+    batch = prod(mask.shape[:lead])
+    return mask.reshape(batch, prod(mask.shape[lead:rank]), *mask.shape[rank:])

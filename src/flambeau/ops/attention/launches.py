@@ -1,0 +1,330 @@
+"""Attention's sizes and a device's limits into the work of each workgroup, and that into launches."""
+
+from math import prod
+from typing import NamedTuple
+
+from ...core import dtype as dt
+from ...core.choose import choose
+from ...core.op import Launch, Written
+from . import subgroup_matrix
+from .subgroup_matrix import Units
+
+
+class Options(NamedTuple):
+    """What attention kernels do to scores: structure; bias is the dtype of one, or ""."""
+
+    causal: bool
+    placed: bool  # the first query's place among the keys is an input
+    softcap: bool
+    bias: str
+    bias_in: str
+
+
+class Tile(NamedTuple):
+    """tx * ty threads, each with `rows` x `cols` scores and `rows` x `wide` vec4s of the result.
+
+    `step` features or columns are in workgroup memory at a time. `ahead` is 1 where the next ones are on
+    their way to registers meanwhile, 2 where the first of the next product are too. `deep` is `wide` of a
+    second result.
+    """
+
+    tx: int
+    ty: int
+    rows: int
+    cols: int
+    step: int
+    ahead: int
+    wide: int = 1
+    deep: int = 0
+
+    def widened(self, *made: int) -> "Tile":
+        """With as many vec4s a thread as rows of so many vec4s need, of one result or two."""
+        wide, deep = (*(-(-n // self.tx) for n in made), 0)[:2]
+        return self._replace(wide=wide, deep=deep)
+
+    @property
+    def name(self) -> str:
+        return f"{self.height}x{self.width}.{self.rows}x{self.cols}.{self.step}.{self.ahead}"
+
+    @property
+    def threads(self) -> int:
+        return self.tx * self.ty
+
+    @property
+    def height(self) -> int:
+        return self.ty * self.rows
+
+    @property
+    def width(self) -> int:
+        return self.tx * self.cols
+
+    @property
+    def left_pitch(self) -> int:
+        return self.height // 4 + 1  # odd: threads of one row write side by side in other banks
+
+    @property
+    def right_pitch(self) -> int:
+        return max(self.width // 4, self.tx * max(self.wide, self.deep))
+
+    @property
+    def memory(self) -> int:
+        return 16 * self.step * (self.left_pitch + self.right_pitch)
+
+    def accumulators(self, products: int) -> int:
+        """Numbers that a thread holds, with tiles of scores for so many products."""
+        return self.rows * (self.cols * products + 4 * (self.wide + self.deep))
+
+    def fits(self, limits) -> bool:
+        """Whether a device can run it, and whether its parts are whole."""
+        whole = self.height % 32 == 0 and self.width % 32 == 0 and self.width % self.step == 0
+        return (
+            whole and self.step % self.tx == 0 and self.rows % 4 == 0 and self.cols % 4 == 0
+            and self.threads <= limits.invocations and self.memory <= limits.workgroup_memory
+        )  # fmt: skip
+
+
+class Few(NamedTuple):
+    """A workgroup of `threads` for up to `rows` rows: `lanes` threads a key and `keys` keys at a time;
+    `across` threads have a row of values."""
+
+    rows: int
+    keys: int
+    lanes: int
+    across: int
+    threads: int = 128
+
+
+MOST_FEW = 16  # rows that attend to the same keys
+LEAST_KEYS = 128  # of a piece
+GROUPS = 1024  # workgroups that keep a large GPU's memory busy
+
+
+SHARED = 1024  # vec4s of workgroup memory that "rows" stages
+THREADS = 64  # of its workgroups
+REGISTERS = 288  # that a thread's accumulators may take
+FULL = 264  # workgroups that keep a large GPU busy
+# Measured on an H200, best first; of those whose threads have two vec4s of a row or less the first is taken.
+QUERIED = (
+    Tile(8, 16, 8, 8, 16, 1),
+    Tile(8, 8, 8, 8, 16, 1),
+    Tile(16, 16, 8, 8, 16, 1),
+    Tile(16, 8, 8, 8, 16, 1),
+)
+FORWARD = (*QUERIED, Tile(32, 8, 8, 8, 32, 0), Tile(8, 16, 4, 8, 8, 1))
+QUERIES = (*QUERIED, Tile(8, 16, 4, 4, 8, 0))
+KEYS = (
+    Tile(8, 16, 8, 8, 16, 1),
+    Tile(8, 8, 8, 8, 16, 0),
+    Tile(16, 16, 8, 8, 16, 1),
+    Tile(32, 8, 8, 4, 32, 0),
+    Tile(16, 8, 8, 4, 16, 0),
+    Tile(16, 16, 4, 4, 16, 0),
+    Tile(8, 16, 4, 4, 8, 0),
+)
+
+
+def _sizes(nodes, given, scale, causal, softcap, heads, placed):
+    """The quantities of all attention kernels; a bias has strides, 0 along its dims of size 1."""
+    q, k = nodes[:2]
+    log2e = 1.4426950408889634
+    sizes = {
+        "queries": q.shape[1], "keys": k.shape[1], "group": q.shape[0] // max(k.shape[0], 1), "heads": heads,
+        "scale": scale, "cap": float(softcap or 1), "uncap": 1 / (softcap or 1),
+        "score": scale * log2e if softcap is None else scale / softcap,
+    }  # fmt: skip
+    if given:
+        _, h, i, j = given[0].shape
+        steps = (h * i * j, i * j, j, 1)
+        named = zip(("batch", "head", "query", "key"), given[0].shape, steps, strict=True)
+        sizes |= {f"bias_{name}": step if n > 1 else 0 for name, n, step in named}
+    return sizes
+
+
+def _options(nodes, given, causal, softcap, placed, **_):
+    bias = given[0].dtype.short if given else ""
+    return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
+
+
+def _tiles(limits, tiles, products: int, length: int, made) -> list[Tile]:
+    """The tiles that a device can run, best first; made: the vec4s of the results' rows."""
+    wide = [t.widened(*made) for t in tiles]
+    fitting = [t for t in wide if t.fits(limits) and t.accumulators(products) <= REGISTERS]
+
+    def rank(t: Tile):
+        waits = max(t.height - 64, 0) if length < FULL * t.height else 0
+        return max(t.wide, t.deep) > 2, waits
+
+    return sorted(fitting, key=rank)
+
+
+def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units: Units | None) -> Tile | Units | str:
+    """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
+    of keys for few rows."""
+    q, k, v = nodes[:3]
+    by_name = {t.name: t for t in tiles} | ({"units": units} if units else {})
+    rows = q.shape[0] // max(k.shape[0], 1) * q.shape[1]
+    names = [*by_name, "rows"] if not q.dtype.is_packed else [*by_name]  # "rows" reads no 16-bit floats
+    if kind == "forward" and rows <= MOST_FEW:
+        names.insert(0, "few")
+    taken = units and max(units.d, units.e) <= subgroup_matrix.MOST[kind] and names[0] != "few"
+    default = "units" if taken else names[0]
+    default = "rows" if limits.software and "rows" in names else default
+    bucket = (kind, q.dtype.short, q.shape[2], v.shape[2], min(q.shape[1], 1024).bit_length(), causal)
+    name = choose(limits, "attention", bucket, names, default)
+    return by_name.get(name, name)
+
+
+def _wide(nodes, given) -> tuple[int, ...]:
+    """Which inputs are read as vec4s: the slopes of gradient kernels too."""
+    return (0, 1, 2, 3) if len(nodes) - len(given) == 5 else (0, 1, 2)
+
+
+def _flops(nodes, by_d: int, by_e: int, causal: bool) -> int:
+    """Of so many products over all scores, d or e wide."""
+    q, k, v = nodes[:3]
+    return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
+
+
+def _tiled(template, tile: Tile, nodes, given, of, attrs, products: tuple[int, int], also=()) -> Launch:
+    """The launch of a tiled kernel, a workgroup for each tile of q's (0) or k's (1) rows."""
+    lines, length = nodes[of].shape[:2]
+    blocks = -(-length // tile.height)
+    sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
+    d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
+    return Launch(
+        template, tuple(range(len(nodes))), lines * blocks, sizes,
+        {"d": d, "e": e, "t": tile, "o": _options(nodes, given, **attrs)},
+        workgroup=(tile.threads, 1, 1), wide=_wide(nodes, given),
+        width=4, also=also, flops=_flops(nodes, products[0], products[1], attrs["causal"]),
+    )  # fmt: skip
+
+
+def _by_rows(template, limits, nodes, given, of, attrs, unroll, side="", also=(), **writes) -> Launch:
+    """The launch of a kernel with a thread for each of q's (0) or k's (1) rows."""
+    q, k, v = nodes[:3]
+    d, e = q.shape[2] // 4, v.shape[2] // 4
+    steps = q.shape[0] // max(k.shape[0], 1) * q.shape[1] if of else k.shape[1]
+    if limits.software and 2 * steps <= limits.turns:
+        unroll = 1  # compiles in a tenth of the time there, and runs 1.6 times as fast
+    tile = max(SHARED // (d + e) // unroll * unroll, unroll)
+    staged = not limits.software and tile * (d + e) <= SHARED
+    tile = tile if staged else unroll
+    lines, length = nodes[of].shape[:2]
+    blocks = -(-length // THREADS)
+    turns = -(-steps // tile) * (1 + tile // unroll + (tile * (d + e) // THREADS if staged else 0))
+    return Launch(
+        template, tuple(range(len(nodes))), lines * blocks,
+        _sizes(nodes, given, **attrs) | {"blocks": blocks},
+        {"d": d, "e": e, "tile": tile, "unroll": unroll, "staged": staged, "of": side,
+         "o": _options(nodes, given, **attrs)},
+        workgroup=(THREADS, 1, 1), turns=turns, also=also, width=4,
+        wide=_wide(nodes, given), **writes,
+    )  # fmt: skip
+
+
+def _power(n: int) -> int:
+    """The power of two at or above n."""
+    return 1 << (n - 1).bit_length()
+
+
+def _few(nodes, given, attrs, also) -> list[Launch]:
+    """The launches for few rows to many keys: pieces of the keys, and their join."""
+    q, k, v = nodes[:3]
+    d, e = q.shape[2] // 4, v.shape[2] // 4
+    lines, keys = k.shape[:2]
+    rows = q.shape[0] // lines * q.shape[1]
+    lanes = min(_power(d), 8 if d <= 32 else 16)
+    at_once = 128 // lanes
+    f = Few(_power(rows), max(2048 // (_power(rows) * lanes), at_once), lanes, _power(e))
+    pieces = max(min(-(-keys // max(LEAST_KEYS, f.keys)), GROUPS // lines), 1)
+    length = -(-keys // pieces // f.keys) * f.keys
+    pieces = -(-keys // length)
+    sizes = _sizes(nodes, given, **attrs) | {"rows": rows, "pieces": pieces, "length": length, "lines": lines}
+    count = q.shape[0] * q.shape[1]
+    options = {"d": d, "e": e, "f": f, "o": _options(nodes, given, **attrs)}
+    tops = Written("tops", count * pieces * 2, dt.float32)
+    first = Launch(
+        "attention_few.wgsl", tuple(range(len(nodes))), lines * pieces, sizes, options, "pieces",
+        count * pieces * e * 4, dt.float32, (f.threads, 1, 1), wide=(0, 1, 2), width=4, also=(tops,),
+        turns=length // f.keys * (2 + f.keys * (f.rows + 1)),
+    )  # fmt: skip
+    size = count * e
+    join = Launch(
+        "attention_join.wgsl", ("pieces", "tops"), -(-size // 64), {"size": size, "pieces": pieces}, {"e": e},
+        width=4, also=also,
+    )  # fmt: skip
+    return [first, join]
+
+
+def _on_units(u: Units, nodes, given, attrs, of="", **writes) -> Launch:
+    """The launch of a kernel on matrix units, a workgroup for each block of queries or keys."""
+    lines, length = nodes[of in ("key", "value")].shape[:2]
+    blocks = -(-length // u.height)
+    sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
+    options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
+    template = "attention_slopes_units.wgsl" if of else "attention_units.wgsl"
+    return Launch(
+        template, tuple(range(len(nodes))), lines * blocks, sizes, options,
+        workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4,
+        flops=_flops(nodes, 2 if of in ("query", "key") else 1, 1, attrs["causal"]), **writes,
+    )  # fmt: skip
+
+
+def _quads(*nodes) -> tuple[int, ...]:
+    return tuple(n.shape[2] // 4 for n in nodes)
+
+
+def forward(limits, *nodes, **attrs) -> list[Launch]:
+    """Attention itself, with the norms of its rows."""
+    q, v, given = nodes[0], nodes[2], nodes[3 + attrs["placed"] :]
+    also = (Written("norms", prod(q.shape[:2]), dt.float32),)
+    tiles = _tiles(limits, FORWARD, 1, prod(q.shape[:2]), _quads(v))
+    units = subgroup_matrix.fitting(limits, q, v)
+    tile = _choice(limits, "forward", tiles, nodes, attrs["causal"], units)
+    if tile == "few":
+        return _few(nodes, given, attrs, also)
+    if isinstance(tile, Units):
+        return [_on_units(tile, nodes, given, attrs, also=also)]
+    if isinstance(tile, str):
+        return [_by_rows("attention.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
+    return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
+
+
+def _way(limits, kind: str, nodes, causal: bool) -> Tile | Units | str:
+    """How gradients are made: of kind "queries" or "keys"."""
+    q, k, v = nodes[:3]
+    tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]
+    fitting = _tiles(limits, tiles, 2, prod(side.shape[:2]), _quads(*made))
+    units = subgroup_matrix.fitting(limits, q, v, **subgroup_matrix.SLOPES)
+    return _choice(limits, kind, fitting, nodes, causal, units)
+
+
+def slopes_on_units(limits, nodes, causal: bool) -> bool:
+    """Whether a gradient of attention is made on matrix units."""
+    if not limits.matrix or nodes[0].dtype != dt.float16:
+        return False
+    return any(isinstance(_way(limits, kind, nodes, causal), Units) for kind in ("queries", "keys"))
+
+
+def by_queries(limits, *nodes, **attrs) -> list[Launch]:
+    """The gradient by the queries."""
+    given, way = nodes[5:], _way(limits, "queries", nodes, attrs["causal"])
+    if isinstance(way, Units):
+        return [_on_units(way, nodes, given, attrs, "query")]
+    if isinstance(way, str):
+        return [_by_rows("attention_queries.wgsl", limits, nodes, given, 0, attrs, 4)]
+    return [_tiled("attention_queries_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
+
+
+def by_keys(limits, *nodes, **attrs) -> list[Launch]:
+    """The gradients by the keys and, as a part, by the values."""
+    v, given, way = nodes[2], nodes[5:], _way(limits, "keys", nodes, attrs["causal"])
+    first = {"writes": "values", "elements": prod(v.shape), "dtype": v.dtype}
+    also = (Written("values", prod(v.shape), v.dtype, 4),)
+    if isinstance(way, Units):
+        values = _on_units(way._replace(pitch=subgroup_matrix.PITCH), nodes, given, attrs, "value", **first)
+        return [values, _on_units(way, nodes, given, attrs, "key")]
+    if isinstance(way, str):
+        call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
+        return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
+    return [_tiled("attention_keys_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]

@@ -1,0 +1,176 @@
+"""Pools to a given size: windows from floor(i * n / o) to ceil((i + 1) * n / o), gathered where they lie."""
+
+from math import gcd, prod
+from typing import Any
+
+from ...core.declare import composed, composite
+from ...core.shape import contiguous_strides
+from ..reduce import in_float32
+from .pool import lowest
+
+NN = (
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+)
+
+
+def _ratio(n: int, o: int) -> tuple[int, int]:
+    """n / o in lowest terms; ValueError where windows would not fit the kernels' 32-bit integers."""
+    shared = gcd(n, o) or 1
+    a, b = n // shared, o // shared
+    if o * (a % b) >= 2**31:
+        raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit indices: choose others")
+    return a, b
+
+
+def _starts(x, n: int, o: int, shift: int = 0):
+    """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for i below o. -> [o] int32"""
+    a, b = _ratio(n, o)
+    i = type(x).arange(o, device=x.device) + shift
+    return i * (a // b) + (i * (a % b) + (b - 1) * shift) // b
+
+
+def _longest(n: int, o: int) -> int:
+    """The most elements that a window has."""
+    a, b = _ratio(n, o)
+    return a // b if b == 1 else (a + b - 2) // b + 1
+
+
+def _places(x, size, out):
+    """Where each window's elements stand in the flattened `size`, and which are its own.
+
+    -> index, inside: [*out, *longest]
+    """
+    nd = len(size)
+    index: Any = 0
+    inside: Any = True
+    for i, (n, o, step) in enumerate(zip(size, out, contiguous_strides(size), strict=True)):
+        own = (o, *(1,) * (2 * nd - 1 - i))
+        tap = type(x).arange(_longest(n, o), device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
+        at = _starts(x, n, o).reshape(*own) + tap
+        inside = (at < _starts(x, n, o, 1).reshape(*own)) & inside
+        index = at.clamp(max=n - 1) * step + index
+    return index, inside
+
+
+def _gathered(x, nd: int, out):
+    """The windows of the last nd dims, and which elements are their own. [..., *size] -> [..., *out, *k]"""
+    size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
+    index, inside = _places(x, size, out)
+    flat = index.reshape(*(1,) * len(lead), prod(index.shape)).expand(*lead, prod(index.shape))
+    return x.reshape(*lead, prod(size))._gather(flat, len(lead)).reshape(*lead, *index.shape), inside
+
+
+def _sum_grad(g, y, x, out):
+    # element j is in window i just where window j of the way back has i, so the adjoint is the same op
+    return [adaptive_sum(g, out=x.shape[x.ndim - len(out) :])]
+
+
+@composite(grad=_sum_grad)
+def adaptive_sum(x, *, out):
+    """The sum of each window over the last dims. [..., *size] -> [..., *out]"""
+    nd = len(out)
+    xw, inside = _gathered(x, nd, out)
+    return inside.where(xw, 0).sum(tuple(range(xw.ndim - nd, xw.ndim)))
+
+
+def _taken_grad(g, y, x, index, out):
+    size = y.shape[y.ndim - len(out) :]
+    flat = g.reshape(*g.shape[: g.ndim - len(out)], prod(size))
+    at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out) :]))
+    return [flat._gather(at, flat.ndim - 1).reshape(*x.shape), None]
+
+
+@composite(grad=_taken_grad)
+def _adaptive_taken(x, index, *, out):
+    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *out]"""
+    nd = len(out)
+    lead = x.ndim - nd
+    xw, inside = _gathered(x, nd, out)
+    own, _ = _gathered(index, nd, out)
+    here = type(x).arange(prod(out), device=x.device).reshape(*out, *(1,) * nd)
+    return (inside & (own == here)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
+
+
+def _max_places(x, y, nd):
+    """Where in the flattened last dims each window's first maximum stands. -> the shape of y, int32"""
+    size, out = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
+    xw, inside = _gathered(x, nd, out)
+    hit = xw == y.reshape(*y.shape, *(1,) * nd)
+    hit = (hit | xw.isnan() if x.dtype.is_float else hit) & inside
+    index, _ = _places(x, size, out)
+    return hit.where(index, prod(size) - 1)._min(tuple(range(xw.ndim - nd, xw.ndim))).reshape(*y.shape)
+
+
+def _max_grad(g, y, x, out):
+    places = _max_places(x.detach(), y.detach(), len(out))
+    return [_adaptive_taken(g, places, out=x.shape[x.ndim - len(out) :])]
+
+
+@composite(grad=_max_grad)
+def adaptive_max(x, *, out):
+    """The largest element of each window over the last dims. [..., *size] -> [..., *out]"""
+    nd = len(out)
+    xw, inside = _gathered(x, nd, out)
+    return inside.where(xw, lowest(x.dtype)).amax(tuple(range(xw.ndim - nd, xw.ndim)))
+
+
+def _sizes(x, nd: int, output_size) -> tuple[int, ...]:
+    """The output's sizes; None keeps the input's."""
+    if x.ndim not in (nd + 1, nd + 2):
+        raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
+    given = (output_size,) * nd if output_size is None or isinstance(output_size, int) else tuple(output_size)
+    given = given * nd if len(given) == 1 else given
+    if len(given) != nd or any(o is not None and o < 0 for o in given):
+        raise ValueError(f"output_size {output_size} needs {nd} sizes of 0 or more")
+    if 0 in x.shape[-nd:]:
+        raise ValueError(f"windows of no elements are not defined: check shape {list(x.shape)}")
+    return tuple(n if o is None else o for n, o in zip(x.shape[-nd:], given, strict=True))
+
+
+def adaptive_mean(x, out):
+    """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *out]"""
+    nd = len(out)
+    size, lead = x.shape[x.ndim - nd :], x.ndim - nd
+    x, dtype = in_float32(x)
+    if all(o and n % o == 0 for n, o in zip(size, out, strict=True)):
+        tiles = [m for n, o in zip(size, out, strict=True) for m in (o, n // o)]
+        return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd))).to(dtype)
+    count = 1
+    for i, (n, o) in enumerate(zip(size, out, strict=True)):
+        own = _starts(x, n, o, 1) - _starts(x, n, o)
+        count = own.reshape(-1, *(1,) * (nd - 1 - i)) * count
+    return (adaptive_sum(x, out=tuple(out)) / count).to(dtype)
+
+
+def _adaptive_avg_pool(nd):
+    def pool(input, output_size):
+        return adaptive_mean(input, _sizes(input, nd, output_size))
+
+    pool.__name__ = f"adaptive_avg_pool{nd}d"
+    pool.__doc__ = (
+        "Mean of output_size windows that cover the input; None keeps a size."
+        " [n, c, *size] -> [n, c, *output_size]"
+    )
+    return composed(pool)
+
+
+def _adaptive_max_pool(nd):
+    def pool(input, output_size, return_indices=False):
+        y = adaptive_max(input, out=_sizes(input, nd, output_size))
+        return (y, _max_places(input.detach(), y.detach(), nd)) if return_indices else y
+
+    pool.__name__ = f"adaptive_max_pool{nd}d"
+    pool.__doc__ = (
+        "Largest of output_size windows that cover the input; None keeps a size. With return_indices also"
+        " where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"
+    )
+    return composed(pool)
+
+
+adaptive_avg_pool1d, adaptive_avg_pool2d, adaptive_avg_pool3d = map(_adaptive_avg_pool, (1, 2, 3))
+adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d = map(_adaptive_max_pool, (1, 2, 3))

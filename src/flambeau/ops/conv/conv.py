@@ -1,0 +1,252 @@
+"""Convolutions over one to three dims, transposed ones, and windows as columns: contractions of views."""
+
+from math import prod
+
+from ...core.declare import composed, composite
+from ...core.shape import Window
+from ..contract import contract, same_rank
+from ..join import stack
+from ..movement import fold
+
+NN = (
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+)
+
+
+def pair(value, n: int = 2) -> tuple[int, ...]:
+    """Turn 3 into (3, 3), and leave (3, 5) as it is; ValueError where n numbers are due and not given."""
+    found = (value,) * n if isinstance(value, int) else tuple(value)
+    found = found * n if len(found) == 1 else found
+    if len(found) != n:
+        raise ValueError(f"{found} is for {len(found)} dims, not {n}: give one number or {n}")
+    return found
+
+
+def spec_of(kernel_size, stride, padding, dilation) -> tuple[Window, ...]:
+    """One Window a dim, with as much padding before as after."""
+    return tuple(Window(*w) for w in zip(kernel_size, stride, dilation, padding, padding, strict=True))
+
+
+def batched(x, nd: int, what: str = "input"):
+    """(x with a batch dim, whether it had none); ValueError unless it has nd + 1 or nd + 2 dims."""
+    if x.ndim not in (nd + 1, nd + 2):
+        raise ValueError(f"{what} needs {nd + 1} or {nd + 2} dims")
+    return (x.unsqueeze(0), True) if x.ndim == nd + 1 else (x, False)
+
+
+def _grouped(w, groups):
+    return w.reshape(groups, w.shape[0] // groups, *w.shape[1:])
+
+
+def _conv_views(x, w, stride, padding, dilation, groups):
+    """x as windows [n, g, c, oh, ow, kh, kw] and w as [g, o, c, kh, kw]."""
+    n, c, *size = x.shape
+    xw = x.reshape(n, groups, c // groups, *size)._windows(spec_of(w.shape[2:], stride, padding, dilation))
+    return xw, _grouped(w, groups)
+
+
+def _conv_grad(g, y, x, w, stride, padding, dilation, groups):
+    attrs = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
+    return [spread_back(g, w, x.shape[2:], **attrs), _conv_weight(g, x, w, **attrs)]
+
+
+def _conv_weight(g, x, w, stride, padding, dilation, groups):
+    """The gradient by the weight, [g, o, c, *taps], summed over n and the output positions."""
+    nd = x.ndim - 2
+    xw, _ = _conv_views(x, w, stride, padding, dilation, groups)
+    gg = g.reshape(g.shape[0], groups, g.shape[1] // groups, *g.shape[2:])  # [n, g, o, *out]
+    out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
+    gw = gg.permute(1, 2, 0, *out).reshape(groups, gg.shape[2], *(1,) * (1 + nd), gg.shape[0], *g.shape[2:])
+    dw = contract(xw.permute(1, 2, *taps, 0, *out).unsqueeze(1), gw, 1 + nd, "conv_weight")
+    return dw.reshape(*w.shape)
+
+
+def spread_back(g, w, size, stride, padding, dilation, groups):
+    """The adjoint of conv by its input. [n, o, *out], [o, c / groups, *kernel] -> [n, c, *size]"""
+    nd = g.ndim - 2
+    wg = _grouped(w, groups)
+    o, c = wg.shape[1:3]
+    if all(s == 1 for s in stride):
+        # zeros at both ends, below 0 a cut; as many as both have are left to the convolution
+        reach = [d * (k - 1) for d, k in zip(dilation, w.shape[2:], strict=True)]
+        before = [r - p for r, p in zip(reach, padding, strict=True)]
+        after = [n - m + p for n, m, p in zip(size, g.shape[2:], padding, strict=True)]
+        whole = tuple(max(min(ends), 0) for ends in zip(before, after, strict=True))
+        rest = [(0, 0, *(e - b for e, b in zip(end, whole, strict=True))) for end in (before, after)]
+        g = g._pad(*rest) if any(map(any, rest)) else g
+        flipped = wg.transpose(1, 2).flip(tuple(range(3, 3 + nd))).reshape(groups * c, o, *w.shape[2:])
+        return conv(g, flipped, stride=stride, padding=whole, dilation=dilation, groups=groups)
+    if all(d == 1 for d in dilation):
+        return _by_phases(g, w, size, stride, padding, groups)
+    gg = g.reshape(g.shape[0], groups, o, *g.shape[2:])
+    gy = gg.permute(0, 1, *range(3, 3 + nd), 2).reshape(g.shape[0], groups, 1, *g.shape[2:], *(1,) * nd, o)
+    taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
+    cols = contract(gy, taken, 1, "conv_input")
+    # all that the windows reach, and of that what lies in the result, which may go on behind the last of them
+    out = [(m - 1) * s + d * (k - 1) + 1 for m, k, s, d in
+           zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)]  # fmt: skip
+    back = fold(cols, spec_of(w.shape[2:], stride, (0,) * nd, dilation), tuple(out))
+    rest = (n - m + p for n, m, p in zip(size, out, padding, strict=True))
+    back = back._pad((0, 0, 0, *(-p for p in padding)), (0, 0, 0, *rest))
+    return back.reshape(g.shape[0], groups * c, *size)
+
+
+def _by_phases(g, w, size, stride, padding, groups):
+    """spread_back of a stride: elements that are `stride` apart take the same taps, and lie one beside the
+    other in a convolution of those alone."""
+    at = next(i for i, s in enumerate(stride) if s != 1)
+    step, dim, ones = stride[at], 2 + at, (1,) * len(size)
+    each, steps = ((*xs[:at], x, *xs[at + 1 :]) for xs, x in ((size, -(-size[at] // step)), (stride, 1)))
+    parts = []
+    for first in range(step):
+        zeros, phase = divmod(first + padding[at], step)
+        taps = w[(slice(None),) * dim + (slice(phase, None, step),)]
+        before = (*padding[:at], zeros, *padding[at + 1 :])
+        parts.append(
+            spread_back(g, taps, each, steps, before, ones, groups)
+            if taps.shape[dim]
+            else type(g).zeros(g.shape[0], groups * w.shape[1], *each, dtype=g.dtype, device=g.device)
+        )
+    y = stack(parts, dim + 1).flatten(dim, dim + 1)
+    return y if y.shape[dim] == size[at] else y.narrow(dim, 0, size[at])
+
+
+@composite(grad=_conv_grad)
+def conv(x, w, *, stride, padding, dilation, groups):
+    """Convolution over the dims from the third. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+    nd = x.ndim - 2
+    xw, wg = _conv_views(x, w, stride, padding, dilation, groups)
+    out, taps = range(3, 3 + nd), range(3 + nd, 3 + 2 * nd)
+    xw = xw.permute(0, 1, *out, 2, *taps).unsqueeze(2)  # [n, g, 1, *out, c, *taps]
+    wg = wg.reshape(1, groups, wg.shape[1], *(1,) * nd, *w.shape[1:])
+    y = contract(xw, wg, 1 + nd, f"conv{nd}d")
+    return y.reshape(x.shape[0], w.shape[0], *y.shape[3:])
+
+
+def same_padding(kernel_size, stride, dilation) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Zeros before and after each dim that keep its size; an odd one stands after, as in PyTorch."""
+    if any(s != 1 for s in stride):
+        raise ValueError("padding='same' needs stride 1: give numbers")
+    reach = [d * (k - 1) for d, k in zip(dilation, kernel_size, strict=True)]
+    return tuple(r // 2 for r in reach), tuple(r - r // 2 for r in reach)
+
+
+def _pad_for(x, padding, kernel_size, stride, dilation):
+    """x and the symmetric padding that is left to do."""
+    nd = len(kernel_size)
+    if not isinstance(padding, str):
+        return x, pair(padding, nd)
+    if padding not in ("same", "valid"):
+        raise ValueError(f"padding={padding!r} is unknown: use numbers, 'same' or 'valid'")
+    if padding == "same":
+        before, after = same_padding(kernel_size, stride, dilation)
+        if before == after:
+            return x, before
+        x = x._pad((0, 0, *before), (0, 0, *after))
+    return x, (0,) * nd
+
+
+def _check_weight(x, w, nd, groups, inputs, outputs):
+    """ValueError unless the weight fits; `inputs` and `outputs` are the dims of each, (channels, whose)."""
+    if w.ndim != nd + 2:
+        raise ValueError(f"weight needs {nd + 2} dims, and has {w.ndim}")
+    if groups < 1 or x.shape[1] != inputs or outputs % groups or x.shape[1] % groups:
+        raise ValueError(
+            f"weight {list(w.shape)} with groups={groups} needs {inputs} input channels"
+            f" and channels divisible by groups: got {x.shape[1]}"
+        )
+
+
+def _conv(nd):
+    def convolve(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        x, w = same_rank(input, weight)
+        x, single = batched(x, nd)
+        _check_weight(x, w, nd, groups, w.shape[1] * groups if w.ndim > 1 else 0, w.shape[0])
+        stride, dilation = pair(stride, nd), pair(dilation, nd)
+        x, padding = _pad_for(x, padding, w.shape[2:], stride, dilation)
+        y = conv(x, w, stride=stride, padding=padding, dilation=dilation, groups=groups)
+        y = y if bias is None else y + bias.reshape(-1, *(1,) * nd)
+        return y.squeeze(0) if single else y
+
+    convolve.__name__ = f"conv{nd}d"
+    convolve.__doc__ = (
+        f"Cross-correlation over {nd} dims, as PyTorch's conv{nd}d: stride, padding ('same', 'valid', a"
+        f" number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"
+    )
+    return composed(convolve)
+
+
+conv1d, conv2d, conv3d = _conv(1), _conv(2), _conv(3)
+
+
+def transposed_size(size, kernel_size, stride, padding, output_padding, dilation) -> tuple[int, ...]:
+    """The result's sizes of a transposed convolution; ValueError where none is left or the pads misfit."""
+    each = zip(size, kernel_size, stride, padding, output_padding, dilation, strict=True)
+    found = tuple((n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, k, s, p, o, d in each)
+    if any(o >= max(s, d) for o, s, d in zip(output_padding, stride, dilation, strict=True)):
+        raise ValueError(f"output_padding {list(output_padding)} is not below stride or dilation")
+    if min(found) < 1:
+        raise ValueError(f"the result's sizes would be {list(found)}: use less padding")
+    return found
+
+
+def _conv_transpose(nd):
+    def convolve(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
+        x, w = same_rank(input, weight)
+        x, single = batched(x, nd)
+        _check_weight(x, w, nd, groups, w.shape[0], w.shape[0])
+        stride, padding, dilation = pair(stride, nd), pair(padding, nd), pair(dilation, nd)
+        extra = pair(output_padding, nd)
+        size = transposed_size(x.shape[2:], w.shape[2:], stride, padding, extra, dilation)
+        y = spread_back(x, w, size, stride, padding, dilation, groups)
+        y = y if bias is None else y + bias.reshape(-1, *(1,) * nd)
+        return y.squeeze(0) if single else y
+
+    convolve.__name__ = f"conv_transpose{nd}d"
+    convolve.__doc__ = (
+        f"The adjoint of conv{nd}d by its input, as PyTorch's conv_transpose{nd}d."
+        f" [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"
+    )
+    return composed(convolve)
+
+
+conv_transpose1d, conv_transpose2d, conv_transpose3d = (
+    _conv_transpose(1),
+    _conv_transpose(2),
+    _conv_transpose(3),
+)
+
+
+@composed
+def im2col(input, kernel_size, dilation=1, padding=0, stride=1):
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
+    x, single = batched(input, 2)
+    kernel = pair(kernel_size)
+    y = x._windows(spec_of(kernel, pair(stride), pair(padding), pair(dilation)))  # [n, c, oh, ow, kh, kw]
+    y = y.permute(0, 1, 4, 5, 2, 3).reshape(x.shape[0], x.shape[1] * prod(kernel), prod(y.shape[2:4]))
+    return y.squeeze(0) if single else y
+
+
+@composed
+def col2im(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Columns added back where im2col took them: nn.functional.fold.
+
+    [n, c * kh * kw, positions] -> [n, c, *output_size]
+    """
+    x, single = batched(input, 1)
+    size, kernel = pair(output_size), pair(kernel_size)
+    spec = spec_of(kernel, pair(stride), pair(padding), pair(dilation))
+    out = tuple(w.positions(n) for w, n in zip(spec, size, strict=True))
+    if x.shape[1] % prod(kernel) or x.shape[2] != prod(out):
+        raise ValueError(
+            f"output_size {list(size)} has {prod(out)} windows of {prod(kernel)} elements:"
+            f" the last two dims must be a multiple of {prod(kernel)}, and {prod(out)}"
+        )
+    c = x.shape[1] // prod(kernel)
+    y = fold(x.reshape(x.shape[0], c, *kernel, *out).permute(0, 1, 4, 5, 2, 3), spec, size)
+    return y.squeeze(0) if single else y

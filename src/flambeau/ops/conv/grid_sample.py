@@ -1,0 +1,193 @@
+"""Sampling at computed places: grid_sample, the grids of affine maps, and deformable convolution."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+from ...core.declare import composed
+from ...core.shape import contiguous_strides
+from ..contract import contract, same_rank
+from ..index.indices import picked
+from ..reduce import in_float32
+from .conv import batched, pair
+from .resize import KINDS
+
+NN = ("affine_grid", "grid_sample")
+FUNCTIONS = ("deform_conv2d",)
+PADDINGS = ("zeros", "border", "reflection")
+MODES = {"bilinear": "linear", "nearest": "nearest", "bicubic": "cubic"}
+
+
+class Taps(NamedTuple):
+    """Of one dim, what a place takes: indices inside the dim and their weights, each [..., taps]."""
+
+    index: Any
+    weight: Any
+
+
+def _reflected(x, low: float, high: float):
+    """Positions thrown back at both ends as often as needed."""
+    span = high - low
+    if span <= 0:
+        return x * 0
+    away = (x - low).abs()
+    turns = (away / span).detach().floor()
+    rest = away - turns * span
+    return (turns.remainder(2) == 0).where(rest, span - rest) + low
+
+
+def _clipped(x, n: int):
+    """Inside 0 to n - 1; unlike clamp's, the slope at both ends is 0, as in PyTorch."""
+    x = (x <= 0).where(0.0, x)
+    return (x >= n - 1).where(float(n - 1), x)
+
+
+def _settled(x, n: int, padding: str, align: bool):
+    """A position as the padding has it."""
+    if padding == "reflection":
+        x = _reflected(x, 0.0, n - 1.0) if align else _reflected(x, -0.5, n - 0.5)
+    return x if padding == "zeros" else _clipped(x, n)
+
+
+def taps_at(x, n: int, kind: str = "linear", padding: str = "zeros", align: bool = False) -> Taps:
+    """The inputs that positions x (0 is the first element's centre) take of a dim of n."""
+    rule = KINDS[kind]
+    x = _settled(x, n, padding, align) if kind != "cubic" else x
+    floor = (x.round() if kind == "nearest" else x.floor()).detach()
+    tap = type(x).arange(rule.taps, device=x.device).float() - rule.before
+    places = floor.unsqueeze(-1) + tap
+    weight = 1.0 if rule.weight is None else rule.weight((x.unsqueeze(-1) - places).abs())
+    if kind == "cubic":
+        places = _settled(places, n, padding, align)
+    inside = (places >= 0) & (places <= n - 1)
+    return Taps(places.clamp(0, n - 1).int(), inside.where(weight, 0.0))
+
+
+def taken(x, taps: list[Taps], size):
+    """The weighted sum of what places take of the last dims of x, flattened.
+
+    x [n, c, prod(size)], a Taps for each dim of size, of places [n, p] -> [n, c, p]
+    """
+    index: Any = 0
+    weight: Any = 1.0
+    for i, (t, step) in enumerate(zip(taps, contiguous_strides(tuple(size)), strict=True)):
+        shape = (*t.index.shape[:-1], *(1,) * i, t.index.shape[-1], *(1,) * (len(taps) - 1 - i))
+        index = t.index.reshape(*shape) * step + index
+        weight = t.weight.reshape(*shape) * weight
+    n, p, *k = index.shape
+    flat = index.reshape(n, 1, p * prod(k)).expand(n, x.shape[1], p * prod(k))
+    found = picked(x, -1, flat).reshape(n, x.shape[1], p, prod(k))
+    return (found * weight.reshape(n, 1, p, prod(k))).sum(-1)
+
+
+@composed
+def grid_sample(
+    input, grid, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+):
+    """The input read at the grid's places, x first, -1 to 1 from edge to edge (align_corners: of centres).
+
+    mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
+    [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
+    """
+    nd = input.ndim - 2
+    if nd not in (2, 3) or grid.ndim != input.ndim or grid.shape[-1] != nd or grid.shape[0] != input.shape[0]:
+        raise ValueError("needs an input of 4 or 5 dims and a grid [n, *out, 2 or 3]")
+    if mode not in MODES or (mode == "bicubic" and nd == 3):
+        raise ValueError(f"mode={mode!r} is not for {nd} dims: use bilinear, nearest or (2 dims) bicubic")
+    if padding_mode not in PADDINGS:
+        raise ValueError(f"padding_mode={padding_mode!r} is unknown: use one of {', '.join(PADDINGS)}")
+    size, out, align = input.shape[2:], grid.shape[1:-1], bool(align_corners)
+    if 0 in size:
+        raise ValueError(f"sizes {list(size)}: none may be 0")
+    flat = grid.float().reshape(grid.shape[0], prod(out), nd)
+    taps = []
+    for i, n in enumerate(size):
+        at = flat[:, :, nd - 1 - i]
+        x = (at + 1) * ((n - 1) / 2) if align else ((at + 1) * n - 1) * 0.5
+        taps.append(taps_at(x, n, MODES[mode], padding_mode, align))
+    x, dtype = in_float32(input)
+    y = taken(x.reshape(*x.shape[:2], prod(size)), taps, size)
+    return y.reshape(*x.shape[:2], *out).to(dtype)
+
+
+@composed
+def affine_grid(theta, size, align_corners: bool | None = None):
+    """The places that affine maps take to an output of `size`, for grid_sample.
+
+    [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]
+    """
+    size = tuple(size)
+    nd = len(size) - 2
+    if nd not in (2, 3) or theta.shape != (size[0], nd, nd + 1):
+        raise ValueError("needs theta [n, 2, 3] with size (n, c, h, w), or [n, 3, 4] with (n, c, d, h, w)")
+    x, dtype = in_float32(theta)
+    t = x.reshape(size[0], *(1,) * nd, nd, nd + 1)
+    y = t[..., nd]
+    for i, n in enumerate(size[2:]):
+        steps = type(theta).arange(n, device=theta.device).float()
+        if align_corners:
+            x = steps * (2 / (n - 1)) - 1 if n > 1 else steps * 0
+        else:
+            x = (steps * 2 + (1 - n)) * (1 / n)
+        y = x.reshape(-1, *(1,) * (nd - i)) * t[..., nd - 1 - i] + y
+    return y.to(dtype)
+
+
+def _kernel_places(x, offset, dim: int, out, kernel, stride, padding, dilation, groups):
+    """Where along a spatial dim (0 is y) each tap of each output reads. -> [n, groups, kh * kw, oh, ow]"""
+    arange = type(x).arange
+    start = arange(out[dim], device=x.device) * stride[dim] - padding[dim]
+    tap = arange(kernel[dim], device=x.device) * dilation[dim]
+    regular = tap.reshape(-1, *(1,) * (3 - dim)) + start.reshape(-1, *(1,) * (1 - dim))
+    own = offset.reshape(x.shape[0], groups, *kernel, 2, *out)[:, :, :, :, dim]
+    return (own + regular).reshape(x.shape[0], groups, prod(kernel), *out)
+
+
+def _deform_check(x, w, offset, mask, out, groups):
+    taps = prod(w.shape[2:])
+    if groups < 1 or x.shape[1] % groups:
+        raise ValueError(f"offset {list(offset.shape)} does not name pairs for groups of the channels")
+    if offset.shape != (x.shape[0], 2 * groups * taps, *out):
+        raise ValueError(f"offset needs shape {[x.shape[0], 2 * groups * taps, *out]}")
+    if mask is not None and mask.shape != (x.shape[0], groups * taps, *out):
+        raise ValueError(f"mask needs shape {[x.shape[0], groups * taps, *out]}")
+
+
+@composed
+def deform_conv2d(input, offset, weight, bias=None, stride=1, padding=0, dilation=1, mask=None):
+    """Convolution whose taps read where offset moves them, times mask (Dai et al., 2017; Zhu et al., 2018).
+
+    The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
+    [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]
+    """
+    x, w = same_rank(input, weight)
+    x, single = batched(x, 2)
+    x, dtype = in_float32(x)
+    offset = (offset.unsqueeze(0) if single else offset).float()
+    mask = mask.unsqueeze(0) if single and mask is not None else mask
+    kernel, stride, padding, dilation = tuple(w.shape[2:]), pair(stride), pair(padding), pair(dilation)
+    n, c, *size = x.shape
+    if w.ndim != 4 or not w.shape[1] or c % w.shape[1] or w.shape[0] % (c // w.shape[1]):
+        raise ValueError(f"weight {list(w.shape)} does not divide {c} channels into groups")
+    each = zip(size, kernel, stride, padding, dilation, strict=True)
+    out = tuple((m + 2 * p - d * (k - 1) - 1) // s + 1 for m, k, s, p, d in each)
+    groups, taps = offset.shape[1] // (2 * prod(kernel)), prod(kernel)
+    _deform_check(x, w, offset, mask, out, groups)
+    settings = (out, kernel, stride, padding, dilation, groups)
+    places = [_kernel_places(x, offset, d, *settings).reshape(n * groups, taps * prod(out)) for d in range(2)]
+    found = [taps_at(at, m) for at, m in zip(places, size, strict=True)]
+    cols = taken(x.reshape(n * groups, c // groups, prod(size)), found, size)
+    cols = cols.reshape(n, groups, c // groups, taps, prod(out))
+    if mask is not None:
+        cols = cols * mask.reshape(n, groups, 1, taps, prod(out))
+    y = _columns_times(cols.reshape(n, c, taps, prod(out)), w.float()).reshape(n, w.shape[0], *out)
+    y = (y if bias is None else y + bias.reshape(-1, 1, 1)).to(dtype)
+    return y.squeeze(0) if single else y
+
+
+def _columns_times(cols, w):
+    """[n, c, taps, p], [o, c / groups, kh, kw] -> [n, o, p]"""
+    n, c, taps, p = cols.shape
+    groups = c // w.shape[1]
+    cols = cols.reshape(n, groups, 1, w.shape[1], taps, p).permute(0, 1, 2, 5, 3, 4)  # [n, g, 1, p, c, taps]
+    w = w.reshape(1, groups, w.shape[0] // groups, 1, w.shape[1], taps)
+    return contract(cols, w, 2, "deform_conv").reshape(n, groups * w.shape[2], p)

@@ -1,0 +1,295 @@
+"""Pooling: reductions over window views, and fold, the adjoint of taking windows."""
+
+from math import prod
+
+from ...core.declare import composed, composite, kernel
+from ...core.op import Family
+from ...core.shape import Window, contiguous_strides
+from ..index.scatter import scattered
+from ..movement import fold
+from ..reduce import in_float32
+from .conv import pair
+
+NN = (
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+)
+
+
+def _fold(xp, x, spec, size):
+    n = len(spec)
+    lead = x.shape[: x.ndim - 2 * n]
+    out = xp.zeros((*lead, *(s + w.before + w.after for s, w in zip(size, spec, strict=True))), dtype=x.dtype)
+    positions, taps = x.shape[x.ndim - 2 * n : x.ndim - n], x.shape[x.ndim - n :]
+    for flat in range(prod(taps)):
+        tap = []
+        for k in reversed(taps):
+            flat, t = divmod(flat, k)
+            tap.insert(0, t)
+        where = tuple(
+            slice(t * w.dilation, t * w.dilation + w.stride * (o - 1) + 1, w.stride)
+            for t, w, o in zip(tap, spec, positions, strict=True)
+        )
+        out[(..., *where)] += x[(..., *tap)]
+    return out[(..., *(slice(w.before, w.before + s) for s, w in zip(size, spec, strict=True)))]
+
+
+class Pool(Family):
+    @kernel(
+        "fold",
+        dtypes="fiu",
+        shape=lambda s, spec, size: (*s[: len(s) - 2 * len(spec)], *size),
+        dtype=lambda d, **_: d,
+        xp=_fold,
+        grad=lambda g, y, x, spec, size: [g._windows(spec)],
+    )
+    def _fold(self, spec, size):
+        """Windows added back where they came from. [..., *positions, *kernel] -> [..., *size]"""
+        return (self,), {"spec": spec, "size": tuple(size)}
+
+
+def lowest(dtype) -> float | int:
+    """What no element is below: the padding of a maximum."""
+    return {"f": float("-inf"), "i": -(2 ** (8 * dtype.itemsize - 1))}.get(dtype.kind, 0)
+
+
+def _inside(x, spec):
+    """True where a window's element is not padding."""
+    return type(x).full(x.shape, True, device=x.device)._windows(spec)
+
+
+def _is_padded(spec) -> bool:
+    return any(w.before or w.after > 0 for w in spec)
+
+
+def _max_windows(x, spec):
+    xw = x._windows(spec)
+    return _inside(x, spec).where(xw, lowest(x.dtype)) if _is_padded(spec) else xw
+
+
+def _taps(x, spec):
+    return type(x).arange(prod(w.kernel for w in spec), device=x.device).reshape(*(w.kernel for w in spec))
+
+
+def _first_tap(x, y, spec):
+    """Which tap of each window holds its maximum, the first among equals. -> [..., *positions, 1, 1] int32"""
+    n = len(spec)
+    xw = _max_windows(x, spec)
+    hit = xw == y.reshape(*y.shape, *(1,) * n)
+    hit = hit | xw.isnan() if x.dtype.is_float else hit
+    hit = hit & _inside(x, spec) if _is_padded(spec) else hit
+    taps = _taps(x, spec)
+    return hit.where(taps, prod(w.kernel for w in spec) - 1)._min(tuple(range(hit.ndim - n, hit.ndim)))
+
+
+def _max_pool_grad(g, y, x, spec):
+    n = len(spec)
+    taken = _first_tap(x.detach(), y.detach(), spec) == _taps(x, spec)
+    return [fold(taken.where(g.reshape(*g.shape, *(1,) * n), 0.0), spec, x.shape[x.ndim - n :])]
+
+
+@composite(grad=_max_pool_grad)
+def max_pool(x, *, spec):
+    """The largest element of each window over the last dims. [..., *size] -> [..., *positions]"""
+    n = len(spec)
+    return _max_windows(x, spec).amax(tuple(range(x.ndim, x.ndim + n)))
+
+
+def _flat_places(x, y, spec):
+    """Where in the flattened last dims of x each window's maximum stands. -> the shape of y, int32"""
+    n = len(spec)
+    size, positions = x.shape[x.ndim - n :], y.shape[y.ndim - n :]
+    tap = _first_tap(x.detach(), y.detach(), spec).reshape(*y.shape)
+    place = 0
+    for i, (w, step) in enumerate(zip(spec, contiguous_strides(size), strict=True)):
+        own = tap // prod(v.kernel for v in spec[i + 1 :]) % w.kernel
+        start = type(x).arange(positions[i], device=x.device) * w.stride - w.before
+        place = place + (start.reshape(-1, *(1,) * (n - 1 - i)) + own * w.dilation) * step
+    return place
+
+
+def _after(n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool) -> int:
+    """Padding behind a dim: with ceil_mode as much more as the last window that starts inside needs."""
+    span = dilation * (kernel - 1) + 1
+    if not ceil_mode:
+        return padding
+    last = -(-(n + 2 * padding - span) // stride)
+    last -= last * stride >= n + padding
+    return max(padding, last * stride + span - n - padding)
+
+
+def _pool_spec(x, nd, kernel_size, stride, padding, dilation=1, ceil_mode=False) -> tuple[Window, ...]:
+    if x.ndim not in (nd + 1, nd + 2):
+        raise ValueError(f"input needs {nd + 1} or {nd + 2} dims")
+    kernel = pair(kernel_size, nd)
+    stride = kernel if stride is None or stride == () else pair(stride, nd)
+    padding, dilation = pair(padding, nd), pair(dilation, nd)
+    if any(2 * p > k for p, k in zip(padding, kernel, strict=True)):
+        raise ValueError("padding is more than half of the kernel size")
+    each = zip(x.shape[-nd:], kernel, stride, padding, dilation, strict=True)
+    return tuple(Window(k, s, d, p, _after(n, k, s, p, d, ceil_mode)) for n, k, s, p, d in each)
+
+
+def _max_pool(nd):
+    def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
+        y = max_pool(input, spec=spec)
+        return (y, _flat_places(input, y, spec)) if return_indices else y
+
+    pool.__name__ = f"max_pool{nd}d"
+    pool.__doc__ = (
+        "Largest element of each window; stride defaults to the kernel size. With return_indices also where"
+        " in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"
+    )
+    return composed(pool)
+
+
+max_pool1d, max_pool2d, max_pool3d = _max_pool(1), _max_pool(2), _max_pool(3)
+
+
+def _window_sum_grad(g, y, x, spec):
+    n = len(spec)
+    size = x.shape[x.ndim - n :]
+    if any(w.stride != 1 for w in spec):
+        return [fold(g.reshape(*g.shape, *(1,) * n).expand(*g.shape, *(w.kernel for w in spec)), spec, size)]
+    spans = [w.dilation * (w.kernel - 1) for w in spec]
+    before = [s - w.before for s, w in zip(spans, spec, strict=True)]
+    each = zip(spec, before, spans, size, g.shape[g.ndim - n :], strict=True)
+    return [
+        window_sum(g, spec=tuple(Window(w.kernel, 1, w.dilation, b, s - b + m - o) for w, b, s, m, o in each))
+    ]
+
+
+@composite(grad=_window_sum_grad)
+def window_sum(x, *, spec):
+    """The sum of each window over the last dims, zeros around. [..., *size] -> [..., *positions]"""
+    return x._windows(spec).sum(tuple(range(x.ndim, x.ndim + len(spec))))
+
+
+def _count(x, n: int, positions: int, w: Window, padding: int, include: bool):
+    """How many elements each window of one dim is divided by. -> [positions] int32"""
+    start = type(x).arange(positions, device=x.device) * w.stride - padding
+    end = (start + w.kernel).clamp(max=n + padding)
+    return end - start if include else end.clamp(max=n) - start.clamp(min=0)
+
+
+def _divisor(x, spec, padding, positions, include: bool):
+    """What avg_pool divides by: a number where all windows agree, else a tensor of the positions' shape."""
+    nd = len(spec)
+    even = not _is_padded(spec) or (include and all(w.after == p for w, p in zip(spec, padding, strict=True)))
+    if even:
+        return prod(w.kernel for w in spec)
+    found = 1
+    for i, (w, p) in enumerate(zip(spec, padding, strict=True)):
+        count = _count(x, x.shape[x.ndim - nd + i], positions[i], w, p, include)
+        found = count.reshape(-1, *(1,) * (nd - 1 - i)) * found
+    return found
+
+
+def _avg_pool(x, nd, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override=None):
+    if divisor_override == 0:
+        raise ValueError("divisor_override is 0: give another number")
+    spec = _pool_spec(x, nd, kernel_size, stride, padding, 1, ceil_mode)
+    x, dtype = in_float32(x)
+    total = window_sum(x, spec=spec)
+    divisor = divisor_override or _divisor(x, spec, pair(padding, nd), total.shape[-nd:], count_include_pad)
+    return (total * (1 / divisor) if isinstance(divisor, int | float) else total / divisor).to(dtype)
+
+
+_AVERAGE = (
+    "Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless"
+    " count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"
+)
+
+
+@composed
+def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
+
+
+def _avg_pool_nd(nd):
+    def pool(
+        input,
+        kernel_size,
+        stride=None,
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
+        settings = (kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+        return _avg_pool(input, nd, *settings)
+
+    pool.__name__, pool.__doc__ = f"avg_pool{nd}d", _AVERAGE
+    return composed(pool)
+
+
+avg_pool1d.__doc__ = _AVERAGE
+avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
+
+
+def _lp_pool(nd):
+    def pool(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        kernel = pair(kernel_size, nd)
+        x, dtype = in_float32(input)
+        powers = {1: lambda: x, 2: x.square}.get(norm_type, lambda: x.pow(norm_type))()
+        total = _avg_pool(powers, nd, kernel, stride, 0, ceil_mode, True) * prod(kernel)
+        some = total != 0  # a root of 0 has no slope: it is given 0
+        safe = some.where(total, 1.0)
+        root = {1: lambda: safe, 2: safe.sqrt}.get(norm_type, lambda: safe.pow(1 / norm_type))()
+        return some.where(root, 0.0).to(dtype)
+
+    pool.__name__ = f"lp_pool{nd}d"
+    pool.__doc__ = (
+        "The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the"
+        " kernel size. [n, c, *size] -> [n, c, *out]"
+    )
+    return composed(pool)
+
+
+lp_pool1d, lp_pool2d, lp_pool3d = _lp_pool(1), _lp_pool(2), _lp_pool(3)
+
+
+def _unpooled_size(x, nd, kernel_size, stride, padding, output_size):
+    """The size max_pool had its input of, when nobody says: that of windows that just fit."""
+    kernel = pair(kernel_size, nd)
+    stride = kernel if stride is None else pair(stride, nd)
+    each = zip(x.shape[-nd:], kernel, stride, pair(padding, nd), strict=True)
+    size = tuple((n - 1) * s - 2 * p + k for n, k, s, p in each)
+    if output_size is None:
+        return size
+    output_size = tuple(output_size)[-nd:]
+    if any(abs(o - n) >= s for o, n, s in zip(output_size, size, stride, strict=True)):
+        raise ValueError(f"output_size {list(output_size)} is further than the stride from {list(size)}")
+    return output_size
+
+
+def _max_unpool(nd):
+    def unpool(input, indices, kernel_size, stride=None, padding=0, output_size=None):
+        if input.ndim not in (nd + 1, nd + 2) or indices.shape != input.shape:
+            raise ValueError(f"input needs {nd + 1} or {nd + 2} dims, and indices the same shape")
+        size = _unpooled_size(input, nd, kernel_size, stride, padding, output_size)
+        empty = type(input).zeros(*input.shape[:-nd], prod(size), dtype=input.dtype, device=input.device)
+        return scattered(
+            empty, -1, indices.flatten(-nd), input.flatten(-nd), "assign", "max_unpool"
+        ).unflatten(-1, size)
+
+    unpool.__name__ = f"max_unpool{nd}d"
+    unpool.__doc__ = (
+        "Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the"
+        " last. [n, c, *size], the same int -> [n, c, *out]"
+    )
+    return composed(unpool)
+
+
+max_unpool1d, max_unpool2d, max_unpool3d = _max_unpool(1), _max_unpool(2), _max_unpool(3)

@@ -1,0 +1,263 @@
+"""Interpolation: each output takes a few inputs of each dim, weighted by how far they are from it.
+
+Positions are exact fractions (i * a + b) / d in integers, so that every device, and the gradient, agrees on
+which inputs an output takes.
+"""
+
+from collections.abc import Callable
+from fractions import Fraction
+from math import pi
+from typing import Any, NamedTuple
+
+from ...core import dtype as dt
+from ...core.declare import composed, composite
+from ..index.indices import slices
+from ..reduce import in_float32
+from .adaptive import adaptive_mean
+from .conv import pair
+
+NN = ("interpolate", "upsample")
+FEW = 12  # outputs of an input whose gradients are added in one expression
+SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
+
+
+class Line(NamedTuple):
+    """How one dim is resized, from n to o elements: output i lies at (i * a + b) / d; the kind of weights."""
+
+    n: int
+    o: int
+    a: int
+    b: int
+    d: int
+    kind: str
+
+
+class Kind(NamedTuple):
+    """How many inputs an output takes, from how many places before its own, and their weight by distance."""
+
+    taps: int
+    before: int
+    weight: Callable | None
+
+
+def _cubic(x):
+    """Keys' cubic convolution with a = -0.75, for distances of 0 to 2."""
+    near = ((x * 1.25) - 2.25) * x * x + 1
+    far = ((x * -0.75 + 3.75) * x - 6) * x + 3
+    return (x <= 1).where(near, far)
+
+
+def _sinc(x):
+    some = x != 0
+    x = some.where(x, 1.0) * pi
+    return some.where(x.sin() / x, 1.0)
+
+
+KINDS = {
+    "nearest": Kind(1, 0, None),
+    "linear": Kind(2, 0, lambda x: 1 - x),
+    "cubic": Kind(4, 1, _cubic),
+    "lanczos": Kind(6, 2, lambda x: (x < 3).where(_sinc(x) * _sinc(x / 3), 0.0)),
+}
+
+
+def _position(i, line: Line):
+    """(floor, fraction) of where outputs i lie among the inputs."""
+    at = i * line.a + line.b
+    whole = at // line.d
+    return whole, (at - whole * line.d).float() * (1 / line.d)
+
+
+def _weight(frac, tap: int, kind: Kind, total=None):
+    if kind.weight is None:
+        return frac * 0 + 1
+    w = kind.weight((frac + (kind.before - tap)).abs())
+    return w if total is None else w / total
+
+
+def _total(frac, kind: Kind):
+    """What the weights must be divided by to add up to 1; None where they do."""
+    if kind.taps < 6:
+        return None
+    return sum((_weight(frac, t, kind) for t in range(1, kind.taps)), _weight(frac, 0, kind))
+
+
+def _picked(x, dim: int, index):
+    """x at an index of two dims along one of its own. [..., n, ...], [m, k] -> [..., m, k, ...]"""
+    return slices(x, index.reshape(-1), dim=dim).reshape(*x.shape[:dim], *index.shape, *x.shape[dim + 1 :])
+
+
+def _weighed(x, dim: int, index, weight):
+    """The sum of what each row of an index takes along a dim, by its weights. [..., n, ...], [k, m] twice ->
+    [..., m, ...]"""
+    y: Any = 0
+    for k in range(index.shape[0]):
+        y = slices(x, index[k], dim=dim) * _along(weight[k], dim, x.ndim) + y
+    return y
+
+
+def _along(t, dim: int, rank: int):
+    return t.reshape(*t.shape, *(1,) * (rank - 1 - dim))
+
+
+def _resize_grad(g, y, x, dim, line):
+    return [_resize_back(g, dim=dim, line=line)]
+
+
+@composite(grad=_resize_grad)
+def resize(x, *, dim, line):
+    """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
+    kind, arange = KINDS[line.kind], type(x).arange
+    whole, frac = _position(arange(line.o, device=x.device), line)
+    if kind.weight is None:
+        return slices(x, whole.clamp(0, line.n - 1), dim=dim)
+    taps = arange(kind.taps, device=x.device).unsqueeze(1)
+    total = _total(frac, kind)
+    index = (whole + (taps - kind.before)).clamp(0, line.n - 1)
+    return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
+
+
+def _first_output(line: Line, kind: Kind, x):
+    """The first output that takes each input. -> [n] int32"""
+    j = type(x).arange(line.n, device=x.device)
+    if not line.a:
+        return j * 0
+    least = j + (kind.before - kind.taps + 1)  # the floor it must have reached
+    first = -((line.b - least * line.d) // line.a)
+    return (j == 0).where(0, first.clamp(min=0))
+
+
+def _most_outputs(line: Line, kind: Kind) -> int:
+    """The most outputs that take one input; the two at the ends are also taken for what lies beyond them."""
+    if not line.a:
+        return line.o
+
+    def first(floor: int) -> int:
+        return max(0, -((line.b - floor * line.d) // line.a))
+
+    low, top = kind.before - kind.taps + 1, kind.before
+    inner = -(-kind.taps * line.d // line.a) + 1
+    ends = (min(first(top + 1), line.o), line.o - first(line.n - 1 + low))
+    return max(1, min(max(inner, *ends), line.o))
+
+
+def _back_grad(g, y, x, dim, line):
+    return [resize(g, dim=dim, line=line)]
+
+
+@composite(grad=_back_grad)
+def _resize_back(x, *, dim, line):
+    """The adjoint of resize: each input gathers from what took it. [..., o, ...] -> [..., n, ...]"""
+    kind, arange = KINDS[line.kind], type(x).arange
+    most = _most_outputs(line, kind)
+    i = _first_output(line, kind, x) + arange(most, device=x.device).unsqueeze(1)  # [most, n]
+    whole, frac = _position(i, line)
+    total, weight = _total(frac, kind), 0
+    j = arange(line.n, device=x.device)
+    for tap in range(kind.taps):
+        hit = (whole + (tap - kind.before)).clamp(0, line.n - 1) == j
+        weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight
+    weight, i = (i < line.o).where(weight, 0.0), i.clamp(max=line.o - 1)
+    if most <= FEW:
+        return _weighed(x, dim, i, weight).to(x.dtype)
+    taken = _picked(x, dim, i.mT)
+    return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
+
+
+def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> Line:
+    """`ratio` inputs an output; positions of corners or of centres, as PyTorch has them."""
+    if align:
+        ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
+    a, d = ratio.numerator, ratio.denominator
+    if align or not centred:
+        line = Line(n, o, a, 0, d, kind)
+    elif kind == "nearest":
+        line = Line(n, o, 2 * a, a, 2 * d, kind)
+    else:
+        line = Line(n, o, 2 * a, a - d, 2 * d, kind)
+    if (o + 1) * line.a + abs(line.b) >= 2**31 or (n + 6) * line.d >= 2**31:
+        raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit positions: choose others")
+    return line
+
+
+def _fraction(scale: float) -> Fraction:
+    """A scale as a fraction of small numbers: 1.7 is 17 / 10."""
+    return max(Fraction(scale).limit_denominator(1 << 12), Fraction(1, 1 << 12))
+
+
+def _target(size, given, scale_factor, recompute):
+    """(output sizes, inputs an output) from a size or from a scale, of which one is given."""
+    if (given is None) == (scale_factor is None):
+        raise ValueError("give either size or scale_factor")
+    nd = len(size)
+    if given is not None:
+        if recompute:
+            raise ValueError("recompute_scale_factor is for scale_factor, not for size")
+        out = pair(given, nd)
+        scales = [None] * nd
+    else:
+        scales = [scale_factor] * nd if isinstance(scale_factor, int | float) else list(scale_factor)
+        if len(scales) != nd or any(s <= 0 for s in scales):
+            raise ValueError(f"scale_factor {scale_factor} is not one number above 0, or {nd}")
+        out = tuple(int(n * s) for n, s in zip(size, scales, strict=True))
+        scales = [None] * nd if recompute else scales
+    if min(*size, *out) < 1:
+        raise ValueError(f"sizes {list(size)} to {list(out)}: none may be 0")
+    each = zip(size, out, scales, strict=True)
+    return out, [
+        Fraction(n, o) if s is None else 1 / Fraction(s).limit_denominator(1 << 12) for n, o, s in each
+    ]
+
+
+def _kind(mode: str, nd: int, align_corners) -> str:
+    """The kind of weights; ValueError for modes that do not fit the rank or the arguments."""
+    modes = {"nearest": "nearest", "nearest-exact": "nearest", "area": "area", "bicubic": "cubic",
+             "lanczos3": "lanczos", SPATIAL[nd]: "linear"}  # fmt: skip
+    if mode not in modes:
+        raise ValueError(f"mode={mode!r} is not for {nd} spatial dims: use one of {', '.join(modes)}")
+    if modes[mode] in ("nearest", "area") and align_corners is not None:
+        raise ValueError(f"align_corners is not for mode {mode!r}: leave it out")
+    return modes[mode]
+
+
+@composed
+def interpolate(
+    input,
+    size=None,
+    scale_factor=None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+):
+    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+
+    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+    """
+    nd = input.ndim - 2
+    if nd not in SPATIAL:
+        raise ValueError("input needs 3 to 5 dims")
+    if antialias:
+        raise ValueError("antialias is not there: use mode='area' to shrink")
+    kind = _kind(mode, nd, align_corners)
+    out, ratios = _target(input.shape[2:], size, scale_factor, recompute_scale_factor)
+    if kind == "area":
+        return adaptive_mean(input, out)
+    x, dtype = (input, input.dtype) if kind == "nearest" else in_float32(input)
+    dtype = dt.uint8 if input.dtype is dt.uint8 else dtype
+    lines = [
+        _line(n, o, r, kind, bool(align_corners), mode != "nearest")
+        for n, o, r in zip(input.shape[2:], out, ratios, strict=True)
+    ]
+    # what shrinks most goes first, so that the others have less to do
+    for dim, line in sorted(enumerate(lines, 2), key=lambda p: p[1].o / p[1].n):
+        x = x if line.n == line.o and line.a == line.d and not line.b else resize(x, dim=dim, line=line)
+    # what is put between bytes is rounded, and held: bicubic's weights reach beyond what they lie between
+    return (x.round().clamp(0, 255) if dtype is dt.uint8 and x.dtype.is_float else x).to(dtype)
+
+
+@composed
+def upsample(input, size=None, scale_factor=None, mode: str = "nearest", align_corners: bool | None = None):
+    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]"""
+    return interpolate(input, size, scale_factor, mode, align_corners)

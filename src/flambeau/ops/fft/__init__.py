@@ -1,0 +1,1 @@
+"""Fourier transforms, and what is made of them."""

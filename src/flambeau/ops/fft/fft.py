@@ -1,0 +1,279 @@
+"""Fourier transforms by torch.fft's names. Complex numbers are pairs: a last dim of 2, as torch's
+view_as_real gives it.
+
+Dims count without that one: dim=-1 is the last dim of the complex tensor.
+"""
+
+from math import sqrt
+
+from ...core.declare import composed
+from ...core.shape import normal_dim
+from ..creation import finished
+from ..join import cat
+from . import kernels as fo
+
+FUNCTIONS = (
+    "complex", "complex_abs", "complex_angle", "complex_conj", "complex_mul", "imag", "polar", "real",
+    "view_as_complex", "view_as_real",
+)  # fmt: skip
+NORMS = {
+    None: (0, 1),
+    "backward": (0, 1),
+    "ortho": (0.5, 0.5),
+    "forward": (1, 0),
+}  # of 1/n: there, back
+
+
+# --- complex numbers ---
+
+
+@composed
+def complex(real, imag):
+    """Complex numbers of two parts. [...], [...] -> [..., 2]"""
+    return fo.pair(real, imag)
+
+
+@composed
+def polar(abs, angle):
+    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]"""
+    return fo.pair(abs * angle.cos(), abs * angle.sin())
+
+
+@composed
+def view_as_real(input):
+    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+    return _complex(input)
+
+
+@composed
+def view_as_complex(input):
+    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+    return _complex(input)
+
+
+@composed
+def real(input):
+    """The real parts. [..., 2] -> [...]"""
+    return _complex(input)[..., 0]
+
+
+@composed
+def imag(input):
+    """The imaginary parts. [..., 2] -> [...]"""
+    return _complex(input)[..., 1]
+
+
+@composed
+def complex_abs(input):
+    """The sizes of complex numbers; the slope at 0 is 0. [..., 2] -> [...]"""
+    z = _complex(input)
+    squares = (z * z).sum(-1)
+    none = squares == 0
+    return none.where(0.0, none.where(1.0, squares).sqrt())
+
+
+@composed
+def complex_angle(input):
+    """The angles of complex numbers. [..., 2] -> [...]"""
+    z = _complex(input)
+    return z[..., 1].atan2(z[..., 0])
+
+
+@composed
+def complex_conj(input):
+    """The conjugates. [..., 2] -> [..., 2]"""
+    return fo.conjugate(_complex(input))
+
+
+@composed
+def complex_mul(input, other):
+    """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
+    return fo.times(_complex(input), _complex(other))
+
+
+def _complex(z):
+    if z.ndim == 0 or z.shape[-1] != 2:
+        raise ValueError(
+            f"shape {list(z.shape)} is not of complex numbers: needs a last dim of 2 (real, imaginary): use"
+            " rfft for real input, or complex(x, zeros_like(x))"
+        )
+    return z.float()
+
+
+# --- one dim ---
+
+
+def _scaled(y, n: int, norm, back: bool):
+    if norm not in NORMS:
+        raise ValueError(f"norm={norm!r} is not 'backward', 'ortho' or 'forward'")
+    power = NORMS[norm][back]
+    return y * (1 / n if power == 1 else 1 / sqrt(n)) if power else y
+
+
+def _sized(x, d: int, n: int | None):
+    """A dim cut or padded with zeros to n."""
+    n = x.shape[d] if n is None else n
+    if n < 1:
+        raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
+    grown = tuple((n - x.shape[d]) * (e == d) for e in range(x.ndim))
+    return x if x.shape[d] == n else x._pad((0,) * x.ndim, grown)
+
+
+def _transformed(input, n, dim, norm, back: bool):
+    z = _complex(input)
+    d = normal_dim(dim, z.ndim - 1)
+    z = _sized(z, d, n)
+    n = z.shape[d]
+    y = fo._fft(z.movedim(d, z.ndim - 2), inverse=back)
+    return _scaled(y, n, norm, back).movedim(z.ndim - 2, d)
+
+
+@composed
+def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+    return _transformed(input, n, dim, norm, False)
+
+
+@composed
+def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+    return _transformed(input, n, dim, norm, True)
+
+
+@composed
+def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]"""
+    d = normal_dim(dim, input.ndim)
+    x = _sized(input.float(), d, n)
+    y = fo.real_to_complex(x.movedim(d, x.ndim - 1))
+    return _scaled(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
+
+
+@composed
+def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]"""
+    z = _complex(input)
+    d = normal_dim(dim, z.ndim - 1)
+    n = 2 * (z.shape[d] - 1) if n is None else n
+    if n < 1:
+        raise ValueError(f"a transform of {n} elements is not defined: give n of at least 1")
+    z = _sized(z, d, n // 2 + 1)
+    x = fo.complex_to_real(z.movedim(d, z.ndim - 2), n)
+    return _scaled(x, n, norm, True).movedim(z.ndim - 2, d)
+
+
+SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
+
+
+@composed
+def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]"""
+    return fft_irfft(fo.conjugate(_complex(input)), n, dim, SWAPPED.get(norm, norm))
+
+
+@composed
+def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]"""
+    return fo.conjugate(fft_rfft(input, n, dim, SWAPPED.get(norm, norm)))
+
+
+# --- several dims ---
+
+
+def _dims(rank: int, s, dim):
+    """The dims to transform and their lengths (None: as they are)."""
+    if dim is None:
+        dim = range(rank) if s is None else range(rank - len(s), rank)
+    dims = [normal_dim(d, rank) for d in ((dim,) if isinstance(dim, int) else dim)]
+    s = [None] * len(dims) if s is None else [None if n == -1 else n for n in s]
+    if len(s) != len(dims) or not dims:
+        raise ValueError(f"s={list(s)} and dim={dims} differ in length, or are empty")
+    return list(zip(dims, s, strict=True))
+
+
+def _each(z, pairs, norm, back: bool):
+    for d, n in pairs:
+        z = _transformed(z, n, d, norm, back)
+    return z
+
+
+@composed
+def fft_fftn(input, s=None, dim=None, norm: str | None = None):
+    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]"""
+    return _each(input, _dims(_complex(input).ndim - 1, s, dim), norm, False)
+
+
+@composed
+def fft_ifftn(input, s=None, dim=None, norm: str | None = None):
+    """The inverse of fftn. [..., 2] -> [..., 2]"""
+    return _each(input, _dims(_complex(input).ndim - 1, s, dim), norm, True)
+
+
+@composed
+def fft_rfftn(input, s=None, dim=None, norm: str | None = None):
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]"""
+    *rest, (d, n) = _dims(input.ndim, s, dim)
+    return _each(fft_rfft(input, n, d, norm), rest, norm, False)
+
+
+@composed
+def fft_irfftn(input, s=None, dim=None, norm: str | None = None):
+    """The inverse of rfftn. [..., m, 2] -> [..., n]"""
+    *rest, (d, n) = _dims(_complex(input).ndim - 1, s, dim)
+    return fft_irfft(_each(input, rest, norm, True), n, d, norm)
+
+
+def _two(name, f):
+    def transform(input, s=None, dim=(-2, -1), norm: str | None = None):
+        return f(input, s, dim, norm)
+
+    transform.__name__ = name
+    transform.__doc__ = f"{f.__name__.removeprefix('fft_')} along two dims, the last unless given."
+    return composed(transform)
+
+
+fft_fft2, fft_ifft2 = _two("fft_fft2", fft_fftn), _two("fft_ifft2", fft_ifftn)
+fft_rfft2, fft_irfft2 = _two("fft_rfft2", fft_rfftn), _two("fft_irfft2", fft_irfftn)
+
+
+# --- frequencies and shifts ---
+
+
+def _tensor():
+    from ...core import op
+
+    return op.Tensor
+
+
+@composed
+def fft_fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
+    """The frequencies of a transform of n samples, d apart. -> [n]"""
+    k = _tensor().arange(n, device=device)
+    return finished((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
+
+
+@composed
+def fft_rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
+    """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
+    k = _tensor().arange(n // 2 + 1, device=device).float()
+    return finished(k * (1 / (n * d)), dtype, requires_grad)
+
+
+def _turned(x, dim, by):
+    dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    for d in (normal_dim(d, x.ndim) for d in dims):
+        k = by(x.shape[d])
+        x = cat([x.narrow(d, k, x.shape[d] - k), x.narrow(d, 0, k)], d) if k else x
+    return x
+
+
+@composed
+def fft_fftshift(input, dim=None):
+    """Frequency 0 in the middle of dims, of the tensor as it is: name those of complex pairs."""
+    return _turned(input, dim, lambda n: n - n // 2)
+
+
+@composed
+def fft_ifftshift(input, dim=None):
+    """The inverse of fftshift."""
+    return _turned(input, dim, lambda n: n // 2)

@@ -1,0 +1,196 @@
+"""Fourier transforms of complex rows [..., n, 2] of any length by kernels for smooth lengths."""
+
+from math import cos, pi, prod, sin, sqrt
+
+from ...core import dtype as dt
+from ...core.declare import composite, kernel
+from ...core.op import Launch
+from ..join import cat, stack
+
+MOST = 1024  # complex numbers in workgroup memory, twice: 16 KB
+RADICES = (4, 2, 3, 5, 7)
+CHIRP = 1 << 20  # lengths below have a chirp that is exact in 32-bit integers
+
+
+def radices_of(n: int) -> tuple[int, ...]:
+    """The passes of a transform of n, or () where a prime above 7 divides it."""
+    found: list[int] = []
+    for r in RADICES:
+        while n % r == 0:
+            found.append(r)
+            n //= r
+    return tuple(found) if n == 1 else ()
+
+
+def _launch(limits, z, table, inverse):
+    *lead, n, _ = z.shape
+    count, radices = prod(lead), radices_of(n)
+    each = max(1, 256 // n)
+    most = max(64, 1 << (each * n - 1).bit_length())
+    sign = 1 if inverse else -1
+    turns = {r: [2 * pi * q / r for q in range(r)] for r in sorted(set(radices))}
+    roots = tuple((r, tuple(f"{cos(a):.9f}, {sign * sin(a):.9f}" for a in t)) for r, t in turns.items())
+    options = {"radices": radices, "most": most, "inverse": inverse, "roots": Frozen(roots)}
+    sizes = {"count": count, "size": n, "each": each}
+    workgroup = (32 if limits.software else 64 if most <= 256 else 128, 1, 1)
+    return [Launch("fft.wgsl", (1,), -(-count // each), sizes, options, workgroup=workgroup, traced=0)]
+
+
+class Frozen(dict):
+    """A dict that may be part of a key."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self.items()))
+
+
+def _reference(xp, z, table, inverse):
+    z = z.astype(xp.float64)
+    y = z[..., 0] + 1j * z[..., 1]
+    y = xp.fft.ifft(y, norm="forward") if inverse else xp.fft.fft(y)
+    return xp.stack([y.real, y.imag], axis=-1)
+
+
+class Fourier:
+    """The kernel. It is no method of tensors: ops/fft.py makes transforms of it."""
+
+    @kernel(
+        "whole",
+        shape=lambda z, table, inverse: z,
+        dtype=lambda *_, **__: dt.float32,
+        launch=_launch,
+        xp=_reference,
+    )
+    def _fft_rows(self, table, inverse):
+        """Rows of at most 1024 complex numbers, by a table of roots. [..., n, 2] -> [..., n, 2]"""
+        return (self, table), {"inverse": inverse}
+
+
+# --- complex numbers as [..., 2] ---
+
+
+def pair(real, imag):
+    return stack([real, imag], -1)
+
+
+def times(a, b):
+    """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
+    ar, ai, br, bi = a[..., 0], a[..., 1], b[..., 0], b[..., 1]
+    return pair(ar * br - ai * bi, ar * bi + ai * br)
+
+
+def conjugate(z):
+    return pair(z[..., 0], -z[..., 1])
+
+
+def turn(e, n: int, sign: int):
+    """exp(sign * 2 pi i e / n) for integers 0 <= e < n, by angles up to an eighth turn. -> [..., 2]"""
+    quarter = (e * 8 + n) // (2 * n)
+    angle = (e * 4 - quarter * n).float() * (pi / 2 / n)
+    c, s, quarter = angle.cos(), angle.sin(), quarter % 4
+    swapped = quarter % 2 == 1
+    real, imag = swapped.where(s, c), swapped.where(c, s)
+    real = ((quarter == 1) | (quarter == 2)).where(-real, real)
+    return pair(real, (quarter >= 2).where(-imag, imag) * float(sign))
+
+
+def places(x, n: int):
+    return type(x).arange(n, device=x.device)
+
+
+# --- transforms ---
+
+
+def _split(n: int) -> int:
+    """A divisor of n that a kernel transforms, near the root of a smooth n; 1 if there is none."""
+    smooth = [d for d in range(2, min(n - 1, MOST) + 1) if n % d == 0 and radices_of(d)]
+    if radices_of(n):
+        return min(smooth, key=lambda d: abs(d - sqrt(n)), default=1)
+    return max(smooth, default=1)
+
+
+def transform(z, inverse: bool):
+    """The sum over j of z_j exp(-+ 2 pi i j k / n). [..., n, 2] -> [..., n, 2]"""
+    n, sign = z.shape[-2], 1 if inverse else -1
+    if n == 1 or 0 in z.shape:
+        return z
+    if n <= MOST and radices_of(n):
+        return Fourier._fft_rows(z, turn(places(z, n), n, sign), inverse)
+    a = _split(n)
+    return _chirped(z, inverse) if a == 1 else _four_steps(z, a, n // a, inverse)
+
+
+def _four_steps(z, a: int, b: int, inverse: bool):
+    """Bailey (1990): columns of length a, a twiddle, rows of length b."""
+    lead, r = z.shape[:-2], z.ndim - 2
+    dims = (*range(r), r + 1, r, r + 2)
+    y = transform(z.reshape(*lead, a, b, 2).permute(*dims), inverse)  # [..., b, a, 2]
+    e = places(z, b).unsqueeze(1) * places(z, a)
+    y = times(y, turn(e, a * b, 1 if inverse else -1))
+    y = transform(y.permute(*dims), inverse)  # [..., a, b, 2]
+    return y.permute(*dims).reshape(*lead, a * b, 2)
+
+
+def _squares(k, n: int):
+    """k * k modulo 2 n, in 32 bits."""
+    if n <= 46340:
+        return k * k % (2 * n)
+    high, low = k // 1024, k % 1024
+    return ((k * high % (2 * n)) * 1024 % (2 * n) + k * low % (2 * n)) % (2 * n)
+
+
+def _chirped(z, inverse: bool):
+    """Bluestein (1970): a convolution with a chirp, by transforms of a power of two."""
+    n, sign = z.shape[-2], 1 if inverse else -1
+    if n >= CHIRP:
+        raise ValueError(f"length {n} has a prime factor of {CHIRP} or more: pad it")
+    m = 1 << (2 * n - 2).bit_length()
+    chirp = turn(_squares(places(z, n), n), 2 * n, sign)
+    k = places(z, m)
+    k = k.minimum(m - k)
+    around = turn(_squares((k < n).where(k, 0), n), 2 * n, -sign)
+    around = (k < n).unsqueeze(-1).where(around, 0.0)
+    grown = (*(0,) * (z.ndim - 2), m - n, 0)
+    a = transform(times(z, chirp)._pad((0,) * z.ndim, grown), False)
+    y = transform(times(a, transform(around, False)), True).narrow(-2, 0, n)
+    return times(y, chirp) * (1 / m)
+
+
+def _fft_grad(g, y, z, inverse):
+    return [_fft(g, inverse=not inverse)]
+
+
+@composite(grad=_fft_grad)
+def _fft(z, *, inverse):
+    """Complex rows transformed, nothing scaled; the gradient is the other way. -> [..., n, 2]"""
+    return transform(z, inverse)
+
+
+def half(z, n: int):
+    """The first n // 2 + 1 of a transform of n."""
+    return z.narrow(-2, 0, n // 2 + 1)
+
+
+def real_to_complex(x):
+    """Half the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
+    n = x.shape[-1]
+    if n % 2:
+        return half(_fft(pair(x, x * 0.0), inverse=False), n)
+    z = _fft(x.reshape(*x.shape[:-1], n // 2, 2), inverse=False)  # even and odd places as one number
+    z = cat([z, z.narrow(-2, 0, 1)], -2)
+    other = conjugate(z.flip(-2))
+    odd = times(z - other, turn(places(x, n // 2 + 1), n, -1))
+    return (z + other + pair(odd[..., 1], -odd[..., 0])) * 0.5
+
+
+def complex_to_real(z, n: int):
+    """Real rows from half their transform, nothing scaled. [..., n // 2 + 1, 2] -> [..., n]"""
+    k = places(z, n // 2 + 1)
+    alone = (k == 0) | (k * 2 == n)  # what must be real is taken as real
+    z = pair(z[..., 0], alone.where(0.0, z[..., 1]))
+    if n % 2:
+        rest = conjugate(z.narrow(-2, 1, n // 2).flip(-2))
+        return _fft(cat([z, rest], -2), inverse=True)[..., 0]
+    other = conjugate(z.flip(-2))
+    odd = times(z - other, turn(k, n, 1))
+    both = (z + other + pair(-odd[..., 1], odd[..., 0])).narrow(-2, 0, n // 2)
+    return _fft(both, inverse=True).reshape(*z.shape[:-2], n)

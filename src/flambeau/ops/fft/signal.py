@@ -1,0 +1,221 @@
+"""Short-time Fourier transforms, and windows by torch's names."""
+
+from math import pi
+
+from ...core import op
+from ...core.declare import composed
+from ...core.shape import Window
+from ..creation import finished
+from ..join import cat
+from ..movement import fold
+from . import kernels as fo
+from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
+
+FUNCTIONS = (
+    "bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft",
+)  # fmt: skip
+
+
+# --- windows ---
+
+
+def _places(n: int, periodic: bool, device):
+    """Places of n samples, and how many steps make the whole window."""
+    if n < 0:
+        raise ValueError(f"{n} samples are no window: give 0 or more")
+    return op.Tensor.arange(n, device=device).float(), max(n if periodic else n - 1, 1)
+
+
+def _cosines(n: int, terms, periodic: bool, device):
+    """Sums of cosines with alternating signs. -> [n]"""
+    k, steps = _places(n, periodic, device)
+    if n == 1:
+        return k + 1.0
+    waves = [(k * (2 * pi * i / steps)).cos() * ((-1) ** i * a) for i, a in enumerate(terms)]
+    return sum(waves[1:], waves[0])
+
+
+@composed
+def hann_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
+    """Hann's raised cosine. -> [window_length]"""
+    return finished(_cosines(window_length, (0.5, 0.5), periodic, device), dtype, requires_grad)
+
+
+@composed
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha=0.54,
+    beta=0.46,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
+    """alpha - beta * cos. -> [window_length]"""
+    return finished(_cosines(window_length, (alpha, beta), periodic, device), dtype, requires_grad)
+
+
+@composed
+def blackman_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
+    """Blackman's sum of three cosines. -> [window_length]"""
+    return finished(_cosines(window_length, (0.42, 0.5, 0.08), periodic, device), dtype, requires_grad)
+
+
+@composed
+def bartlett_window(
+    window_length: int, periodic: bool = True, *, dtype=None, device=None, requires_grad: bool = False
+):
+    """A triangle. -> [window_length]"""
+    k, steps = _places(window_length, periodic, device)
+    return finished(
+        1.0 - (k * (2 / steps) - 1.0).abs() if window_length > 1 else k + 1.0, dtype, requires_grad
+    )
+
+
+@composed
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    *,
+    dtype=None,
+    device=None,
+    requires_grad: bool = False,
+):
+    """Kaiser's window, of Bessel functions. -> [window_length]"""
+    k, steps = _places(window_length, periodic, device)
+    if window_length == 1:
+        return finished(k + 1.0, dtype, requires_grad)
+    inside = (1.0 - (k * (2 / steps) - 1.0) ** 2).clamp(min=0.0).sqrt() * beta
+    top = (k[:1] * 0.0 + beta) if window_length else k
+    return finished(inside.i0e() / top.i0e() * (inside - beta).exp(), dtype, requires_grad)
+
+
+@composed
+def signal_windows_general_cosine(M: int, *, a, sym: bool = True, device=None):
+    """Sums of cosines with weights a, signs alternating. -> [M]"""
+    return _cosines(M, tuple(a), not sym, device)
+
+
+@composed
+def signal_windows_general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, device=None):
+    """alpha - (1 - alpha) * cos. -> [M]"""
+    return _cosines(M, (alpha, 1 - alpha), not sym, device)
+
+
+@composed
+def signal_windows_nuttall(M: int, *, sym: bool = True, device=None):
+    """Nuttall's sum of four cosines. -> [M]"""
+    return _cosines(M, (0.3635819, 0.4891775, 0.1365995, 0.0106411), not sym, device)
+
+
+@composed
+def signal_windows_gaussian(M: int, *, std: float = 1.0, sym: bool = True, device=None):
+    """exp(-(k / std)^2 / 2) about the middle. -> [M]"""
+    k, steps = _places(M, not sym, device)
+    x = (k - (steps if M > 1 else 0) / 2) * (1 / std)
+    return (x * x * -0.5).exp()
+
+
+@composed
+def signal_windows_exponential(M: int, *, center=None, tau: float = 1.0, sym: bool = True, device=None):
+    """exp(-|k - center| / tau). -> [M]"""
+    k, steps = _places(M, not sym, device)
+    middle = (steps if M > 1 else 0) / 2 if center is None else center
+    return ((k - middle).abs() * (-1 / tau)).exp()
+
+
+@composed
+def signal_windows_cosine(M: int, *, sym: bool = True, device=None):
+    """The arch of a sine. -> [M]"""
+    k, _ = _places(M, not sym, device)
+    return ((k + 0.5) * (pi / (M if sym or M == 1 else M + 1))).sin()
+
+
+# --- short-time transforms ---
+
+
+def _window(window, win_length: int, n_fft: int, like):
+    """The window centred in a frame; ones without one."""
+    if not 0 < win_length <= n_fft:
+        raise ValueError(f"win_length={win_length} is not in 1 to n_fft={n_fft}")
+    if window is None:
+        window = type(like).ones(win_length, device=like.device)
+    if window.shape != (win_length,):
+        raise ValueError(f"the window has shape {list(window.shape)}, not [{win_length}]")
+    before = (n_fft - win_length) // 2
+    return window._pad((before,), (n_fft - win_length - before,))
+
+
+def _padded(x, by: int, mode: str):
+    """Samples before and after the last dim."""
+    if mode == "constant":
+        return x._pad((*(0,) * (x.ndim - 1), by), (*(0,) * (x.ndim - 1), by))
+    n = x.shape[-1]
+    if mode == "reflect":
+        if by >= n:
+            raise ValueError(f"{n} samples are too few to reflect {by}: use pad_mode='constant'")
+        ends = x.narrow(-1, 1, by).flip(-1), x.narrow(-1, n - 1 - by, by).flip(-1)
+    elif mode == "circular":
+        ends = x.narrow(-1, n - by, by), x.narrow(-1, 0, by)
+    elif mode == "replicate":
+        ends = (x.narrow(-1, i, 1).expand(*x.shape[:-1], by) for i in (0, n - 1))
+    else:
+        raise ValueError(f"pad_mode={mode!r} is not 'constant', 'reflect', 'replicate' or 'circular'")
+    before, after = ends
+    return cat([before, x, after], -1) if by else x
+
+
+@composed
+def stft(
+    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None,
+    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool = True,
+    return_complex: bool = True,
+):  # fmt: skip
+    """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
+
+    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here.
+    """
+    hop = n_fft // 4 if hop_length is None else hop_length
+    if hop < 1 or n_fft < 1:
+        raise ValueError(f"hop_length={hop} and n_fft={n_fft} must be above 0")
+    shape = _window(window, win_length or n_fft, n_fft, input)
+    x = _padded(input.float(), n_fft // 2, pad_mode) if center else input.float()
+    if x.shape[-1] < n_fft:
+        raise ValueError(f"{x.shape[-1]} samples are fewer than n_fft={n_fft}: use a smaller one")
+    frames = x._windows((Window(n_fft, hop, 1, 0, 0),)) * shape
+    norm = "ortho" if normalized else None
+    y = fft_rfft(frames, norm=norm) if onesided else fft_fft(fo.pair(frames, frames * 0.0), norm=norm)
+    return y.transpose(-2, -3)
+
+
+@composed
+def istft(
+    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None,
+    center: bool = True, normalized: bool = False, onesided: bool = True, length: int | None = None,
+    return_complex: bool = False,
+):  # fmt: skip
+    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
+
+    Samples that no window covers become inf or NaN (torch raises, which needs a read).
+    """
+    if return_complex:
+        raise ValueError("return_complex=True is not offered: the signal is real")
+    hop = n_fft // 4 if hop_length is None else hop_length
+    shape = _window(window, win_length or n_fft, n_fft, input)
+    z, norm = input.transpose(-2, -3), "ortho" if normalized else None
+    frames = fft_irfft(z, n_fft, norm=norm) if onesided else fft_ifft(z, norm=norm)[..., 0]
+    count = frames.shape[-2]
+    spec, size = (Window(n_fft, hop, 1, 0, 0),), (n_fft + hop * (count - 1),)
+    signal = fold(frames * shape, spec, size)
+    weight = fold((shape * shape).expand(count, n_fft), spec, size)
+    start = n_fft // 2 if center else 0
+    stop = size[0] - (n_fft // 2 if center else 0) if length is None else min(start + length, size[0])
+    y = signal[..., start:stop] / weight[start:stop]
+    missing = 0 if length is None else length - (stop - start)
+    return y._pad((0,) * y.ndim, (*(0,) * (y.ndim - 1), missing)) if missing else y

@@ -1,0 +1,102 @@
+"""Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
+
+from ...core.declare import composed
+from ..reduce import in_float32
+from .indices import as_index, slices
+
+NN = ("embedding", "embedding_bag")
+
+
+def _check(input, weight):
+    if weight.ndim != 2 or not input.dtype.is_int:
+        raise TypeError("needs integer indices and a weight of 2 dims")
+
+
+def _rows(input, weight, padding_idx, name: str):
+    """Rows of the table; none of the gradient goes to row padding_idx."""
+    places = as_index(weight, input, 0, name)
+    y = slices(weight, places.reshape(-1), dim=0).reshape(*input.shape, weight.shape[1])
+    return y if padding_idx is None else (input == padding_idx).unsqueeze(-1).where(y.detach(), y)
+
+
+def _row_of(padding_idx, weight):
+    if padding_idx is not None and not -weight.shape[0] <= padding_idx < weight.shape[0]:
+        raise ValueError(f"padding_idx={padding_idx} is no row of {weight.shape[0]}")
+    return None if padding_idx is None else padding_idx % weight.shape[0]
+
+
+@composed
+def embedding(input, weight, padding_idx: int | None = None):
+    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
+    _check(input, weight)
+    return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
+
+
+def _bags(offsets, n: int):
+    """The bag of each of n places: the last offset not above it, found bit by bit. [b] -> [n] int32"""
+    bags = offsets.shape[0]
+    places = type(offsets).arange(n, device=offsets.device)
+    found, step = places * 0, 1 << max(bags - 1, 0).bit_length()
+    while step > 1:
+        step //= 2
+        further = found + step
+        starts = offsets._gather(further.clamp(max=bags - 1), 0)
+        found = ((further < bags) & (starts <= places)).where(further, found)
+    return found
+
+
+def _pooled(rows, used, bag, bags: int, mode: str):
+    """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
+    zeros = type(rows).zeros(bags, rows.shape[1], device=rows.device)
+    count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
+    if mode == "max":
+        places = bag.unsqueeze(1).expand(*rows.shape)
+        shown = used.where(rows, float("-inf"))
+        return (count > 0).where(zeros.scatter_reduce(0, places, shown, "amax", include_self=False), 0.0)
+    total = zeros._add_at(0, bag, used.where(rows, 0.0))
+    return total if mode == "sum" else total / count.clamp(min=1.0)
+
+
+def _pooled_rows(rows, used, mode: str):
+    """Bags of one length. [b, n, d], [b, n, 1] -> [b, d]"""
+    if mode == "max":
+        shown = used.where(rows, float("-inf"))
+        top = shown.max(1)[0]
+        return used.any(1).where(top, 0.0)
+    total = used.where(rows, 0.0).sum(1)
+    return total if mode == "sum" else total / used.float().sum(1).clamp(min=1.0)
+
+
+@composed
+def embedding_bag(
+    input,
+    weight,
+    offsets=None,
+    *,
+    mode: str = "mean",
+    per_sample_weights=None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+):
+    """Rows of weight pooled bag by bag: sum, mean or max; row padding_idx is left out, an empty bag gives 0.
+
+    Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply
+    the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
+    """
+    _check(input, weight)
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError(f"mode={mode!r} is unknown: use 'sum', 'mean' or 'max'")
+    if (input.ndim, offsets is None) not in ((2, True), (1, False)):
+        raise ValueError("input needs 2 dims, or 1 dim and offsets")
+    if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
+        raise ValueError("per_sample_weights are for mode='sum', and need the shape of input")
+    row = _row_of(padding_idx, weight)
+    rows, dtype = in_float32(_rows(input, weight, row, "embedding_bag"))
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights.unsqueeze(-1)
+    used = (input != (-1 if row is None else row)).unsqueeze(-1) | (row is None)
+    if offsets is None:
+        return _pooled_rows(rows, used, mode).to(dtype)
+    bags = offsets.shape[0]
+    y = _pooled(rows, used, _bags(offsets, input.shape[0]), bags, mode).to(dtype)
+    return y.narrow(0, 0, bags - 1) if include_last_offset else y

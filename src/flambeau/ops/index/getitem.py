@@ -1,0 +1,242 @@
+"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in NumPy."""
+
+from dataclasses import dataclass, field
+from math import prod
+from operator import index as as_integer
+from typing import Any, NamedTuple
+
+from ...core import dtype as dt
+from ...core.shape import Shape, broadcast
+from ..movement import unslice
+from .indices import along, as_index, checked, slices
+from .select import known
+
+
+class Flag(NamedTuple):
+    """A bool in brackets: a new dim of size 1 or 0."""
+
+    value: bool
+
+
+@dataclass
+class Plan:
+    """What a key does: one slice op, a reshape to `final`, then picks along dims of that."""
+
+    starts: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    final: list[int] = field(default_factory=list)
+    picks: list[tuple[int, Any]] = field(default_factory=list)  # (dim of final, host array or tensor)
+    fancy: list[int] = field(default_factory=list)  # which entries of the key are integers or index arrays
+    lead: int = 0  # dims before the first of them
+
+    @property
+    def shape(self) -> Shape:
+        """The shape that all index arrays broadcast to."""
+        try:
+            return broadcast(*(tuple(k.shape) for _, k in self.picks))
+        except ValueError as e:
+            raise IndexError(f"index arrays do not fit together: {e}") from None
+
+    @property
+    def place(self) -> int:
+        """Where the picked dims go: where the first stood, in front if others stand between them."""
+        together = self.fancy[-1] - self.fancy[0] == len(self.fancy) - 1
+        return self.lead if together else 0
+
+    @property
+    def result(self) -> Shape:
+        """The shape of what the key takes."""
+        if not self.picks:
+            return tuple(self.final)
+        dims = {d for d, _ in self.picks}
+        rest = [n for d, n in enumerate(self.final) if d not in dims]
+        return (*rest[: self.place], *self.shape, *rest[self.place :])
+
+
+def parse(x, key) -> Plan:
+    """Turn what stands in brackets into a Plan; IndexError for what does not fit."""
+    items = _fill([_item(k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
+    plan = Plan()
+    for i, item in enumerate(items):
+        used = len(plan.sizes)
+        if item is Ellipsis:
+            continue  # it parts what stands on its sides, even where it stands for nothing
+        if item is None:
+            plan.final.append(1)
+        elif isinstance(item, slice):
+            _add_slice(plan, item, x.shape[used])
+        else:
+            plan.lead = plan.lead if plan.fancy else len(plan.final)
+            plan.fancy.append(i)
+            if isinstance(item, int):
+                _add_integer(plan, item, x.shape[used])
+            else:
+                _add_array(plan, x, item, used)
+    if not plan.picks:
+        plan.fancy.clear()
+    return plan
+
+
+def _item(k):
+    """One entry of a key: None, ..., a slice, an int, a Flag, a host array or a tensor."""
+    if k is None or k is Ellipsis or isinstance(k, slice):
+        return k
+    if isinstance(k, bool):
+        return Flag(k)
+    if hasattr(k, "node"):
+        return k if k.ndim or k.dtype is not dt.bool_ else Flag(known(k)[0])
+    try:
+        return as_integer(k)
+    except TypeError:
+        pass
+    if isinstance(k, list | tuple | range) or hasattr(k, "__array__"):
+        import numpy as np
+
+        found = np.asarray(k)
+        if found.dtype.kind == "b":
+            return found if found.ndim else Flag(bool(found))
+        if found.dtype.kind in "iu" or not found.size:
+            return found
+    raise IndexError(f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
+                     " integers or bools")  # fmt: skip
+
+
+def _width(item) -> int:
+    """How many dims of the tensor an entry uses."""
+    if item is None or isinstance(item, Flag):
+        return 0
+    return item.ndim if _is_mask(item) else 1
+
+
+def _is_mask(item) -> bool:
+    return getattr(getattr(item, "dtype", None), "kind", "") == "b"
+
+
+def _fill(items: list, rank: int) -> list:
+    """`...` and after it the slices that it stands for, which go to the end if there is none."""
+    dots = [i for i, k in enumerate(items) if k is Ellipsis]
+    if len(dots) > 1:
+        raise IndexError("... stands twice: use it once")
+    used = sum(_width(k) for k in items if k is not Ellipsis)
+    if used > rank:
+        raise IndexError(f"{used} indices for rank {rank}: take some out")
+    at = dots[0] + 1 if dots else len(items)
+    return items[:at] + [slice(None)] * (rank - used) + items[at:]
+
+
+def _add(plan: Plan, start: int, step: int, size: int) -> None:
+    plan.starts.append(start if size else 0)
+    plan.steps.append(step if size else 1)
+    plan.sizes.append(size)
+
+
+def _add_slice(plan: Plan, item: slice, n: int) -> None:
+    start, stop, step = item.indices(n)
+    size = len(range(start, stop, step))
+    _add(plan, start, step, size)
+    plan.final.append(size)
+
+
+def _add_integer(plan: Plan, item: int, n: int) -> None:
+    if not -n <= item < n:
+        raise IndexError(f"index {item} is out of range for dim {len(plan.sizes)} of size {n}")
+    _add(plan, item % n, 1, 1)
+
+
+def _add_array(plan: Plan, x, item, used: int) -> None:
+    """Index arrays (several for a mask), each picking along a dim of its own."""
+    if isinstance(item, Flag):
+        import numpy as np
+
+        plan.picks.append((len(plan.final), np.zeros(int(item.value), "i4")))
+        plan.final.append(1)
+        return
+    arrays = [item]
+    if _is_mask(item):
+        wanted = x.shape[used : used + item.ndim]
+        if tuple(item.shape) != wanted:
+            raise IndexError(f"mask has shape {list(item.shape)}, the dims it stands for {list(wanted)}")
+        arrays = item.nonzero(as_tuple=True) if hasattr(item, "node") else item.nonzero()
+    for d, k in enumerate(arrays, used):
+        n = x.shape[d]
+        k = as_index(x, k, d, "__getitem__", wraps=True) if hasattr(k, "node") else checked(k, n, d)
+        _add(plan, 0, 1, n)
+        plan.picks.append((len(plan.final), k))
+        plan.final.append(n)
+
+
+def cut(x, plan: Plan):
+    """The slices, integers and None of a key."""
+    whole = tuple(plan.sizes) == x.shape and all(s == 1 for s in plan.steps)
+    y = x if whole else x._slice(tuple(plan.starts), tuple(plan.steps), tuple(plan.sizes))
+    return y.reshape(*plan.final) if tuple(plan.final) != y.shape else y
+
+
+def uncut(x, y, plan: Plan):
+    """x with y put where `cut` takes it from. -> the shape of x"""
+    sizes, steps = tuple(plan.sizes), tuple(plan.steps)
+    y = y.reshape(*sizes)
+    if sizes == x.shape and all(s == 1 for s in steps):
+        return y
+    if 0 in sizes:
+        return x
+    spread = unslice(y, x.shape, tuple(plan.starts), steps, sizes)
+    return _covered(x, plan).where(spread, x)
+
+
+def _covered(x, plan: Plan):
+    """Whether an element is one that the slices take, as a tensor that broadcasts to x."""
+    hit = type(x).full((1,) * x.ndim, True, device=x.device)
+    for d, (start, step, size) in enumerate(zip(plan.starts, plan.steps, plan.sizes, strict=True)):
+        n, last = x.shape[d], start + step * (size - 1)
+        low, high = min(start, last), max(start, last)
+        if size == n:
+            continue
+        at = along(x, n, d, x.ndim)
+        hit = hit & (at >= low) & (at <= high)
+        if abs(step) > 1 and size > 1:
+            hit = hit & ((at - low) % abs(step) == 0)
+    return hit
+
+
+def one_index(y, plan: Plan):
+    """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
+    dims = [d for d, _ in plan.picks]
+    shape = plan.shape
+    if not any(hasattr(k, "node") for _, k in plan.picks):
+        import numpy as np
+
+        place = np.zeros(shape, "i8")
+        for d, k in plan.picks:
+            place = place * y.shape[d] + k
+        if prod(shape) and prod(y.shape[d] for d in dims) == 0:
+            raise IndexError(f"the dims {dims} have no elements to index")
+        return dims, y.new_tensor(place, dtype=dt.int32)
+    total: Any = None
+    for d, k in plan.picks:
+        k = k if hasattr(k, "node") else y.new_tensor(k, dtype=dt.int32)
+        total = k if total is None else total * y.shape[d] + k
+    return dims, total.expand(*shape)
+
+
+def pick(y, plan: Plan):
+    """Index by arrays: their dims, taken together, give way to the arrays' shape."""
+    dims, index = one_index(y, plan)
+    at, k = dims[0], len(dims)
+    if dims == list(range(at, at + k)):
+        y = y.flatten(at, at + k - 1) if k > 1 else y
+    else:
+        rest = [d for d in range(y.ndim) if d not in dims]
+        y = y.permute(*dims, *rest).flatten(0, k - 1)
+        at = 0
+    y = slices(y, index.reshape(-1), dim=at)
+    y = y.reshape(*y.shape[:at], *index.shape, *y.shape[at + 1 :])
+    return moved(y, at, index.ndim, plan.place)
+
+
+def moved(y, at: int, count: int, to: int):
+    """`count` dims from `at` on moved to `to`, the others in order."""
+    block = list(range(at, at + count))
+    rest = [d for d in range(y.ndim) if d not in block]
+    return y if at == to else y.permute(*rest[:to], *block, *rest[to:])

@@ -1,0 +1,153 @@
+"""Reading by index: gather and what is made of it, and Python's brackets.
+
+Indices on the host (integers, lists, arrays) are checked at once. Those on a device are checked by the kernel
+that uses them, and raise at the next read (see `faults`).
+"""
+
+from math import prod
+
+from ...core import dtype as dt
+from ...core.declare import composed, kernel
+from ...core.op import Family
+from ...core.shape import broadcast, normal_dim
+from .getitem import cut, parse, pick
+from .indices import as_index, nd_places, placed, slices
+
+NN = ("one_hot",)
+
+
+def _gather_shape(x, index, dim):
+    if len(x) != len(index):
+        raise ValueError(f"tensor and index differ in rank: {len(x)} and {len(index)}")
+    for d, (n, m) in enumerate(zip(x, index, strict=True)):
+        if d != dim and m > n:
+            raise ValueError(f"index has {m} elements in dim {d}, the tensor {n}")
+    return index
+
+
+def _gather(xp, x, index, dim):
+    cut = tuple(slice(None) if d == dim else slice(m) for d, m in enumerate(index.shape))
+    n = x.shape[dim]
+    index = xp.where(index < 0, n - 1, xp.clip(index, 0, max(n - 1, 0)))  # as the kernels keep inside
+    return xp.take_along_axis(x[cut], index, axis=dim)
+
+
+class Index(Family):
+    @kernel(
+        "gather",
+        dtypes="fiub",
+        shape=_gather_shape,
+        dtype=lambda x, i, **_: x,
+        xp=_gather,
+        grad=lambda g, y, x, index, dim: [
+            type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._scatter_at(dim, index, g),
+            None,
+        ],
+    )
+    def _gather(self, index, dim):
+        """Elements at `index` along a dim: behind gather, index_select and brackets."""
+        return (self, index), {"dim": dim}
+
+    @composed
+    def gather(self, dim: int, index):
+        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+        d = normal_dim(dim, self.ndim)
+        index = as_index(self, index, d, "gather")
+        if self.ndim == 0 and index.ndim == 0:
+            return self.reshape(1)._gather(index.reshape(1), 0).reshape()
+        return self._gather(index, d)
+
+    @composed
+    def index_select(self, dim: int, index):
+        """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+        d = normal_dim(dim, self.ndim)
+        index = as_index(self, index, d, "index_select")
+        if index.ndim > 1:
+            raise ValueError(f"index has {index.ndim} dims: use 1, or take or brackets")
+        if self.ndim == 0:
+            return self.reshape(1).index_select(0, index.reshape(-1)).reshape()
+        return slices(self, index.reshape(-1), dim=d)
+
+    @composed
+    def take(self, index):
+        """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+        flat = self.reshape(-1)
+        index = as_index(flat, index, 0, "take", wraps=True)
+        return slices(flat, index.reshape(-1), dim=0).reshape(*index.shape)
+
+    @composed
+    def take_along_dim(self, indices, dim: int | None = None):
+        """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+
+        [..., n, ...], [..., m, ...] -> [..., m, ...]
+        """
+        if dim is None:
+            return self.take(indices if not hasattr(indices, "node") else indices.reshape(-1))
+        d = normal_dim(dim, self.ndim)
+        indices = as_index(self, indices, d, "take_along_dim", wraps=True)
+        if indices.ndim != self.ndim:
+            raise ValueError(f"tensor and indices differ in rank: {self.ndim} and {indices.ndim}")
+        sizes = [max(a, b) if b and a else 0 for a, b in zip(self.shape, indices.shape, strict=True)]
+        x = self.expand(*(n if e == d else s for e, (n, s) in enumerate(zip(self.shape, sizes, strict=True))))
+        shape = (indices.shape[d] if e == d else s for e, s in enumerate(sizes))
+        return x._gather(indices.expand(*shape), d)
+
+    @composed
+    def gather_nd(self, indices):
+        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+        places, k = nd_places(self, indices, "gather_nd")
+        rest = self.shape[k:]
+        rows = slices(self.reshape(prod(self.shape[:k]), *rest), places.reshape(-1), dim=0)
+        return rows.reshape(*places.shape, *rest)
+
+    @composed
+    def masked_select(self, mask):
+        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+        x, mask = _broadcast(self, mask)
+        return x[mask]
+
+    @composed
+    def masked_scatter(self, mask, source):
+        """The elements where mask is true replaced by those of source in order, which must be as many.
+
+        It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
+        [...], [...], [m] -> [...]
+        """
+        x, mask = _broadcast(self, mask)
+        if source.dtype is not x.dtype or not source.numel():
+            raise TypeError(f"source must be of {x.dtype.short} and not empty: cast one of them")
+        # before the first of them there is none yet: held inside, for the gradient's sake
+        place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(0, source.numel() - 1)
+        return mask.where(source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
+
+    @composed
+    def __getitem__(self, key):
+        """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
+
+        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
+        """
+        plan = parse(self, key)
+        y = cut(self, plan)
+        return pick(y, plan) if plan.picks else y
+
+
+def _broadcast(x, mask):
+    if not hasattr(mask, "node"):
+        mask = x.new_tensor(mask, dtype=dt.bool_)
+    if mask.dtype is not dt.bool_:
+        raise TypeError(f"mask is {mask.dtype.short}: use a tensor of bools")
+    shape = broadcast(x.shape, mask.shape)
+    return x.expand(*shape), mask.expand(*shape)
+
+
+@composed
+def one_hot(tensor, num_classes: int = -1):
+    """1 at each index, else 0, as int32. [...] -> [..., num_classes]
+
+    Without num_classes it takes one read, of the largest index.
+    """
+    if num_classes < 0:
+        num_classes = int(tensor.max().item()) + 1
+    classes = type(tensor).arange(num_classes, device=tensor.device)
+    place = placed(tensor, num_classes, "known", "one_hot")
+    return (place.unsqueeze(-1) == classes).int()

@@ -1,0 +1,134 @@
+"""Indices, given as integers, lists, arrays or tensors, into tensors of places that are inside."""
+
+import threading
+from math import prod
+from typing import Any
+
+from ...core import dtype as dt
+from ...core.declare import composite, kernel
+from ...core.faults import Fault, site_of
+from ...core.op import Family
+from ...core.shape import normal_dim
+
+
+class _Thread(threading.local):
+    """What a thread does with each index; a default of the class, since looking for what is not there takes
+    longest."""
+
+    check: Any = None  # called with the places, while debug.check_indices is on
+
+
+watched = _Thread()
+
+
+def _inside_reference(xp, index, n, mode, site, none=0):
+    place = xp.where(index < 0, index + n, index) if mode == "wrapped" else index
+    outside = (place < 0) | (place >= n)
+    bad = outside & (index != none) if mode == "known" else outside
+    if xp.fault is None and xp.any(bad):
+        xp.fault = Fault(site, int(index[bad][0]), n)
+    return xp.where(outside, -1, place) if mode == "known" else xp.clip(place, 0, max(n - 1, 0))
+
+
+class Places(Family):
+    @kernel(
+        "elementwise",
+        dtypes="iu",
+        shape=lambda s, **_: s,
+        dtype=lambda i, **_: dt.int32,
+        xp=_inside_reference,
+    )
+    def _inside(self, n, mode, site, none=0):
+        """Indices as places in 0..n. One that is outside is a fault, noted as of `site`, and becomes the
+        nearest place, so that nothing outside a buffer is touched.
+
+        mode: "inside"; "wrapped", negative ones count from the end; "known", an outside one becomes -1, and
+        `none` is no fault.
+        """
+        return (self,), {"n": n, "mode": mode, "site": site} | ({"none": none} if mode == "known" else {})
+
+
+def as_index(x, index, dim: int, name: str, wraps: bool = False, n: int | None = None):
+    """An index of dim `dim`, as places inside: checked at once if it comes from the host, else by the kernel
+    that uses it.
+
+    wraps: negative ones count from the end. name: the op's; "" where places are known to be inside.
+    """
+    if not name:
+        return index
+    n = (x.shape[dim] if x.ndim else 1) if n is None else n
+    if not hasattr(index, "node"):
+        return x.new_tensor(checked(index, n, dim, wraps), dtype=dt.int32)
+    if not index.dtype.is_int:
+        raise TypeError(f"the index must be of integers, not {index.dtype.short}: cast with .int()")
+    if n == 0 and prod(index.shape):
+        raise IndexError(f"dim {dim} has no elements to index")
+    return (
+        index if _is_inside(index.node, n) else placed(index, n, "wrapped" if wraps else "inside", name, dim)
+    )
+
+
+def placed(index, n: int, mode: str, name: str, dim: int = 0, none: int = 0):
+    """`_inside` for an op of that name."""
+    places = index._inside(n, mode, site_of(name, dim), none)
+    if watched.check is not None:
+        watched.check(places)
+    return places
+
+
+def _is_inside(node, n: int) -> bool:
+    """Whether a node holds places that were checked, as the index of a gradient does."""
+    while node.op.kind == "movement" and node.inputs and node.op.name != "_pad":
+        node = node.inputs[0]
+    return node.op.name == "_inside" and node.attrs["n"] <= n and node.attrs["mode"] != "known"
+
+
+def checked(index, n: int, dim: int, wraps: bool = True):
+    """Host indices as an array in 0..n; IndexError for the first that is outside."""
+    import numpy as np
+
+    found = np.asarray(index)
+    found = found.astype("i4") if not found.size else found
+    if found.dtype.kind not in "iu":
+        raise TypeError(f"{index!r:.40} are no indices: use integers")
+    bad = found[(found < (-n if wraps else 0)) | (found >= n)]
+    if bad.size:
+        raise IndexError(f"index {bad[0]} is out of range for dim {dim} of size {n}")
+    return np.where(found < 0, found + n, found).astype("i4")
+
+
+def picked(x, dim: int, places):
+    """gather by places that are known to be inside. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    return x._gather(places, normal_dim(dim, x.ndim))
+
+
+def _slices_grad(g, y, x, places, dim):
+    return [type(g).zeros(x.shape, dtype=g.dtype, device=g.device)._add_at(dim, places, g), None]
+
+
+@composite(grad=_slices_grad)
+def _index_select(x, places, *, dim):
+    """gather of whole slices, with a gradient that adds whole slices. [..., n, ...], [m] -> [..., m, ...]"""
+    shape = (*x.shape[:dim], places.shape[0], *x.shape[dim + 1 :])
+    return x._gather(places.reshape(*(-1 if e == dim else 1 for e in range(x.ndim))).expand(*shape), dim)
+
+
+slices = _index_select
+
+
+def nd_places(x, indices, name: str):
+    """The place of each index tuple among the first k dims taken as one, and k. [..., k] -> [...]"""
+    if not hasattr(indices, "node"):
+        indices = x.new_tensor(indices, dtype=dt.int32)
+    k = indices.shape[-1] if indices.ndim else 0
+    if not 0 < k <= x.ndim or not indices.dtype.is_int:
+        raise IndexError(f"the last dim of indices has {k} integers: use 1 to {x.ndim}")
+    place: Any = 0
+    for d in range(k):
+        place = as_index(x, indices.select(-1, d), d, name, wraps=True) + place * x.shape[d]
+    return place, k
+
+
+def along(x, n: int, dim: int, rank: int):
+    """0..n along a dim of `rank`, size 1 along the others. -> [1, ..., n, ..., 1]"""
+    return type(x).arange(n, device=x.device).reshape(*(n if d == dim else 1 for d in range(rank)))

@@ -1,0 +1,260 @@
+"""Writing by index: scatters, index_add and its kind, and assignment to brackets."""
+
+from math import prod
+from typing import Any
+
+from ...core import dtype as dt
+from ...core.declare import composed, composite
+from ...core.op import Family
+from ...core.shape import normal_dim
+from .getitem import cut, moved, one_index, parse, uncut
+from .indices import along, as_index, nd_places
+from .scatter_rows import join_rows
+
+FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
+NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
+
+
+class Scatter(Family):
+    @composed
+    def scatter(self, dim: int, index, src):
+        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+
+        [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
+        """
+        return scattered(self, dim, index, src, "assign", "scatter")
+
+    @composed
+    def scatter_add(self, dim: int, index, src):
+        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+        return scattered(self, dim, index, src, "sum", "scatter_add")
+
+    @composed
+    def scatter_reduce(self, dim: int, index, src, reduce: str, include_self: bool = True):
+        """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+
+        Without include_self, elements that an index names do not count themselves. -> the shape of self
+        """
+        if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+            raise ValueError(f"reduce={reduce!r} is unknown: use 'sum', 'prod', 'mean', 'amax' or 'amin'")
+        return scattered(self, dim, index, src, reduce, "scatter_reduce", include_self)
+
+    @composed
+    def index_add(self, dim: int, index, source, alpha: float = 1):
+        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+        source = source if alpha == 1 else source * alpha
+        return _by_slices(self, dim, index, source, "sum", "index_add")
+
+    def _scatter_at(self, dim, places, src):
+        """scatter_add at places that are known to be inside: the gradient of a gather."""
+        return scattered(self, dim, places, src, "sum", "")
+
+    def _add_at(self, dim, places, src):
+        """index_add at places that are known to be inside: the gradient of slices."""
+        return _by_slices(self, dim, places, src, "sum", "")
+
+    @composed
+    def index_copy(self, dim: int, index, source):
+        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+        return _by_slices(self, dim, index, source, "assign", "index_copy")
+
+    @composed
+    def index_fill(self, dim: int, index, value):
+        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+        d = normal_dim(dim, self.ndim)
+        index = as_index(self, index, d, "index_fill", wraps=True)
+        n = self.shape[d] if self.ndim else 1
+        if not index.numel():
+            return self
+        hit = index.reshape(-1)._last(n) >= 0
+        hit = hit.reshape(*(n if e == d else 1 for e in range(self.ndim)))
+        return hit.where(value, self).to(self.dtype)
+
+    @composed
+    def index_reduce(self, dim: int, index, source, reduce: str, include_self: bool = True):
+        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+        return _by_slices(self, dim, index, source, reduce, "index_reduce", include_self)
+
+    @composed
+    def put(self, index, source, accumulate: bool = False):
+        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+        n = self.numel()
+        index = as_index(self.reshape(-1), index, 0, "put", wraps=True)
+        rows = source.expand(*index.shape).reshape(-1, 1)
+        join = "sum" if accumulate else "assign"
+        return join_rows(self.reshape(n, 1), index.reshape(-1), rows, join).reshape(*self.shape)
+
+    @composed
+    def slice_assign(self, key, value):
+        """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+        return put_at(self, key, value)
+
+    @composed
+    def __setitem__(self, key, value):
+        """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
+        tensor that changes, for none shares its elements."""
+        self.replace_(put_at(self, key, value))
+
+    @composed
+    def index_put(self, indices, values, accumulate: bool = False):
+        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+        key = tuple(slice(None) if k is None else k for k in indices)
+        return put_at(self, key, values, "sum" if accumulate else "assign")
+
+    @composed
+    def slice_scatter(
+        self, src, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+    ):
+        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+        d = normal_dim(dim, self.ndim)
+        return put_at(self, (*[slice(None)] * d, slice(start, end, step)), src)
+
+    @composed
+    def select_scatter(self, src, dim: int, index: int):
+        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+        return put_at(self, (*[slice(None)] * normal_dim(dim, self.ndim), index), src)
+
+    @composed
+    def diagonal_scatter(self, src, offset: int = 0, dim1: int = 0, dim2: int = 1):
+        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+        x = self.movedim((dim1, dim2), (-2, -1))
+        (n, m), k = x.shape[-2:], src.shape[-1]
+        wanted = self.diagonal(offset, dim1, dim2).shape
+        if src.shape != wanted:
+            raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
+        arange, above = type(self).arange, max(-offset, 0)
+        on = arange(m, device=self.device) - arange(n, device=self.device).unsqueeze(1) == offset
+        column = src.pad((above, n - k - above)).unsqueeze(-1)
+        return on.where(column, x).movedim((-2, -1), (dim1, dim2))
+
+    @composed
+    def scatter_nd(self, indices, updates, reduce: str = "none"):
+        """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+
+        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+        """
+        if reduce != "none" and reduce not in NAMES:
+            raise ValueError(f"reduce={reduce!r} is unknown: use 'none', 'add', 'mul', 'max' or 'min'")
+        places, k = nd_places(self, indices, "scatter_nd")
+        rest = self.shape[k:]
+        rows = updates.expand(*places.shape, *rest).reshape(-1, prod(rest))
+        x = self.reshape(prod(self.shape[:k]), prod(rest))
+        join = "assign" if reduce == "none" else NAMES[reduce]
+        return join_rows(x, places.reshape(-1), rows, join).reshape(*self.shape)
+
+
+def _source(x, src, shape):
+    """A number as a tensor of that shape; a tensor cut to it; both in the dtype that holds x and it."""
+    if not hasattr(src, "node"):
+        src = type(x).full(shape, src, x.dtype, x.device)
+    if src.ndim != len(shape) or any(a < b for a, b in zip(src.shape, shape, strict=True)):
+        raise ValueError(f"src has shape {list(src.shape)}: it must cover index's {list(shape)}")
+    if src.dtype is not x.dtype:
+        raise TypeError(f"src is {src.dtype.short}, the tensor {x.dtype.short}: cast one of them")
+    none, ones = (0,) * len(shape), (1,) * len(shape)
+    return src if src.shape == shape else src._slice(none, ones, shape)
+
+
+def scattered(x, dim, index, src, reduce, name, include_self=True):
+    d = normal_dim(dim, x.ndim)
+    if x.ndim == 0:
+        x, index = x.reshape(1), index.reshape(-1)
+        src = src.reshape(-1) if hasattr(src, "node") else src
+        return scattered(x, 0, index, src, reduce, name, include_self).reshape()
+    place = as_index(x, index, d, name)
+    if place.ndim != x.ndim or any(
+        m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
+    ):
+        raise ValueError(
+            f"index has shape {list(place.shape)}: it must fit in {list(x.shape)} but for dim {d}"
+        )
+    src = _source(x, src, place.shape)
+    if 0 in place.shape:
+        return x
+    if place.shape[d] <= FEW and reduce == "sum" and include_self and x.dtype is not dt.bool_:
+        return _scatter_few(x, place, src, dim=d)
+    flat: Any = None
+    step = 1
+    for e in reversed(range(x.ndim)):
+        at = place if e == d else along(x, place.shape[e], e, x.ndim)
+        flat, step = at if flat is None else at * step + flat, step * x.shape[e]
+    rows = join_rows(x.reshape(-1, 1), flat.reshape(-1), src.reshape(-1, 1), reduce, include_self)
+    return rows.reshape(*x.shape)
+
+
+@composite(grad=lambda g, y, x, place, src, dim: [g, None, g._gather(place, dim)])
+def _scatter_few(x, place, src, *, dim):
+    """scatter_add of few sources along a dim: every element compares its place with theirs."""
+    n, m = x.shape[dim], place.shape[dim]
+    if m == 1:
+        added = (place == along(x, n, dim, x.ndim)).where(src, 0)
+    else:
+        places = along(x, n, dim, x.ndim + 1)
+        added = (place.unsqueeze(dim) == places).where(src.unsqueeze(dim), 0).sum(dim + 1, dtype=x.dtype)
+    grown = tuple(a - b for a, b in zip(x.shape, added.shape, strict=True))
+    return x + (added._pad((0,) * x.ndim, grown) if any(grown) else added)
+
+
+def _by_slices(x, dim, index, source, reduce, name, include_self=True):
+    d = normal_dim(dim, x.ndim)
+    index = as_index(x, index, d, name)
+    if x.ndim == 0:
+        return _by_slices(x.reshape(1), 0, index, source.reshape(-1), reduce, name, include_self).reshape()
+    wanted = (*x.shape[:d], index.numel(), *x.shape[d + 1 :])
+    if index.ndim > 1 or source.shape != wanted:
+        raise ValueError(
+            f"index {list(index.shape)} and source {list(source.shape)}: source must be {list(wanted)}"
+        )
+    if source.dtype is not x.dtype:
+        raise TypeError(f"source is {source.dtype.short}, the tensor {x.dtype.short}: cast one of them")
+    front = x.movedim(d, 0)
+    rows, rest = front.shape[0], front.shape[1:]
+    src = source.movedim(d, 0).reshape(-1, prod(rest))
+    y = join_rows(front.reshape(rows, prod(rest)), index.reshape(-1), src, reduce, include_self)
+    return y.reshape(*front.shape).movedim(0, d)
+
+
+def put_at(x, key, value, join: str = "assign"):
+    """x with `value` put (or added) where x[key] is. -> the shape of x"""
+    value = value if hasattr(value, "node") else x.new_tensor(value, dtype=x.dtype)
+    value = value.to(x.dtype)
+    quick = _by_mask(x, key, value) if join == "assign" else None
+    if quick is not None:
+        return quick
+    plan = parse(x, key)
+    result = plan.result
+    while value.ndim > len(result) and value.shape[0] == 1:
+        value = value.reshape(*value.shape[1:])
+    value = value.expand(*result)
+    if 0 in result:
+        return x
+    y = cut(x, plan)
+    if plan.picks:
+        y = _put_picked(y, plan, value, join)
+    else:
+        y = value if join == "assign" else y + value
+    return uncut(x, y, plan)
+
+
+def _by_mask(x, key: Any, value):
+    """A mask on a device and a value that is the same for all of it: where, which reads nothing."""
+    mask: Any = key[0] if isinstance(key, tuple) and len(key) == 1 else key
+    if not hasattr(mask, "node") or mask.dtype is not dt.bool_ or mask.shape != x.shape[: mask.ndim]:
+        return None
+    rest = x.shape[mask.ndim :]
+    fits = all(a in (1, b) for a, b in zip(value.shape[::-1], rest[::-1], strict=False))
+    if value.ndim > len(rest) or not fits:
+        return None
+    return mask.reshape(*mask.shape, *(1 for _ in rest)).where(value, x)
+
+
+def _put_picked(y, plan, value, join):
+    """Rows of value into the rows of y that the index arrays name, both brought to the front."""
+    dims, index = one_index(y, plan)
+    rest = [d for d in range(y.ndim) if d not in dims]
+    order = [*dims, *rest]
+    front = y.permute(*order)
+    width = prod(y.shape[d] for d in rest)
+    src = moved(value, plan.place, index.ndim, 0).reshape(-1, width)
+    rows = join_rows(front.reshape(-1, width), index.reshape(-1), src, join)
+    return rows.reshape(*front.shape).permute(*(order.index(d) for d in range(y.ndim)))

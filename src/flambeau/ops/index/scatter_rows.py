@@ -1,0 +1,199 @@
+"""Rows folded into rows by index, in a fixed order: what every scatter and index gradient is made of.
+
+Where indices repeat, an assignment takes the last, as NumPy does: the largest position that names a place,
+by an atomic maximum, which comes out the same in any order. Sums, products and extremes join in the order of
+the sources, without atomics: destinations are sorted, then each element of the result joins those of its own.
+"""
+
+from math import prod
+
+from ...core import dtype as dt
+from ...core.declare import composite, kernel
+from ...core.op import Family, Launch
+from .indices import slices
+
+CHUNK = 64  # neighbours in a run that are joined before the run is
+GROUP = 64
+
+
+def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
+    """The launch that fills a result of n elements, with which atomics then go on."""
+    width = 4 if n >= 4 else 1
+    count = -(-n // width)
+    return Launch("fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
+
+
+def _last_launches(limits, place, n) -> list[Launch]:
+    count = prod(place.shape)
+    groups = -(-count // GROUP)
+    return [begun(n, "-1"), Launch("last.wgsl", (), groups, {"size": count}, {"atomics": True}, traced=0)]
+
+
+def _last_xp(xp, place, n):
+    out = xp.full((n,), -1, dtype="int32")
+    xp.maximum.at(out, place, xp.arange(place.shape[0], dtype="int32"))
+    return out
+
+
+def _scatter_launch(limits, x, keys, order, src, *, join):
+    count, width = src.shape
+    wide = 4 if width % 4 == 0 else 1
+    width //= wide
+    rows = x.shape[0]
+    starts = Launch(
+        "scatter_starts.wgsl", (1,), -(-(rows + 1) // GROUP), {"rows": rows, "count": count},
+        writes="starts", elements=rows + 1, dtype=dt.uint32,
+    )  # fmt: skip
+    launches, levels, span = [starts], 0, CHUNK
+    while levels < 2 and count >= span * 16:
+        size = count // span * width
+        launches.append(
+            Launch(
+                "scatter_parts.wgsl", (1, 2, "part0" if levels else 3), -(-size // GROUP),
+                {"size": size, "width": width, "span": span, "chunk": CHUNK}, {"join": join, "level": levels},
+                writes=f"part{levels}", elements=size * wide, width=wide, wide=(2,) if wide == 4 else (),
+            )
+        )  # fmt: skip
+        span, levels = span * CHUNK, levels + 1
+    reads = (2, 3, "starts", *(f"part{level}" for level in range(levels)))
+    sizes = {"size": rows * width, "width": width, "chunk": CHUNK}
+    turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
+    last = Launch(
+        "scatter.wgsl", reads, -(-rows * width // GROUP), sizes, {"join": join, "levels": levels}, traced=0,
+        turns=turns, width=wide, wide=(1, *range(3, 3 + levels)) if wide == 4 else (), fours=wide == 4,
+    )  # fmt: skip
+    return [*launches, last]
+
+
+def _scatter_xp(xp, x, keys, order, src, join):
+    y = x.copy()
+    fold = {"sum": xp.add, "prod": xp.multiply, "max": xp.maximum, "min": xp.minimum}[join]
+    fold.at(y, keys, src[order])
+    return y
+
+
+class Rows(Family):
+    @kernel(
+        "whole",
+        shape=lambda place, n: (n,),
+        dtype=lambda place, n: dt.int32,
+        xp=_last_xp,
+        launch=_last_launches,
+    )
+    def _last(self, n):
+        """Which element is the last to name each of 0 to n - 1, or -1. [j] in 0..n -> [n] int32"""
+        return (self,), {"n": n}
+
+    @kernel(
+        "whole",
+        shape=lambda x, keys, order, src, join: x,
+        dtype=lambda x, keys, order, src, join: x,
+        xp=_scatter_xp,
+        launch=_scatter_launch,
+    )
+    def _scatter_sorted(self, keys, order, src, join):
+        """Rows of src joined to rows of self; keys are the destinations sorted, by `order`.
+
+        [v, d], [j], [j], [j, d] -> [v, d]
+        """
+        return (self, keys, order, src), {"join": join}
+
+
+def join_rows(x, place, src, reduce, include_self=True):
+    """Rows of src joined to the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
+    if 0 in x.shape or 0 in src.shape:
+        return x
+    if x.dtype is dt.bool_ and reduce != "assign":
+        return join_rows(x.int(), place, src.int(), reduce, include_self).bool()
+    if reduce == "assign":
+        return put_rows(x, place, src.to(x.dtype), join="assign")
+    hit = None if include_self else named(x, place)
+    if hit is not None:
+        start = {"sum": 0, "mean": 0, "prod": 1}.get(reduce)
+        x = hit.where(_extreme(x.dtype, reduce) if start is None else start, x)
+    if reduce == "mean":
+        total = put_rows(x, place, src, join="sum")
+        start = few(x, 1) if hit is None else hit.where(0, 1)
+        count = put_rows(start, place, few(src, 1), join="sum")
+        return total / count if x.dtype.is_float else total // count
+    return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
+
+
+def named(x, place):
+    """Whether each row of x is named. [v, d], [j] in 0..v -> [v, 1]"""
+    return (place._last(x.shape[0]) >= 0).unsqueeze(1)
+
+
+def few(x, value):
+    return type(x).full((x.shape[0], 1), value, device=x.device)
+
+
+def _extreme(dtype, reduce):
+    """What an extreme starts from."""
+    if dtype.is_float:
+        return float("-inf") if reduce == "amax" else float("inf")
+    low, high = (0, 2**32 - 1) if dtype.kind == "u" else (-(2**31), 2**31 - 1)
+    return low if reduce == "amax" else high
+
+
+def _put_grad(g, y, x, place, src, join):
+    return PUT_GRADS[join](g, y, x, place, src)
+
+
+def _assign_grad(g, y, x, place, src):
+    """Only the last of equal places has a gradient, and what it replaced has none."""
+    last = place._last(x.shape[0])
+    won = slices(last, place, dim=0) == type(g).arange(src.shape[0], device=g.device)
+    kept = (last < 0).unsqueeze(1).where(g, 0)
+    return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
+
+
+def _extreme_grad(g, y, x, place, src):
+    """Shared equally among equals, as PyTorch's."""
+    mine, theirs = x == y, src == slices(y, place, dim=0)
+    count = put_rows(mine.to(g.dtype), place, theirs.to(g.dtype), join="sum")
+    share = g / count
+    return [mine.where(share, 0), None, theirs.where(slices(share, place, dim=0), 0)]
+
+
+def _product_grad(g, y, x, place, src):
+    """The product of the others: of all by itself where nothing is 0, else only a single zero has one."""
+    zero, zeros = x == 0, src == 0
+    count = put_rows(zero.to(g.dtype), place, zeros.to(g.dtype), join="sum")
+    x, src = zero.where(1, x), zeros.where(1, src)
+    others = put_rows(x, place, src, join="prod")
+    plain, single = (count == 0).where(g * others, 0), (count == 1).where(g * others, 0)
+    mine = zero.where(single, plain / x)
+    return [mine, None, zeros.where(slices(single, place, dim=0), slices(plain, place, dim=0) / src)]
+
+
+PUT_GRADS = {
+    "sum": lambda g, y, x, place, src: [g, None, slices(g, place, dim=0)],
+    "assign": _assign_grad,
+    "prod": _product_grad,
+    "max": _extreme_grad,
+    "min": _extreme_grad,
+}
+
+
+@composite(grad=_put_grad)
+def _put_rows(x, place, src, *, join):
+    """Rows of src joined to (or put as) the rows of x at `place`. [v, d], [j] in 0..v, [j, d] -> [v, d]"""
+    j = src.shape[0]
+    if j == 1:
+        return _one_row(x, place, src, join)
+    if join == "assign":
+        last = place._last(x.shape[0])
+        last = last.unsqueeze(1)
+        return (last >= 0).where(src._gather(last.expand(*x.shape), 0), x)
+    order = place._argsort(False, max(x.shape[0] - 1, 1).bit_length())  # as many passes as places need
+    return x._scatter_sorted(place._gather(order, 0), order, src, join)
+
+
+def _one_row(x, place, src, join):
+    hit = type(x).arange(x.shape[0], device=x.device) == place
+    joined = {"sum": x.__add__, "prod": x.__mul__, "max": x.maximum, "min": x.minimum}
+    return hit.unsqueeze(1).where(src if join == "assign" else joined[join](src), x)
+
+
+put_rows = _put_rows

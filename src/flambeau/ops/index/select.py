@@ -1,0 +1,141 @@
+"""Selections whose size depends on values: the places of what is not zero, and what is unique.
+
+Their size takes one read, unless it is given.
+"""
+
+from math import prod
+from typing import Any
+
+from ...core.declare import composed
+from ...core.op import Family
+from ...core.shape import normal_dim
+from ...errors import FlambeauError
+from ..join import cat, stack
+from .indices import slices
+
+
+def known(*numbers) -> list[Any]:
+    """The values of 0-d tensors by one read; ValueError inside a recorded function, which can't read."""
+    try:
+        return stack(numbers).tolist()
+    except FlambeauError as e:
+        if type(e) is not FlambeauError:  # of the device
+            raise
+        raise ValueError(
+            "the size of the result depends on values, which a recorded function can't read:"
+            " call it outside, or give the size where the op takes one"
+        ) from e
+
+
+def places_of(flags, size: int | None = None):
+    """(places of true elements of a line in order, how many there are, as a tensor); one read without size.
+
+    Beyond those there are, places are past the end.
+    """
+    n = flags.shape[0]
+    sums = flags.int()._cumsum(0) if n else type(flags).zeros(1, dtype=flags.int().dtype, device=flags.device)
+    total = sums[max(n, 1) - 1]
+    if size is None:
+        sums.realize()  # or what comes after the read would sum again
+    count = known(total)[0] if size is None else size
+    return sums._search(type(flags).arange(1, count + 1, device=flags.device), False), total
+
+
+class Select(Family):
+    @composed
+    def nonzero(self, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0):
+        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+
+        k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
+        what is missing has fill_value.
+        """
+        x = self.reshape(1) if as_tuple and not self.ndim else self
+        places, total = places_of((x != 0).reshape(-1), size)
+        within = type(x).arange(places.shape[0], device=x.device) < total
+        at = []
+        for d, n in enumerate(x.shape):
+            c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
+            at.append(c if size is None else within.where(c, fill_value))
+        if as_tuple:
+            return tuple(at)
+        return stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0)
+
+    @composed
+    def nonzero_static(self, *, size: int, fill_value: int = -1):
+        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+        return self.nonzero(size=size, fill_value=fill_value)
+
+    @composed
+    def argwhere(self):
+        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+        return self.nonzero()
+
+    @composed
+    def count_nonzero(self, dim=None):
+        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+        return (self != 0).sum(dim)
+
+    @composed
+    def unique(
+        self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim=None
+    ):
+        """The different elements (or slices of a dim) in order; their number takes one read.
+
+        With return_inverse also where each element went, with return_counts how often each occurs, int32.
+        [...] -> [k], or [..., k, ...] with dim
+        """
+        lines, restore = _lines(self, dim)
+        order = _order(lines.detach()).realize()  # or what comes after the read would sort again
+        ordered = slices(lines, order, dim=0).realize()
+        return _runs(ordered, order, restore, return_inverse, return_counts)
+
+    @composed
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False, dim=None):
+        """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+        lines, restore = _lines(self, dim)
+        return _runs(lines, None, restore, return_inverse, return_counts)
+
+
+def _lines(x, dim):
+    """(what is compared as lines [n, m], how to give k of them and a number for each their shapes)."""
+    if dim is None:
+        return x.reshape(-1, 1), (lambda lines: lines.reshape(-1), lambda each: each.reshape(*x.shape))
+    d = normal_dim(dim, x.ndim)
+    front = x.movedim(d, 0)
+    rest = front.shape[1:]
+
+    def back(lines):
+        return lines.reshape(lines.shape[0], *rest).movedim(0, d)
+
+    return front.reshape(front.shape[0], prod(rest)), (back, lambda each: each)
+
+
+def _order(lines):
+    """Places that sort lines by their first element, then by the next: stable, from the last one back."""
+    n, m = lines.shape
+    if not n or not m:
+        return type(lines).arange(n, device=lines.device)
+    order = lines[:, m - 1].argsort(0)
+    for column in reversed(range(m - 1)):
+        order = order._gather(lines[:, column]._gather(order, 0).argsort(0), 0)
+    return order
+
+
+def _runs(lines, order, restore, return_inverse, return_counts):
+    """What is left of lines when those equal to the one before go, and where they went, and how many."""
+    n = lines.shape[0]
+    shaped, each = restore
+    same = lines.detach()
+    differs = (same[1:] != same[: max(n - 1, 0)]).any(1)
+    starts = cat([type(lines).full((1,), True, device=lines.device), differs]) if n > 1 else None
+    starts = type(lines).full((n,), True, device=lines.device) if starts is None else starts
+    firsts, _ = places_of(starts)
+    out = [shaped(slices(lines, firsts, dim=0))]
+    if return_inverse:
+        number = starts.int()._cumsum(0) - 1 if n else firsts
+        out.append(each(number if order is None or not n else number._back(order)))
+    if return_counts:
+        k = firsts.shape[0]
+        ends = cat([firsts[1:], type(lines).full((1,), n, device=lines.device)]) if k else firsts
+        out.append(ends - firsts)
+    return out[0] if len(out) == 1 else tuple(out)

@@ -1,0 +1,189 @@
+"""Cholesky, QR, eigenvalues and singular values by torch.linalg's names, and the methods of tensors."""
+
+from typing import Any, NamedTuple
+
+from ...core.declare import composed
+from . import factor as lf
+from .factor import mT
+from .kernels import LARGEST
+from .lu import failed, matrices, unchecked
+
+
+class QR(NamedTuple):
+    Q: Any
+    R: Any
+
+
+class CholeskyEx(NamedTuple):
+    L: Any
+    info: Any
+
+
+class Eigh(NamedTuple):
+    eigenvalues: Any
+    eigenvectors: Any
+
+
+class SVD(NamedTuple):
+    U: Any
+    S: Any
+    Vh: Any
+
+
+class SVDTopLevel(NamedTuple):
+    U: Any
+    S: Any
+    V: Any
+
+
+class Geqrf(NamedTuple):
+    a: Any
+    tau: Any
+
+
+def _not_larger(x):
+    n = min(x.shape[-2:])
+    if n > LARGEST:
+        raise ValueError(
+            f"{n} rows and columns are more than {LARGEST}: take a smaller matrix or a randomised method"
+        )
+    return x
+
+
+# --- Cholesky ---
+
+
+@composed
+def linalg_cholesky(A, upper: bool = False):
+    """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite."""
+    low = lf._cholesky(mT(matrices(A, square=True)) if upper else matrices(A, square=True))
+    return mT(low) if upper else low
+
+
+@composed
+def linalg_cholesky_ex(A, upper: bool = False, check_errors: bool = False):
+    """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0."""
+    unchecked(check_errors)
+    found = linalg_cholesky(A, upper=upper)
+    return CholeskyEx(found, failed(lf.diagonal(found.detach())))
+
+
+@composed
+def cholesky(input, upper: bool = False):
+    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+    return linalg_cholesky(input, upper=upper)
+
+
+@composed
+def cholesky_solve(B, L, upper: bool = False):
+    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+    low = mT(matrices(L, square=True)) if upper else matrices(L, square=True)
+    low, b = lf.batched(low, matrices(B))
+    x = lf._triangular(low, b, upper=False, unit=False)
+    return lf._triangular(mT(low), x, upper=True, unit=False)
+
+
+@composed
+def cholesky_inverse(L, upper: bool = False):
+    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+    return cholesky_solve(lf.identity(L, L.shape[-1]).expand(*L.shape), L, upper=upper)
+
+
+# --- QR ---
+
+
+@composed
+def linalg_qr(A, mode: str = "reduced"):
+    """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
+
+    mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
+    """
+    a = matrices(A)
+    if mode not in ("reduced", "complete", "r"):
+        raise ValueError(f"mode {mode!r} is not 'reduced', 'complete' or 'r'")
+    packed = lf._qr(a, complete=mode == "complete")
+    m = a.shape[-2]
+    return QR(packed[..., :m, :] if mode != "r" else lf.zeros(a, 0), mT(packed[..., m:, :]))
+
+
+@composed
+def geqrf(input):
+    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    a = matrices(input).detach()
+    m, n = a.shape[-2:]
+    packed = lf.reflect(a) if 0 not in a.shape else lf.zeros(a, *a.shape[:-2], m + 1, n)
+    return Geqrf(packed[..., :m, :], packed[..., m, : min(m, n)])
+
+
+@composed
+def linalg_householder_product(A, tau):
+    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]"""
+    a, k = matrices(A), tau.shape[-1]
+    if not a.shape[-2] >= a.shape[-1] >= k:
+        raise ValueError(
+            f"needs at least as many rows as columns, and as columns as factors: {list(a.shape)}, {k}"
+        )
+    return lf.product(a[..., :k], tau, a.shape[-1])
+
+
+# --- eigenvalues, singular values ---
+
+
+def _lower(a, UPLO):
+    if UPLO.upper() not in ("L", "U"):
+        raise ValueError(f"UPLO={UPLO!r} is not 'L' or 'U'")
+    return a if UPLO.upper() == "L" else mT(a)
+
+
+@composed
+def linalg_eigh(A, UPLO: str = "L"):
+    """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
+
+    One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
+    """
+    packed = lf._eigh(_lower(_not_larger(matrices(A, square=True)), UPLO))
+    return Eigh(packed[..., 0, :], packed[..., 1:, :])
+
+
+@composed
+def linalg_eigvalsh(A, UPLO: str = "L"):
+    """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]"""
+    return linalg_eigh(A, UPLO).eigenvalues
+
+
+@composed
+def linalg_svd(A, full_matrices: bool = True, driver: str | None = None):
+    """U, S, V^T with A = U diag(S) V^T, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
+
+    full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
+    """
+    a = _not_larger(matrices(A))
+    m, n = a.shape[-2:]
+    u, s, v = lf.svd_parts(lf._svd(a if m >= n else mT(a)), max(m, n))
+    if full_matrices and m != n:
+        whole = lf._qr(u.detach(), complete=True)[..., : max(m, n), min(m, n) :]
+        u = lf.join([u, whole], -1)
+    return SVD(u, s, mT(v)) if m >= n else SVD(v, s, mT(u))
+
+
+@composed
+def linalg_svdvals(A, driver: str | None = None):
+    """Singular values, descending. [..., m, n] -> [..., min(m, n)]"""
+    return linalg_svd(A, full_matrices=False).S
+
+
+@composed
+def svd(input, some: bool = True, compute_uv: bool = True):
+    """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+
+    [..., m, n] -> [..., m, k], [..., k], [..., n, k]
+    """
+    if not compute_uv:
+        m, n = input.shape[-2:]
+        return SVDTopLevel(
+            lf.zeros(input, *input.shape[:-1], m),
+            linalg_svdvals(input),
+            lf.zeros(input, *input.shape[:-2], n, n),
+        )
+    u, s, vh = linalg_svd(input, full_matrices=not some)
+    return SVDTopLevel(u, s, mT(vh))

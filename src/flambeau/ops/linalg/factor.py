@@ -1,0 +1,331 @@
+"""Factorisations of batches of matrices with their gradients: blocks by kernels, the rest by matmul."""
+
+from ...core.declare import composite
+from ...core.shape import broadcast
+from ..index.indices import picked
+from ..join import cat
+from .kernels import Factor, columns_of, lu_turns, qr_turns
+
+BLOCK = 64  # columns that one kernel factorises; more are split in halves, with products between
+PANEL = 32  # columns of a QR kernel: each is a thread's
+
+
+def mT(x):
+    return x.transpose(-1, -2)
+
+
+def identity(x, n: int, m: int | None = None):
+    """Ones on the diagonal. -> [n, m], as floats on the device of x"""
+    rows, columns = (type(x).arange(k, device=x.device) for k in (n, n if m is None else m))
+    return (rows.unsqueeze(1) == columns).float()
+
+
+def diagonal(x):
+    """The diagonal of the last two dims. [..., m, n] -> [..., min(m, n)]"""
+    m, n = x.shape[-2:]
+    if m == 0 or n == 0:
+        return x.reshape(*x.shape[:-2], 0)
+    flat = x.reshape(*x.shape[:-2], m * n)
+    return flat.narrow(-1, 0, (min(m, n) - 1) * (n + 1) + 1)[..., :: n + 1]
+
+
+def embedded(d):
+    """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
+    return d.unsqueeze(-1) * identity(d, d.shape[-1])
+
+
+def zeros(x, *shape):
+    return type(x).zeros(shape, device=x.device)
+
+
+def join(parts, dim: int):
+    return cat(parts, dim)
+
+
+def take_rows(x, order):
+    """Rows in another order. [..., m, n], [..., k] -> [..., k, n]"""
+    return picked(x, -2, order.unsqueeze(-1).expand(*order.shape, x.shape[-1]))
+
+
+def inverse_order(order):
+    """Where each row went. [..., n] -> [..., n]"""
+    places = type(order).arange(order.shape[-1], device=order.device)
+    return (order.unsqueeze(-2) == places.unsqueeze(-1)).where(places, 0).sum(-1)
+
+
+def batched(*xs):
+    """Matrices with their leading dims broadcast together."""
+    lead = broadcast(*(x.shape[:-2] for x in xs))
+    return [x if x.shape[:-2] == lead else x.expand(*lead, *x.shape[-2:]) for x in xs]
+
+
+def _half(n: int, block: int) -> int:
+    return -(-n // 2 // block) * block if n > 2 * block else block
+
+
+# --- triangular systems ---
+
+
+def _substitute(a, b, upper: bool, unit: bool):
+    n = a.shape[-1]
+    if n <= BLOCK:
+        return Factor._triangular_block(a, b, upper, unit)
+    h = _half(n, BLOCK)
+    one, two = (slice(h, n), slice(0, h)) if upper else (slice(0, h), slice(h, n))
+    first = _substitute(a[..., one, one], b[..., one, :], upper, unit)
+    second = _substitute(a[..., two, two], b[..., two, :] - a[..., two, one] @ first, upper, unit)
+    return join([second, first] if upper else [first, second], -2)
+
+
+def _triangle(x, upper: bool, unit: bool):
+    return x.triu(int(unit)) if upper else x.tril(-int(unit))
+
+
+def _triangular_grad(g, y, a, b, upper, unit):
+    gb = _triangular(mT(a), g, upper=not upper, unit=unit)
+    return [-_triangle(gb @ mT(y), upper, unit), gb]
+
+
+@composite(grad=_triangular_grad)
+def _triangular(a, b, *, upper, unit):
+    """X with a @ X = b, of which a triangle of a is read. [..., n, n], [..., n, k] -> [..., n, k]"""
+    return zeros(b, *b.shape) if 0 in b.shape else _substitute(a, b, upper, unit)
+
+
+# --- LU ---
+
+
+def _eliminate(a):
+    """Packed L and U, the order of the rows, and the pivots (from 1)."""
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    block = BLOCK if m <= 4096 else columns_of(lu_turns, m, 8)  # a launch's loops have their limits
+    if n <= block:
+        packed = Factor._lu_block(a)
+        return packed[..., :n], packed[..., n], packed[..., :k, n + 1]
+    h = k if k <= BLOCK and m <= 4096 else _half(min(k, n - 1), block)
+    left, order, pivots = _eliminate(a[..., :h])
+    right = take_rows(a[..., h:], order.int())
+    top = _substitute(left[..., :h, :], right[..., :h, :], False, True)
+    if h == m:
+        return join([left, top], -1), order, pivots
+    low, order2, pivots2 = _eliminate(right[..., h:, :] - left[..., h:, :] @ top)
+    order = join([order[..., :h], picked(order[..., h:], -1, order2.int())], -1)
+    below = take_rows(left[..., h:, :], order2.int())
+    packed = join([join([left[..., :h, :], top], -1), join([below, low], -1)], -2)
+    return packed, order, join([pivots, pivots2 + h], -1)
+
+
+def _lu_grad(g, y, a):
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    low, up = lu_parts(y)
+    g_low, g_up = g[..., :k].tril(-1), g[..., :k, :n].triu()
+    low1, up1 = low[..., :k, :], up[..., :k]
+    if m <= n:
+        right = g_up[..., k:]
+        inner = (mT(low) @ g_low - right @ mT(up[..., k:])).tril(-1) + (g_up[..., :k] @ mT(up1)).triu()
+        parts = [_over_upper(inner, up1), right] if n > k else [_over_upper(inner, up1)]
+        found = _triangular(mT(low), join(parts, -1), upper=True, unit=True)
+    else:
+        below = g_low[..., k:, :]
+        inner = (mT(low1) @ g_low[..., :k, :]).tril(-1) + (g_up @ mT(up) - mT(low[..., k:, :]) @ below).triu()
+        top = _triangular(mT(low1), inner, upper=True, unit=True)
+        found = _over_upper(join([top, below], -2), up)
+    return [take_rows(found, inverse_order(lu_order(y)))]
+
+
+def _over_upper(x, up):
+    """x @ up^-T"""
+    return mT(_triangular(up, mT(x), upper=True, unit=False))
+
+
+@composite(grad=_lu_grad)
+def _lu(a):
+    """L and U in one, the order of the rows, the pivots from 1. [..., m, n] -> [..., m, n + 2]"""
+    m, n = a.shape[-2:]
+    if 0 in a.shape:
+        return zeros(a, *a.shape[:-1], n + 2)
+    if n <= BLOCK:
+        return Factor._lu_block(a)
+    packed, order, pivots = _eliminate(a)
+    pivots = pivots.unsqueeze(-1)._pad((0,) * a.ndim, (*(0,) * (a.ndim - 2), m - pivots.shape[-1], 0))
+    return join([packed, order.unsqueeze(-1), pivots], -1)
+
+
+def lu_parts(packed):
+    """L and U apart. [..., m, n + 2] -> [..., m, k], [..., k, n]"""
+    m, n = packed.shape[-2], packed.shape[-1] - 2
+    k = min(m, n)
+    return packed[..., :k].tril(-1) + identity(packed, m, k), packed[..., :k, :n].triu()
+
+
+def lu_order(packed):
+    return packed.detach()[..., -2].int()
+
+
+def lu_pivots(packed):
+    m, n = packed.shape[-2], packed.shape[-1] - 2
+    return packed.detach()[..., : min(m, n), -1].int()
+
+
+# --- Cholesky ---
+
+
+def _root(a):
+    n = a.shape[-1]
+    if n <= BLOCK:
+        return Factor._cholesky_block(a)
+    h = _half(n, BLOCK)
+    first = _root(a[..., :h, :h])
+    below = mT(_substitute(first, mT(a[..., h:, :h]), False, False))
+    second = _root(a[..., h:, h:] - below @ mT(below))
+    right = zeros(a, *a.shape[:-2], h, n - h)
+    return join([join([first, right], -1), join([below, second], -1)], -2)
+
+
+def _cholesky_grad(g, y, a):
+    inner = (mT(y) @ g).tril()
+    inner = inner - embedded(diagonal(inner)) * 0.5
+    found = _triangular(mT(y), inner, upper=True, unit=False)
+    found = _triangular(mT(y), mT(found), upper=True, unit=False)
+    return [(found + mT(found)) * 0.5]
+
+
+@composite(grad=_cholesky_grad)
+def _cholesky(a):
+    """The lower factor of symmetric positive definite matrices. [..., n, n] -> [..., n, n]"""
+    return zeros(a, *a.shape) if 0 in a.shape else _root(a)
+
+
+# --- QR ---
+
+
+def reflectors(packed, tau):
+    """V and T of the product I - V T V^T of Householder's reflections. [..., m, k], [..., k]
+
+    T is found from V^T V by one triangular system, as Joffrain et al. (2006) show.
+    """
+    m, k = packed.shape[-2:]
+    v = packed.tril(-1) + identity(packed, m, k)
+    tau = tau.unsqueeze(-1)
+    system = identity(packed, k) + tau * (mT(v) @ v).triu(1)
+    return v, _triangular(system, tau * identity(packed, k), upper=True, unit=True)
+
+
+def product(packed, tau, columns: int):
+    """The first columns of the product of Householder's reflections. -> [..., m, columns]"""
+    v, t = reflectors(packed, tau)
+    return identity(packed, packed.shape[-2], columns) - v @ (t @ mT(v[..., :columns, :]))
+
+
+def reflect(a):
+    """LAPACK's packed form with the factors tau as a last row. [..., m, n] -> [..., m + 1, n]"""
+    m, n = a.shape[-2:]
+    panel = columns_of(qr_turns, m, PANEL)
+    if n <= panel:
+        return Factor._qr_block(a)
+    w = _half(n, panel)
+    k = min(m, w)
+    left = reflect(a[..., :w])
+    v, t = reflectors(left[..., :m, :k], left[..., m, :k])
+    right = a[..., w:]
+    right = right - v @ (mT(t) @ (mT(v) @ right))
+    if m <= w:
+        low = zeros(a, *a.shape[:-2], 1, n - w)
+    else:
+        right, low = right[..., :w, :], reflect(right[..., w:, :])
+    return join([left, join([right, low], -2)], -1)
+
+
+def _qr_grad(g, y, a, complete):
+    m, n = a.shape[-2:]
+    if complete and m > n:
+        raise ValueError("a complete QR of more rows than columns has no gradient: use mode='reduced'")
+    q, r = y[..., :m, :], mT(y[..., m:, :])
+    gq, gr = g[..., :m, :], mT(g[..., m:, :]).triu()
+    right = gr[..., m:]
+    if n > m:
+        gq = gq + a[..., m:] @ mT(right)
+        r, gr = r[..., :m], gr[..., :m]
+    inner = r @ mT(gr) - mT(gq) @ q
+    found = _over_upper(gq + q @ (inner.tril() + mT(inner.tril(-1))), r)
+    return [join([found, q @ right], -1) if n > m else found]
+
+
+@composite(grad=_qr_grad)
+def _qr(a, *, complete):
+    """Q over R transposed. [..., m, n] -> [..., m + n, min(m, n)] (or [..., m + n, m], complete)"""
+    m, n = a.shape[-2:]
+    k = min(m, n)
+    columns = m if complete else k
+    if 0 in a.shape:
+        return join(
+            [identity(a, m, columns).expand(*a.shape[:-1], columns), zeros(a, *a.shape[:-2], n, columns)], -2
+        )
+    packed = reflect(a)
+    q = product(packed[..., :m, :k], packed[..., m, :k], columns)
+    return join([q, mT(packed[..., :columns, :].triu())], -2)
+
+
+# --- eigenvalues and singular values ---
+
+
+def _gaps(values):
+    """1 / (values_j - values_i), and 0 where they are equal: what depends on such a pair has no gradient."""
+    gap = values.unsqueeze(-2) - values.unsqueeze(-1)
+    same = gap == 0
+    return same.where(0.0, 1 / same.where(1.0, gap))
+
+
+def _eigh_grad(g, y, a):
+    values, v = y[..., 0, :], y[..., 1:, :]
+    inner = (mT(v) @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :])
+    found = v @ inner @ mT(v)
+    return [(found + mT(found)) * 0.5]
+
+
+@composite(grad=_eigh_grad)
+def _eigh(a):
+    """Eigenvalues over eigenvectors, of the lower triangle. [..., n, n] -> [..., n + 1, n]"""
+    return zeros(a, *a.shape[:-2], a.shape[-1] + 1, a.shape[-1]) if 0 in a.shape else Factor._eigh_jacobi(a)
+
+
+def svd_parts(packed, m: int):
+    """U, S, V. [..., 1 + m + n, n] -> [..., m, n], [..., n], [..., n, n]"""
+    return packed[..., 1 : m + 1, :], packed[..., 0, :], packed[..., m + 1 :, :]
+
+
+def _svd_grad(g, y, a):
+    m, n = a.shape[-2:]
+    u, s, v = svd_parts(y, m)
+    gu, gs, gv = svd_parts(g, m)
+    gaps = _gaps(s * s)
+    turned_u, turned_v = mT(u) @ gu, mT(v) @ gv
+    inner = (turned_u - mT(turned_u)) * gaps * s.unsqueeze(-2) + embedded(gs)
+    inner = inner + s.unsqueeze(-1) * ((turned_v - mT(turned_v)) * gaps)
+    found = u @ inner @ mT(v)
+    if m > n:
+        none = s == 0
+        inverse = none.where(0.0, 1 / none.where(1.0, s))
+        found = found + ((gu - u @ turned_u) * inverse.unsqueeze(-2)) @ mT(v)
+    return [found]
+
+
+@composite(grad=_svd_grad)
+def _svd(a):
+    """Singular values over U over V, of no fewer rows than columns. [..., m, n] -> [..., 1 + m + n, n]"""
+    m, n = a.shape[-2:]
+    if 0 in a.shape:
+        return zeros(a, *a.shape[:-2], 1 + m + n, n)
+    if m > n:  # the rotations see a square matrix
+        tall = reflect(a)
+        left = product(tall[..., :m, :n], tall[..., m, :n], n)
+        a = tall[..., :n, :].triu()
+    found = Factor._svd_jacobi(a)
+    # the columns of A V are U's times S; their QR gives orthonormal ones where S is 0, too
+    again = reflect(found[..., 1 : n + 1, :])
+    u = product(again[..., :n, :], again[..., n, :], n)
+    u = u * (diagonal(again[..., :n, :]) < 0).where(-1.0, 1.0).unsqueeze(-2)
+    u = left @ u if m > n else u
+    return join([found[..., :1, :], u, found[..., n + 1 :, :]], -2)

@@ -1,0 +1,179 @@
+"""Factorisations as whole kernels, a workgroup a matrix: blocks that compositions are built of."""
+
+from math import prod
+
+from ...core import dtype as dt
+from ...core.declare import kernel
+from ...core.op import Launch
+from . import reference
+
+SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
+LARGEST = 1536  # of eigh and svd
+TURNS = 50000  # of loops that a thread takes in one launch: what takes long is ended by watchdogs
+
+
+def threads(limits, work: int) -> int:
+    """Threads a workgroup for `work` things to do at once; few on a CPU adapter, where barriers are dear."""
+    if limits.software:
+        return 16 if work <= 64 else 64 if work <= 1024 else 256
+    return 32 if work <= 32 else 64 if work <= 64 else 256
+
+
+def _power(n: int, least: int = 32) -> int:
+    """The power of two above n: sizes of workgroup memory are structure, and so should be few."""
+    return max(least, 1 << (n - 1).bit_length())
+
+
+def _float(*dtypes, **_):
+    return dt.float32
+
+
+def lu_turns(m: int, n: int) -> int:
+    """Turns of loops that a thread of a large LU takes. [m, n]"""
+    return m * (n + 2) // 256 + n * (m // 32 + 32 + (1 + m // 256) * (1 + n // 2))
+
+
+def qr_turns(m: int, n: int) -> int:
+    """Turns of loops that a thread of a large QR takes; the threads of a column share its rows. [m, n]"""
+    return (m + 1) * n // 256 + n * (2 * m // 256 + 264) + (n - 1) * 2 * m // 8
+
+
+def columns_of(turns, m: int, most: int) -> int:
+    """How many columns of [m, n] one launch may factorise, at most `most`."""
+    return next((n for n in range(most, 1, -1) if turns(m, n) <= TURNS), 1)
+
+
+def _whole(shape, launch, xp):
+    return kernel("whole", shape=shape, dtype=_float, launch=launch, xp=xp)
+
+
+def _lu_launch(limits, x):
+    *lead, m, n = x.shape
+    w = threads(limits, m)
+    sizes = {"count": prod(lead), "rows": m, "cols": n}
+    options, turns = {"searchers": min(w, 32)}, lu_turns(m, min(n, m))
+    return [Launch("lu.wgsl", (), prod(lead), sizes, options, workgroup=(w, 1, 1), traced=0, turns=turns)]
+
+
+def _cholesky_launch(limits, x):
+    *lead, n, _ = x.shape
+    sizes = {"count": prod(lead), "size": n}
+    workgroup = (threads(limits, n), 1, 1)
+    return [Launch("cholesky.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
+
+
+def _triangular_launch(limits, a, b, upper, unit):
+    *lead, n, cols = b.shape
+    count = prod(lead) * cols
+    sizes = {"count": count, "size": n, "cols": cols}
+    options = {"upper": upper, "unit": unit}
+    return [Launch("triangular.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
+
+
+def _qr_launch(limits, x):
+    *lead, m, n = x.shape
+    sizes = {"count": prod(lead), "rows": m, "cols": n}
+    workgroup, turns = (max(threads(limits, m), 32), 1, 1), qr_turns(m, min(m, n)) if m > 1024 else 0
+    return [Launch("qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0, turns=turns)]
+
+
+def _row_order_launch(limits, pivots, rows):
+    *lead, swaps = pivots.shape
+    sizes = {"count": prod(lead), "rows": rows, "swaps": swaps}
+    return [Launch("row_order.wgsl", (0,), -(-prod(lead) // 64), sizes, turns=rows + swaps)]
+
+
+def _sweeps(template, state, sizes, options, workgroup, turns):
+    """The launches that rotate until nothing turns: the first starts from the matrix, others from a state.
+
+    turns: of loops in one round. A launch does whole sweeps if it can, else part of one.
+    """
+    rounds, room = sizes["size"] - 1, max(TURNS // turns, 1)
+    each = min(max(room // rounds, 1), SWEEPS)
+    spans = [(0, rounds)] * -(-SWEEPS // each)
+    if room < rounds:
+        spans = [(at, min(at + room, rounds)) for at in range(0, rounds, room)] * SWEEPS
+    return [
+        Launch(
+            template, (f"sweep{i - 1}" if i else 0,), sizes["count"],
+            {**sizes, "sweeps": each, "start": start, "stop": stop}, {**options, "first": i == 0},
+            f"sweep{i}", sizes["count"] * (state + 2), dt.float32, (workgroup, 1, 1),
+        )
+        for i, (start, stop) in enumerate(spans)
+    ]  # fmt: skip
+
+
+def _jacobi_sizes(x):
+    *lead, n, _ = x.shape
+    return {"count": prod(lead), "n": n, "size": max(n + n % 2, 2)}
+
+
+def _eigh_launch(limits, x):
+    sizes = _jacobi_sizes(x)
+    count, n, size = sizes.values()
+    w = threads(limits, 2 * n)
+    turns = 3 * (-(-size // 2 // w)) + (size // 2) * (3 * size // 2) // w
+    made = _sweeps("jacobi_eigh.wgsl", 2 * size * size, sizes, {"pairs": _power(size // 2)}, w, turns)
+    return [
+        *made,
+        Launch("eigh_order.wgsl", (made[-1].writes,), count, sizes, workgroup=(threads(limits, n), 1, 1)),
+    ]
+
+
+def _svd_launch(limits, x):
+    sizes = _jacobi_sizes(x)
+    count, n, size = sizes.values()
+    w = threads(limits, 4 * n)
+    team = w
+    while team > 1 and team * (size // 2) > w:
+        team //= 2
+    turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)
+    sizes["team"] = team
+    made = _sweeps("jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
+    options, workgroup = {"most": _power(n)}, (threads(limits, 4 * n), 1, 1)
+    return [*made, Launch("svd_order.wgsl", (made[-1].writes,), count, sizes, options, workgroup=workgroup)]
+
+
+class Factor:
+    """The kernels. They are no methods of tensors: ops/linalg_factor.py makes factorisations of them."""
+
+    @_whole(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
+    def _lu_block(self):
+        """L below the diagonal, U above; the order of rows; the pivots. [..., m, n] -> [..., m, n + 2]"""
+        return (self,), {}
+
+    @_whole(lambda s: s, _cholesky_launch, reference.cholesky)
+    def _cholesky_block(self):
+        """The lower factor from the lower triangle; NaN where there is none. [..., n, n] -> [..., n, n]"""
+        return (self,), {}
+
+    @_whole(lambda a, b, **_: b, _triangular_launch, reference.triangular)
+    def _triangular_block(self, b, upper, unit):
+        """X with self @ X = b, a triangle of self. [..., n, n], [..., n, k] -> [..., n, k]"""
+        return (self, b), {"upper": upper, "unit": unit}
+
+    @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _qr_launch, reference.qr)
+    def _qr_block(self):
+        """R, the Householder vectors below it, and their factors. [..., m, n] -> [..., m + 1, n]"""
+        return (self,), {}
+
+    @_whole(lambda s: (*s[:-2], s[-2] + 1, s[-1]), _eigh_launch, reference.eigh)
+    def _eigh_jacobi(self):
+        """Eigenvalues, and vectors as columns, from the lower triangle. [..., n, n] -> [..., n + 1, n]"""
+        return (self,), {}
+
+    @_whole(lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]), _svd_launch, reference.svd)
+    def _svd_jacobi(self):
+        """Singular values, self @ V, V. [..., n, n] -> [..., 2 n + 1, n]"""
+        return (self,), {}
+
+    @kernel(
+        "whole",
+        shape=lambda s, rows: (*s[:-1], rows),
+        dtype=lambda d, rows: dt.int32,
+        launch=_row_order_launch,
+        xp=reference.row_order,
+    )
+    def _row_order(self, rows):
+        """The order of rows that LAPACK's pivots make. [..., k] -> [..., rows]"""
+        return (self,), {"rows": rows}

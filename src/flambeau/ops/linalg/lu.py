@@ -1,0 +1,298 @@
+"""LU and what is made of it, by torch.linalg's names: systems of equations, inverses, determinants."""
+
+from typing import Any, NamedTuple
+
+from ...core import dtype as dt
+from ...core.declare import composed, composite
+from . import factor as lf
+from .factor import mT
+from .kernels import Factor
+
+FUNCTIONS = ("lu_unpack",)
+
+
+class LU(NamedTuple):
+    P: Any
+    L: Any
+    U: Any
+
+
+class LUFactor(NamedTuple):
+    LU: Any
+    pivots: Any
+
+
+class LUFactorEx(NamedTuple):
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+class InverseEx(NamedTuple):
+    inverse: Any
+    info: Any
+
+
+class SolveEx(NamedTuple):
+    result: Any
+    info: Any
+
+
+class SignLogDet(NamedTuple):
+    sign: Any
+    logabsdet: Any
+
+
+def matrices(x, square: bool = False):
+    """Check that x is a batch of (square) matrices of floats; float32 is what they are computed in."""
+    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
+        kind = "square matrices" if square else "matrices"
+        raise ValueError(
+            f"shape {list(x.shape)} is not a batch of {kind}: needs [..., {'n, n' if square else 'm, n'}]"
+        )
+    if not x.dtype.is_float:
+        raise TypeError(f"{x.dtype.name} matrices: linear algebra needs floats: cast with .float()")
+    return x.to(dt.float32)
+
+
+def failed(diagonal):
+    """The place (from 1) of the first element that is no positive or negative number, 0 where all are."""
+    n = diagonal.shape[-1]
+    if n == 0:
+        return diagonal.sum(-1).int()
+    bad = (diagonal == 0) | diagonal.isnan()
+    first = bad.int().argmax(-1) + 1
+    return bad.any(-1).where(first, 0)
+
+
+# --- LU ---
+
+
+def lu_info(packed):
+    return failed(lf.diagonal(packed.detach()[..., :-2]))
+
+
+@composed
+def linalg_lu_factor_ex(A, pivot: bool = True, check_errors: bool = False):
+    """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
+
+    [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
+    """
+    _only_pivoted(pivot)
+    unchecked(check_errors)
+    packed = lf._lu(matrices(A))
+    return LUFactorEx(packed[..., :-2], lf.lu_pivots(packed), lu_info(packed))
+
+
+@composed
+def linalg_lu_factor(A, pivot: bool = True):
+    """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    _only_pivoted(pivot)
+    packed = lf._lu(matrices(A))
+    return LUFactor(packed[..., :-2], lf.lu_pivots(packed))
+
+
+@composed
+def linalg_lu(A, pivot: bool = True):
+    """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]"""
+    _only_pivoted(pivot)
+    packed = lf._lu(matrices(A))
+    return LU(_permutation(lf.lu_order(packed)), *lf.lu_parts(packed))
+
+
+def _only_pivoted(pivot):
+    if not pivot:
+        raise ValueError("pivot=False is not stable and not offered: use pivot=True")
+
+
+def unchecked(check_errors):
+    if check_errors:
+        raise ValueError("check_errors=True would wait for the device: read info instead")
+
+
+def _permutation(order):
+    """P with P[order[j], j] = 1. [..., n] -> [..., n, n]"""
+    places = type(order).arange(order.shape[-1], device=order.device)
+    return (order.unsqueeze(-2) == places.unsqueeze(-1)).float()
+
+
+@composed
+def lu_unpack(LU_data, LU_pivots, unpack_data: bool = True, unpack_pivots: bool = True):
+    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]"""
+    m, n = LU_data.shape[-2:]
+    empty = lf.zeros(LU_data, 0)
+    low = up = permutation = empty
+    if unpack_data:
+        k = min(m, n)
+        low = LU_data[..., :k].tril(-1) + lf.identity(LU_data, m, k)
+        up = LU_data[..., :k, :].triu()
+    if unpack_pivots:
+        permutation = _permutation(Factor._row_order(LU_pivots, m))
+    return LU(permutation, low, up)
+
+
+@composed
+def linalg_lu_solve(LU, pivots, B, left: bool = True, adjoint: bool = False):
+    """X with A X = B (X A = B if not left, A^T X = B if adjoint), A factorised. -> [..., n, k]"""
+    if not left:
+        return mT(linalg_lu_solve(LU, pivots, mT(B), adjoint=not adjoint))
+    n = matrices(LU, square=True).shape[-1]
+    a, b = lf.batched(LU, B)
+    order = Factor._row_order(pivots, n).expand(*a.shape[:-1])
+    if adjoint:
+        x = lf._triangular(mT(a), b, upper=False, unit=False)
+        return lf.take_rows(lf._triangular(mT(a), x, upper=True, unit=True), lf.inverse_order(order))
+    x = lf._triangular(a, lf.take_rows(b, order), upper=False, unit=True)
+    return lf._triangular(a, x, upper=True, unit=False)
+
+
+@composed
+def lu_solve(b, LU_data, LU_pivots):
+    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+    return linalg_lu_solve(LU_data, LU_pivots, b)
+
+
+# --- systems ---
+
+
+def _solve_packed(packed, b, adjoint: bool):
+    """As lu_solve, of what _lu gives."""
+    n, order = packed.shape[-2], lf.lu_order(packed)
+    a = packed[..., :n]
+    if adjoint:
+        x = lf._substitute(mT(a), b, False, False)
+        return lf.take_rows(lf._substitute(mT(a), x, True, True), lf.inverse_order(order))
+    return lf._substitute(a, lf._substitute(a, lf.take_rows(b, order), False, True), True, False)
+
+
+def _solve_grad(g, y, a, b, packed, adjoint):
+    gb = _solve(a, g, packed, adjoint=not adjoint)
+    return [-(y @ mT(gb) if adjoint else gb @ mT(y)), gb, None]
+
+
+@composite(grad=_solve_grad)
+def _solve(a, b, packed, *, adjoint):
+    """X with a @ X = b (or a transposed), packed being a's LU. -> [..., n, k]"""
+    return lf.zeros(b, *b.shape) if 0 in b.shape else _solve_packed(packed, b, adjoint)
+
+
+def is_vector(a, b):
+    return b.ndim == 1 or (b.ndim == a.ndim - 1 and b.shape == a.shape[:-1])
+
+
+def fits(a, b, rows: int):
+    if b.ndim < 2 or b.shape[-2] != rows:
+        raise ValueError(f"{list(b.shape)} does not fit matrices {list(a.shape)}: needs {rows} rows")
+
+
+@composed
+def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
+    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    unchecked(check_errors)
+    a, b = matrices(A, square=True), B.to(dt.float32)
+    vector = is_vector(a, b)
+    b = b.unsqueeze(-1) if vector else b
+    a, b = (a, b) if left else (mT(a), mT(b))
+    fits(A, b, a.shape[-1])
+    packed = lf._lu(a.detach())
+    info = lu_info(packed)
+    a, b, packed = lf.batched(a, b, packed)
+    x = _solve(a, b, packed, adjoint=False)
+    x = x.squeeze(-1) if vector else x
+    return SolveEx(x if left else mT(x), info)
+
+
+@composed
+def linalg_solve(A, B, left: bool = True):
+    """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
+
+    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them.
+    """
+    return linalg_solve_ex(A, B, left=left).result
+
+
+@composed
+def linalg_solve_triangular(A, B, upper: bool, left: bool = True, unitriangular: bool = False):
+    """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]"""
+    a, b = matrices(A, square=True), matrices(B)
+    if not left:
+        a, b, upper = mT(a), mT(b), not upper
+    fits(A, b, a.shape[-1])
+    a, b = lf.batched(a, b)
+    x = lf._triangular(a, b, upper=bool(upper), unit=bool(unitriangular))
+    return x if left else mT(x)
+
+
+def _inverse_grad(g, y, a):
+    return [-(mT(y) @ g @ mT(y))]
+
+
+@composite(grad=_inverse_grad)
+def _inverse(a):
+    """The inverse by LU. [..., n, n] -> [..., n, n]"""
+    if 0 in a.shape:
+        return lf.zeros(a, *a.shape)
+    return _solve_packed(lf._lu(a), lf.identity(a, a.shape[-1]).expand(*a.shape), False)
+
+
+@composed
+def linalg_inv(A):
+    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+    return _inverse(matrices(A, square=True))
+
+
+@composed
+def linalg_inv_ex(A, check_errors: bool = False):
+    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    unchecked(check_errors)
+    return InverseEx(linalg_inv(A), lu_info(lf._lu(matrices(A).detach())))
+
+
+# --- determinants ---
+
+
+def _sign(packed):
+    """Whether the rows were exchanged an even or odd number of times: 1 or -1."""
+    pivots = lf.lu_pivots(packed)
+    places = type(pivots).arange(1, pivots.shape[-1] + 1, device=pivots.device)
+    return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
+
+
+def _det_grad(g, y, a, packed):
+    """The cofactors: det times the inverse transposed, where one zero pivot is taken for a tiny one."""
+    n = a.shape[-1]
+    d = lf.diagonal(packed[..., :n])
+    tiny = (d == 0).float() * 1e-12
+    packed = lf.join([packed[..., :n] + lf.embedded(tiny), packed[..., n:]], -1)
+    det = ((d + tiny).prod(-1) * _sign(packed) * g).unsqueeze(-1).unsqueeze(-1)
+    x = lf._triangular(mT(packed[..., :n]), lf.identity(a, n).expand(*a.shape), upper=False, unit=False)
+    x = lf._triangular(mT(packed[..., :n]), x, upper=True, unit=True)
+    return [lf.take_rows(x, lf.inverse_order(lf.lu_order(packed))) * det, None]
+
+
+@composite(grad=_det_grad)
+def _det(a, packed):
+    """The determinant from LU. [..., n, n], _lu(a) -> [...]"""
+    return lf.diagonal(packed[..., :-2]).prod(-1) * _sign(packed)
+
+
+@composed
+def linalg_det(A):
+    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+    a = matrices(A, square=True)
+    return _det(a, lf._lu(a)) if 0 not in a.shape else a.sum((-2, -1)) + 1
+
+
+@composed
+def linalg_slogdet(A):
+    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+    packed = lf._lu(matrices(A, square=True))
+    d = lf.diagonal(packed[..., :-2])
+    return SignLogDet((d.sign().prod(-1) * _sign(packed)).detach(), d.abs().log().sum(-1))
+
+
+@composed
+def logdet(input):
+    """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+    sign, size = linalg_slogdet(input)
+    return (sign < 0).where(float("nan"), size)

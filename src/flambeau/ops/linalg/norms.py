@@ -1,0 +1,215 @@
+"""Linear algebra made of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
+
+from typing import Any, NamedTuple
+
+from ...core.declare import composed, composite
+from ...core.shape import normal_dim, normal_dims
+from . import factor as lf
+from . import lu
+from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
+from .factor import mT
+
+EPS = 2.0**-23
+
+
+class LeastSquares(NamedTuple):
+    solution: Any
+    residuals: Any
+    rank: Any
+    singular_values: Any
+
+
+# --- norms ---
+
+
+def _power_grad(g, y, x, ord, dims):
+    if ord == 0:
+        return [None]
+    none = y == 0
+    scale = none.where(0.0, g / none.where(1.0, y) ** (ord - 1))
+    size = x.abs()
+    return [scale * x.sign() * ((size == 0).where(0.0, (size == 0).where(1.0, size) ** (ord - 1)))]
+
+
+@composite(grad=_power_grad)
+def _power_norm(x, *, ord, dims):
+    """sum(|x|^ord)^(1 / ord) over dims, which stay with size 1; the count of what is not 0 for ord 0."""
+    if ord == 0:
+        return (x != 0).float()._sum(dims)
+    if ord == 1:
+        return x.abs()._sum(dims)
+    return (x * x)._sum(dims).sqrt() if ord == 2 else (x.abs() ** ord)._sum(dims) ** (1 / ord)
+
+
+def _kept(y, dims, keepdim):
+    return y if keepdim else y.reshape(*(n for d, n in enumerate(y.shape) if d not in dims))
+
+
+@composed
+def linalg_vector_norm(x, ord=2, dim=None, keepdim: bool = False, dtype=None):
+    """The norm of vectors along dims: any ord, infinities too. [..., n, ...] -> [...]
+
+    At 0 the gradient is 0; that of infinite ords is shared among equals.
+    """
+    x = x.float() if dtype is None else x.to(dtype)
+    dims = normal_dims(dim, x.ndim)
+    if abs(ord) == float("inf"):
+        return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim)
+    return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim)
+
+
+def matrix_dims(x, dim):
+    dims = tuple(normal_dim(d, x.ndim) for d in dim)
+    if len(dims) != 2 or dims[0] == dims[1]:
+        raise ValueError(f"dim={dim} are not two different dims")
+    return dims
+
+
+@composed
+def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=None):
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
+    x = A.float() if dtype is None else A.to(dtype)
+    rows, columns = matrix_dims(x, dim)
+    if ord == "fro":
+        return linalg_vector_norm(x, 2, (rows, columns), keepdim)
+    if ord in (1, -1, float("inf"), float("-inf")):
+        along, over = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = x.abs().sum(along, keepdim=True)
+        return _kept((sums.amax if ord > 0 else sums.amin)(over, keepdim=True), (rows, columns), keepdim)
+    if ord not in ("nuc", 2, -2):
+        raise ValueError(f"ord={ord!r} is no norm of matrices: 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+    order = (*(d for d in range(x.ndim) if d not in (rows, columns)), rows, columns)
+    values = linalg_svdvals(x.permute(*order))
+    found = values.sum(-1) if ord == "nuc" else values.amax(-1) if ord == 2 else values.amin(-1)
+    shape = (1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
+    return found.reshape(*shape) if keepdim else found
+
+
+@composed
+def linalg_norm(A, ord=None, dim=None, keepdim: bool = False, dtype=None):
+    """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements."""
+    dims = (dim,) if isinstance(dim, int) else dim
+    if ord is None:
+        return linalg_vector_norm(A, 2, dims, keepdim, dtype)
+    if dims is None:
+        dims = tuple(range(A.ndim))
+        if A.ndim not in (1, 2):
+            raise ValueError(f"ord={ord} needs 1 or 2 dims, or dim")
+    norm: Any = linalg_vector_norm if len(dims) == 1 else linalg_matrix_norm
+    return norm(A, ord, dims, keepdim, dtype)
+
+
+@composed
+def linalg_cond(A, p=None):
+    """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]"""
+    if p in (None, 2, -2):
+        values = linalg_svdvals(A)
+        low, high = values.amin(-1), values.amax(-1)
+        return high / low if p != -2 else low / high
+    a = lu.matrices(A, square=True)
+    return linalg_matrix_norm(a, p) * linalg_matrix_norm(lu.linalg_inv(a), p)
+
+
+# --- rank, pseudo-inverse, least squares ---
+
+
+def _column(x: Any) -> Any:
+    """A number a matrix, to compare with a row of values."""
+    return x.unsqueeze(-1) if hasattr(x, "node") and x.ndim else x
+
+
+def _threshold(largest, shape, atol, rtol):
+    """What is taken for zero among singular values, as torch: the larger of atol and rtol * largest."""
+    if rtol is None:
+        rtol = max(shape[-2:]) * EPS if atol is None else 0.0
+    bound = largest * _column(rtol)
+    return bound if atol is None else bound.maximum(_column(atol))
+
+
+def _sizes(a, hermitian):
+    return linalg_eigvalsh(a).abs() if hermitian else linalg_svdvals(a)
+
+
+@composed
+def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False):
+    """How many singular values are above a threshold (int32). [..., m, n] -> [...]"""
+    a = lu.matrices(A).detach()
+    if 0 in a.shape[-2:]:
+        return type(a).zeros(a.shape[:-2], device=a.device).int()
+    values = _sizes(a, hermitian)
+    bound = _threshold(values.amax(-1, keepdim=True), a.shape, atol if tol is None else tol, rtol)
+    return (values > bound).int().sum(-1)
+
+
+def _pseudo_grad(g, y, a, bound):
+    """Golub and Pereyra (1973)."""
+    gt, yt = mT(g), mT(y)
+    if a.shape[-2] <= a.shape[-1]:
+        k = gt @ y
+        ky = k @ yt
+        return [-mT(y @ k) + ky - (a @ y) @ ky + (yt @ y) @ (gt - k @ a), None]
+    k = y @ gt
+    yk = yt @ k
+    return [-mT(k @ y) + (gt - a @ k) @ y @ yt + yk - (yk @ y) @ a, None]
+
+
+@composite(grad=_pseudo_grad)
+def _pseudo(a, bound):
+    """The pseudo-inverse, singular values up to bound taken for 0. [..., m, n], [..., 1] -> [..., n, m]"""
+    u, s, vh = linalg_svd(a, full_matrices=False)
+    kept = s > bound
+    return mT(vh) @ (kept.where(1 / kept.where(s, 1.0), 0.0).unsqueeze(-1) * mT(u))
+
+
+@composed
+def linalg_pinv(A, *, atol=None, rtol=None, hermitian: bool = False):
+    """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]"""
+    a = lu.matrices(A, square=hermitian)
+    if 0 in a.shape:
+        return lf.zeros(a, *a.shape[:-2], a.shape[-1], a.shape[-2])
+    a = a.tril() + mT(a.tril(-1)) if hermitian else a
+    largest = linalg_svdvals(a.detach()).amax(-1, keepdim=True)
+    return _pseudo(a, _threshold(largest, a.shape, atol, rtol))
+
+
+@composed
+def pinverse(input, rcond: float = 1e-15):
+    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+    return linalg_pinv(input, rtol=rcond)
+
+
+def _by_qr(a, b):
+    m, n = a.shape[-2:]
+    if m >= n:
+        q, r = linalg_qr(a)
+        return lf._triangular(r, mT(q) @ b, upper=True, unit=False)
+    q, r = linalg_qr(mT(a))
+    return q @ lf._triangular(mT(r), b, upper=False, unit=False)
+
+
+@composed
+def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None):
+    """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
+
+    driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
+    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
+    """
+    a, b = lu.matrices(A), B.float()
+    vector = lu.is_vector(a, b)
+    b = b.unsqueeze(-1) if vector else b
+    lu.fits(A, b, a.shape[-2])
+    a, b = lf.batched(a, b)
+    m, n = a.shape[-2:]
+    empty = lf.zeros(a, 0)
+    rank, values = empty.int(), empty
+    if driver in (None, "gels"):
+        x = _by_qr(a, b)
+    elif driver in ("gelsy", "gelsd", "gelss"):
+        rcond = EPS * max(m, n) if rcond is None else rcond
+        x = linalg_pinv(a, rtol=rcond) @ b
+        rank = linalg_matrix_rank(a, rtol=rcond)
+        values = linalg_svdvals(a) if driver != "gelsy" else empty
+    else:
+        raise ValueError(f"driver {driver!r} is not 'gels', 'gelsy', 'gelsd' or 'gelss'")
+    residuals = ((a @ x - b) ** 2).sum(-2) if m > n else empty
+    return LeastSquares(x.squeeze(-1) if vector else x, residuals, rank, values)

@@ -1,0 +1,168 @@
+"""Products of matrices and vectors, powers and the exponential, and the methods of tensors."""
+
+from math import prod
+from typing import Any
+
+from ...core.declare import composed, composite
+from ...core.op import Family
+from ...core.shape import normal_dim
+from ..reduce import in_float32
+from . import factor as lf
+from . import lu
+from .decompose import cholesky, cholesky_inverse, cholesky_solve, geqrf, linalg_qr, svd
+from .factor import mT
+from .norms import linalg_matrix_norm, linalg_vector_norm, matrix_dims, pinverse
+
+HALVINGS = 16
+
+
+@composed
+def linalg_matrix_power(A, n: int):
+    """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
+    a = lu.matrices(A, square=True)
+    a, n = (lu.linalg_inv(a), -n) if n < 0 else (a, n)
+    found = None
+    while n:
+        if n & 1:
+            found = a if found is None else found @ a
+        a, n = (a @ a if n > 1 else a), n >> 1
+    return lf.identity(a, a.shape[-1]).expand(*a.shape) if found is None else found
+
+
+def _exponential_grad(g, y, a):
+    """The upper right block of exp([[A^T, g], [0, A^T]])."""
+    n = a.shape[-1]
+    top = lf.join([mT(a), g], -1)
+    below = lf.join([lf.zeros(a, *a.shape), mT(a)], -1)
+    return [_exponential(lf.join([top, below], -2))[..., :n, n:]]
+
+
+@composite(grad=_exponential_grad)
+def _exponential(a):
+    """exp of matrices: halved until small, Taylor's terms to the eighth, squared again as often."""
+    size = a.abs().sum(-2, keepdim=True).amax(-1, keepdim=True)
+    times = (size * 4.0).log2().ceil().clamp(0.0, float(HALVINGS))
+    x = a * (-times).exp2()
+    one = lf.identity(a, a.shape[-1])
+    y = one
+    for k in range(8, 0, -1):
+        y = one + (x @ y if k < 8 else x) * (1 / k)
+    for i in range(HALVINGS):
+        y = (times > i).where(y @ y, y)
+    return y
+
+
+@composed
+def linalg_matrix_exp(A):
+    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
+    a = lu.matrices(A, square=True)
+    return lf.zeros(a, *a.shape) if 0 in a.shape else _exponential(a)
+
+
+@composed
+def matrix_power(input, n: int):
+    """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
+    return linalg_matrix_power(input, n)
+
+
+@composed
+def matrix_exp(input):
+    """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
+    return linalg_matrix_exp(input)
+
+
+@composed
+def linalg_matmul(input, other):
+    """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
+    return input.matmul(other)
+
+
+@composed
+def linalg_vander(x, *, N: int | None = None):
+    """Rising powers of x in columns. [..., n] -> [..., n, N]"""
+    columns = x.shape[-1] if N is None else N
+    return x.unsqueeze(-1).pow(type(x).arange(columns, device=x.device))
+
+
+@composed
+def linalg_vecdot(x, y, *, dim: int = -1):
+    """Sums of products along a dim. [..., n], [..., n] -> [...]"""
+    return (x * y).sum(dim)
+
+
+@composed
+def linalg_cross(input, other, *, dim: int = -1):
+    """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
+    return input.cross(other, dim)
+
+
+@composed
+def linalg_diagonal(A, *, offset: int = 0, dim1: int = -2, dim2: int = -1):
+    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]"""
+    a, b = matrix_dims(A, (dim1, dim2))
+    x = A.permute(*(d for d in range(A.ndim) if d not in (a, b)), a, b)
+    m, n = x.shape[-2:]
+    if offset:
+        rows, columns = min(max(-offset, 0), m), min(max(offset, 0), n)
+        x = x[..., rows:, columns:]
+    return lf.diagonal(x)
+
+
+@composed
+def linalg_tensorsolve(A, B, dims=None):
+    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X"""
+    if dims is not None:
+        moved = [normal_dim(d, A.ndim) for d in dims]
+        A = A.permute(*(d for d in range(A.ndim) if d not in moved), *moved)
+    shape = A.shape[B.ndim :]
+    if prod(shape) != prod(B.shape):
+        raise ValueError(
+            f"{list(A.shape)} is not square for {list(B.shape)}: {prod(B.shape)} by {prod(shape)}"
+        )
+    return lu.linalg_solve(A.reshape(prod(B.shape), prod(shape)), B.reshape(-1)).reshape(*shape)
+
+
+@composed
+def linalg_tensorinv(A, ind: int = 2):
+    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]"""
+    rows, columns = A.shape[:ind], A.shape[ind:]
+    if ind < 1 or prod(rows) != prod(columns):
+        raise ValueError(f"{list(A.shape)} with ind={ind} is not square: {prod(rows)} by {prod(columns)}")
+    return lu.linalg_inv(A.reshape(prod(rows), prod(columns))).reshape(*columns, *rows)
+
+
+@composed
+def qr(input, some: bool = True):
+    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+    return linalg_qr(input, "reduced" if some else "complete")
+
+
+class Linalg(Family):
+    """Methods of tensors, and so functions of the package, as torch has them."""
+
+    @composed
+    def norm(self, p: Any = "fro", dim=None, keepdim: bool = False, dtype=None):
+        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+        x, dtype = in_float32(self, dtype)
+        dims = dim if dim is None or isinstance(dim, int) else tuple(dim)
+        if p == "nuc":
+            return linalg_matrix_norm(x, "nuc", (0, 1) if dims is None else dims, keepdim).to(dtype)
+        return linalg_vector_norm(x, 2 if p in ("fro", None) else p, dims, keepdim).to(dtype)
+
+    @composed
+    def dist(self, other, p: float = 2):
+        """The p-norm of the difference. [...], [...] -> []"""
+        return (self - other).norm(p)
+
+    @composed
+    def renorm(self, p: float, dim: int, maxnorm: float):
+        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+        d = normal_dim(dim, self.ndim)
+        x, dtype = in_float32(self)
+        size = linalg_vector_norm(x, p, tuple(e for e in range(self.ndim) if e != d), True)
+        return (x * (size > maxnorm).where(maxnorm / (size + 1e-7), 1.0)).to(dtype)
+
+    det, slogdet, inverse, qr = lu.linalg_det, lu.linalg_slogdet, lu.linalg_inv, qr
+    logdet, svd, geqrf, lu_solve = lu.logdet, svd, geqrf, lu.lu_solve
+    cholesky, cholesky_solve, cholesky_inverse = cholesky, cholesky_solve, cholesky_inverse
+    matrix_power, matrix_exp, pinverse = matrix_power, matrix_exp, pinverse

@@ -1,0 +1,1 @@
+"""Ops that need an order: sorts, quantiles, scans, histograms."""

@@ -1,0 +1,153 @@
+"""Counting: how often indices occur, and how many values fall into each bin."""
+
+from math import prod
+from typing import Any
+
+from ...core import dtype as dt
+from ...core.declare import composed, kernel
+from ...core.op import Family, Launch
+from ..index.indices import placed
+from ..index.scatter_rows import begun
+from ..index.select import known
+
+BINS = 4096  # counters that fit in the memory of a workgroup
+PART = 4096  # elements that are worth a workgroup, which then adds its counts to those of others
+MOST = 1024  # workgroups
+
+
+def _count_launches(limits, x, bins) -> list[Launch]:
+    n = prod(x.shape)
+    fours = 4 if n % 4 == 0 else 1
+    parts = min(max(-(-n // PART), 1), MOST)
+    part = -(-n // (parts * fours)) * fours
+    cells = max(1 << (bins - 1).bit_length(), 64) if bins <= BINS else 0
+    sizes: dict[str, Any] = {"bins": bins, "n": n, "part": part}
+    options = {"cells": cells, "atomics": True}
+    count = Launch(
+        "histogram.wgsl", (), -(-n // part) if n else 1, sizes, options, workgroup=(256, 1, 1), traced=0,
+        fours=fours == 4, turns=part // 256 + 1 + bins // 256,
+    )  # fmt: skip
+    return [begun(bins, "0"), count]
+
+
+def _count_reference(xp, x, bins):
+    inside = x[(x >= 0) & (x < bins)]
+    return xp.bincount(inside.reshape(-1), minlength=bins)
+
+
+class Histogram(Family):
+    @kernel(
+        "whole",
+        shape=lambda s, bins: (bins,),
+        dtype=lambda *_, **__: dt.int32,
+        xp=_count_reference,
+        launch=_count_launches,
+    )
+    def _count(self, bins):
+        """How often each of 0 to bins - 1 occurs; others are left out. [...] -> [bins] int32"""
+        return (self.int(),), {"bins": bins}
+
+    @composed
+    def bincount(self, weights=None, minlength: int = 0, *, length: int | None = None):
+        """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+        """
+        if self.ndim != 1 or self.dtype.is_float:
+            raise TypeError("takes integers of 1 dim: cast with .int(), flatten with .reshape(-1)")
+        if weights is not None and weights.shape != self.shape:
+            raise ValueError(f"weights of shape {list(weights.shape)} do not match {list(self.shape)}")
+        size = _length(self.int(), minlength) if length is None else length
+        x = self.int() if length is None else _countable(self, length)
+        return counts(x, size) if weights is None else _added(x, weights, size)
+
+    @composed
+    def histc(self, bins: int = 100, min: float = 0, max: float = 0):
+        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+        """
+        if bins < 1:
+            raise ValueError(f"bins={bins} is not above 0")
+        if max < min:
+            raise ValueError(f"max={max} is below min={min}")
+        x = self.detach().float().reshape(-1)
+        low, high = _range(x, min, max, 1.0)
+        place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
+        inside = (x >= low) & (x <= high)
+        return counts(inside.where(place, -1), bins).to(_float_of(self))
+
+    @composed
+    def histogram(self, bins, *, range=None, weight=None, density: bool = False):
+        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+        [...] -> [bins], [bins + 1]
+        """
+        x = self.detach().float().reshape(-1)
+        edges = bins.float() if hasattr(bins, "node") else _edges(x, bins, range)
+        n = edges.shape[0] - 1
+        if edges.ndim != 1 or n < 1:
+            raise ValueError("bins must be a number above 0, or at least 2 edges in order")
+        inside = (x >= edges[0]) & (x <= edges[n])
+        place = (edges._search(x, True) - 1).minimum(n - 1)
+        place = inside.where(place, -1)
+        found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
+        if density:
+            found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
+        return found.to(_float_of(self)), edges.to(_float_of(self))
+
+
+def _float_of(x):
+    return x.dtype if x.dtype.is_float else dt.float32
+
+
+def _length(x, minlength: int) -> int:
+    if not x.shape[0]:
+        return minlength
+    low, high = known(x.amin(), x.amax())
+    if low < 0:
+        raise ValueError(f"{low} is below 0: only 0, 1, ... are counted")
+    return max(high + 1, minlength)
+
+
+def _added(x, weights, bins: int):
+    """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
+    inside = (x >= 0) & (x < bins)
+    dtype = dt.float32 if weights.dtype.is_float else dt.int32
+    zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
+    return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
+
+
+def _countable(x, length: int):
+    """Integers from 0 on; what is not below length becomes that, and is not counted."""
+    low = x.minimum(max(length - 1, 0)) if x.shape[0] else x
+    return (x >= length).where(length, placed(low, max(length, 1), "inside", "bincount"))
+
+
+def counts(x, bins: int):
+    """How often each of 0 to bins - 1 occurs. -> [bins] int32"""
+    return x.reshape(-1)._count(bins) if bins else type(x).zeros(0, dtype=dt.int32, device=x.device)
+
+
+def _range(x, low, high, wide: float):
+    """The ends of a range, those of the elements where both are equal; moved by `wide` where those are."""
+    if low == high and x.shape[0]:
+        low, high = x.amin(), x.amax()
+        same = low == high
+        return same.where(low - wide, low), same.where(high + wide, high)
+    wide = wide if low == high else 0.0
+    full = type(x).full
+    return full((), low - wide, device=x.device).float(), full((), high + wide, device=x.device).float()
+
+
+def _edges(x, bins: int, given):
+    if bins < 1:
+        raise ValueError(f"bins={bins} is not above 0")
+    if given is not None and given[1] < given[0]:
+        raise ValueError(f"range={tuple(given)} ends before it begins")
+    low, high = given or (0, 0)
+    low, high = _range(x, low, high, 0.5)
+    step = type(x).arange(bins + 1, device=x.device).float()
+    return (step == bins).where(high, low + step * ((high - low) / bins))

@@ -1,0 +1,122 @@
+"""Order statistics: medians, modes and quantiles, read off a sorted dim."""
+
+from ...core.declare import composed
+from ...core.op import Family
+from ...core.shape import normal_dim
+from ..index.indices import picked
+from .sort import at_rank
+
+KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
+
+
+def _line(x, dim):
+    """(the tensor as one with a dim to sort, that dim): all of it flattened where dim is None."""
+    x = x.reshape(-1) if dim is None or not x.ndim else x
+    d = normal_dim(dim or 0, x.ndim)
+    if not x.shape[d]:
+        raise ValueError(f"no element of dim {d} to choose from: check shape {list(x.shape)}")
+    return x, d
+
+
+def _median(x, dim, keepdim, rank):
+    line, d = _line(x, dim)
+    places = line.argsort(d)
+    lost = line.detach().isnan().sum(d, keepdim=True) if line.dtype.is_float else None
+    n = line.shape[d]
+    found = places.narrow(d, (n - 1) // 2, 1) if lost is None else picked(places, d, rank(n, lost))
+    values, index = at_rank(line, found, d, keepdim)
+    if dim is None:
+        return values.reshape(())
+    return (values, index) if x.ndim else (values.reshape(()), index.reshape(()))
+
+
+def _rank_or_nan(n, lost):
+    """The lower middle, or the first NaN where there is one: NaN is sorted last."""
+    return (lost > 0).where(n - lost, (n - 1) // 2)
+
+
+def _rank_of_numbers(n, lost):
+    return ((n - 1 - lost) // 2).clamp(min=0)
+
+
+class Order(Family):
+    @composed
+    def median(self, dim: int | None = None, keepdim: bool = False):
+        """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+
+        [..., n, ...] -> [...]
+        """
+        return _median(self, dim, keepdim, _rank_or_nan)
+
+    @composed
+    def nanmedian(self, dim: int | None = None, keepdim: bool = False):
+        """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+        return _median(self, dim, keepdim, _rank_of_numbers)
+
+    @composed
+    def mode(self, dim: int = -1, keepdim: bool = False):
+        """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+
+        [..., n, ...] -> [...], [...]
+        """
+        line, d = _line(self, dim if self.ndim else None)
+        n = line.shape[d]
+        places = line.argsort(d)
+        ordered = picked(line.detach(), d, places)
+        at = type(line).arange(n, device=line.device).reshape(*(n if e == d else 1 for e in range(line.ndim)))
+        differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
+        before = tuple(int(e == d) for e in range(line.ndim))
+        starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
+        length = at - starts.cummax(d)[0]
+        found = picked(places, d, length.argmax(d, keepdim=True))
+        values, index = at_rank(line, found, d, keepdim)
+        return (values, index) if self.ndim else (values.reshape(()), index.reshape(()))
+
+    @composed
+    def quantile(self, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
+        """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+
+        [..., n, ...] -> [...] or [k, ...]
+        """
+        return _quantile(self, q, dim, keepdim, interpolation, False)
+
+    @composed
+    def nanquantile(self, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):
+        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+        return _quantile(self, q, dim, keepdim, interpolation, True)
+
+
+def _quantile(x, q, dim, keepdim, interpolation, skip):
+    if not x.dtype.is_float:
+        raise TypeError("takes floats: cast with .float()")
+    if interpolation not in KINDS:
+        raise ValueError(f"interpolation={interpolation!r} is unknown: use one of {', '.join(KINDS)}")
+    if not hasattr(q, "node") and not 0 <= q <= 1:
+        raise ValueError(f"q={q} is not from 0 to 1")
+    if hasattr(q, "node") and q.ndim > 1:
+        raise ValueError(f"q has {q.ndim} dims: give a number or 1 dim")
+    line, d = _line(x, dim)
+    last = line.ndim - 1
+    ordered = line.sort(d)[0].transpose(d, last)  # [..., n]
+    lost = line.detach().isnan().sum(d, keepdim=True).transpose(d, last)  # [..., 1]
+    many = hasattr(q, "node") and q.ndim == 1
+    parts = (q.reshape(-1) if hasattr(q, "node") else type(x).full((1,), q, device=x.device)).detach()
+    values = _between(ordered, lost, parts.float(), interpolation, skip)  # [..., k]
+    shape = [1 if e == d else n for e, n in enumerate(line.shape)]
+    shape = [1] * x.ndim if dim is None else shape
+    shape = shape if keepdim else ([] if dim is None else [n for e, n in enumerate(shape) if e != d])
+    values = values.transpose(d, last).movedim(d, 0).to(x.dtype)
+    return values.reshape(*([parts.shape[0]] if many else []), *(shape if x.ndim else []))
+
+
+def _between(ordered, lost, parts, interpolation, skip):
+    n = ordered.shape[-1]
+    top = (n - 1 - lost).clamp(min=0) if skip else lost * 0 + (n - 1)
+    rank = parts * top.float()
+    if interpolation in ("lower", "higher", "nearest"):
+        rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
+    low, high = rank.floor(), rank.ceil()
+    below, above = picked(ordered, -1, low.int()), picked(ordered, -1, high.int())
+    weight = (rank - low) if interpolation == "linear" else (rank != low) * 0.5
+    values = (below == above).where(below, below.lerp(above, weight))
+    return values if skip else (lost > 0).where(float("nan"), values)

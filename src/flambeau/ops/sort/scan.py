@@ -1,0 +1,280 @@
+"""Scans: what sums, products and extremes come to along a dim, element by element."""
+
+from math import prod
+
+from ...core import dtype as dt
+from ...core.declare import composed, kernel
+from ...core.op import Family, Launch
+from ...core.shape import normal_dim
+from ..join import cat
+from ..reduce import asked, counted, in_float32, summed_in
+
+FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
+TILE = 2048  # elements that a workgroup scans at once
+THREADS = {True: 256, False: 1 << 18}  # threads that keep an adapter busy; True: of a CPU
+LEAST = 256  # elements that are worth a thread of their own
+FEW = 32  # so many totals are added up where they are needed; more are scanned first
+GROUPS = 1024  # workgroups that fill a large GPU with pieces of long rows
+ALONE = 512  # so many long rows need no pieces: one pass reads and writes everything once
+
+
+def scan_launches(limits, shape, dim, op, dtype, source: int | str = 0, writes: str = "") -> list[Launch]:
+    """The launches of an inclusive scan of `shape` along `dim`; the source is an input (computed where it is
+    read) or an intermediate result by name."""
+    outer, n, inner = prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :])
+    state = {"dtype": dt.uint32, "width": 2} if op in ("max", "min") else {"dtype": dtype, "width": 1}
+    traced = source if isinstance(source, int) else None
+    given = {"traced": traced, "options": {"op": op, "of": dtype.short}}
+    reads = () if traced is not None else (source,)
+    end = {"writes": writes, "elements": prod(shape), "dtype": dtype} if writes else {}
+    if limits.software or inner > 1:
+        return _by_thread(limits, (outer, n, inner), given, reads, state, end)
+    return _by_tile(outer, n, given, reads, state, end)
+
+
+def _with(given, **options):
+    return {**given, "options": {**given["options"], **options}}
+
+
+def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> list[Launch]:
+    """A thread a row where rows are many, else a thread a piece (of at most `most`): their totals first."""
+    outer, n, inner = shape
+    rows = max(outer * inner, 1)
+    pieces = max(min(THREADS[limits.software] // rows, n // LEAST, most), -(-n // limits.turns), 1)
+    piece = -(-n // pieces)
+    pieces = -(-n // piece) if n else 1
+    threads = outer * inner * pieces
+    sizes = {"n": n, "inner": max(inner, 1), "pieces": pieces, "piece": piece, "threads": threads}
+    groups, wide = -(-threads // 64), threads * state["width"]
+
+    def launch(reads, totals, carried, **rest):
+        chosen = _with(given, totals=totals, carried=carried)
+        turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
+        return Launch("scan.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
+
+    if pieces == 1:
+        return [launch(reads, False, "", **end)]
+    first = launch(reads, True, "", writes="totals", elements=wide, **state)
+    if pieces <= FEW or state["width"] > 1:
+        return [first, launch((*reads, "totals"), False, "totals", **end)]
+    again = {"traced": None, "options": given["options"]}
+    between = {"writes": "sums", "elements": wide, **state}
+    then = _by_thread(limits, (outer, pieces, inner), again, ("totals",), state, between, most=1)
+    return [first, *then, launch((*reads, "sums"), False, "sums", **end)]
+
+
+def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
+    """Short rows several to a workgroup; long ones by one each, or by several, after the pieces' totals."""
+    segmented = n <= TILE
+    stretch = n * max(TILE // max(n, 1), 1) if segmented else n
+    size, lines = rows * n, (-(-rows * n // max(stretch, 1)))
+    pieces = 1 if segmented or rows >= ALONE else max(min(GROUPS // rows, n // TILE), 1)
+    piece = -(-stretch // pieces // TILE) * TILE if pieces > 1 else stretch
+    pieces = -(-stretch // piece) if stretch else 1
+    sizes = {"stretch": stretch, "pieces": pieces, "piece": piece, "size": size}
+    count = lines * pieces
+
+    fours = n % 4 == 0 and not end and given["traced"] is not None and state["width"] == 1
+
+    def launch(reads, carried, **rest):
+        chosen = _with(given, segmented=segmented, carried=carried)
+        if fours:
+            return Launch(
+                "scan_fours.wgsl",
+                reads,
+                count,
+                ours,
+                **chosen,
+                workgroup=(256, 1, 1),
+                fours=True,
+                width=4,
+                **rest,
+            )
+        return Launch("scan_tile.wgsl", reads, count, ours, **chosen, workgroup=(256, 1, 1), **rest)
+
+    ours = sizes | ({"n": n} if segmented else {})
+    if pieces == 1:
+        return [launch(reads, False, **end)]
+    wide = count * state["width"]
+    first = Launch(
+        "scan_totals.wgsl", reads, count, sizes, **given, workgroup=(256, 1, 1), writes="totals",
+        elements=wide, **state,
+    )  # fmt: skip
+    return [first, launch((*reads, "totals"), True, **end)]
+
+
+def scan(op, grad, xp, dtype=lambda d, **_: d):
+    """Declare a scan by the rule that joins two elements, its gradient and its reference."""
+
+    def launch(limits, x, dim):
+        return scan_launches(limits, x.shape, dim, op, x.dtype)
+
+    return kernel("whole", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch)
+
+
+def _backwards(x, dim):
+    """Sums of what comes at an element and after it."""
+    return x.flip(dim)._cumsum(dim).flip(dim)
+
+
+def _grad_cumprod(g, y, x, dim):
+    """Each element's slope is the sum of its products without it: those over x, but at and after the first
+    zero those of a row that has 1 in its place."""
+    zero = x == 0
+    zeros = zero.int()._cumsum(dim)
+    first = zero & (zeros == 1)
+    other = _backwards(g * first.where(1.0, x)._cumprod(dim), dim)
+    over = zero.where(1.0, x)
+    after = first.where(x, 0.0).sum(dim, keepdim=True) * other / over
+    return [(zeros == 0).where(_backwards(g * y, dim) / over, first.where(other, after))]
+
+
+def _grad_logcumsumexp(g, y, x, dim):
+    """Sums of g * exp(x - y) by logarithms, for each sign of g, so that nothing overflows."""
+
+    def part(g):
+        log = (g > 0).where((g > 0).where(g, 1.0).log(), -1e30)
+        return (((log - y).flip(dim)._logcumsumexp(dim).flip(dim)) + x).exp()
+
+    return [part(g) - part(-g)]
+
+
+def _running(xp, x, dim, better):
+    """The place of the latest best element so far, NaN above all; the reference of cummax and cummin."""
+    x = xp.moveaxis(x, dim, -1)
+    found = xp.zeros(x.shape, dtype="int32")
+    if x.size:
+        best = x[..., 0]
+        at = xp.zeros(best.shape, dtype="int32")
+        for i in range(x.shape[-1]):
+            here = x[..., i]
+            wins = (here != here) | ((best == best) & better(here, best))
+            best, at = xp.where(wins, here, best), xp.where(wins, i, at)
+            found[..., i] = at
+    return xp.moveaxis(found, -1, dim)
+
+
+def _reference(name):
+    return lambda xp, x, dim: getattr(xp, name)(x, axis=dim, **summed_in(xp, x))
+
+
+def _places(d, **_):
+    return dt.int32
+
+
+class Scan(Family):
+    @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"))
+    def _cumsum(self, dim):
+        """Sums so far along a dim."""
+        return (counted(self),), {"dim": dim}
+
+    @scan("prod", _grad_cumprod, _reference("cumprod"))
+    def _cumprod(self, dim):
+        """Products so far along a dim."""
+        return (counted(self),), {"dim": dim}
+
+    @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logcumsumexp(x, axis=dim))
+    def _logcumsumexp(self, dim):
+        """Logarithms of the sums of exp so far along a dim."""
+        return (self.float(),), {"dim": dim}
+
+    @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
+    def _cummax(self, dim):
+        """Places (int32) of the largest element so far along a dim, the latest of equals; NaN wins."""
+        return (self,), {"dim": dim}
+
+    @scan("min", None, lambda xp, x, dim: _running(xp, x, dim, xp.less_equal), _places)
+    def _cummin(self, dim):
+        """Places (int32) of the smallest element so far along a dim, the latest of equals; NaN wins."""
+        return (self,), {"dim": dim}
+
+    @composed
+    def cumsum(self, dim: int, dtype=None):
+        """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
+        return _scanned(self, dim, "_cumsum", dtype)
+
+    @composed
+    def cumprod(self, dim: int, dtype=None):
+        """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
+        return _scanned(self, dim, "_cumprod", dtype)
+
+    @composed
+    def logcumsumexp(self, dim: int):
+        """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
+        x, dtype = in_float32(self)
+        return _scanned(x, dim, "_logcumsumexp").to(dtype)
+
+    @composed
+    def cummax(self, dim: int):
+        """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]
+        """
+        return _extremes(self, dim, "_cummax")
+
+    @composed
+    def cummin(self, dim: int):
+        """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]
+        """
+        return _extremes(self, dim, "_cummin")
+
+    @composed
+    def diff(self, n: int = 1, dim: int = -1, prepend=None, append=None):
+        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+        if n < 0:
+            raise ValueError(f"n={n} is below 0")
+        d, x = normal_dim(dim, self.ndim), self
+        if not x.ndim:
+            raise ValueError("takes at least 1 dim: got a scalar")
+        ends = [part for part in (prepend, self, append) if part is not None]
+        x = cat(ends, d) if len(ends) > 1 else x
+        for _ in range(min(n, x.shape[d])):
+            m = x.shape[d] - 1
+            after, before = x.narrow(d, 1, m), x.narrow(d, 0, m)
+            x = after ^ before if x.dtype is dt.bool_ else after - before
+        return x
+
+
+def _areas(y, x, dx, dim):
+    """The trapezoids between neighbours: mean height times width."""
+    if x is not None and dx is not None:
+        raise ValueError("x and dx are both given: one of them says how far apart the points are")
+    if not y.ndim:
+        raise ValueError("takes at least 1 dim: got a scalar")
+    d = normal_dim(dim, y.ndim)
+    m = max(y.shape[d] - 1, 0)
+    heights = (y.narrow(d, y.shape[d] - m, m) + y.narrow(d, 0, m)) * 0.5
+    if x is None:
+        return heights * (1.0 if dx is None else dx), d
+    if x.ndim == 1:
+        x = x.reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
+    return heights * x.diff(dim=d - y.ndim), d
+
+
+@composed
+def trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+    areas, d = _areas(y, x, dx, dim)
+    return areas.sum(d)
+
+
+@composed
+def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
+    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
+    areas, d = _areas(y, x, dx, dim)
+    return areas.cumsum(d)
+
+
+def _scanned(x, dim, name, dtype=None):
+    x = x if dtype is None else x.to(dtype)
+    d = normal_dim(dim, max(x.ndim, 1))
+    return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
+
+
+def _extremes(x, dim, name):
+    d = normal_dim(dim, max(x.ndim, 1))
+    line = x.reshape(1) if x.ndim == 0 else x
+    index = getattr(line.detach(), name)(d)
+    return line._gather(index, d).reshape(*x.shape), index.reshape(*x.shape)

@@ -1,0 +1,361 @@
+"""Sorting: places of elements in order, by radix passes or in workgroup memory; what is taken from there."""
+
+from functools import cache
+from math import prod
+from typing import Any
+
+from ...core import dtype as dt
+from ...core.declare import composed, composite, kernel
+from ...core.op import Family, Launch
+from ...core.shape import normal_dim
+from ..index.indices import as_index, picked
+from ..join import cat
+from .scan import THREADS, scan_launches
+
+FUNCTIONS = ("bucketize", "isin", "searchsorted")
+
+SHORT = 2048  # rows up to here are sorted in workgroup memory on a GPU
+FEWEST = 32  # rows up to here are sorted in registers on a CPU adapter, where barriers are dear
+LITTLE = 2048  # elements: up to here a workgroup sorts them sooner than a dozen launches start
+RANKED = 1 << 26  # comparisons: up to here each element is compared with all others of its row, in one launch
+PIECE = {True: 256, False: 2048}  # elements of a row that are worth a thread, or a workgroup
+GROUPS = 1024  # workgroups that fill a large GPU
+BLOCK, FEW = 512, 64  # so few of a long row are taken from the best of blocks
+MOST = 32768  # elements of a workgroup's piece: its counts are 16 bits wide
+
+
+def _argsort_launches(limits, x, descending, bits) -> list[Launch]:
+    rows, n = prod(x.shape[:-1]), x.shape[-1]
+    options = {"of": x.dtype.short, "descending": descending}
+    if limits.software and 0 < n <= FEWEST:
+        return [_in_registers(rows, n, options)]
+    most = SHORT if not limits.software else LITTLE // 4 if rows * n <= LITTLE else 0
+    if rows * n > 0 and n <= most:
+        return [_in_memory(rows, n, options)]
+    if not limits.software and 0 < rows * n * n <= RANKED:
+        return [_by_rank(rows, n, options)]
+    bits = 1 if x.dtype is dt.bool_ else bits
+    return _by_digits(limits, rows, n, options, -(-bits // 4))
+
+
+def _by_rank(rows: int, n: int, options) -> Launch:
+    """Each element compared with all others of its row."""
+    pieces = -(-n // 16)
+    sizes: dict[str, Any] = {"n": n, "pieces": pieces}
+    return Launch(
+        "sort_rank.wgsl",
+        (),
+        rows * pieces,
+        sizes,
+        options,
+        workgroup=(256, 1, 1),
+        traced=0,
+        turns=-(-n // 256),
+    )
+
+
+def _in_registers(rows: int, n: int, options) -> Launch:
+    """A thread a row, padded to a power of two."""
+    wide = max(1 << (n - 1).bit_length(), 2)
+    options = options | {"wide": wide, "network": _network(wide)}
+    sizes: dict[str, Any] = {"n": n, "rows": rows}
+    return Launch("sort_few.wgsl", (), -(-rows // 64), sizes, options, workgroup=(64, 1, 1), traced=0)
+
+
+@cache
+def _network(n: int) -> tuple[tuple[int, int], ...]:
+    """The comparisons that sort n places, n a power of two (Batcher's odd-even mergesort, 1968)."""
+    pairs, width = [], 1
+    while width < n:
+        step = width
+        while step:
+            for start in range(step % width, n - step, 2 * step):
+                same = (i for i in range(start, min(start + step, n - step)))
+                pairs += [(i, i + step) for i in same if i // (2 * width) == (i + step) // (2 * width)]
+            step //= 2
+        width *= 2
+    return tuple(pairs)
+
+
+def _in_memory(rows: int, n: int, options) -> Launch:
+    """Rows padded to a power of two, as many as fit in the memory of a workgroup of some size."""
+    wide = max(1 << (n - 1).bit_length(), 2)
+    span = max(wide, 512)
+    sizes: dict[str, Any] = {"n": n, "rows": rows, "wide": wide}
+    return Launch(
+        "sort_rows.wgsl", (), -(-rows // (span // wide)), sizes, options | {"span": span},
+        workgroup=(min(span // 2, 256), 1, 1), traced=0,
+    )  # fmt: skip
+
+
+def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
+    """From the lowest four bits up: count each piece's digits, add the counts up, move every element."""
+    piece, pieces = _pieces(limits, rows, n)
+    sizes: dict[str, Any] = {"n": n, "pieces": pieces, "piece": piece}
+    count = rows * pieces
+    if limits.software:
+        kinds, groups, threads = ("sort_serial.wgsl", "sort_serial.wgsl"), -(-count // 64), (64, 1, 1)
+        sizes["threads"] = count
+    else:
+        kinds, groups, threads = ("sort_count.wgsl", "sort_place.wgsl"), count, (256, 1, 1)
+    made: list[Launch] = []
+    for i in range(passes):
+        first, last = i == 0, i == passes - 1
+        given: dict[str, Any] = {"traced": 0} if first else {}
+        reads = () if first else (f"pairs{i - 1}",)
+        now, shape = sizes | {"shift": 4 * i}, (rows, 16 * pieces)
+        same = options | {"first": first, "last": last}
+        made.append(Launch(
+            kinds[0], reads, groups, now, same | {"counting": True}, "counts", count * 16, dt.uint32,
+            threads, turns=piece, **given,
+        ))  # fmt: skip
+        made += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
+        to = {} if last else {"writes": f"pairs{i}", "elements": 2 * rows * n, "dtype": dt.uint32, "width": 2}
+        made.append(Launch(
+            kinds[1], (*reads, "starts"), groups, now, same | {"counting": False}, workgroup=threads,
+            turns=piece, **to, **given,
+        ))  # fmt: skip
+    return made
+
+
+def _pieces(limits, rows: int, n: int) -> tuple[int, int]:
+    """(elements of a piece, pieces of a row): enough to fill the device, and few enough to be counted."""
+    want = (THREADS[True] if limits.software else GROUPS) // max(rows, 1)
+    size = PIECE[limits.software]
+    pieces = max(min(want, n // size), -(-n // limits.turns), 1)
+    if limits.software:
+        piece = max(-(-n // pieces), 1)
+    else:
+        piece = min(max(-(-n // (pieces * size)), 1) * size, MOST)
+    return piece, max(-(-n // piece), 1)
+
+
+def _argsort_reference(xp, x, descending, bits):
+    """Stable, NaN above all: descending is the ascending order of the row backwards, read backwards."""
+    if not descending:
+        return xp.argsort(x, axis=-1, stable=True)
+    back = xp.flip(xp.argsort(xp.flip(x, axis=-1), axis=-1, stable=True), axis=-1)
+    return x.shape[-1] - 1 - back
+
+
+def _back_launches(limits, x, places) -> list[Launch]:
+    rows, n = prod(x.shape[:-1]), x.shape[-1]
+    sizes: dict[str, Any] = {"n": n, "size": rows * n}
+    return [Launch("sort_back.wgsl", (1,), -(-rows * n // 64), sizes, {"of": x.dtype.short}, traced=0)]
+
+
+def _back_reference(xp, x, places):
+    out = xp.empty_like(x)
+    xp.put_along_axis(out, places, x, axis=-1)
+    return out
+
+
+def _search_launches(limits, table, x, right) -> list[Launch]:
+    n, m, size = table.shape[-1], x.shape[-1], prod(x.shape)
+    sizes: dict[str, Any] = {"n": n, "m": max(m, 1), "size": size, "step": n if len(table.shape) > 1 else 0}
+    options = {"of": x.dtype.short, "right": right}
+    return [Launch("sort_search.wgsl", (0,), -(-size // 64), sizes, options, traced=1)]
+
+
+def _search_reference(xp, table, x, right):
+    side = "right" if right else "left"
+    if table.ndim == 1:
+        return xp.searchsorted(table, x, side)
+    rows = zip(table.reshape(-1, table.shape[-1]), x.reshape(-1, x.shape[-1]), strict=True)
+    found = [xp.searchsorted(line, wanted, side) for line, wanted in rows]
+    return xp.stack(found).reshape(x.shape) if found else xp.zeros(x.shape, dtype="int32")
+
+
+class Sort(Family):
+    @kernel(
+        "whole",
+        shape=lambda s, descending, bits: s,
+        dtype=lambda d, **_: dt.int32,
+        xp=_argsort_reference,
+        launch=_argsort_launches,
+    )
+    def _argsort(self, descending, bits=32):
+        """Places of the last dim's elements in order, stable; `bits`: how many low bits of ints differ."""
+        return (self,), {"descending": descending, "bits": bits}
+
+    @kernel(
+        "whole",
+        shape=lambda x, places: x,
+        dtype=lambda x, places: x,
+        xp=_back_reference,
+        grad=lambda g, y, x, places: [picked(g, -1, places), None],
+        launch=_back_launches,
+    )
+    def _back(self, places):
+        """Elements put at places that name each of the last dim's once: what gather takes apart.
+
+        Packed dtypes come out in 4 bytes: neighbours of one word are written by different threads.
+        """
+        return (self.to(self.dtype.wide), places), {}
+
+    @kernel(
+        "whole",
+        shape=lambda table, x, right: x,
+        dtype=lambda *_, **__: dt.int32,
+        xp=_search_reference,
+        launch=_search_launches,
+    )
+    def _search(self, input, right):
+        """How many of a sorted last dim are below `input` (or not above it, to the right). -> int32"""
+        return (self, input), {"right": right}
+
+    @composed
+    def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False):
+        """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...]
+        """
+        return _places(self, normal_dim(dim, self.ndim), descending)
+
+    @composed
+    def sort(self, dim: int = -1, descending: bool = False, stable: bool = False):
+        """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]
+        """
+        d = normal_dim(dim, self.ndim)
+        places = _places(self, d, descending)
+        return (_in_order(self, places, dim=d) if self.ndim else self), places
+
+    @composed
+    def msort(self):
+        """The elements in order along the first dim. [n, ...] -> [n, ...]"""
+        return self.sort(0)[0]
+
+    @composed
+    def topk(self, k: int, dim: int = -1, largest: bool = True, sorted: bool = True):
+        """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
+
+        [..., n, ...] -> [..., k, ...], [..., k, ...]
+        """
+        d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
+        if not 0 <= k <= x.shape[d]:
+            raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
+        if not self.ndim:
+            return self, _places(self, 0, False)
+        last = x.ndim - 1
+        places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
+        return x._gather(places, d), places
+
+    @composed
+    def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False):
+        """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+        d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
+        if not 1 <= k <= x.shape[d]:
+            raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
+        return at_rank(self, _places(x, d, False).narrow(d, k - 1, 1), d, keepdim)
+
+
+def at_rank(x, places, d: int, keepdim: bool):
+    """(values, indices) at one place of each line of dim d, which goes unless it is kept."""
+    values = (x if x.ndim else x.reshape(1))._gather(places, d)
+    shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
+    shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
+    return values.reshape(*shape), places.reshape(*shape)
+
+
+def _places(x, d: int, descending: bool):
+    if x.ndim == 0:
+        return type(x).full((), 0, device=x.device)
+    x = x.detach()
+    last = x.ndim - 1
+    if d == last:
+        return x._argsort(bool(descending))
+    return x.transpose(d, last)._argsort(bool(descending)).transpose(d, last)
+
+
+def _in_order_grad(g, y, x, places, dim):
+    last = x.ndim - 1
+    back = g.transpose(dim, last)._back(places.transpose(dim, last)).transpose(dim, last)
+    return [back.to(g.dtype), None]
+
+
+@composite(grad=_in_order_grad)
+def _in_order(x, places, *, dim):
+    """Elements at places that name each of a dim's once, so that the gradient goes back without adding."""
+    return x._gather(places, dim)
+
+
+def _top(x, k: int, largest: bool):
+    """Places of the k best of the last dim: of a long row, the best of the best of its blocks."""
+    n = x.shape[-1]
+    if k > FEW or n <= 2 * BLOCK:
+        return x._argsort(largest).narrow(x.ndim - 1, 0, k)
+    blocks = n // BLOCK
+    lead = x.shape[:-1]
+    whole = x.narrow(x.ndim - 1, 0, blocks * BLOCK).reshape(*lead, blocks, BLOCK)
+    starts = type(x).arange(blocks, device=x.device).unsqueeze(1) * BLOCK
+    best = (whole._argsort(largest).narrow(x.ndim, 0, k) + starts).reshape(*lead, blocks * k)
+    rest = n - blocks * BLOCK
+    if rest:
+        tail = _top(x.narrow(x.ndim - 1, n - rest, rest), min(k, rest), largest) + (n - rest)
+        best = cat([best, tail], -1)
+    return picked(best, -1, _top(picked(x, -1, best), k, largest))
+
+
+def _alike(a, b):
+    """Both in the dtype that holds both."""
+    found = dt.promote(a.dtype, b.dtype)
+    return a.to(found), b.to(found)
+
+
+def _sorted_by(x, sorter):
+    """Elements of the last dim in the order that the places of a sorter say."""
+    d = x.ndim - 1
+    return x._gather(as_index(x, sorter, d, "searchsorted"), d)
+
+
+@composed
+def searchsorted(
+    sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side=None, sorter=None
+):
+    """Where values would be put in to keep the order (int32): before equals, or after them (right).
+
+    [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
+    """
+    if side not in (None, "left", "right"):
+        raise ValueError(f"side={side!r} is unknown: use 'left' or 'right'")
+    if side == "left" and right:
+        raise ValueError("side='left' contradicts right=True: give one of them")
+    table = sorted_sequence if sorter is None else _sorted_by(sorted_sequence, sorter)
+    x = input if hasattr(input, "node") else type(table).full((), input, device=table.device)
+    if table.ndim == 0 or (table.ndim > 1 and table.shape[:-1] != x.shape[:-1]):
+        raise ValueError(
+            f"shapes {list(table.shape)} and {list(x.shape)} do not match: the sorted one needs 1 dim,"
+            " or all dims but the last alike"
+        )
+    table, x = _alike(table.detach(), x.detach())
+    found = table._search(x.reshape(1) if x.ndim == 0 else x, bool(right) or side == "right")
+    return found.reshape(*x.shape)
+
+
+@composed
+def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False):
+    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]"""
+    if boundaries.ndim != 1:
+        raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
+    return searchsorted(boundaries, input, right=right)
+
+
+@composed
+def isin(elements, test_elements, *, assume_unique: bool = False, invert: bool = False):
+    """Whether each element is among the test elements. [...], [...] -> [...]"""
+    given = next((t for t in (elements, test_elements) if hasattr(t, "node")), None)
+    if given is None:
+        raise TypeError("needs a tensor: wrap one of them in tensor(...)")
+    x, tests = (
+        t if hasattr(t, "node") else type(given).full((), t, device=given.device)
+        for t in (elements, test_elements)
+    )
+    tests = tests.reshape(-1)
+    x, tests = _alike(x.detach(), tests.detach())
+    if not tests.shape[0]:
+        return type(x).full(x.shape, bool(invert), device=x.device)
+    table = tests.sort(0)[0]
+    found = table._gather(table._search(x.reshape(-1), False), 0).reshape(*x.shape) == x
+    return ~found if invert else found

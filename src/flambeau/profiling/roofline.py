@@ -1,0 +1,133 @@
+"""A device into its measured ceilings, the rates of a copy and of multiply-adds, kept in the cache folder."""
+
+import hashlib
+import json
+import sys
+from array import array
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.files import cache_folder, read, write_whole
+from ..device.adapters import provider
+from ..functions import empty
+from ..fusion.plan import Plan
+from ..kernels.ir import Kernel, Shader
+from ..runtime.pipeline import compile_plan
+from ..runtime.run import realize
+from .meter import capture
+from .timing import per_run
+
+SUMS = 8  # vec4s of sums that a thread keeps: 32 multiply-adds follow each other without waiting
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Ceilings:
+    """What this adapter was measured to reach."""
+
+    copy: float  # bytes a second, read and written together, of x + 1
+    fma: float  # float32 operations a second, two of a multiply-add, in registers
+
+
+def steady(device: Any, words: list[int], budget: float = 0.1) -> float:
+    """Seconds of one run of commands that come again and again without a pause."""
+    prepared = device.prepare(words)
+
+    def batch(n: int) -> None:
+        for at in range(0, n, 32):
+            device.submit(*[prepared] * min(32, n - at))
+            device.keep_pace()
+        device.wait()
+
+    return per_run(batch, budget, warm=not device.limits.software)
+
+
+def measured(device: Any) -> Ceilings:
+    """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
+    software = device.limits.software
+    x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
+    realize(x)
+    y, found = capture(lambda: _plus_one(x))
+    with device.lock:
+        copy = 2 * x.nbytes / steady(device, found.words)
+        words, flops, out = _multiply_adds(device, software)
+        fma = flops / steady(device, words)
+    del y, out
+    return Ceilings(copy, fma)
+
+
+def _plus_one(x: Any) -> Any:
+    y = x + 1.0
+    realize(y)
+    return y
+
+
+def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
+    """The commands of a kernel that only multiplies and adds, its operations, and the buffer it writes."""
+    groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
+    shader = Shader(
+        "fma.wgsl", (("rounds", "u32"), ("a", "f32"), ("b", "f32")), (), (("f32", 4),),
+        (threads, 1, 1), (), (("sums", SUMS),),
+    )  # fmt: skip
+    kernel = Kernel("multiply-adds", shader, (), (0,), (rounds, 0.999, 0.001), (groups, 1, 1))
+    compiled = compile_plan(device, Plan((kernel,), (), (), (0,), ((0, 16 * groups * threads),), {}))
+    out = device.pool.take(16 * groups * threads)
+    words = list(compiled.words)
+    for place, _ in compiled.slots:
+        words[place] = out.handle
+    device.write(compiled.uniform, array("I", compiled.params).tobytes())
+    return words, 2 * groups * threads * rounds * 4 * SUMS * 4, out
+
+
+def ceilings_of(device: Any) -> Ceilings:
+    """The device's ceilings: from the cache folder where this adapter, driver and version were measured
+    before."""
+    found = device.__dict__.get("ceilings")
+    if found is None:
+        found = device.ceilings = kept(device) or keep(device, measured(device))
+    return found
+
+
+def identity(device: Any) -> dict[str, Any]:
+    """What the ceilings hold for."""
+    found = {"device": device.name, "software": device.limits.software, "format": FORMAT}
+    if adapter := getattr(device, "adapter", None):  # a page is not told of drivers
+        made = provider()
+        found |= {"driver": adapter.driver, "provider": f"{made.__name__} {made.__version__}"}
+    return found
+
+
+def place_of(device: Any) -> Path:
+    """The file of a device's ceilings."""
+    name = hashlib.sha256(json.dumps(identity(device)).encode()).hexdigest()[:16]
+    return cache_folder("ceilings") / f"{name}.json"
+
+
+def kept(device: Any) -> Ceilings | None:
+    """The ceilings in the cache folder, if they are there, whole and of this device."""
+    place = place_of(device)
+    try:
+        said = json.loads(str(read(place), "utf-8"))
+        if said["of"] == identity(device):
+            found = Ceilings(float(said["copy"]), float(said["fma"]))
+            if found.copy > 0 and found.fma > 0:
+                return found
+        print(f"flambeau: {place} is of another device: measured anew", file=sys.stderr)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:
+        print(f"flambeau: {place} is damaged ({type(e).__name__}): measured anew", file=sys.stderr)
+    return None
+
+
+def keep(device: Any, found: Ceilings) -> Ceilings:
+    """Write ceilings to the cache folder; where that is not possible a line says so."""
+    place = place_of(device)
+    try:
+        text = json.dumps({"of": identity(device), **asdict(found)}, indent=2)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
+    except OSError as e:
+        print(f"flambeau: ceilings are not kept ({e.strerror}: {place})", file=sys.stderr)
+    return found

@@ -1,0 +1,1 @@
+"""A plan into values: pipelines, memory, commands, submits."""

@@ -1,0 +1,138 @@
+"""Tensors into other devices' and other libraries' arrays, and back: to, DLPack, __array__."""
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..core import op as ops
+from ..core.declare import stand_for
+from ..core.events import stage
+from ..core.modes import no_grad
+from ..core.node import Node, describe
+from ..core.op import OPS, Op
+from ..core.shape import Shape
+from ..device import get_device
+from . import readback, run
+from .state import thread
+
+CPU = (1, 0)  # DLPack's number of memory that the host reads
+
+
+class Exchange:
+    """What a tensor does to be seen elsewhere."""
+
+    def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Any:
+        """The tensor in another dtype, on another device, or as another tensor is; itself if nothing changes.
+
+        to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
+        and is not for recorded functions; gradients move back. Between array libraries on the host the
+        memory is shared.
+        """
+        for a in args:
+            if isinstance(a, ops.Tensor):
+                device, dtype = a.device, a.dtype
+            elif isinstance(a, dt.DType | type):
+                dtype = a
+            elif a is not None:
+                device = a
+        x = self if device is None else _moved(self, get_device(device))
+        wanted = x.dtype if dtype is None else dt.as_dtype(dtype)
+        x = x if wanted is x.dtype else x.cast(wanted)
+        return ops.Tensor(x.node) if copy and x is self else x
+
+    def cpu(self: Any) -> Any:
+        """On the NumPy device."""
+        return self.to("cpu")
+
+    def gpu(self: Any, index: int | None = None) -> Any:
+        """On the best adapter, or on number `index`."""
+        return self.to("gpu" if index is None else f"gpu:{index}")
+
+    def to_device(self: Any, device: Any, stream: Any = None) -> Any:
+        """The array API's name of to(device)."""
+        return self.to(device)
+
+    def __array__(self: Any, dtype: Any = None, copy: bool | None = None) -> Any:
+        if copy is False:
+            raise ValueError(
+                f"__array__({describe(self)}): the value is copied from {self.device}: allow copy"
+            )
+        found = self.numpy()
+        return found if dtype is None else found.astype(dtype)
+
+    def __dlpack_device__(self: Any) -> tuple[int, int]:
+        if self.device.kind != "cpu":
+            return CPU
+        found = _shared(self).__dlpack_device__()
+        return int(found[0]), int(found[1])
+
+    def __dlpack__(
+        self: Any,
+        *,
+        stream: Any = None,
+        max_version: Any = None,
+        dl_device: Any = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
+        if self.requires_grad:
+            rule = "it takes part in gradients, which end here: use .detach()"
+            raise BufferError(f"__dlpack__({describe(self)}): {rule}")
+        asked = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        return _shared(self).__dlpack__(**{k: v for k, v in asked.items() if v is not None})
+
+
+def _shared(x: Any) -> Any:
+    """The array that is a tensor's value, or a copy of it on the host."""
+    if x.device.kind == "cpu":
+        node = x.node
+        run.realize_nodes([node])
+        array = node.buffer.array
+        if x.device.xp.name_of(array) == x.dtype.name and getattr(array, "flags", _WRITABLE).writeable:
+            return array
+    return x.numpy().copy()
+
+
+class _WRITABLE:
+    writeable = True
+
+
+def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
+    """A node that has its value: host bytes copied to the device."""
+    node = Node(OPS["buffer"], (), {}, shape, dtype, device)
+    if device.kind == "cpu":
+        node.buffer = device.store(raw, shape, dtype)
+    else:
+        with stage("write"), device.lock:
+            node.buffer = device.pool.take(node.nbytes)
+            device.write(node.buffer.handle, raw)
+    if thread.recorder is not None:
+        thread.recorder.made[node] = "data", hash(bytes(raw))
+    return node
+
+
+def shared(array: Any, dtype: dt.DType, device: Any) -> Node:
+    """A node of which an array of the device's library is the value."""
+    node = Node(OPS["buffer"], (), {}, tuple(array.shape), dtype, device)
+    node.buffer = device.hold(array)
+    return node
+
+
+def _moved(x: Any, device: Any) -> Any:
+    if x.node.device is device or (x.node.device is None and get_device() is device):
+        return x
+    with no_grad():
+        raw = None
+        if x.device.kind == device.kind == "cpu":
+            node = x.node
+            run.realize_nodes([node])
+            raw = device.take(node.buffer, x.device, x.dtype)
+        if raw is None:
+            node = leaf(readback.read([x])[0], x.shape, x.dtype, device)
+        else:
+            node = Node(OPS["buffer"], (), {}, x.shape, x.dtype, device)
+            node.buffer = raw
+    return ops.Tensor(stand_for(_MOVE, node, (x.node,), {}) if x.requires_grad else node)
+
+
+_MOVE = Op("composite", xp=lambda xp, x: x, grad=lambda g, y, x: [_moved(g, x.device)], doc="another device")
+object.__setattr__(_MOVE, "name", "to")

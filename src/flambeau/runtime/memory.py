@@ -1,0 +1,105 @@
+"""The buffers of a plan: one after the other, or by their lifetimes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ..core.node import Node
+from ..errors import OutOfMemory
+from ..fusion.buffers import assign, peak
+from .pipeline import Compiled
+
+
+def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:
+    """Take buffers from the pool kernel by kernel, each back after its last reader; name them in the
+    commands."""
+    plan = compiled.plan
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
+    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
+    pool.pinned = set()
+    try:
+        for i, k in enumerate(plan.kernels):
+            over = dict(k.over)
+            for v in k.outputs:
+                if v not in buffers:  # it may be there: parts of one result
+                    buffers[v] = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
+                    handles[v] = buffers[v].handle
+            for v in k.inputs:
+                if last[v] == i and v not in keep:
+                    buffers.pop(v, None)
+    except OutOfMemory as e:
+        raise no_room(pool, plan, buffers, e) from None
+    finally:
+        pool.pinned = None
+    _give(roots, plan.roots, buffers)
+    _name(compiled, handles)
+
+
+def lay(
+    compiled: Compiled, roots: list[Node], order: list[Node], pool: Any, there: Mapping[int, Any] = {}
+) -> list[Any]:
+    """`place` with all lifetimes known, for commands that come again and again: buffers are the plan's for as
+    long as the list that is returned lives.
+
+    there: the buffers of values that have theirs already.
+    """
+    plan = compiled.plan
+    slots = assign(plan, apart=frozenset(there))
+    check_room(pool, plan, slots.nbytes + sum(b.nbytes for b in there.values()))
+    taken: dict[int, Any] = {}
+    try:
+        for i, n in enumerate(slots.sizes):
+            taken[i] = pool.take(n)
+    except OutOfMemory as e:
+        raise no_room(pool, plan, taken, e, slots.nbytes) from None
+    buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
+    buffers |= there
+    buffers |= {v: taken[at] for v, at in slots.of.items()}
+    for k in plan.kernels:
+        for v, x in k.over:
+            buffers[v] = buffers[x]
+    _give(roots, plan.roots, buffers)
+    _name(compiled, {v: b.handle for v, b in buffers.items()})
+    return list(taken.values())
+
+
+def check_room(pool: Any, plan: Any, need: int) -> None:
+    """OutOfMemory before anything runs, where a plan needs more than the budget leaves."""
+    pool = pool.root
+    if pool.budget is not None:
+        left = pool.budget - pool.live
+        if need > left:
+            raise _too_much(pool, plan, need, left, f"a budget of {pool.budget:,} leaves {max(left, 0):,}")
+
+
+def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: Exception, need: int = 0) -> OutOfMemory:
+    """Give back what was taken for a plan; what to say of a device that had no more."""
+    pool, need, there = pool.root, need or peak(plan), pool.root.live
+    taken.clear()
+    got = there - pool.live
+    reason = str(error).partition("(")[2].rpartition("(")[2].rstrip(")")
+    told = f" ({reason})" if reason else ""
+    return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{told}")
+
+
+def _too_much(pool: Any, plan: Any, need: int, room: int, what: str) -> OutOfMemory:
+    count = f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}"
+    told = f"run({count}): {need:,} bytes are needed beside the {pool.live:,} in use, and {what}"
+    share = 100 * max(room, 0) // need
+    cure = f"about {share}% of this batch would fit" if share else "free tensors, or offload state"
+    return OutOfMemory(f"{told}: {cure}")
+
+
+def _give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
+    for root, value in zip(roots, values, strict=True):
+        root.buffer = buffers[value]
+    if len(set(values)) < len(values):
+        for value in values:
+            buffers[value].shared = values.count(value) > 1
+
+
+def _name(compiled: Compiled, handles: dict[int, int]) -> None:
+    """Write the buffers' numbers into the commands."""
+    words = compiled.words
+    for at, value in compiled.slots:
+        words[at] = handles[value]

@@ -1,0 +1,158 @@
+"""Pipelines: a plan becomes commands for one device; a structure seen before renders and compiles nothing."""
+
+import struct
+import threading
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..codegen.bounds import is_ours, is_proven
+from ..codegen.render import render
+from ..core.commands import DISPATCH
+from ..core.events import stage
+from ..errors import KernelError
+from ..fusion.cost import Work
+from ..fusion.plan import Plan
+from ..kernels.ir import Kernel, Shader
+
+READY_KEPT = 4  # ways of a plan's buffers whose commands are kept ready
+PARAMS_ALIGN, PARAMS_LIMIT = 64, 256  # words: where a dispatch's Params start, and how many it may have
+
+
+class Counters(threading.local):
+    """What this thread made anew: a second step that looks like the first adds nothing."""
+
+    plans = renders = compiles = submits = 0
+
+
+counters = Counters()
+# told of each pipeline: how many are done, of how many, its name
+progress: Callable[[int, int, str], None] | None = None
+
+
+class Patch:
+    """A word of Params that comes from a host number and may change from run to run."""
+
+    __slots__ = ("format", "node", "part", "word")
+
+    def __init__(self, word: int, node: int, part: int, format: str):
+        self.word, self.node, self.part, self.format = word, node, part, format
+
+
+@dataclass
+class Compiled:
+    """A plan with its pipelines and the commands that run it, but for the buffers, whose places are
+    listed."""
+
+    plan: Plan
+    words: list[int]
+    slots: list[tuple[int, int]]  # (place in words, value)
+    params: array
+    patches: list[Patch]
+    uniform: int  # the buffer that holds params
+    uniform_slots: list[int]
+    sent: bytes = b""  # what that buffer holds
+    works: tuple[Work, ...] = ()  # of each kernel, for profiles
+    cuts: Sequence[int] = ()  # the kernels that begin another submit
+    # commands with their buffers, by what they say: None until they come again
+    ready: dict[tuple[int, ...], Any] = field(default_factory=dict)
+
+    def again(self, device: Any, words: list[int]) -> Any:
+        """Commands as they are, or prepared from the second time on: in a loop the same buffers come back."""
+        key = tuple(words)
+        if key in self.ready:
+            found = self.ready[key] = self.ready[key] or device.prepare(list(key))
+            return found
+        self.ready[key] = None
+        if len(self.ready) > READY_KEPT * (len(self.cuts) + 1):
+            self.ready.pop(next(iter(self.ready)))
+        return words
+
+
+def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
+    """The device's pipelines by structure; what these kernels lack begins to be compiled, several at once
+    where the device can."""
+    cache = device.__dict__.setdefault("pipelines", {})
+    missing: dict[Shader, str] = {}
+    for k in kernels:
+        if k.shader not in cache:
+            missing.setdefault(k.shader, k.name)
+    counters.renders += len(missing)
+    counters.compiles += len(missing)
+    for s, label in missing.items():
+        with stage("render"):
+            text = render(s)
+        with stage("compile"):
+            made = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
+            if not is_ours(s):  # what is wrong with it is said before anything runs
+                device.compiled(made)
+        cache[s] = made
+    if (tell := progress) is not None:
+        for at, (s, label) in enumerate(missing.items(), 1):
+            device.compiled(cache[s])
+            tell(at, len(missing), label)
+    return cache
+
+
+def word_of(value: Any, wgsl: str) -> int:
+    """The 32 bits of a quantity."""
+    if wgsl == "f32":
+        return struct.unpack("<I", struct.pack("<f", _finite(value)))[0]
+    return int(value) & 0xFFFFFFFF
+
+
+def _finite(value: float) -> float:
+    """Doubles beyond float32 become infinite, as in a cast."""
+    if value != value or abs(value) <= 3.4028235677973366e38:
+        return value
+    return float("inf") if value > 0 else float("-inf")
+
+
+def compile_plan(device: Any, plan: Plan) -> Compiled:
+    """Find or compile every kernel's pipeline and lay the plan's Params out, each at an aligned place."""
+    words: list[int] = []
+    slots, patches, uniform_slots = [], [], []
+    params = array("I")
+    pipelines = pipelines_of(device, plan.kernels)
+    for k in plan.kernels:
+        base = len(params)
+        if len(k.quantities) > PARAMS_LIMIT:
+            raise KernelError(
+                f"{k.name}: {len(k.quantities)} Params, more than {PARAMS_LIMIT}: use fewer dims"
+            )
+        for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
+            if isinstance(value, tuple):
+                patches.append(Patch(base + i, value[1], value[2], wgsl))
+                value = 0
+            params.append(word_of(value, wgsl))
+        params.extend([0] * (-len(params) % PARAMS_ALIGN))
+        uniform_slots.append(len(words) + 2)
+        words += [DISPATCH, pipelines[k.shader], 0, base * 4, *k.grid, len(k.inputs) + len(k.outputs)]
+        for value in (*k.inputs, *k.outputs):
+            slots.append((len(words), value))
+            words.append(0)
+    counters.plans += 1
+    uniform = device.uniform(4 * len(params)) if plan.kernels else 0
+    for place in uniform_slots:
+        words[place] = uniform
+    return Compiled(plan, words, slots, params, patches, uniform, uniform_slots)
+
+
+def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Work, ...], list[int]]]:
+    """A plan's commands by submits, each with the works of its kernels."""
+    if not compiled.cuts:
+        return [(compiled.works, words)]
+    starts = [compiled.uniform_slots[i] - 2 for i in compiled.cuts]
+    ends = zip([0, *starts], [*starts, len(words)], strict=True)
+    kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.works)], strict=True)
+    return [(compiled.works[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
+
+
+def patch_params(params: array, patches: list[Patch], order: list) -> None:
+    """Put the graph's host numbers into Params."""
+    for p in patches:
+        source = order[p.node].scalars[0]
+        words = getattr(source, "words", None)
+        value = words[p.part] if words is not None else getattr(source, "value", source)
+        params[p.word] = word_of(value, p.format)

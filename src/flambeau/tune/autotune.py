@@ -1,0 +1,234 @@
+"""A graph into the variants of its kernels that are fastest here: each is run, compared and timed."""
+
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from ..core import choose
+from ..core.node import Node
+from ..device import tuned
+from ..device.tuned import Choice
+from ..errors import FlambeauError
+from ..fusion.plan import Plan
+from ..fusion.planner import plan
+from ..kernels.ir import Kernel
+from ..runtime import run
+from ..runtime.pipeline import pipelines_of
+from ..runtime.state import tune_with
+from .measure import Trials
+
+MOST = 12  # candidates beside the default
+BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
+# set by a parent that watches this process (cli/apart.py): a list of [family, bucket, name] as JSON, which
+# are not tried. Each candidate is then told on stdout before it is run, and null after
+LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
+TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
+MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
+# told of each contest: how many of a graph's are done, of how many, and what came of it, if anything did
+progress: Callable[[int, int, Choice | None], None] | None = None
+
+
+class autotune:
+    """Measure the variants of each kernel that runs from now on, or in a `with` block, and use the fastest.
+
+    Each variant's results are compared with the default's first: one that does not compile, or gives other
+    numbers, is dropped and named on stderr. What was measured before, here or by others (docs/tuning.md), is
+    not measured again, unless `again`. choices: what was found. mode=False switches it off.
+    """
+
+    def __init__(self, mode: bool = True, again: bool = False):
+        self.choices: list[Choice] = []
+        self._done: set = set()
+        self._again, self._before = again, tune_with(self._tune if mode else None)
+
+    def __enter__(self) -> "autotune":
+        return self
+
+    def __exit__(self, *_):
+        tune_with(self._before)
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self.choices)) or "no choice of kernels was measured"
+
+    def _tune(self, device: Any, roots: list[Node], order: list[Node], graph: tuple) -> None:
+        """Measure what a graph asks for and was not measured yet."""
+        if (device.name, graph) in self._done:
+            return
+        self._done.add((device.name, graph))
+        wanted = [a for a in asked_by(device, roots, order) if self._is_new(device, *a[:3])]
+        before = len(self.choices)
+        for done, (family, bucket, names, default) in enumerate(wanted, 1):
+            self._done.add((device.name, (family, bucket)))
+            made = contest(device, roots, order, Choice(family, bucket, default, default), names)
+            if made is not None:
+                self.choices.append(made)
+                device.limits.tuned[family, bucket] = made.choice
+                if identity := getattr(device, "identity", None):
+                    tuned.keep(identity, [made])  # at once: a later candidate may end the process
+            if progress is not None:
+                progress(done, len(wanted), made)
+        if len(self.choices) > before:
+            run.forget(device, *device.__dict__.get("plans", {}))
+
+    def _is_new(self, device: Any, family: str, bucket: tuple, names: tuple) -> bool:
+        """Whether there is something to choose that was not measured."""
+        if len(names) < 2 or family in choose.forced() or (device.name, (family, bucket)) in self._done:
+            return False
+        # what was the fastest for others of the bucket may not fit here
+        return self._again or device.limits.tuned.get((family, bucket)) not in names
+
+
+def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
+    """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
+    asked = choose.of_thread.asked = []
+    try:
+        plan(roots, device.limits, order)
+        found: dict[tuple, tuple] = {}
+        for family, bucket, names, default in asked:
+            before = found.get((family, bucket), ((), default))
+            found[family, bucket] = (*dict.fromkeys((*before[0], *names)),), before[1]
+    finally:
+        choose.of_thread.asked = None
+    return [(*key, *value) for key, value in found.items()]
+
+
+def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> Choice | None:
+    """Run every candidate in place of the default: the fastest of those that agree with it; None where the
+    default itself can't be run, or no name makes a difference."""
+    plans = planned(device, roots, order, made, names)
+    default = plans.pop(made.default, None)
+    if default is None:
+        return None
+    field = replaced(made.default, default, plans)
+    if not field:
+        return None
+    compile_ahead(device, made, [k for _, kernels in field.values() for k in kernels])
+    trials = Trials(device, order, {v for _, kernels in field.values() for k in kernels for v in k.inputs})
+    try:
+        for name, (whole, kernels) in field.items():
+            entered = enter(trials, made, name, whole, kernels)
+            if not entered and name == made.default:
+                return None
+        made.ms = trials.race()
+    finally:
+        trials.close()
+    best = min(made.ms, key=lambda n: made.ms[n])
+    if made.ms[best] < BETTER * made.ms[made.default]:
+        made.choice = best
+    return made
+
+
+def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> dict[str, Plan]:
+    """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
+    to be better."""
+    plans: dict[str, Plan] = {}
+    others = [n for n in names if n != made.default]
+    for name in (made.default, *others[:MOST]):
+        if _key(made, name) in (left_out() or ()):
+            made.dropped[name] = "it crashed"
+            continue
+        chosen = {**device.limits.tuned, (made.family, made.bucket): name}
+        try:
+            plans[name] = plan(roots, replace(device.limits, tuned=chosen), order)
+        except MISSED as e:
+            drop(made, name, f"it can't be planned ({_line(e)})")
+    return plans
+
+
+def compile_ahead(device: Any, made: Choice, kernels: list[Kernel]) -> None:
+    """Compile what all candidates need, several at once. What does not compile is met again, and named, when
+    its candidate is run; so is what crashes, in the next process."""
+    if getattr(device, "compilers", 1) < 2 or _key(made, TOGETHER) in (left_out() or ()):
+        return
+    tell(made, TOGETHER)
+    begun = []
+    for k in kernels:
+        with suppress(*MISSED):
+            begun.append(pipelines_of(device, [k])[k.shader])
+    for pipeline in begun:
+        with suppress(*MISSED):
+            device.compiled(pipeline)
+    tell(None)
+
+
+def enter(trials: Trials, made: Choice, name: str, whole: Plan, kernels: list[Kernel]) -> bool:
+    """Run a candidate once: whether it is as right as the default."""
+    tell(made, name)
+    try:
+        wrong = trials.enter(name, whole, kernels)
+    except MISSED as e:
+        trials.device.check()  # a lost device is the candidate's doing, and the end of this process
+        tell(None)
+        drop(made, name, f"it does not run ({_line(e)})")
+        return False
+    tell(None)
+    if wrong:
+        drop(made, name, f"it gives wrong numbers ({wrong})")
+    return not wrong
+
+
+def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tuple[Plan, list[Kernel]]]:
+    """What each candidate runs, the default first: the kernels that one of them replaces, or its own in their
+    place. A candidate without kernels of its own is the default by another name."""
+    gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
+    mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
+    found = {name: (default, list(mine.values()))} if mine else {}
+    for n, p in others.items():
+        if own := unlike(p, default):
+            kept = {_same(k): k for k in p.kernels if _same(k) in mine.keys() - gone[n].keys()}
+            found[n] = p, [*own, *kept.values()]
+    return found
+
+
+def _key(made: Choice, name: str) -> list:
+    """A candidate, as JSON gives it back."""
+    return json.loads(json.dumps([made.family, made.bucket, name]))
+
+
+def left_out() -> list | None:
+    """The candidates that crashed an earlier process; None where no parent watches."""
+    text = os.environ.get(LEFT_OUT)
+    return None if text is None else json.loads(text)
+
+
+def tell(made: Choice | None, name: str = "") -> None:
+    """Say to the parent, if there is one, which candidate is run now."""
+    if LEFT_OUT in os.environ:
+        print(TRIAL + json.dumps(made and _key(made, name)), flush=True)
+
+
+def unlike(a: Plan, b: Plan) -> list[Kernel]:
+    """The kernels of `a` that `b` does not have, each once."""
+    kept, found = Counter(map(_same, b.kernels)), {}
+    for k in a.kernels:
+        if kept[_same(k)]:
+            kept[_same(k)] -= 1
+        else:
+            found.setdefault(_same(k), k)
+    return list(found.values())
+
+
+def _same(k: Kernel) -> tuple:
+    return k.shader, k.quantities, k.grid
+
+
+def drop(made: Choice, name: str, why: str) -> None:
+    """Leave a candidate out, and say so."""
+    made.dropped[name] = why
+    print(f"flambeau: tune: {made.family} {list(made.bucket)}: {name} is dropped: {why}", file=sys.stderr)
+
+
+def _line(e: Exception) -> str:
+    """What an error says, in a line: a compiler's message follows below that there is one."""
+    first, *rest = str(e).strip().splitlines() or [type(e).__name__]
+    cause = next((line.strip() for line in rest if "error:" in line), "")
+    return f"{first}: {cause}" if cause else first
+
+
+if os.environ.get("FLAMBEAU_TUNE") == "on":
+    autotune()

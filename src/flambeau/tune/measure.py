@@ -1,0 +1,285 @@
+"""The kernels of a choice's candidates into whether they agree with the default's, and how long they take."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from ..core.commands import COPY
+from ..core.dtype import DType
+from ..core.host import to_raw
+from ..core.node import Node
+from ..fusion.cost import works_of
+from ..fusion.plan import Plan
+from ..kernels.ir import Kernel, Shader
+from ..profiling.timing import WARM, fitting, warm_up
+from ..runtime.pipeline import compile_plan, patch_params, pieces
+from ..runtime.submits import SECONDS, divided, seconds_of
+
+ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
+LONGEST = 1.0  # seconds of rounds after which no other begins
+FAR = 1.3  # times the best: not timed again
+BATCH = {False: 2e-3, True: 2e-2}  # seconds of runs that are timed together; of software adapters
+MOST = 32  # runs in one submit
+TOLERANCE = {"f32": 1e-3, "f16": 2e-2, "bf16": 1e-1}  # of the largest magnitude; other types must agree
+ROUNDING = 1e-6  # of the largest magnitude of all that is read and written: some steps of float32 near it
+SEEDS = 1_000_003  # made-up numbers before they come again: a prime, so that no row begins as another
+THREADS, GROUPS = 256, 256  # of the comparison
+
+
+@dataclass
+class Entrant:
+    """A candidate that agrees: its commands by submits, what they need, the runs of a batch, and the
+    milliseconds of a run that its batches took."""
+
+    parts: list[Any]
+    params: int
+    buffers: dict[int, Any]
+    runs: int
+    ms: list[float]
+
+
+class Trials:
+    """Runs some kernels of plans by themselves, each candidate's on the same numbers.
+
+    direct: the values that a candidate's kernels read. Floats among them that a graph begins with are made
+    up; what else it begins with has the values that it has. All others are computed of these.
+    """
+
+    def __init__(self, device: Any, order: list[Node], direct: set[int]):
+        self.device, self.order, self.direct = device, order, direct
+        self.given: dict[int, Any] = {}  # a value that is read -> its buffer
+        self.wanted: dict[int, Any] = {}  # a value that the default wrote -> its buffer
+        self.shelf: dict[int, list[Any]] = {}  # bytes -> buffers that all others write, one after the other
+        self.blank: Any = None  # as many zeros as the largest of them has bytes
+        self.entrants: dict[str, Entrant] = {}
+
+    # --- whether a candidate agrees ---
+
+    def enter(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
+        """Run a candidate once; the first is the default. Why it gives wrong numbers, or ""."""
+        entrant = self.prepared(whole, kernels)
+        try:
+            self.run(entrant, 1)
+            written = dict.fromkeys(v for k in kernels for v in k.outputs if v < len(self.order))
+            if self.entrants:
+                wrong = self.difference(entrant.buffers, [v for v in written if v in self.wanted])
+            else:
+                self.wanted, wrong = {v: entrant.buffers[v] for v in written}, ""
+        except Exception:
+            self.device.free(entrant.params)
+            raise
+        if wrong:
+            self.device.free(entrant.params)
+        else:
+            self.entrants[name] = entrant
+        return wrong
+
+    def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Entrant:
+        """A candidate's commands on buffers of its own."""
+        self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
+        self.works = {id(k): w for k, w in zip(whole.kernels, works_of(whole, self.order), strict=True)}
+        buffers = self.inputs(whole, kernels) | self.outputs(kernels)
+        parts, params = self.commands(kernels, {v: b.handle for v, b in buffers.items()})
+        return Entrant([self.device.prepare(part) for part in parts], params, buffers, 1, [])
+
+    def commands(self, kernels: Sequence[Kernel], handles: dict[int, int]) -> tuple[list[list[int]], int]:
+        """The commands of kernels, in submits that end before a watchdog's time, and the buffer of their
+        Params."""
+        limits, works = self.device.limits, [self.works[id(k)] for k in kernels]
+        plan = divided(Plan(tuple(kernels), (), (), (), (), {}), works, limits)
+        compiled = compile_plan(self.device, plan)
+        patch_params(compiled.params, compiled.patches, self.order)
+        self.device.write(compiled.uniform, compiled.params.tobytes())
+        words = list(compiled.words)
+        for place, value in compiled.slots:
+            words[place] = handles[value]
+        compiled.works = (works[0],) * len(plan.kernels)
+        if sum(seconds_of(w, limits) for w in works) > SECONDS:
+            compiled.cuts = range(1, len(plan.kernels))
+        return [part for _, part in pieces(compiled, words)], compiled.uniform
+
+    def outputs(self, kernels: Sequence[Kernel]) -> dict[int, Any]:
+        """Zeros for what kernels write: the default's stay, all others write the same buffers."""
+        shelf = {nbytes: list(kept) for nbytes, kept in self.shelf.items()}
+        found = {}
+        for v in dict.fromkeys(v for k in kernels for v in k.outputs):
+            kept = shelf.get(self.sizes[v])
+            found[v] = kept.pop() if kept else self.device.pool.take(self.sizes[v])
+            if found[v] not in self.shelf.get(self.sizes[v], ()) and self.entrants:
+                self.shelf.setdefault(self.sizes[v], []).append(found[v])
+            self.clear(found[v])
+        return found
+
+    def inputs(self, whole: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
+        """What kernels read and do not write, computed by the plan's kernels before them."""
+        wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
+        made = {v for k in whole.kernels for v in k.outputs} - self.given.keys()
+        need, before = wanted & made, []
+        for k in reversed(whole.kernels):
+            if need.intersection(k.outputs):
+                before.insert(0, k)
+                need |= made.intersection(k.inputs)
+        read = wanted.union(*(k.inputs for k in before)) - need
+        found = {v: self.leaf(v) for v in read}
+        if before:
+            found |= self.computed(before, found, wanted)
+        self.given |= {v: found[v] for v in wanted if v < len(self.order)}
+        return {v: found[v] for v in wanted}
+
+    def computed(self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]) -> dict[int, Any]:
+        """The wanted ones of the values that kernels make; the buffers of the others serve several."""
+        last = {v: i for i, k in enumerate(before) for v in (*k.outputs, *k.inputs)}
+        handles = {v: b.handle for v, b in leaves.items()}
+        living: dict[int, Any] = {}
+        for i, k in enumerate(before):
+            for v in k.outputs:
+                if v not in handles:
+                    living[v] = self.device.pool.take(self.sizes[v])
+                    handles[v] = living[v].handle
+            for v in (*k.inputs, *k.outputs):
+                if last[v] == i and v not in wanted:
+                    living.pop(v, None)
+        parts, params = self.commands(before, handles)
+        for part in parts:
+            self.device.submit(part)
+        self.device.wait()
+        self.device.free(params)
+        return {v: b for v, b in living.items() if v in wanted}
+
+    def leaf(self, value: int) -> Any:
+        """The buffer of a value that the graph begins with."""
+        if value not in self.given:
+            node = self.order[value]
+            # whole numbers may be places in something: others might lie beyond it
+            if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
+                return node.buffer
+            made = self.device.pool.take(max(node.nbytes, 4))
+            count = max(made.nbytes // node.dtype.itemsize, 1)
+            self.device.write(made.handle, numbers(value, count, node.dtype))
+            self.given[value] = made
+        return self.given[value]
+
+    def clear(self, buffer: Any) -> None:
+        """Make a buffer zeros, so that what a candidate does not write is not what another wrote."""
+        size = self.device.size_of(buffer.handle)
+        if self.blank is None or self.blank.size < size:
+            self.blank = self.device.pool.take(size)
+            self.device.write(self.blank.handle, bytes(size))
+        self.device.submit([COPY, self.blank.handle, buffer.handle, size])
+
+    def difference(self, found: dict[int, Any], values: list[int]) -> str:
+        """How results differ from the default's by more than their types allow, or ""."""
+        for v in values:
+            kind = self.kind(v)
+            if not self.order[v].nbytes:
+                continue
+            error, top, other = apart(self.device, found[v], self.wanted[v], self.order[v].nbytes, kind)
+            if other:
+                return "not equal" if kind == "words" else "not a number, or infinite, elsewhere"
+            allowed = TOLERANCE.get(kind, 0.0) * top
+            if not (error <= allowed or error <= ROUNDING * self.largest(found)):
+                return f"off by {error:.1e} where the largest is {top:.1e}"
+        return ""
+
+    def largest(self, buffers: dict[int, Any]) -> float:
+        """The largest magnitude of all that kernels read and write: a result that is small because these
+        cancel out is no better than their rounding."""
+        every = ((b, self.order[v].nbytes, self.kind(v)) for v, b in buffers.items() if v < len(self.order))
+        floats = (of for of in every if of[1] and of[2] != "words")
+        return max((apart(self.device, b, b, nbytes, kind)[1] for b, nbytes, kind in floats), default=0.0)
+
+    def kind(self, value: int) -> str:
+        """How a value is compared: a type of floats, or "words"."""
+        short = self.order[value].dtype.short
+        return short if short in TOLERANCE else "words"
+
+    # --- how long it takes ---
+
+    def run(self, entrant: Entrant, times: int) -> float:
+        """Seconds of so many runs that follow each other without a pause."""
+        begin = perf_counter()
+        if len(entrant.parts) == 1:
+            for at in range(0, times, MOST):
+                self.device.submit(*entrant.parts * min(MOST, times - at))
+                self.device.keep_pace()
+        else:
+            for part in entrant.parts * times:
+                self.device.submit(part)
+                self.device.keep_pace()
+        self.device.wait()
+        return perf_counter() - begin
+
+    def race(self) -> dict[str, float]:
+        """Milliseconds of each candidate: the median of rounds, in which only those go on that may win."""
+        begin = perf_counter()
+        first, *_ = self.entrants.values()
+        running = list(self.entrants.values())
+        for entrant in running:
+            self.count(entrant)
+        if not self.device.limits.software:
+            warm_up(lambda: self.run(first, first.runs), perf_counter() - begin, 3 * WARM)
+        begin = perf_counter()
+        for done in range(ROUNDS):
+            if done and perf_counter() - begin > LONGEST:
+                break
+            for entrant in running:
+                entrant.ms.append(1e3 * self.run(entrant, entrant.runs) / entrant.runs)
+            most = FAR * min(median(entrant.ms) for entrant in running)
+            running = [e for e in running if median(e.ms) <= most or e is first]
+        return {name: round(median(e.ms), 6) for name, e in self.entrants.items()}
+
+    def count(self, entrant: Entrant) -> None:
+        """Find how many runs make a batch; on a software adapter, whose clock has no need to warm up, that is
+        the first round."""
+        software = self.device.limits.software
+        entrant.runs, took = fitting(lambda n: self.run(entrant, n), BATCH[software], 1 << 14)
+        if software:
+            entrant.ms.append(1e3 * took / entrant.runs)
+
+    def close(self) -> None:
+        """Give back what is not given back by itself."""
+        for entrant in self.entrants.values():
+            self.device.free(entrant.params)
+        self.entrants = {}
+
+
+def apart(device: Any, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
+    """How far two buffers lie apart: the largest error, the largest wanted magnitude, and whether something
+    that is no finite number differs; of "words" only the last."""
+    import numpy as np
+
+    words, over = -(-nbytes // 4), nbytes % 4
+    groups = min(-(-words // THREADS), GROUPS)
+    ends = (1 << 8 * over) - 1 if over else 0xFFFFFFFF
+    shader = Shader(
+        "differ.wgsl", (("words", "u32"), ("span", "u32"), ("ends", "u32")), (("u32", 1), ("u32", 1)),
+        (("f32", 4),), (THREADS, 1, 1), (), (("kind", kind),),
+    )  # fmt: skip
+    kernel = Kernel("differ", shader, (0, 1), (2,), (words, groups * THREADS, ends), (groups, 1, 1))
+    compiled = compile_plan(device, Plan((kernel,), (), (), (), (), {}))
+    out = device.pool.take(16 * groups)
+    made = list(compiled.words)
+    for place, value in compiled.slots:
+        made[place] = (found, wanted, out)[value].handle
+    try:
+        device.write(compiled.uniform, compiled.params.tobytes())
+        device.submit(made)
+        (raw,) = device.read([(out.handle, 16 * groups)])
+    finally:
+        device.free(compiled.uniform)
+    error, top, other, _ = np.frombuffer(raw, "f4").reshape(-1, 4).max(0)
+    return float(error), float(top), bool(other)
+
+
+def numbers(seed: int, count: int, dtype: DType) -> bytes:
+    """So many elements as a device stores them."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    if dtype.is_float:
+        found = 2 * rng.random(min(count, SEEDS), np.float32) - 1
+    else:
+        found = rng.integers(0, 2 if dtype.kind == "b" else 8, min(count, SEEDS))
+    return np.resize(to_raw(found, dtype), count).tobytes()
