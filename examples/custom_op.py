@@ -25,7 +25,7 @@ snake = fb.custom_op(
 # --- attention: a thread a query, keys one by one, the maximum and the sum carried along ---
 
 KERNEL = """
-//% extends "whole.wgsl"
+//% extends "launch.wgsl"
 //% block work
   let row = group * 64u + lid.x;
   if (row < p.queries) {

@@ -150,7 +150,7 @@ def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
     exact = [x.float().numpy().astype("f8") for x in xs]
     with forced("64x64.8x8.16.1"):
         y = sdpa(*xs)
-        assert y.dtype is dtype and "attention_tiles.wgsl" in templates(y)
+        assert y.dtype is dtype and "attention/tiles.wgsl" in templates(y)
         found = y.sum().backward()
         made = [y.float(), *(found[x].float() for x in xs)]
         fb.realize(*made)
@@ -178,7 +178,7 @@ def test_few_rows_to_many_keys(case, gpu, forced):
     given = None if mask is None else fb.tensor(mask, device=gpu)
     with forced("few"):
         y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), given, **options)
-        assert templates(y) == {"attention_few.wgsl", "attention_join.wgsl"}
+        assert templates(y) == {"attention/split_keys.wgsl", "attention/split_keys_join.wgsl"}
         got = y.numpy()
     check(got, attention(*(x.astype("f8") for x in (q, k, v)), mask, **options), 2e-6, case)
 

@@ -72,7 +72,9 @@ def test_against_the_formula(case, units):
     arrays, mask, options = made(case, np.random.default_rng(1))
     given = None if mask is None else fb.tensor(mask, device=units)
     y = sdpa(*(fb.tensor(a, device=units) for a in arrays), attn_mask=given, **options)
-    assert [k.shader.template for k in y.plan()][-1] == "attention_units.wgsl" and y.dtype is fb.float16
+    assert [k.shader.template for k in y.plan()][
+        -1
+    ] == "attention/subgroup_matrix.wgsl" and y.dtype is fb.float16
     want = expected(arrays, mask, **options)
     error = np.linalg.norm(y.numpy().astype("f8") - want) / np.linalg.norm(want)
     assert error < 6e-4, f"{case}: {error:.1e}"
@@ -90,7 +92,7 @@ def test_gradients_are_made_on_units(case, units):
 
     found = loss().backward()
     templates = {k.shader.template for x in xs for k in found[x].plan()}
-    assert "attention_slopes_units.wgsl" in templates and not {t for t in templates if "tiles" in t}
+    assert "attention/grad_subgroup_matrix.wgsl" in templates and not {t for t in templates if "tiles" in t}
     slow = loss().backward(create_graph=True)
     for x in xs:
         got, want = found[x].float().numpy(), slow[x].float().numpy()
@@ -104,10 +106,12 @@ ODD = [(48, fb.float16), (160, fb.float16), (64, fb.bfloat16), (64, fb.float32)]
 def test_what_does_not_fit_goes_to_tiles(d, dtype):
     device = PaperDevice(Limits(matrix=(REAL,)))
     q = fb.zeros(2, 64, d, device=device).to(dtype).realize()
-    assert {k.shader.template for k in sdpa(q, q, q).plan()} == {"attention_tiles.wgsl"}
+    assert {k.shader.template for k in sdpa(q, q, q).plan()} == {"attention/tiles.wgsl"}
 
 
-@pytest.mark.parametrize("d,made", [(64, "attention_slopes_units.wgsl"), (128, "attention_keys_tiles.wgsl")])
+@pytest.mark.parametrize(
+    "d,made", [(64, "attention/grad_subgroup_matrix.wgsl"), (128, "attention/grad_kv_tiles.wgsl")]
+)
 def test_gradients_take_units_for_rows_of_up_to_64_features(d, made):
     device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
     x = fb.zeros(2, 64, d, device=device).half().realize().requires_grad_()
@@ -153,12 +157,12 @@ def check_with_tint(device):
 
 def test_tint_takes_it_for_real_units():
     device = PaperDevice(Limits(matrix=(REAL,)))
-    assert all("attention_units.wgsl" in on_paper(device, case) for case in CASES)
+    assert all("attention/subgroup_matrix.wgsl" in on_paper(device, case) for case in CASES)
     check_with_tint(device)
 
 
 def test_tint_takes_gradients_for_real_units(forced):
     device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
     plain = [case for case, sizes in CASES.items() if "start" not in sizes[-1]]
-    assert all("attention_slopes_units.wgsl" in on_paper(device, case, slopes=True) for case in plain)
+    assert all("attention/grad_subgroup_matrix.wgsl" in on_paper(device, case, slopes=True) for case in plain)
     check_with_tint(device)

@@ -35,7 +35,12 @@ def updates():
 def test_small_updates_are_one_kernel_where_it_can_bind_them():
     made, old = updates()
     (k,) = planned(made, Limits(bundle_buffers=32), old)
-    assert (k.shader.template, len(k.parts), len(k.outputs), len(k.over)) == ("bundle.wgsl", 6, 12, 12)
+    assert (k.shader.template, len(k.parts), len(k.outputs), len(k.over)) == (
+        "map/map_bundle.wgsl",
+        6,
+        12,
+        12,
+    )
     assert len(k.inputs) + len(k.outputs) == 18
     assert "fn segment5(" in render(k.shader)
 
@@ -95,7 +100,9 @@ def test_pieces_are_added_where_they_are_read():
     a, b, p = (fb.rand(*s).realize() for s in ((8192, 16), (8192, 16), (16, 16)))
     found = p - (a.t() @ b + 0) * 0.1
     names = [k.shader.template for k in planned([p * 0.5 + a.t() @ b, found], Limits())]
-    assert names[-1] in ("map.wgsl", "maps.wgsl", "contract_parts.wgsl") and len(names) <= 4
+    assert (
+        names[-1] in ("map/map.wgsl", "map/map_multi.wgsl", "contract/split_k_sum.wgsl") and len(names) <= 4
+    )
     wanted = p.numpy() - a.numpy().T @ b.numpy() * 0.1
     assert np.allclose(found.numpy(), wanted, rtol=1e-4)
 

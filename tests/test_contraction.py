@@ -284,13 +284,15 @@ def on_a_cpu(gpu, monkeypatch):
 def stored(tensor) -> list[tuple[int, list[int]]]:
     """How many elements each contraction stores at once, and how many its epilogue makes."""
     shaders = [k.shader for k in plan([tensor.node], SOFTWARE).kernels]
-    contractions = [s for s in shaders if s.template == "contract.wgsl"]
+    contractions = [s for s in shaders if s.template == "contract/registers.wgsl"]
     return [(s.outs[0][1], [f.width for _, f in s.functions]) for s in contractions]
 
 
 def options(tensor, limits) -> dict:
     (shader,) = (
-        k.shader for k in plan([tensor.node], limits).kernels if k.shader.template == "contract.wgsl"
+        k.shader
+        for k in plan([tensor.node], limits).kernels
+        if k.shader.template == "contract/registers.wgsl"
     )
     return dict(shader.options)
 

@@ -16,7 +16,7 @@ def cube(name="cube_of_mine", expression="{{ x }} * {{ x }} * {{ x }}", **kw):
 
 X = np.random.default_rng(0).uniform(-2, 2, (5, 13)).astype("f4")
 
-DOUBLE = """//% extends "whole.wgsl"
+DOUBLE = """//% extends "launch.wgsl"
 //% block work
   let i = group * 64u + lid.x;
   if (i < p.size) {

@@ -128,7 +128,7 @@ def test_a_new_batch_size_changes_no_structure():
 
     fb.synchronize()
     new = shaders(48) - shaders(64)
-    assert all(k.template.startswith("contract_") for k in new)  # these are chosen by size there
+    assert all(k.template.startswith("contract/") for k in new)  # these are chosen by size there
 
 
 def test_a_root_seen_twice_is_computed_once():

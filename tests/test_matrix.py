@@ -50,7 +50,7 @@ def off(got, want) -> float:
 
 
 def on_units(t) -> bool:
-    return "contract_matrix.wgsl" in templates(t)
+    return "contract/subgroup_matrix.wgsl" in templates(t)
 
 
 SIZES = [(64, 64, 64), (72, 40, 256), (130, 72, 96), (33, 65, 17), (1, 200, 40), (3, 3, 3)]
@@ -75,7 +75,7 @@ def test_layouts_are_read_as_they_lie(turned, units):
     x = fb.tensor(np.ascontiguousarray(a.T), device=units).T if "a" in turned else x
     y = fb.tensor(np.ascontiguousarray(b.T), device=units).T if "b" in turned else y
     z = x @ y
-    assert templates(z)[0] == "contract_matrix.wgsl" and len(templates(z)) <= 2
+    assert templates(z)[0] == "contract/subgroup_matrix.wgsl" and len(templates(z)) <= 2
     assert off(z, a.astype("f8") @ b.astype("f8")) < EXACT
 
 
@@ -118,7 +118,7 @@ def variant(request, units, monkeypatch):
 
 
 def ran_as(t, variant: str) -> bool:
-    return on_units(t) and ("matrix_halves.wgsl" in templates(t)) == ("/" in variant)
+    return on_units(t) and ("contract/to_f16.wgsl" in templates(t)) == ("/" in variant)
 
 
 SHAPES = [((64, 96), (96, 72)), ((130, 33), (33, 70)), ((65, 128), (128, 64)), ((2, 3, 64, 40), (3, 40, 72))]
@@ -214,7 +214,9 @@ def test_long_sums_are_added_in_pieces(variant):
     a, b = made(rng, 32, 8200), made(rng, 8200, 40)
     with fb.set_matmul_precision("high"):
         y = fb.tensor(a, device=units) @ fb.tensor(b, device=units)
-    assert templates(y)[-2] == "contract_matrix.wgsl" and off(y, a.astype("f8") @ b.astype("f8")) < HIGH
+    assert (
+        templates(y)[-2] == "contract/subgroup_matrix.wgsl" and off(y, a.astype("f8") @ b.astype("f8")) < HIGH
+    )
 
 
 def test_gradients_have_the_precision_of_their_backward(units):

@@ -7,7 +7,7 @@ import flambeau as fb
 from flambeau.core.op import Op, Written, part_of
 from flambeau.tensor import Tensor
 
-BOTH = """//% extends "whole.wgsl"
+BOTH = """//% extends "launch.wgsl"
 //% block work
   let i = group * 64u + lid.x;
   if (i < p.size) {

@@ -65,7 +65,7 @@ def test_the_rule(m, memory, want):
     device = PaperDevice(Limits(workgroup_memory=memory))
     q = fb.quantize(fb.zeros(256, 512, device=device).realize())
     y = fb.quantized_linear(fb.zeros(m, 512, device=device).realize(), q)
-    assert y.plan()[0].shader.template == f"quantized_{want}.wgsl"
+    assert y.plan()[0].shader.template == f"quantized/{want}.wgsl"
 
 
 @pytest.mark.parametrize("bits", [8, 4])

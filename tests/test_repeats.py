@@ -178,7 +178,7 @@ def test_what_siblings_alone_read_is_not_written():
     assert [len(k.outputs) for k in made] == [2]
     left, places = trimmed(list(made), {made.kernels[0].outputs[1]})
     assert places == [0] and left[0].outputs == made.kernels[0].outputs[1:]
-    assert left[0].shader.template == "map.wgsl" and "out1" not in render(left[0].shader)
+    assert left[0].shader.template == "map/map.wgsl" and "out1" not in render(left[0].shader)
     assert trimmed(list(made), set()) == ([], [])
     h = np.tanh(np.sin(np.exp(X.numpy())))
     y = X.exp().sin().tanh()

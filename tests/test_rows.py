@@ -101,29 +101,29 @@ ONE = {
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("adapter", CLASSES)
 def test_is_one_kernel(name, adapter):
-    assert kernels(ONE[name](), limits=CLASSES[adapter]) == [("rows.wgsl", 1)]
+    assert kernels(ONE[name](), limits=CLASSES[adapter]) == [("reduce/rows.wgsl", 1)]
 
 
 def test_siblings_are_one_kernel_with_several_outputs():
-    assert kernels(X.sum(1), X.square().sum(1), X.amax(1)) == [("rows.wgsl", 3)]
-    assert kernels(*X.var_mean(1)) == [("rows.wgsl", 2)]
+    assert kernels(X.sum(1), X.square().sum(1), X.amax(1)) == [("reduce/rows.wgsl", 3)]
+    assert kernels(*X.var_mean(1)) == [("reduce/rows.wgsl", 2)]
 
 
 def test_other_rows_are_not_taken_along():
     y = X.softmax(1)
-    assert [t for t, _ in kernels(y.sum(0))] == ["rows.wgsl", "tree.wgsl"]
+    assert [t for t, _ in kernels(y.sum(0))] == ["reduce/rows.wgsl", "reduce/tree.wgsl"]
     total = X.sum(1)  # each row reads the next one's sum: no kernel could wait for that
-    assert [t for t, _ in kernels(X / total.flip(0).unsqueeze(1))] == ["tree.wgsl", "map.wgsl"]
+    assert [t for t, _ in kernels(X / total.flip(0).unsqueeze(1))] == ["reduce/tree.wgsl", "map/map.wgsl"]
 
 
 def test_a_gradients_rows_are_one_kernel():
     x = X.detach().requires_grad_().realize()
     for f in (lambda: x.softmax(1), lambda: x.log_softmax(1), lambda: F.rms_norm(x, (48,))):
         y = f().realize()
-        assert kernels(y.backward(made(96, 48, seed=3), retain_graph=True)[x]) == [("rows.wgsl", 1)]
+        assert kernels(y.backward(made(96, 48, seed=3), retain_graph=True)[x]) == [("reduce/rows.wgsl", 1)]
     loss = F.cross_entropy(x, LABELS)
     found = kernels(loss, loss.backward()[x])
-    assert ("rows.wgsl", 2) in found and len(found) == 3  # and the two sums of rows
+    assert ("reduce/rows.wgsl", 2) in found and len(found) == 3  # and the two sums of rows
 
 
 def test_the_plan_says_why_kernels_end():
@@ -157,7 +157,9 @@ def test_every_variant_has_the_values(gpu, variant, name):
     with planned_for(gpu, software=name == "loop1"):
         for op, want in references().items():
             y = ONE[op]()
-            assert kernels(y, limits=gpu.limits)[0][0] == ("rows.wgsl" if name != "staged" else "tree.wgsl")
+            assert kernels(y, limits=gpu.limits)[0][0] == (
+                "reduce/rows.wgsl" if name != "staged" else "reduce/tree.wgsl"
+            )
             assert np.allclose(y.numpy(), want, atol=3e-6), op
         odd = made(7, 1027).softmax(1)
         assert np.allclose(odd.sum(1).numpy(), 1, atol=1e-5)
@@ -176,7 +178,7 @@ def test_rows_of_all_lengths(gpu, length, software):
 @pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
 def test_packed_types(gpu, dtype):
     x = fb.tensor(X.numpy(), device=gpu).to(dtype)
-    assert kernels(x.realize().softmax(1), limits=gpu.limits) == [("rows.wgsl", 1)]
+    assert kernels(x.realize().softmax(1), limits=gpu.limits) == [("reduce/rows.wgsl", 1)]
     want = fb.tensor(x.float().numpy(), device="cpu").softmax(1).numpy()
     assert np.allclose(x.softmax(1).float().numpy(), want, atol=1e-2)
 
@@ -199,7 +201,7 @@ def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     y.realize()
     grads = y.backward(g, retain_graph=True)
     found = plan([grads[x].node, grads[r].node], gpu.limits)
-    assert [k.shader.template for k in found].count("rows.wgsl") == 1
+    assert [k.shader.template for k in found].count("reduce/rows.wgsl") == 1
     assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found)
     wanted = grads[x].numpy() * mask.numpy()
     assert np.allclose(grads[r].numpy(), wanted, atol=1e-6)
@@ -238,7 +240,7 @@ def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(variant):
     for name, times in (("loop256", 3), ("once256", 2)):
         variant(name)
         found = plan([loss.node, loss.backward()[x].node], CLASSES["gpu"]).kernels
-        (text,) = (render(k.shader) for k in found if k.shader.template == "rows.wgsl")
+        (text,) = (render(k.shader) for k in found if k.shader.template == "reduce/rows.wgsl")
         assert text.count("for (var k = 0u") == times
 
 

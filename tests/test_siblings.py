@@ -23,21 +23,21 @@ X, Y = made(12, 8), made(12, 8, seed=1)
 
 
 def test_values_that_share_a_buffer_are_one_kernel():
-    assert kernels(X * Y, X + Y, X.exp()) == [("maps.wgsl", 3)]
+    assert kernels(X * Y, X + Y, X.exp()) == [("map/map_multi.wgsl", 3)]
     moved = X * 0.9 + Y
-    assert kernels(moved, X - moved * 0.1) == [("maps.wgsl", 2)]
+    assert kernels(moved, X - moved * 0.1) == [("map/map_multi.wgsl", 2)]
 
 
 def test_values_that_share_nothing_are_apart():
-    assert kernels(X.exp(), Y.exp()) == [("map.wgsl", 1)] * 2
-    assert kernels(X.exp(), X[:6] * 2) == [("map.wgsl", 1)] * 2
-    assert kernels(X.exp(), X.t() * 2) == [("map.wgsl", 1)] * 2
+    assert kernels(X.exp(), Y.exp()) == [("map/map.wgsl", 1)] * 2
+    assert kernels(X.exp(), X[:6] * 2) == [("map/map.wgsl", 1)] * 2
+    assert kernels(X.exp(), X.t() * 2) == [("map/map.wgsl", 1)] * 2
 
 
 def test_nothing_waits_for_itself():
     first = X.exp()
     later = X * first.sum(0)  # made of a sum of the other: no kernel could be both
-    assert [t for t, _ in kernels(first, later)] == ["map.wgsl", "tree.wgsl", "map.wgsl"]
+    assert [t for t, _ in kernels(first, later)] == ["map/map.wgsl", "reduce/tree.wgsl", "map/map.wgsl"]
 
 
 def test_buffers_are_counted():
@@ -52,7 +52,7 @@ def test_an_optimisers_step_is_a_kernel_for_each_parameter():
     with fb.no_grad():
         state = opt.state[0]
         new = opt.update(p, g, state, opt._steps[p.device])
-    assert kernels(new, *state.values()) == [("maps.wgsl", 3)]
+    assert kernels(new, *state.values()) == [("map/map_multi.wgsl", 3)]
 
 
 @pytest.mark.parametrize("shape", ((12, 8), (7,), (3,), (), (5, 3, 2)))
@@ -71,7 +71,7 @@ def test_they_can_be_kept_apart(monkeypatch):
     monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
     choose.forced.cache_clear()
     try:
-        assert kernels(X * Y, X + Y) == [("map.wgsl", 1)] * 2
+        assert kernels(X * Y, X + Y) == [("map/map.wgsl", 1)] * 2
     finally:
         choose.forced.cache_clear()
 
@@ -95,10 +95,10 @@ def test_states_that_change_places_in_a_recorded_step(gpu):
 
 def test_what_the_group_alone_reads_is_not_stored():
     dear = (X * Y).exp()  # both read it, and it is dear
-    assert kernels(dear * 2 + X, dear * X) == [("maps.wgsl", 2)]
-    assert kernels(dear * 2 + X, dear * X, dear) == [("maps.wgsl", 3)]
-    assert kernels(dear * 2 + X, dear * X, dear.sum(0))[0] == ("maps.wgsl", 3)
-    assert kernels(dear * 2 + X, (dear * X).t().relu() @ X)[0] == ("maps.wgsl", 2)
+    assert kernels(dear * 2 + X, dear * X) == [("map/map_multi.wgsl", 2)]
+    assert kernels(dear * 2 + X, dear * X, dear) == [("map/map_multi.wgsl", 3)]
+    assert kernels(dear * 2 + X, dear * X, dear.sum(0))[0] == ("map/map_multi.wgsl", 3)
+    assert kernels(dear * 2 + X, (dear * X).t().relu() @ X)[0] == ("map/map_multi.wgsl", 2)
 
 
 def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
@@ -106,7 +106,7 @@ def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
     choose.forced.cache_clear()
     try:
         dear = (X * Y).exp()
-        assert kernels(dear * 2 + X, dear * X) == [("map.wgsl", 1)] * 3
+        assert kernels(dear * 2 + X, dear * X) == [("map/map.wgsl", 1)] * 3
     finally:
         choose.forced.cache_clear()
 

@@ -107,7 +107,7 @@ def templates(monkeypatch, tmp_path):
         made = fresh()
         monkeypatch.setattr(made, "_compile", lambda *a, f=made._compile: compiled.append(a) or f(*a))
         monkeypatch.setattr(render, "environment", lambda: made)
-        return made.get_template("index.wgsl").module, len(compiled)
+        return made.get_template("lib/index.wgsl").module, len(compiled)
 
     return start
 

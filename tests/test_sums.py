@@ -34,36 +34,36 @@ def variant(monkeypatch):
 
 
 def test_sums_that_share_a_buffer_are_one_kernel():
-    assert kernels(X.sum(0), (X * Y).sum(0)) == [("tree.wgsl", 2)]
-    assert kernels(X.sum(0), X.amax(0), X.square().mean(0)) == [("tree.wgsl", 3)]
-    assert kernels(X.sum(0), X.abs().sum(0) * 2 + 1) == [("tree.wgsl", 2)]
+    assert kernels(X.sum(0), (X * Y).sum(0)) == [("reduce/tree.wgsl", 2)]
+    assert kernels(X.sum(0), X.amax(0), X.square().mean(0)) == [("reduce/tree.wgsl", 3)]
+    assert kernels(X.sum(0), X.abs().sum(0) * 2 + 1) == [("reduce/tree.wgsl", 2)]
 
 
 def test_dims_of_one_are_no_dims():
     x, y, rows = X.reshape(1, 60, 48).realize(), Y.reshape(1, 60, 48).realize(), ROWS.reshape(1, 60, 1)
-    assert kernels(x.sum((0, 1)), (x * y * rows).sum((0, 1))) == [("tree.wgsl", 2)]
+    assert kernels(x.sum((0, 1)), (x * y * rows).sum((0, 1))) == [("reduce/tree.wgsl", 2)]
 
 
 def test_they_can_be_kept_apart(variant):
     variant("apart")
-    assert kernels(X.sum(0), (X * Y).sum(0)) == [("tree.wgsl", 1)] * 2
+    assert kernels(X.sum(0), (X * Y).sum(0)) == [("reduce/tree.wgsl", 1)] * 2
 
 
 def test_others_are_apart():
-    assert kernels(X.sum(0), Y.sum(0)) == [("tree.wgsl", 1)] * 2
-    assert kernels(X.sum(0), (X * ROWS).sum((0, 1))) == [("tree.wgsl", 1)] * 2
+    assert kernels(X.sum(0), Y.sum(0)) == [("reduce/tree.wgsl", 1)] * 2
+    assert kernels(X.sum(0), (X * ROWS).sum((0, 1))) == [("reduce/tree.wgsl", 1)] * 2
     turned = made(48, 60).t()  # read in another order
-    assert kernels((X * 2).sum(0), (turned + X).sum(0)) == [("tree.wgsl", 1)] * 2
+    assert kernels((X * 2).sum(0), (turned + X).sum(0)) == [("reduce/tree.wgsl", 1)] * 2
     software = Limits(software=True)
-    assert kernels(X.sum(0), (X * Y).sum(0), limits=software) == [("reduce.wgsl", 1)] * 2
+    assert kernels(X.sum(0), (X * Y).sum(0), limits=software) == [("reduce/serial.wgsl", 1)] * 2
 
 
 def test_a_sum_that_needs_another_waits_for_it():
     mean = X.mean(0)
-    assert [t for t, _ in kernels(mean, (X - mean).square().sum(0))] == ["tree.wgsl"] * 2
+    assert [t for t, _ in kernels(mean, (X - mean).square().sum(0))] == ["reduce/tree.wgsl"] * 2
     first = X.sum(0)
     second = (X * Y).sum(0)
-    assert kernels(first * second, second)[0][0] == "tree.wgsl"  # an epilogue reads the other's result
+    assert kernels(first * second, second)[0][0] == "reduce/tree.wgsl"  # an epilogue reads the other's result
 
 
 def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
@@ -71,7 +71,7 @@ def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
     with planned_for(gpu, software=False):
         loss = (F.layer_norm(X, (48,), w, b) @ m).square().sum()
         grads = loss.backward()
-        assert ("tree.wgsl", 2) in kernels(loss, grads[w], grads[b], limits=gpu.limits)
+        assert ("reduce/tree.wgsl", 2) in kernels(loss, grads[w], grads[b], limits=gpu.limits)
         found = grads[w].numpy(), grads[b].numpy()
     x, w, b, m = (t.detach().numpy().astype("f8") for t in (X, w, b, m))
     away = x - x.mean(1, keepdims=True)
@@ -118,7 +118,7 @@ def test_a_batch_norms_gradients_are_two_kernels(gpu):
     assert np.allclose(y.detach().sum((0, 2, 3)).numpy(), 4 * 36 * b.numpy(), atol=1e-3)
     grads = y.backward(made(4, 8, 6, 6, seed=3))
     found = kernels(grads[x], grads[w], grads[b], mean, var)
-    assert ("tree.wgsl", 2) in found
+    assert ("reduce/tree.wgsl", 2) in found
 
 
 def test_rows_that_are_broadcast_do_not_turn_a_sum_by_columns():

@@ -62,7 +62,7 @@ def templates(x):
 
 def test_each_pool_is_one_kernel():
     x = fb.tensor(np.ones(SHAPE, "f4")).realize()
-    assert templates(F.max_pool2d(x, 3, 2, 1)) == ["windows.wgsl"]
-    assert templates(F.avg_pool2d(x, 2) * 2) == ["windows.wgsl"]
+    assert templates(F.max_pool2d(x, 3, 2, 1)) == ["reduce/windows.wgsl"]
+    assert templates(F.avg_pool2d(x, 2) * 2) == ["reduce/windows.wgsl"]
     for rows in (x.sum(3), x[:, :, :4].sum(2), x.reshape(-1, 2).amax(1)):
-        assert templates(rows) == ["tree.wgsl"]  # a new size must not make a new shader
+        assert templates(rows) == ["reduce/tree.wgsl"]  # a new size must not make a new shader

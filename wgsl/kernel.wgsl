@@ -1,6 +1,6 @@
 //# The skeleton that every kernel extends: Params, bindings, the entry point. No other template writes a binding.
-//% import "index.wgsl" as ix
-//% import "chain.wgsl" as chain
+//% import "lib/index.wgsl" as ix
+//% import "lib/function.wgsl" as chain
 //% block enables
 //% endblock
 struct Params {

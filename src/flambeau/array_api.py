@@ -20,18 +20,40 @@ _SAME = (
     " trunc where"
 )
 _RENAMED = {
-    "bitwise_invert": "bitwise_not", "divide": "div", "equal": "eq", "greater": "gt", "greater_equal": "ge",
-    "less": "lt", "less_equal": "le", "multiply": "mul", "negative": "neg", "not_equal": "ne",
+    "bitwise_invert": "bitwise_not",
+    "divide": "div",
+    "equal": "eq",
+    "greater": "gt",
+    "greater_equal": "ge",
+    "less": "lt",
+    "less_equal": "le",
+    "multiply": "mul",
+    "negative": "neg",
+    "not_equal": "ne",
     "subtract": "sub",
-}  # fmt: skip
+}
 _REDUCING = {
-    "all": "all", "any": "any", "argmax": "argmax", "argmin": "argmin", "max": "amax", "mean": "mean",
-    "min": "amin", "prod": "prod", "std": "std", "sum": "sum", "var": "var",
-}  # fmt: skip
+    "all": "all",
+    "any": "any",
+    "argmax": "argmax",
+    "argmin": "argmin",
+    "max": "amax",
+    "mean": "mean",
+    "min": "amin",
+    "prod": "prod",
+    "std": "std",
+    "sum": "sum",
+    "var": "var",
+}
 _KINDS = {
-    "bool": "b", "signed integer": "i", "unsigned integer": "u", "integral": "iu", "real floating": "f",
-    "numeric": "iuf", "complex floating": "",
-}  # fmt: skip
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "numeric": "iuf",
+    "complex floating": "",
+}
 
 float32, int32, uint32, bool = _dt.float32, _dt.int32, _dt.uint32, _dt.bool_
 

@@ -12,9 +12,16 @@ from .errors import suggest
 from .tensor import Tensor
 
 __all__ = [
-    "Function", "Gradients", "backward", "enable_grad", "grad", "inference_mode", "is_grad_enabled",
-    "no_grad", "set_grad_enabled",
-]  # fmt: skip
+    "Function",
+    "Gradients",
+    "backward",
+    "enable_grad",
+    "grad",
+    "inference_mode",
+    "is_grad_enabled",
+    "no_grad",
+    "set_grad_enabled",
+]
 
 
 def grad(

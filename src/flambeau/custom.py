@@ -28,7 +28,7 @@ def custom_op(
     """Declare an op in WGSL (docs/custom_ops.md); call what comes back with tensors.
 
     expression: the WGSL of one element, over the inputs as {{ x }} and the type as {{ T }}; it fuses. Or
-    kernel and launch: the text of a template that extends whole.wgsl, and (limits, *nodes, **attrs) -> a list
+    kernel and launch: a template that extends launch.wgsl, and (limits, *nodes, **attrs) -> a list
     of Launch, in which "" stands for that template. reference, grad, shape, dtype, cost: as in op.Op.
     ValueError for a name that is taken or no identifier; KernelError for a text that is no template.
     """

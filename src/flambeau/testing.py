@@ -79,9 +79,13 @@ def _wide(a: Any) -> Any:
 
 
 def assert_close(
-    actual: Any, expected: Any, *, rtol: float | None = None, atol: float | None = None,
+    actual: Any,
+    expected: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
     equal_nan: bool = False,
-) -> None:  # fmt: skip
+) -> None:
     """AssertionError unless |actual - expected| <= atol + rtol * |expected| everywhere, of one shape.
 
     Without tolerances they are torch.testing's: 1.3e-6 and 1e-5 for float32, 1e-3 and 1e-5 for float16,

@@ -14,7 +14,7 @@ from types import (
     MethodType,
     MethodWrapperType,
     ModuleType,
-)  # fmt: skip
+)
 from typing import Any
 
 from ..ops.random import Generator

@@ -333,9 +333,7 @@ class Call:
     listed: other threads, which run meanwhile, are to say what they assign to.
     """
 
-    def __init__(
-        self, fn: Callable, device: Any, arguments: Arguments, watch: Watch, listed: bool = False
-    ):  # fmt: skip
+    def __init__(self, fn: Callable, device: Any, arguments: Arguments, watch: Watch, listed: bool = False):
         self.device, self.arguments, self.watch = device, arguments, watch
         self.pool = Pool(device, device.pool, exact=True)
         with device.lock:

@@ -68,9 +68,15 @@ class Program:
     """One recorded call: its inputs' places, its commands, the state that it carries on and its results."""
 
     def __init__(
-        self, recorder: Recorder, watch: Watch, pool: Pool, inputs: list[Node], roots: list[Node],
-        asked: set[Node], parts: tuple[list[Tensor], Callable],
-    ):  # fmt: skip
+        self,
+        recorder: Recorder,
+        watch: Watch,
+        pool: Pool,
+        inputs: list[Node],
+        roots: list[Node],
+        asked: set[Node],
+        parts: tuple[list[Tensor], Callable],
+    ):
         self.device, self.watch, self.pool = recorder.device, watch, pool
         outputs, self.rebuild = parts
         self.calls = 1  # those that it served, and that which was recorded

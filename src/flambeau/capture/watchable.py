@@ -13,7 +13,7 @@ from types import (
     ModuleType,
     UnionType,
     WrapperDescriptorType,
-)  # fmt: skip
+)
 from typing import Any
 
 from ..core.dtype import DType

@@ -122,9 +122,13 @@ def figures(task: Task, ours: Tools, sizes: tuple[int, ...], c: Ceilings) -> Row
     peak, ours.place.pool.peak = ours.place.pool.peak, max(before, ours.place.pool.peak)
     of_copy, rate = made.nbytes / seconds / c.copy, made.flops / seconds
     return {
-        "seconds": seconds, "bandwidth": made.nbytes / seconds, "rate": rate, "of_copy": of_copy,
-        "of_fma": rate / c.fma, "peak_bytes": peak,
-    }  # fmt: skip
+        "seconds": seconds,
+        "bandwidth": made.nbytes / seconds,
+        "rate": rate,
+        "of_copy": of_copy,
+        "of_fma": rate / c.fma,
+        "peak_bytes": peak,
+    }
 
 
 def beside_peer(task: Task, peer: Tools, sizes: tuple[int, ...]) -> Row:

@@ -80,9 +80,12 @@ def in_child(task: str) -> Facts:
     try:
         done = subprocess.run(
             [sys.executable, "-c", code],
-            capture_output=True, text=True, errors="replace", timeout=CHILD_SECONDS,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=CHILD_SECONDS,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p), "FLAMBEAU_DEBUG": ""},
-        )  # fmt: skip
+        )
     except subprocess.TimeoutExpired:
         return {"problem": f"did not answer in {CHILD_SECONDS} s"}
     lines = done.stdout.strip().splitlines()
@@ -108,11 +111,16 @@ def described() -> list[Facts]:
 
     return [
         {
-            "index": i, "name": a.name, "type": a.type, "backend": a.backend, "driver": a.driver,
-            "limits": dict(a.raw.limits), "features": sorted(a.raw.features),
+            "index": i,
+            "name": a.name,
+            "type": a.type,
+            "backend": a.backend,
+            "driver": a.driver,
+            "limits": dict(a.raw.limits),
+            "features": sorted(a.raw.features),
         }
         for i, a in enumerate(adapters())
-    ]  # fmt: skip
+    ]
 
 
 def multiplied(device: Any, n: int = 64) -> Facts:

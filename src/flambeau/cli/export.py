@@ -14,9 +14,12 @@ from .load_model import DIGITS, model_of, named
 @click.argument("model")
 @click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="A new folder.")
 @click.option(
-    "--input", "inputs", multiple=True, metavar="NAME=DTYPE[SIZES]",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=DTYPE[SIZES]",
     help="An argument of the model, in order; N is the batch.",
-)  # fmt: skip
+)
 @click.option(
     "--weights", type=click.Path(dir_okay=False, path_type=Path), help="A .safetensors file to load first."
 )

@@ -42,9 +42,17 @@ def draw_mnist(
     figure = Figure(figsize=(13.6, 7.9), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(
-        2, 2, width_ratios=(1, 1), height_ratios=(1, 1.3),
-        left=0.045, right=0.985, top=0.845, bottom=0.05, wspace=0.17, hspace=0.3,
-    )  # fmt: skip
+        2,
+        2,
+        width_ratios=(1, 1),
+        height_ratios=(1, 1.3),
+        left=0.045,
+        right=0.985,
+        top=0.845,
+        bottom=0.05,
+        wspace=0.17,
+        hspace=0.3,
+    )
     draw_title(figure, labels, predictions, len(losses))
     draw_losses(figure.add_subplot(grid[0, 0]), np.asarray(losses, float), np.asarray(accuracies, float))
     draw_digits(figure.add_subplot(grid[1, 0]), images, labels, predictions)
@@ -75,9 +83,16 @@ def draw_losses(axes: Any, losses: np.ndarray, accuracies: np.ndarray) -> None:
     if len(accuracies):
         lines += draw_accuracies(axes.twinx(), len(losses), accuracies)
     axes.legend(
-        handles=lines, loc="lower right", bbox_to_anchor=(1.02, 0.985), ncols=3, frameon=False,
-        labelcolor=INK, fontsize=9.5, handlelength=1.4, columnspacing=1.4,
-    )  # fmt: skip
+        handles=lines,
+        loc="lower right",
+        bbox_to_anchor=(1.02, 0.985),
+        ncols=3,
+        frameon=False,
+        labelcolor=INK,
+        fontsize=9.5,
+        handlelength=1.4,
+        columnspacing=1.4,
+    )
 
 
 def draw_accuracies(axes: Any, steps: int, accuracies: np.ndarray) -> list:

@@ -19,9 +19,12 @@ from .op_calls import Call, called, made_up, usual
 @click.command(short_help="Measure which kernels are fastest here; keep that.")
 @click.argument("model", required=False)
 @click.option(
-    "--input", "inputs", multiple=True, metavar="NAME=DTYPE[SIZES]",
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=DTYPE[SIZES]",
     help="An argument of the model, in order; N is the batch.",
-)  # fmt: skip
+)
 @click.option("--batch", default=8, show_default=True, help="The N of --input.")
 @click.option("--train", is_flag=True, help="Tune the gradients too.")
 @click.option("--op", "ops", multiple=True, metavar="CALL", help="'matmul(f32[64, 784], f32[784, 128])'.")
@@ -38,10 +41,20 @@ from .op_calls import Call, called, made_up, usual
 @click.option("--better", "best", is_flag=True, help="Export only what beats the rule by 5%.")
 @click.option("--import", "source", type=click.Path(path_type=Path), help="Keep the choices of such a FILE.")
 def tune(
-    model: str | None, inputs: tuple[str, ...], batch: int, train: bool, ops: tuple[str, ...], common: bool,
-    seconds: float | None, again: bool, device: str | None, here: bool, to: Path | None, best: bool,
+    model: str | None,
+    inputs: tuple[str, ...],
+    batch: int,
+    train: bool,
+    ops: tuple[str, ...],
+    common: bool,
+    seconds: float | None,
+    again: bool,
+    device: str | None,
+    here: bool,
+    to: Path | None,
+    best: bool,
     source: Path | None,
-):  # fmt: skip
+):
     """Measure which kernels are fastest for MODEL on this adapter, and keep that for later runs.
 
     MODEL is what `flambeau export` takes; without one, common calls and models are measured. Every variant

@@ -103,7 +103,7 @@ def matmul(t: Tools, n: int, precision: str = "", half: bool = False) -> Made:
         if not hasattr(t.f, "set_matmul_precision"):
             raise NotHere("no matmul precision")
         call = at_precision(t.f, precision, call)
-    return Made(call, 3 * n * n * (2 if half else 4), 2 * n**3, "matrix" if precision else "")
+    return Made(call, 3 * n * n * (2 if half else 4), 2 * n**3, "subgroup_matrix" if precision else "")
 
 
 def at_precision(f: Any, precision: str, call: Callable[[], Any]) -> Callable[[], Any]:

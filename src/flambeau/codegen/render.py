@@ -27,16 +27,16 @@ from .wgsl_type import Wgsl, vec
 
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
-    "math.wgsl",
-    "angle.wgsl",
-    "division.wgsl",
-    "faults.wgsl",
-    "bessel.wgsl",
-    "numeric.wgsl",
-    "order.wgsl",
-    "packed.wgsl",
-    "random.wgsl",
-    "special.wgsl",
+    "lib/math.wgsl",
+    "lib/trig.wgsl",
+    "lib/integer_division.wgsl",
+    "lib/faults.wgsl",
+    "lib/bessel.wgsl",
+    "lib/numeric.wgsl",
+    "lib/sort_keys.wgsl",
+    "lib/packed.wgsl",
+    "lib/random.wgsl",
+    "lib/special.wgsl",
 )
 
 
@@ -54,7 +54,7 @@ def add_template(name: str, text: str) -> None:
 
 def _elementwise(name: str) -> Any:
     """The macro of an elementwise op: ours, or a custom op's, whose file is named after it."""
-    own = getattr(environment().get_template("elementwise.wgsl").module, name, None)
+    own = getattr(environment().get_template("lib/elementwise.wgsl").module, name, None)
     return own or environment().get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
 
 

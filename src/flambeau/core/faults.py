@@ -15,10 +15,29 @@ DECLARED = "var<storage, read_write> faults:"  # in the text of each kernel that
 CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss", "one_hot")
 # Saved programs name these by their place: new ones go to the end.
 NAMES = (
-    *CLASSES, "gather", "index_select", "take", "take_along_dim", "__getitem__", "gather_nd", "scatter",
-    "scatter_add", "scatter_reduce", "index_add", "index_copy", "index_fill", "index_reduce", "put",
-    "scatter_nd", "embedding", "embedding_bag", "bincount", "ctc_loss", "searchsorted", "max_unpool",
-)  # fmt: skip
+    *CLASSES,
+    "gather",
+    "index_select",
+    "take",
+    "take_along_dim",
+    "__getitem__",
+    "gather_nd",
+    "scatter",
+    "scatter_add",
+    "scatter_reduce",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_reduce",
+    "put",
+    "scatter_nd",
+    "embedding",
+    "embedding_bag",
+    "bincount",
+    "ctc_loss",
+    "searchsorted",
+    "max_unpool",
+)
 ADVICE = "call it inside debug.check_indices() to see the line"
 DIMS = 256  # a site is the place of a name and the dim
 

@@ -19,9 +19,12 @@ except ImportError:  # Windows, which lets nobody remove an open file
 
 LEFT = re.compile(r"\..+\.[0-9a-f]{8}\.flambeau")  # what is being written, beside what it will be
 KINDS = {
-    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket", stat.S_IFCHR: "a device",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a FIFO",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
-}  # fmt: skip
+}
 DIGEST = 32  # bytes
 
 

@@ -10,9 +10,20 @@ from . import dtype as dt
 from .shape import Shape
 
 BUFFERS = {  # what the element codes of array.array and memoryview mean
-    "f": "float32", "d": "float64", "?": "bool", "b": "int8", "B": "uint8", "h": "int16", "H": "uint16",
-    "i": "int32", "I": "uint32", "l": "int64", "L": "uint64", "q": "int64", "Q": "uint64",
-}  # fmt: skip
+    "f": "float32",
+    "d": "float64",
+    "?": "bool",
+    "b": "int8",
+    "B": "uint8",
+    "h": "int16",
+    "H": "uint16",
+    "i": "int32",
+    "I": "uint32",
+    "l": "int64",
+    "L": "uint64",
+    "q": "int64",
+    "Q": "uint64",
+}
 SHOWN = 20  # elements, where there is no NumPy to show more in less
 
 
@@ -233,9 +244,13 @@ PROFILES = {
 
 
 def set_printoptions(
-    precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
-    linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
-) -> None:  # fmt: skip
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
     """How tensors print: digits after the point, the number of elements from which most are left out, how
     many then stay at each end, characters a line; a profile (default, short, full) first; sci_mode=False
     writes small numbers without an exponent."""
@@ -256,9 +271,14 @@ def shown(data: Data) -> str:
         return f"{data.dtype.short}{list(data.shape)}: {', '.join(digits)}{rest}"
     with np.printoptions(edgeitems=PRINTING["edgeitems"]):
         return np.array2string(
-            data.numpy(), PRINTING["linewidth"], PRINTING["precision"], PRINTING["sci_mode"] is False,
-            ", ", "tensor(", threshold=PRINTING["threshold"],
-        )  # fmt: skip
+            data.numpy(),
+            PRINTING["linewidth"],
+            PRINTING["precision"],
+            PRINTING["sci_mode"] is False,
+            ", ",
+            "tensor(",
+            threshold=PRINTING["threshold"],
+        )
 
 
 assert sys.byteorder == "little", "WebGPU's buffers are little-endian"

@@ -32,7 +32,7 @@ class Limits:
 
 class Unit(NamedTuple):
     """What an adapter's matrix units multiply: float16 [m, k] by [k, n], added to float32 [m, n], by a
-    subgroup of so many lanes. kind: the language that kernels for it are written in (wgsl/units.wgsl)."""
+    subgroup of so many lanes. kind: the language that kernels for it are written in."""
 
     kind: str
     m: int

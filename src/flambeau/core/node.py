@@ -51,7 +51,7 @@ class Node:
         "serial",
         "shape",
         "sig",
-    )  # fmt: skip
+    )
 
     def __init__(
         self,

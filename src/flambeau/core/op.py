@@ -32,7 +32,7 @@ class Written(NamedTuple):
 class Launch:
     """One dispatch of an op that is written as whole kernels.
 
-    template: a file of wgsl/ that extends whole.wgsl. reads: the op's inputs by position, results of earlier
+    template: a file of wgsl/ that extends launch.wgsl. reads: the op's inputs by position, results of earlier
     launches by name; they come as in0, in1, ... in row-major order. traced: an input that is not read from
     a buffer but computed where it is read, by value_at(i); with `fours` by values_at(i), of four neighbours
     from a multiple of 4 on. writes: the name of an intermediate result, ""

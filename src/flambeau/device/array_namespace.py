@@ -18,11 +18,21 @@ MODULES = {
 }
 # The array API's name -> NumPy's: NumPy 1.26 has only the second, other libraries only the first.
 NUMPY = {
-    "acos": "arccos", "acosh": "arccosh", "asin": "arcsin", "asinh": "arcsinh", "atan": "arctan",
-    "atan2": "arctan2", "atanh": "arctanh", "bitwise_invert": "invert", "bitwise_left_shift": "left_shift",
-    "bitwise_right_shift": "right_shift", "bool": "bool_", "concat": "concatenate",
-    "permute_dims": "transpose", "pow": "power",
-}  # fmt: skip
+    "acos": "arccos",
+    "acosh": "arccosh",
+    "asin": "arcsin",
+    "asinh": "arcsinh",
+    "atan": "arctan",
+    "atan2": "arctan2",
+    "atanh": "arctanh",
+    "bitwise_invert": "invert",
+    "bitwise_left_shift": "left_shift",
+    "bitwise_right_shift": "right_shift",
+    "bool": "bool_",
+    "concat": "concatenate",
+    "permute_dims": "transpose",
+    "pow": "power",
+}
 STANDARD = {**{v: k for k, v in NUMPY.items()}, "bitwise_not": "bitwise_invert"}
 WIDER = {"torch": {"uint32": "int64", "uint64": "int64"}}  # types that a library hardly computes with
 CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")

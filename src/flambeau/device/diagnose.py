@@ -13,9 +13,16 @@ Facts = dict[str, Any]  # what `facts` gives: plain values, so that any machine 
 
 NAMES_ICDS = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")  # the first of them wins
 VARIABLES = (
-    *NAMES_ICDS, "VK_ADD_DRIVER_FILES", "LD_LIBRARY_PATH", "CONDA_PREFIX", "NVIDIA_VISIBLE_DEVICES",
-    "NVIDIA_DRIVER_CAPABILITIES", "FLAMBEAU_BACKEND", "FLAMBEAU_DEVICE", "FLAMBEAU_WEBGPU",
-)  # fmt: skip
+    *NAMES_ICDS,
+    "VK_ADD_DRIVER_FILES",
+    "LD_LIBRARY_PATH",
+    "CONDA_PREFIX",
+    "NVIDIA_VISIBLE_DEVICES",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "FLAMBEAU_BACKEND",
+    "FLAMBEAU_DEVICE",
+    "FLAMBEAU_WEBGPU",
+)
 PACKAGES = "mesa-vulkan-drivers libvulkan1"
 REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
 SYSTEM_FOLDERS = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")

@@ -69,8 +69,8 @@ def mode() -> str:
 def templates() -> str:
     """A hash of the text of all templates."""
     found = hashlib.sha256()
-    for path in sorted(template_folder().glob("*.wgsl")):
-        found.update(path.name.encode() + path.read_bytes())
+    for path in sorted(template_folder().rglob("*.wgsl")):
+        found.update(path.relative_to(template_folder()).as_posix().encode() + path.read_bytes())
     return found.hexdigest()[:16]
 
 

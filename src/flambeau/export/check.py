@@ -99,25 +99,36 @@ def temporary(value: Any, place: str) -> None:
 
 STEPS = every(
     having(
-        kernel=count, reads=every(value_name, most=BOUND), writes=every(temporary, 1, BOUND),
-        grid=every(expression, 3, 3), params=every(parameter, most=WINDOW),
+        kernel=count,
+        reads=every(value_name, most=BOUND),
+        writes=every(temporary, 1, BOUND),
+        grid=every(expression, 3, 3),
+        params=every(parameter, most=WINDOW),
     )
-)  # fmt: skip
+)
 PLANS = having(
     plan_of=every(count, 1),
     plans=every(
         having(
-            temporaries=every(expression), outputs=every(having(value=value_name, shape=every(expression))),
-            setup=STEPS, steps=STEPS, draws=every(expression), drawn=expression,
+            temporaries=every(expression),
+            outputs=every(having(value=value_name, shape=every(expression))),
+            setup=STEPS,
+            steps=STEPS,
+            draws=every(expression),
+            drawn=expression,
         )
     ),
-)  # fmt: skip
+)
 TYPED = having(name=text, dtype=one_of(*SHORT), shape=every(size, most=64))
 PROGRAM = having(
-    inputs=every(TYPED), outputs=every(having(name=text, dtype=one_of(*SHORT))), weights=every(TYPED),
-    result=one_of("tensor", "list", "dict"), batch=every(count, 2, 2),
-    kernels=every(having(name=text, params=every(text))), plans=having(gpu=PLANS, software=PLANS),
-)  # fmt: skip
+    inputs=every(TYPED),
+    outputs=every(having(name=text, dtype=one_of(*SHORT))),
+    weights=every(TYPED),
+    result=one_of("tensor", "list", "dict"),
+    batch=every(count, 2, 2),
+    kernels=every(having(name=text, params=every(text))),
+    plans=having(gpu=PLANS, software=PLANS),
+)
 
 
 def check(program: dict[str, Any]) -> None:

@@ -78,9 +78,10 @@ class Weights:
     def compare(self, graph: Graph, start: int, first: bool) -> None:
         """Take the tensors that a call made of host numbers: each call must make the same."""
         found = [
-            n for n in graph.order
+            n
+            for n in graph.order
             if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, Placeholder)
-        ]  # fmt: skip
+        ]
         values = [bytes(v) for v in readback.read([Tensor(n) for n in found])] if found else []
         if first:
             self.made = list(zip(found, values, strict=True))

@@ -9,9 +9,15 @@ from ..io.safetensors import write_whole
 
 MODULE, EXECUTOR, TYPES = "index.js", "executor.js", "index.d.ts"
 ARRAYS = {
-    "f32": "Float32Array", "i32": "Int32Array", "u32": "Uint32Array", "bool": "Uint8Array", "i8": "Int8Array",
-    "u8": "Uint8Array", "f16": "Uint16Array", "bf16": "Uint16Array",
-}  # fmt: skip
+    "f32": "Float32Array",
+    "i32": "Int32Array",
+    "u32": "Uint32Array",
+    "bool": "Uint8Array",
+    "i8": "Int8Array",
+    "u8": "Uint8Array",
+    "f16": "Uint16Array",
+    "bf16": "Uint16Array",
+}
 
 DECLARED = """\
 /** Types of the program in this folder. */

@@ -4,10 +4,9 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from ..kernels.ir import Function, Index, Kernel, Shader, Step, numbers_of, out_name
+from ..kernels.ir import MAPS, Function, Index, Kernel, Shader, Step, numbers_of, out_name
 from .inplace import READS
 
-BUNDLED = ("map.wgsl", "maps.wgsl")
 SMALL = 1 << 23  # bytes that a kernel of a bundle reads and writes at most: larger ones fill a GPU alone
 HELD = 1 << 24, 16  # bytes of temporaries that wait for a bundle at most; and what part of all values
 MEMBERS, WORDS = 16, 240  # kernels of a bundle; words of Params
@@ -41,7 +40,7 @@ def gathered(
 
 def _is_small(k: Kernel, sizes: dict[int, int]) -> bool:
     moved = sum(sizes.get(v, 0) for v in (*k.inputs, *k.outputs))
-    return k.shader.template in BUNDLED and k.instead is None and moved <= SMALL and prod(k.grid) < 4096
+    return k.shader.kind in MAPS and k.instead is None and moved <= SMALL and prod(k.grid) < 4096
 
 
 def _fits(members: list[Kernel], sizes, there: set[int], dying: frozenset[int], most: int, limits) -> bool:
@@ -88,15 +87,26 @@ def _bundle(members: list[Kernel]) -> Kernel:
     names = [made.word(f"end_{i}", "u32", end) for i, end in enumerate(ends)]
     kinds = tuple(kind for _, kind in made.bound)
     shader = Shader(
-        "bundle.wgsl", tuple(made.params), kinds, tuple(made.outs), members[0].shader.workgroup,
-        tuple(made.functions), (("segments", tuple(segments)), ("ends", tuple(names))),
-    )  # fmt: skip
+        "map/map_bundle.wgsl",
+        tuple(made.params),
+        kinds,
+        tuple(made.outs),
+        members[0].shader.workgroup,
+        tuple(made.functions),
+        (("segments", tuple(segments)), ("ends", tuple(names))),
+        "map_bundle",
+    )
     return Kernel(
-        f"{members[0].name} and {len(members) - 1} more", shader, tuple(v for v, _ in made.bound),
-        tuple(v for k in members for v in k.outputs), tuple(made.quantities), (ends[-1], 1, 1),
+        f"{members[0].name} and {len(members) - 1} more",
+        shader,
+        tuple(v for v, _ in made.bound),
+        tuple(v for k in members for v in k.outputs),
+        tuple(made.quantities),
+        (ends[-1], 1, 1),
         over=tuple(pair for k in members for pair in k.over),
-        ends=", ".join(dict.fromkeys(k.ends for k in members)), parts=tuple(members),
-    )  # fmt: skip
+        ends=", ".join(dict.fromkeys(k.ends for k in members)),
+        parts=tuple(members),
+    )
 
 
 class _Bundle:

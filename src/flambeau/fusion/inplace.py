@@ -3,12 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from ..kernels.ir import Function, Kernel, Step, numbers_of, out_name
+from ..kernels.ir import MAPS, Function, Kernel, Step, numbers_of, out_name
 
-OVER = (
-    "map.wgsl",
-    "maps.wgsl",
-)  # templates whose threads read only those elements of a value that they write
 READS = ("load", "gather", "pieces")  # steps that read a buffer
 
 
@@ -27,7 +23,7 @@ def in_place(
             x, other = k.instead
             if x in free and last[x] == i and k.inputs.count(x) == 1:
                 k, over[k.outputs[0]] = other, x
-        for v in k.outputs if k.shader.template in OVER else ():
+        for v in k.outputs if k.shader.kind in MAPS else ():
             if writers[v] > 1:
                 continue
             made_of = sorted(_reads(k, v), key=lambda x: x in writers)  # states before what kernels made

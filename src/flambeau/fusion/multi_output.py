@@ -44,7 +44,7 @@ def trimmed(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[i
     for i in reversed(range(len(kernels))):
         k = kernels[i]
         if not read.isdisjoint(k.outputs):
-            left.append((_trimmed(k, read) if k.shader.template == "maps.wgsl" else k, i))
+            left.append((_trimmed(k, read) if k.shader.kind == "map_multi" else k, i))
             read.update(k.inputs)
     return [k for k, _ in reversed(left)], [i for _, i in reversed(left)]
 
@@ -55,11 +55,12 @@ def _trimmed(k: Kernel, read: set[int]) -> Kernel:
     if len(left) == len(k.outputs):
         return k
     values, outs, results = zip(*left, strict=True)
-    template, name, body = "maps.wgsl", "values", f._replace(results=results)
+    kind, name, body = "map_multi", "values", f._replace(results=results)
     if len(left) == 1:
-        template, name = "map.wgsl", "value"
+        kind, name = "map", "value"
         body = f._replace(result=results[0][0], dtype=results[0][1], results=())
-    shader = replace(k.shader, template=template, outs=outs, functions=((name, body),))
+    template = f"map/{kind}.wgsl"
+    shader = replace(k.shader, template=template, kind=kind, outs=outs, functions=((name, body),))
     return replace(k, shader=shader, outputs=values)
 
 

@@ -3,10 +3,8 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from ..kernels.ir import Function, Kernel, Step, numbers_of
+from ..kernels.ir import MAPS, Function, Kernel, Step, numbers_of
 from .inplace import READS, is_row_major
-
-READERS = ("map.wgsl", "maps.wgsl")
 
 
 class Pieces(NamedTuple):
@@ -44,7 +42,7 @@ def absorbed(kernels: tuple[Kernel, ...], keep: set[int]) -> tuple[Kernel, ...]:
 def _pieces_of(k: Kernel) -> Pieces | None:
     """What a kernel adds up, if that is pieces and all that it does."""
     options, numbers = dict(k.shader.options), numbers_of(k)
-    if k.shader.template != "contract_parts.wgsl" or k.shader.functions:
+    if k.shader.kind != "split_sum" or k.shader.functions:
         return None
     return Pieces(k.inputs[0], numbers[options["size"]], numbers[options["all"]], k.shader.outs[0][1])
 
@@ -52,7 +50,7 @@ def _pieces_of(k: Kernel) -> Pieces | None:
 def _adding(k: Kernel, value: int, pieces: Pieces) -> Kernel | None:
     """The kernel with pieces in place of the value that is their sum; None where it does not read that in
     order."""
-    if k.shader.template not in READERS:
+    if k.shader.kind not in MAPS:
         return None
     place, numbers = k.inputs.index(value), numbers_of(k)
     sizes = [numbers[name] for name in dict(k.shader.options)["dims"]]

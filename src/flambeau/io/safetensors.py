@@ -18,9 +18,14 @@ from ..tensor import Tensor, leaf, tensor
 
 # What a file may hold: the dtypes that buffers hold alike, and the element codes of those that are converted.
 OWN = {
-    "F32": dt.float32, "F16": dt.float16, "BF16": dt.bfloat16, "I32": dt.int32, "I8": dt.int8,
-    "U32": dt.uint32, "U8": dt.uint8,
-}  # fmt: skip
+    "F32": dt.float32,
+    "F16": dt.float16,
+    "BF16": dt.bfloat16,
+    "I32": dt.int32,
+    "I8": dt.int8,
+    "U32": dt.uint32,
+    "U8": dt.uint8,
+}
 CONVERTED = {"F64": "d", "I64": "q", "U64": "Q", "I16": "h", "U16": "H", "BOOL": "?"}
 NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL"}
 SIZES = {"F64": 8, "I64": 8, "U64": 8, "I16": 2, "U16": 2, "BOOL": 1}

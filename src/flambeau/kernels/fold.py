@@ -27,10 +27,16 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     check_turns(planner.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
     body = trace.function(runs, coords, b, q, root, 1)
     axes = tuple(
-        (q.add("n", head.shape[lead + i]), q.add("n", x.shape[lead + i]), q.add("n", w.kernel),
-         q.add("s", w.stride), q.add("s", w.dilation) if w.dilation > 1 else "", q.add("s", w.before))
+        (
+            q.add("n", head.shape[lead + i]),
+            q.add("n", x.shape[lead + i]),
+            q.add("n", w.kernel),
+            q.add("s", w.stride),
+            q.add("s", w.dilation) if w.dilation > 1 else "",
+            q.add("s", w.before),
+        )
         for i, w in enumerate(spec)
-    )  # fmt: skip
+    )
     after = epilogue(planner, head, tail, head.shape, trace.reads)
     finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
     e_dims = [q.add("n", s) for s in e_sizes[1:]]
@@ -38,10 +44,21 @@ def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
     span = q.add("g", grid[0] * WORKGROUP)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
     shader = Shader(
-        "fold.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, 1),),
-        (WORKGROUP, 1, 1), functions,
-        (("acc", head.dtype.short), ("size", size), ("lead", tuple(coords[: len(runs) - 2 * n])),
-         ("dims", tuple(dims)), ("axes", axes), ("e_dims", tuple(e_dims)), ("span", span)),
-    )  # fmt: skip
+        "map/fold.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        ((tail.dtype.short, 1),),
+        (WORKGROUP, 1, 1),
+        functions,
+        (
+            ("acc", head.dtype.short),
+            ("size", size),
+            ("lead", tuple(coords[: len(runs) - 2 * n])),
+            ("dims", tuple(dims)),
+            ("axes", axes),
+            ("e_dims", tuple(e_dims)),
+            ("span", span),
+        ),
+    )
     name = label("fold", trace, after[0] if after else None)
     return [Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)]

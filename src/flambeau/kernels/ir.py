@@ -91,9 +91,16 @@ def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
     return Index(tuple(terms), q.add("o", a.offset) if a.offset else "")
 
 
+MAPS = ("map", "map_multi")  # a thread reads only those elements of a value of its shape that it writes
+
+
 @dataclass(frozen=True)
 class Shader:
-    """What render.py turns into WGSL, and the key of the pipeline: structure only."""
+    """What codegen turns into WGSL, and the key of the pipeline: structure only.
+
+    kind: what passes over finished kernels may ask for: map (one result), map_multi (several), map_bundle
+    (several kernels' maps), split_sum (partial sums into their sum); "" for all others.
+    """
 
     template: str
     params: tuple[tuple[str, str], ...]
@@ -102,6 +109,7 @@ class Shader:
     workgroup: tuple[int, int, int]
     functions: tuple[tuple[str, Function], ...]
     options: tuple[tuple[str, Any], ...] = ()
+    kind: str = ""
 
     @property
     def checks(self) -> bool:

@@ -80,15 +80,20 @@ def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> 
     several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
     grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
     span = q.add("g", grid[0] * threads)
-    template, name = "map.wgsl", "value"
+    kind, name = "map", "value"
     if len(roots) > 1:
         results = tuple((f"t{s}", d.short) for s, d in zip(roots.values(), dtypes, strict=True))
-        template, name, body = "maps.wgsl", "values", body._replace(result="Results", results=results)
+        kind, name, body = "map_multi", "values", body._replace(result="Results", results=results)
     shader = Shader(
-        template, tuple(q.names), tuple(b.kinds), tuple((d.short, written) for d in dtypes),
-        (threads, 1, 1), ((name, body),),
+        f"map/{kind}.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        tuple((d.short, written) for d in dtypes),
+        (threads, 1, 1),
+        ((name, body),),
         (("size", size), ("dims", tuple(dims)), ("span", span), ("several", several)),
-    )  # fmt: skip
+        kind,
+    )
     return Kernel(label("", trace), shader, tuple(b.values), tuple(roots), tuple(q.values), grid)
 
 

@@ -133,13 +133,22 @@ def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int
         return pieces_kernel(planner, head, tail, after, part, pieces, narrow=True)
     grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
     options = {
-        "acc": head.dtype.short, "size": q.add("n", size), "all": q.add("n", size * pieces),
-        "groups": q.add("g", grid[0]), "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
-    }  # fmt: skip
+        "acc": head.dtype.short,
+        "size": q.add("n", size),
+        "all": q.add("n", size * pieces),
+        "groups": q.add("g", grid[0]),
+        "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
+    }
     shader = Shader(
-        "contract_parts.wgsl", tuple(q.names), tuple(b.kinds), ((tail.dtype.short, width),),
-        (GPU_WORKGROUP, 1, 1), body, tuple(options.items()),
-    )  # fmt: skip
+        "contract/split_k_sum.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        ((tail.dtype.short, width),),
+        (GPU_WORKGROUP, 1, 1),
+        body,
+        tuple(options.items()),
+        "split_sum",
+    )
     name = label("sum", after[0] if after else None)
     return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
 
@@ -226,9 +235,14 @@ class _Build:
         options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
         options |= {"coords": tuple(coords[: len(self.outer)])}
         shader = Shader(
-            template, tuple(q.names), tuple(b.kinds), tuple((e.stored, 1) for e in ends),
-            (workgroup, 1, 1), tuple(functions), tuple(sorted(options.items())),
-        )  # fmt: skip
+            template,
+            tuple(q.names),
+            tuple(b.kinds),
+            tuple((e.stored, 1) for e in ends),
+            (workgroup, 1, 1),
+            tuple(functions),
+            tuple(sorted(options.items())),
+        )
         written = tuple(planner.index[id(m.tail)] if m.part is None else m.part for m in made)
         name = label("+".join(m.op for m in made), trace, *(a[0] for a in after if a))
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
@@ -242,10 +256,16 @@ class _Build:
         behind = self.parts > 1 and are_pieces(self.planner, m.head, self.parts)
         field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
         return End(
-            f"_{i}" if i else "", m.op, dtype, field, out_name(i),
-            m.tail.dtype.short if m.part is None else dtype, behind, f"end{i}" if finish else "",
+            f"_{i}" if i else "",
+            m.op,
+            dtype,
+            field,
+            out_name(i),
+            m.tail.dtype.short if m.part is None else dtype,
+            behind,
+            f"end{i}" if finish else "",
             tuple(q.add("n", s) for s in sizes[1:]),
-        )  # fmt: skip
+        )
 
     # --- a thread a row, or a part of one ---
 
@@ -255,7 +275,12 @@ class _Build:
         # the run that the parts divide: the longest, so that every part has work
         cut = max(range(len(self.inner)), key=lambda i: self.sizes[self.inner[i]], default=0)
         options = {"size": q.add("n", threads), "parts": q.add("n", self.parts) if self.parts > 1 else ""}
-        return "reduce.wgsl", WORKGROUP, grid, options | {"cut": cut, "span": q.add("g", grid[0] * WORKGROUP)}
+        return (
+            "reduce/serial.wgsl",
+            WORKGROUP,
+            grid,
+            options | {"cut": cut, "span": q.add("g", grid[0] * WORKGROUP)},
+        )
 
     # --- a tree ---
 
@@ -305,7 +330,7 @@ class _Build:
             "across": across,
             "columns": self.is_columns(),
         }
-        return "tree.wgsl", THREADS, grid, options
+        return "reduce/tree.wgsl", THREADS, grid, options
 
 
 def split_of(rows: int, length: int) -> int:

@@ -263,13 +263,20 @@ class _Build:
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
         grid = spread_grid(-(-self.rows // (threads // lanes)), planner.limits.groups)
         options: dict[str, Any] = {
-            "rows": q.add("n", self.rows), "length": q.add("n", self.length), "line": q.add("g", grid[0]),
-            "lanes": lanes, "across": threads // lanes, "regs": form.regs, "width": width,
-            "ahead": form.ahead, "steps": steps_of(lanes),
+            "rows": q.add("n", self.rows),
+            "length": q.add("n", self.length),
+            "line": q.add("g", grid[0]),
+            "lanes": lanes,
+            "across": threads // lanes,
+            "regs": form.regs,
+            "width": width,
+            "ahead": form.ahead,
+            "steps": steps_of(lanes),
             "row_dims": tuple(q.add("n", self.sizes[i]) for i in self.outer[1:]),
             "dims": tuple(q.add("n", self.sizes[i]) for i in self.inner[1:]),
-            "own": tuple(coords[: len(self.outer)]), "along": tuple(coords[len(self.outer) :]),
-        }  # fmt: skip
+            "own": tuple(coords[: len(self.outer)]),
+            "along": tuple(coords[len(self.outer) :]),
+        }
         made = _Functions(self, coords, b, q, width, form)
         if len(b.values) > self.trace.most:
             return None if narrow else self.kernel(narrow=True)  # a buffer read in two ways is bound twice
@@ -278,9 +285,14 @@ class _Build:
             return None
         outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.group.outputs)
         shader = Shader(
-            "rows.wgsl", tuple(q.names), tuple(b.kinds), outs, (threads, 1, 1), tuple(made.functions),
+            "reduce/rows.wgsl",
+            tuple(q.names),
+            tuple(b.kinds),
+            outs,
+            (threads, 1, 1),
+            tuple(made.functions),
             tuple(sorted(options.items())),
-        )  # fmt: skip
+        )
         heads = sorted((self.members[i] for i in self.values), key=lambda n: planner.index[id(n)])
         name = label("+".join(n.op.name[1:] for n in heads), self.trace)
         written = tuple(planner.index[id(n)] for n in self.group.outputs)

@@ -142,9 +142,14 @@ class Windows:
         grid = spread_grid(-(-strips * (domain.rows // line.columns) // threads), planner.limits.groups)
         whole = line.columns % 4 == 0
         shader = Shader(
-            "windows.wgsl", (), tuple(b.kinds), ((tail.dtype.short, 4 if whole else 1),), (threads, 1, 1),
-            tuple(functions), tuple(sorted(self.options(q, strips, grid[0], e_sizes).items())),
-        )  # fmt: skip
+            "reduce/windows.wgsl",
+            (),
+            tuple(b.kinds),
+            ((tail.dtype.short, 4 if whole else 1),),
+            (threads, 1, 1),
+            tuple(functions),
+            tuple(sorted(self.options(q, strips, grid[0], e_sizes).items())),
+        )
         name = label(head.op.name[1:], domain.trace, after[0] if after else None)
         out = (planner.index[id(tail)],)
         return Kernel(
@@ -155,14 +160,22 @@ class Windows:
         line, rows, sizes = self.line, self.domain.rows, self.sizes
         last = line.cell(line.columns - 1, line.taps - 1)
         return {
-            "op": self.head.op.name[1:], "acc": self.head.dtype.short, "taps": line.taps, "cells": line.cells,
-            "stride": line.stride, "dilation": line.dilation, "lead": tuple(self.lead),
+            "op": self.head.op.name[1:],
+            "acc": self.head.dtype.short,
+            "taps": line.taps,
+            "cells": line.cells,
+            "stride": line.stride,
+            "dilation": line.dilation,
+            "lead": tuple(self.lead),
             "loops": tuple((r, q.add("n", n)) for r, n in zip(self.loops, sizes[self.outer :], strict=False)),
             "dims": tuple(q.add("n", n) for n in sizes[1 : self.outer - 1]),
-            "strips": q.add("n", strips), "size": q.add("n", strips * (rows // line.columns)),
-            "line": q.add("n", line.columns), "last": q.add("n", last) if line.columns % 4 else "",
-            "e_dims": tuple(q.add("n", n) for n in e_sizes[1:]), "span": q.add("g", groups),
-        }  # fmt: skip
+            "strips": q.add("n", strips),
+            "size": q.add("n", strips * (rows // line.columns)),
+            "line": q.add("n", line.columns),
+            "last": q.add("n", last) if line.columns % 4 else "",
+            "e_dims": tuple(q.add("n", n) for n in e_sizes[1:]),
+            "span": q.add("g", groups),
+        }
 
 
 def _is_dense(cells: tuple[int, ...]) -> bool:

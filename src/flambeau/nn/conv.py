@@ -39,8 +39,13 @@ class Convolution(Module):
     def extra_repr(self) -> str:
         channels = f"{self.in_channels}, {self.out_channels}"
         text = f"{channels}, kernel_size={self.kernel_size}, stride={self.stride}"
-        usual = {"padding": (0,) * self.nd, "output_padding": (0,) * self.nd, "dilation": (1,) * self.nd,
-                 "groups": 1, "padding_mode": "zeros"}  # fmt: skip
+        usual = {
+            "padding": (0,) * self.nd,
+            "output_padding": (0,) * self.nd,
+            "dilation": (1,) * self.nd,
+            "groups": 1,
+            "padding_mode": "zeros",
+        }
         more = [f", {k}={getattr(self, k)!r}" for k in self.shown if getattr(self, k) != usual[k]]
         return text + "".join(more) + ("" if self.bias is not None else ", bias=False")
 

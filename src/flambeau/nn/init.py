@@ -9,9 +9,18 @@ from ..ops.linalg.decompose import linalg_qr
 from ..tensor import Tensor
 
 GAINS = {
-    "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
-    "conv_transpose3d": 1.0, "linear": 1.0, "relu": sqrt(2), "selu": 0.75, "sigmoid": 1.0, "tanh": 5 / 3,
-}  # fmt: skip
+    "conv1d": 1.0,
+    "conv2d": 1.0,
+    "conv3d": 1.0,
+    "conv_transpose1d": 1.0,
+    "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0,
+    "linear": 1.0,
+    "relu": sqrt(2),
+    "selu": 0.75,
+    "sigmoid": 1.0,
+    "tanh": 5 / 3,
+}
 
 
 @no_grad()

@@ -10,9 +10,24 @@ from ..core.shape import normal_dim, sizes_of
 from .random import device_of
 
 FUNCTIONS = (
-    "arange", "cartesian_prod", "empty", "empty_like", "eye", "full", "full_like", "linspace", "logspace",
-    "meshgrid", "ones", "ones_like", "tril_indices", "triu_indices", "vander", "zeros", "zeros_like",
-)  # fmt: skip
+    "arange",
+    "cartesian_prod",
+    "empty",
+    "empty_like",
+    "eye",
+    "full",
+    "full_like",
+    "linspace",
+    "logspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "tril_indices",
+    "triu_indices",
+    "vander",
+    "zeros",
+    "zeros_like",
+)
 
 
 @composed

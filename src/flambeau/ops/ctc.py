@@ -25,11 +25,16 @@ def _walk_launch(semiring: str, weights: int):
         span = max(limits.turns // turns, 1)  # steps of a launch: the next goes on from what it wrote
         return [
             Launch(
-                "ctc.wgsl", reads, n, sizes | {"start": at, "stop": min(at + span, steps)},
-                {"semiring": semiring}, traced=0, turns=turns * min(span, steps),
+                "signal/ctc.wgsl",
+                reads,
+                n,
+                sizes | {"start": at, "stop": min(at + span, steps)},
+                {"semiring": semiring},
+                traced=0,
+                turns=turns * min(span, steps),
             )
             for at in range(0, max(steps, 1), span)
-        ]  # fmt: skip
+        ]
 
     return launch
 

@@ -11,9 +11,24 @@ from .creation import finished
 from .random import _bits, device_of, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
 FUNCTIONS = (
-    "bernoulli", "cauchy", "exponential", "geometric", "gumbel", "laplace", "log_normal", "multinomial",
-    "normal", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "randperm", "uniform",
-)  # fmt: skip
+    "bernoulli",
+    "cauchy",
+    "exponential",
+    "geometric",
+    "gumbel",
+    "laplace",
+    "log_normal",
+    "multinomial",
+    "normal",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "randperm",
+    "uniform",
+)
 
 
 @composed
@@ -66,9 +81,15 @@ def randn_like(input, *, generator=None, dtype=None, device=None, requires_grad:
 
 @composed
 def randint_like(
-    input, low: int, high: int | None = None, *, generator=None, dtype=None, device=None,
+    input,
+    low: int,
+    high: int | None = None,
+    *,
+    generator=None,
+    dtype=None,
+    device=None,
     requires_grad: bool = False,
-):  # fmt: skip
+):
     """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]"""
     low, high = (0, low) if high is None else (low, high)
     kw = _like(input, dtype or input.dtype, device)

@@ -1,4 +1,4 @@
-"""Elementwise ops: one row each here, one macro of the same name in wgsl/elementwise.wgsl."""
+"""Elementwise ops: one row each here, one macro of the same name in wgsl/lib/elementwise.wgsl."""
 
 from math import log, pi, sqrt
 
@@ -151,23 +151,26 @@ class Elementwise(Family):
     sigmoid = elementwise(
         lambda g, y, x: [g * y * (1 - y)],
         lambda xp, x: 1 / (1 + xp.exp(-x)),
-        "1 / (1 + exp(-x))", _float, 4,
-    )  # fmt: skip
+        "1 / (1 + exp(-x))",
+        _float,
+        4,
+    )
     neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiu", refusal=SIGNED)
     abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
     sign = elementwise(
         lambda g, y, x: [g * 0],
         lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype),
         "-1, 0 or 1; 0 for NaN",
-    )  # fmt: skip
+    )
     floor = elementwise(lambda g, y, x: [g * 0], "floor", "largest integer not above x")
     ceil = elementwise(lambda g, y, x: [g * 0], "ceil", "smallest integer not below x")
     trunc = elementwise(lambda g, y, x: [g * 0], "trunc", "integer part, towards 0")
     relu = elementwise(
         lambda g, y, x: [(y <= 0).where(0.0, g)],
         lambda xp, x: xp.where(x < 0, xp.zeros_like(x), x),
-        "max(x, 0)", _number,
-    )  # fmt: skip
+        "max(x, 0)",
+        _number,
+    )
     square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
 
     isnan = compare("isnan", "whether x is not a number", _float, ONE)
@@ -178,25 +181,36 @@ class Elementwise(Family):
     mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
     maximum = elementwise(
         lambda g, z, x, y: _shared(g, x, y, x < y, y < x),
-        "maximum", "the larger of x and y; NaN if either is",
-    )  # fmt: skip
+        "maximum",
+        "the larger of x and y; NaN if either is",
+    )
     minimum = elementwise(
         lambda g, z, x, y: _shared(g, x, y, y < x, x < y),
-        "minimum", "the smaller of x and y; NaN if either is",
-    )  # fmt: skip
+        "minimum",
+        "the smaller of x and y; NaN if either is",
+    )
     remainder = elementwise(
         lambda g, z, x, y: [g, -g * x.floor_divide(y)],
-        _remainder, "x - floor(x / y) * y: the sign is y's", _number, 4,
-    )  # fmt: skip
+        _remainder,
+        "x - floor(x / y) * y: the sign is y's",
+        _number,
+        4,
+    )
     fmod = elementwise(
         lambda g, z, x, y: [g, -g * (x / y).trunc()],
-        "fmod", "x - trunc(x / y) * y: the sign is x's", _number, 4,
-    )  # fmt: skip
+        "fmod",
+        "x - trunc(x / y) * y: the sign is x's",
+        _number,
+        4,
+    )
     floor_divide = elementwise(None, "floor_divide", "floor(x / y)", _number, 4)
     atan2 = elementwise(
         _atan2_grad,
-        "atan2", "angle of the point (y, x), radians", _float, 8,
-    )  # fmt: skip
+        "atan2",
+        "angle of the point (y, x), radians",
+        _float,
+        8,
+    )
 
     eq = compare("equal", "whether x = y")
     ne = compare("not_equal", "whether x and y differ")
@@ -216,15 +230,20 @@ class Elementwise(Family):
     )
     bitwise_right_shift = bitwise(
         _shift("bitwise_right_shift", lambda xp, x: xp.astype(xp.where(x < 0, -1, 0), x.dtype)),
-        "bits shifted down (sign kept)", "iu",
-    )  # fmt: skip
+        "bits shifted down (sign kept)",
+        "iu",
+    )
 
     copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
     signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float, ONE)
     exponent = elementwise(
-        None, lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
-        "e of x = m * 2**e with m in [0.5, 1)", lambda d: dt.int32, operands=_float, names=ONE,
-    )  # fmt: skip
+        None,
+        lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
+        "e of x = m * 2**e with m in [0.5, 1)",
+        lambda d: dt.int32,
+        operands=_float,
+        names=ONE,
+    )
     nextafter = elementwise(
         None, _next_float, "the next float32 from x towards y", lambda *_: dt.float32, dtypes="fiub"
     )
@@ -234,33 +253,49 @@ class Elementwise(Family):
     gcd = elementwise(None, "gcd", "greatest common divisor", _number, 64, dtypes="iub")
     logaddexp = elementwise(
         lambda g, z, x, y: [g * (x - y).sigmoid(), g * (y - x).sigmoid()],
-        "logaddexp", "log(exp(x) + exp(y))", _float, 8,
-    )  # fmt: skip
+        "logaddexp",
+        "log(exp(x) + exp(y))",
+        _float,
+        8,
+    )
 
     @kernel(
-        "elementwise", xp=_reference("add"), dtype=dt.promote, operands=dt.promote, dtypes="fiub",
+        "elementwise",
+        xp=_reference("add"),
+        dtype=dt.promote,
+        operands=dt.promote,
+        dtypes="fiub",
         grad=lambda g, z, x, y: [g, g],
-    )  # fmt: skip
+    )
     def add(self, other, *, alpha=1):
         """self + alpha * other. [...], [...] -> [...]"""
         return (self, scaled(other, alpha)), {}
 
     @kernel(
-        "elementwise", xp=_reference("subtract"), dtype=dt.promote, operands=dt.promote, dtypes="fiu",
+        "elementwise",
+        xp=_reference("subtract"),
+        dtype=dt.promote,
+        operands=dt.promote,
+        dtypes="fiu",
         refusal=SIGNED,
         grad=lambda g, z, x, y: [g, -g],
-    )  # fmt: skip
+    )
     def sub(self, other, *, alpha=1):
         """self - alpha * other. [...], [...] -> [...]"""
         return (self, scaled(other, alpha)), {}
 
     @kernel(
-        "elementwise", xp=_power, dtype=_number, operands=_number, cost=8, dtypes="fiub",
+        "elementwise",
+        xp=_power,
+        dtype=_number,
+        operands=_number,
+        cost=8,
+        dtypes="fiub",
         grad=lambda g, z, x, y: [
             g * (y == 0).where(0, y * x ** (y - 1)),
             g * ((x == 0) & (y >= 0)).where(0.0, z * x.log()),  # there is none below 0
         ],
-    )  # fmt: skip
+    )
     def pow(self, exponent):
         """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
         whole = not getattr(self, "dtype", dt.float32).is_float
@@ -269,9 +304,14 @@ class Elementwise(Family):
         return (self, exponent), {}
 
     @kernel(
-        "elementwise", xp=_reference("divide"), dtype=_float, operands=_float, cost=2, dtypes="fiub",
+        "elementwise",
+        xp=_reference("divide"),
+        dtype=_float,
+        operands=_float,
+        cost=2,
+        dtypes="fiub",
         grad=lambda g, z, x, y: [g / y, -g * z / y],
-    )  # fmt: skip
+    )
     def div(self, other, *, rounding_mode: str | None = None):
         """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
         if rounding_mode not in (None, "floor", "trunc"):
@@ -282,7 +322,7 @@ class Elementwise(Family):
 
     @kernel(
         "elementwise", xp=_reference("round"), dtype=dt.promote, grad=lambda g, y, x: [g * 0], dtypes="fiub"
-    )  # fmt: skip
+    )
     def round(self, *, decimals: int = 0):
         """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
         if not decimals:
@@ -291,10 +331,14 @@ class Elementwise(Family):
         return (self * scale).round() / scale if decimals > 0 else (self / scale).round() * scale
 
     @kernel(
-        "elementwise", xp=lambda xp, x, e: xp.ldexp(x, e), cost=4, dtypes="fiub",
-        dtype=lambda x, e: _float(x), operands=lambda x, e: (_float(x), dt.int32),
+        "elementwise",
+        xp=lambda xp, x, e: xp.ldexp(x, e),
+        cost=4,
+        dtypes="fiub",
+        dtype=lambda x, e: _float(x),
+        operands=lambda x, e: (_float(x), dt.int32),
         grad=lambda g, z, x, e: [g.ldexp(e), None],
-    )  # fmt: skip
+    )
     def ldexp(self, other):
         """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
         return (self, other), {}

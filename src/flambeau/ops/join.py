@@ -9,9 +9,18 @@ from ..core.op import apply as add_node
 from ..core.shape import broadcast, normal_dim
 
 FUNCTIONS = (
-    "atleast_1d", "atleast_2d", "atleast_3d", "block_diag", "broadcast_tensors", "cat", "column_stack",
-    "dstack", "hstack", "stack", "vstack",
-)  # fmt: skip
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "block_diag",
+    "broadcast_tensors",
+    "cat",
+    "column_stack",
+    "dstack",
+    "hstack",
+    "stack",
+    "vstack",
+)
 FEW = 3  # tensors that are joined as padded views, which fuse; more are copied, each element once
 LARGE = 1 << 15  # elements of a tensor that are worth a dispatch
 GROUP = 64
@@ -45,7 +54,7 @@ def _large(limits, at, rows, width, whole, before) -> Launch:
     groups = -(-rows * width // wide // threads)
     workgroup = (threads, 1, 1)
     return Launch(
-        "join_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4
+        "map/concat_part.wgsl", (), groups, sizes, workgroup=workgroup, traced=at, width=wide, fours=wide == 4
     )
 
 
@@ -55,7 +64,7 @@ def _few(widths, at, rows, whole, before) -> Launch:
     sizes |= {f"end{i}": sum(widths[: i + 1]) for i in range(len(widths))}
     sizes |= {"size": rows * sum(widths), "width": sum(widths), "whole": whole, "before": before}
     reads = tuple(range(at, at + len(widths)))
-    return Launch("join.wgsl", reads, -(-rows * sum(widths) // GROUP), sizes, {"count": len(widths)})
+    return Launch("map/concat.wgsl", reads, -(-rows * sum(widths) // GROUP), sizes, {"count": len(widths)})
 
 
 def _cat_shape(*shapes, dim):

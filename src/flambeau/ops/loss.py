@@ -296,9 +296,15 @@ def multilabel_margin_loss(input, target, reduction: str = "mean"):
 
 @composed
 def triplet_margin_with_distance_loss(
-    anchor, positive, negative, *, distance_function=None, margin: float = 1.0, swap: bool = False,
+    anchor,
+    positive,
+    negative,
+    *,
+    distance_function=None,
+    margin: float = 1.0,
+    swap: bool = False,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)
@@ -308,9 +314,15 @@ def triplet_margin_with_distance_loss(
 
 @composed
 def triplet_margin_loss(
-    anchor, positive, negative, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+    anchor,
+    positive,
+    negative,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
     reduction: str = "mean",
-):  # fmt: skip
+):
     """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
     near, far = pairwise_distance(anchor, positive, p, eps), pairwise_distance(anchor, negative, p, eps)
     far = far.minimum(pairwise_distance(positive, negative, p, eps)) if swap else far

@@ -97,9 +97,15 @@ def track(running_mean, running_var, mean, var, n: int, share) -> None:
 
 @composed
 def batch_norm(
-    input, running_mean, running_var, weight=None, bias=None, training: bool = False, momentum: float = 0.1,
+    input,
+    running_mean,
+    running_var,
+    weight=None,
+    bias=None,
+    training: bool = False,
+    momentum: float = 0.1,
     eps: float = 1e-5,
-):  # fmt: skip
+):
     """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
 
     [n, c, ...], [c] -> [n, c, ...]
@@ -136,9 +142,15 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
 
 @composed
 def instance_norm(
-    input, running_mean=None, running_var=None, weight=None, bias=None, use_input_stats: bool = True,
-    momentum: float = 0.1, eps: float = 1e-5,
-):  # fmt: skip
+    input,
+    running_mean=None,
+    running_var=None,
+    weight=None,
+    bias=None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+):
     """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
 
     [n, c, ...], [c] -> [n, c, ...]

@@ -36,7 +36,7 @@ FAMILIES = {
         "Legendre's P",
         Recurrence(lambda x: x, lambda k, x: x * ((2 * k + 1) / (k + 1)), lambda k: k / (k + 1)),
     ),
-}  # fmt: skip
+}
 
 
 def _value(rule: Recurrence, x, n: int):

@@ -117,7 +117,7 @@ def _rows(limits, sizes, k, bits, block, biases):
     sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
     groups, options = sizes["lines"] * -(-sizes["m"] // vectors), {"bits": bits, "vectors": vectors}
     reads, given = tuple(range(3 + biases)), {"workgroup": (threads, 1, 1), "wide": (0, 1)}
-    return [Launch("quantized_rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
+    return [Launch("quantized/rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
 
 
 def _words(limits, sizes, k, bits, block, biases):
@@ -129,7 +129,7 @@ def _words(limits, sizes, k, bits, block, biases):
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
     given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
     reads = tuple(range(3 + biases))
-    return [Launch("quantized_words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
+    return [Launch("quantized/words.wgsl", reads, groups, sizes, options, turns=turns, **given)]
 
 
 class Shape(NamedTuple):
@@ -168,7 +168,7 @@ def _shared(limits, sizes, k, bits, block, biases, name="shared"):
     sizes |= {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
     options = {"bits": bits, "each": block // per, "parts": parts > 1} | shape._asdict()
     given = {"workgroup": (shape.lanes * shape.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
-    return _in_parts("quantized_shared.wgsl", lines * columns * parts, sizes, options, given, biases)
+    return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, given, biases)
 
 
 def _in_parts(template, groups, sizes, options, given, biases):
@@ -179,7 +179,7 @@ def _in_parts(template, groups, sizes, options, given, biases):
     given |= {"writes": "parts", "elements": parts * size}
     first = Launch(template, (0, 1, 2), groups, sizes, options, **given)
     reads, sizes = ("parts", *range(3, 3 + biases)), {"size": size, "parts": parts, "n": sizes["n"]}
-    return [first, Launch("quantized_sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
+    return [first, Launch("quantized/sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
 
 
 def _tiles(limits, sizes, k, bits, block, biases):
@@ -192,7 +192,7 @@ def _tiles(limits, sizes, k, bits, block, biases):
     sizes |= {"long": long, "parts": parts}
     options = {"bits": bits, "parts": parts > 1}
     given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}
-    return _in_parts("quantized_tiles.wgsl", lines * columns * parts, sizes, options, given, biases)
+    return _in_parts("quantized/tiles.wgsl", lines * columns * parts, sizes, options, given, biases)
 
 
 def _result(x, *_, **__):
@@ -201,9 +201,15 @@ def _result(x, *_, **__):
 
 class Quantization(Family):
     @kernel(
-        "whole", shape=_shape, dtype=_result, grad=_grad, xp=_reference, launch=_launch, dtypes="f",
+        "whole",
+        shape=_shape,
+        dtype=_result,
+        grad=_grad,
+        xp=_reference,
+        launch=_launch,
+        dtypes="f",
         reads_packed=True,
-    )  # fmt: skip
+    )
     def _quantized_product(self, words, scales, bias=None, *, bits, block):
         """Products with quantised rows, plus a bias. [..., k], [n, k], [n] -> [..., n]"""
         inputs = (self, words, scales) if bias is None else (self, words, scales, bias)

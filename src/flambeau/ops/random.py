@@ -11,8 +11,13 @@ from ..core.declare import composed
 from ..core.op import OPS, Family, Op, apply
 
 NN = (
-    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
-)  # fmt: skip
+    "alpha_dropout",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+)
 
 
 _seedings = count(1)

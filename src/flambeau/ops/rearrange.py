@@ -190,8 +190,10 @@ class Rearrange(Family):
         if mode == "constant":
             return _constant(self, pairs, value)
         if mode not in EDGES or value:
-            raise ValueError(f"mode={mode!r} with value={value}: use 'constant' with a value, or 'reflect',"
-                             " 'replicate' or 'circular'")  # fmt: skip
+            raise ValueError(
+                f"mode={mode!r} with value={value}: use 'constant' with a value, or 'reflect',"
+                " 'replicate' or 'circular'"
+            )
         x = self
         for d, (before, after) in enumerate(pairs):
             x = _padded(x, d, before, after, mode)

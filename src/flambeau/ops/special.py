@@ -109,41 +109,60 @@ class Special(Family):
     )
     digamma = elementwise(lambda g, y, x: [g * x.polygamma(1)], each(_digamma), "slope of lgamma", _float, 40)
     zeta = elementwise(
-        lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)], _zetas,
-        "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x", _float, 80,
-    )  # fmt: skip
+        lambda g, z, s, q: [None, -g * s * (s + 1).zeta(q)],
+        _zetas,
+        "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x",
+        _float,
+        80,
+    )
     erfc = elementwise(
-        lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))], each(math.erfc), "1 - erf(x), exact far out",
-        _float, 12,
-    )  # fmt: skip
+        lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))],
+        each(math.erfc),
+        "1 - erf(x), exact far out",
+        _float,
+        12,
+    )
     erfcx = elementwise(
         lambda g, y, x: [g * (x * y * 2 - 2 / sqrt(pi))], each(_erfcx), "exp(x * x) * erfc(x)", _float, 12
     )
     ndtri = elementwise(
-        lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)], each(_ndtri),
-        "x of a normal distribution with this mass below it", _float, 12,
-    )  # fmt: skip
+        lambda g, y, x: [g * (y * y * 0.5).exp() * sqrt(2 * pi)],
+        each(_ndtri),
+        "x of a normal distribution with this mass below it",
+        _float,
+        12,
+    )
     erfinv = elementwise(
         lambda g, y, x: [g * (y * y).exp() * (sqrt(pi) / 2)],
-        each(_erfinv), "inverse of erf", _float, 12,
-    )  # fmt: skip
+        each(_erfinv),
+        "inverse of erf",
+        _float,
+        12,
+    )
     i0e = elementwise(
         lambda g, y, x: [g * (x.i1e() - y * x.sign())], each(_bessel(0)), "exp(-|x|) * i0(x)", _float, 40
     )
     i1e = elementwise(
         lambda g, y, x: [g * (x.i0e() - y * x.sign() - _over(y, x))],
-        each(_bessel(1)), "exp(-|x|) * i1(x)", _float, 40,
-    )  # fmt: skip
+        each(_bessel(1)),
+        "exp(-|x|) * i1(x)",
+        _float,
+        40,
+    )
     xlogy = elementwise(
         lambda g, z, x, y: [g * ((x == 0) & (y <= 0)).where(0.0, y.log()), g * x / y],
         lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log(y)),
-        "x * log(y); 0 where x is, whatever y is", _float, 5,
-    )  # fmt: skip
+        "x * log(y); 0 where x is, whatever y is",
+        _float,
+        5,
+    )
     xlog1py = elementwise(
         lambda g, z, x, y: [g * ((x == 0) & (y <= -1)).where(0.0, y.log1p()), g * x / (y + 1)],
         lambda xp, x, y: xp.where((x == 0) & ~xp.isnan(y), 0, x * xp.log1p(y)),
-        "x * log(1 + y); 0 where x is, whatever y is", _float, 9,
-    )  # fmt: skip
+        "x * log(1 + y); 0 where x is, whatever y is",
+        _float,
+        9,
+    )
 
     @composed
     def i0(self):

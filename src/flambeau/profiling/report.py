@@ -57,11 +57,18 @@ def kernels(p: Any) -> list[str]:
     for name, runs, seconds, nbytes, flops in named[:ROWS]:
         speed, rate = nbytes / max(seconds, 1e-12), flops / max(seconds, 1e-12)
         c = p.ceilings
-        rows.append((
-            name if len(name) <= 48 else name[:45] + "...", str(runs), f"{seconds * 1e3:.3f}",
-            f"{seconds / total:.1%}", f"{speed / 1e9:.3g}", f"{speed / c.copy:.0%}" if c else "",
-            f"{rate / 1e9:.3g}", f"{rate / c.fma:.0%}" if c else "",
-        ))  # fmt: skip
+        rows.append(
+            (
+                name if len(name) <= 48 else name[:45] + "...",
+                str(runs),
+                f"{seconds * 1e3:.3f}",
+                f"{seconds / total:.1%}",
+                f"{speed / 1e9:.3g}",
+                f"{speed / c.copy:.0%}" if c else "",
+                f"{rate / 1e9:.3g}",
+                f"{rate / c.fma:.0%}" if c else "",
+            )
+        )
     if len(named) > ROWS:
         rest = sum(r[2] for r in named[ROWS:])
         name, runs = f"{len(named) - ROWS} more names", str(sum(r[1] for r in named[ROWS:]))

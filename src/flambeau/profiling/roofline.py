@@ -67,9 +67,14 @@ def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
     """The commands of a kernel that only multiplies and adds, its operations, and the buffer it writes."""
     groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
     shader = Shader(
-        "fma.wgsl", (("rounds", "u32"), ("a", "f32"), ("b", "f32")), (), (("f32", 4),),
-        (threads, 1, 1), (), (("sums", SUMS),),
-    )  # fmt: skip
+        "measure/fma_rate.wgsl",
+        (("rounds", "u32"), ("a", "f32"), ("b", "f32")),
+        (),
+        (("f32", 4),),
+        (threads, 1, 1),
+        (),
+        (("sums", SUMS),),
+    )
     kernel = Kernel("multiply-adds", shader, (), (0,), (rounds, 0.999, 0.001), (groups, 1, 1))
     compiled = compile_plan(device, Plan((kernel,), (), (), (0,), ((0, 16 * groups * threads),), {}))
     out = device.pool.take(16 * groups * threads)

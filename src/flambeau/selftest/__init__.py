@@ -9,6 +9,18 @@ from .shrink import smaller
 from .told import report, script
 
 __all__ = [
-    "EVERY", "FAMILIES", "Difference", "Input", "Line", "Program", "Selftest", "Tally", "check", "drawn",
-    "random_program", "report", "script", "smaller",
-]  # fmt: skip
+    "EVERY",
+    "FAMILIES",
+    "Difference",
+    "Input",
+    "Line",
+    "Program",
+    "Selftest",
+    "Tally",
+    "check",
+    "drawn",
+    "random_program",
+    "report",
+    "script",
+    "smaller",
+]

@@ -25,9 +25,22 @@ TOP = {dt.float32: 3.4e38, dt.float16: 65504.0, dt.bfloat16: 3.38e38}
 U = UNIT[dt.float32]
 # of an op's own: "" none, "once" one rounding, else relative and absolute
 KEEPING = {
-    "neg", "abs", "sign", "floor", "ceil", "trunc", "round", "relu", "maximum", "minimum", "where", "cast",
-    "copysign", "ldexp", "floor_divide",
-}  # fmt: skip
+    "neg",
+    "abs",
+    "sign",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "relu",
+    "maximum",
+    "minimum",
+    "where",
+    "cast",
+    "copysign",
+    "ldexp",
+    "floor_divide",
+}
 ONCE = {"add", "sub", "mul", "square"}
 CHAINED = {*ONCE, "neg", "div"}
 NEAR = {"div": 8 * U, "reciprocal": 8 * U, "sqrt": 8 * U, "rsqrt": 16 * U, "hypot": 32 * U, "pow": 4e-5}
@@ -496,11 +509,26 @@ def _source(node: Node, given: list[Known]) -> Known:
 
 
 RULES: dict[str, Callable[[Node, list[Known]], Known]] = {
-    "elementwise": _elementwise, "movement": _moved, "composite": lambda node, given: given[0],
-    "gather": _gathered, "reduce": _reduced, "contract": _contracted, "fold": _folded, "source": _source,
-}  # fmt: skip
+    "elementwise": _elementwise,
+    "movement": _moved,
+    "composite": lambda node, given: given[0],
+    "gather": _gathered,
+    "reduce": _reduced,
+    "contract": _contracted,
+    "fold": _folded,
+    "source": _source,
+}
 WHOLES: dict[str, Callable[[Node, list[Known]], Known]] = {
-    "_cat": _joined, "_argsort": _placed, "_back": _back, "_scatter_sorted": _scattered, "_last": _sure,
-    "_cumsum": _scanned, "_cumprod": _scanned, "_logcumsumexp": _scanned, "_cummax": _running,
-    "_cummin": _running, "_search": _sure, "_count": _sure,
-}  # fmt: skip
+    "_cat": _joined,
+    "_argsort": _placed,
+    "_back": _back,
+    "_scatter_sorted": _scattered,
+    "_last": _sure,
+    "_cumsum": _scanned,
+    "_cumprod": _scanned,
+    "_logcumsumexp": _scanned,
+    "_cummax": _running,
+    "_cummin": _running,
+    "_search": _sure,
+    "_count": _sure,
+}

@@ -27,14 +27,32 @@ EVERY = (*FLOATS, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.bool_)
 # sizes at which kernels are chosen, or cut, otherwise: the code's own
 THRESHOLDS = sorted(
     {
-        reduce.SPLIT_AT, reduce.LANES, reduce.PIECES, rows.HELD, scan.TILE, scan.LEAST,
-        scan.FEW * scan.LEAST, sort.SHORT, sort.FEWEST, sort.LITTLE // 4, 2 * sort.BLOCK, sort.FEW,
-        scatters.CHUNK, 16 * scatters.CHUNK, skinny.THIN, registers.TURN_FROM, registers.PACK_FROM,
-        launches.LEAST_KEYS, launches.MOST_FEW, kernel.WORKGROUP, kernel.GPU_WORKGROUP,
-        *(n for pair in rows.LANES for n in pair), *(n for t in product.TILES.values() for n in t[:3]),
+        reduce.SPLIT_AT,
+        reduce.LANES,
+        reduce.PIECES,
+        rows.HELD,
+        scan.TILE,
+        scan.LEAST,
+        scan.FEW * scan.LEAST,
+        sort.SHORT,
+        sort.FEWEST,
+        sort.LITTLE // 4,
+        2 * sort.BLOCK,
+        sort.FEW,
+        scatters.CHUNK,
+        16 * scatters.CHUNK,
+        skinny.THIN,
+        registers.TURN_FROM,
+        registers.PACK_FROM,
+        launches.LEAST_KEYS,
+        launches.MOST_FEW,
+        kernel.WORKGROUP,
+        kernel.GPU_WORKGROUP,
+        *(n for pair in rows.LANES for n in pair),
+        *(n for t in product.TILES.values() for n in t[:3]),
         *(lanes * ahead * 4 for lanes, ahead in skinny.THIN_LANES.values()),
     }
-)  # fmt: skip
+)
 GROUPS = Limits.groups
 
 
@@ -179,9 +197,14 @@ class Builder:
             ends = [self.one(more), *ends]
         by = tuple(i.name for i in self.inputs if i.dtype.is_float and i.name not in self.states)
         made = Program(
-            tuple(self.inputs), tuple(self.lines), tuple(dict.fromkeys(ends[-results:])),
-            by if gradients else (), self.seed, tuple(self.states), family,
-        ).needed()  # fmt: skip
+            tuple(self.inputs),
+            tuple(self.lines),
+            tuple(dict.fromkeys(ends[-results:])),
+            by if gradients else (),
+            self.seed,
+            tuple(self.states),
+            family,
+        ).needed()
         return made if flows(made) else replace(made, by=())
 
 

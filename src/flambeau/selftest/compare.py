@@ -145,16 +145,27 @@ def differences(
             if bad.any():
                 at = tuple(int(i) for i in np.argwhere(bad)[0])
                 return Difference(
-                    way, right.name, at, got[at].item(), right.value[at].item(), float(right.error[at]),
-                    int(bad.sum()), bad.size, turn, forced=forced,
-                ), worst  # fmt: skip
+                    way,
+                    right.name,
+                    at,
+                    got[at].item(),
+                    right.value[at].item(),
+                    float(right.error[at]),
+                    int(bad.sum()),
+                    bad.size,
+                    turn,
+                    forced=forced,
+                ), worst
     return None, worst
 
 
 def check(
-    program: Program, device: Any, ways: Iterable[str], forced: dict[str, str] | None = None,
+    program: Program,
+    device: Any,
+    ways: Iterable[str],
+    forced: dict[str, str] | None = None,
     slopes: bool = True,
-) -> tuple[Difference | None, float]:  # fmt: skip
+) -> tuple[Difference | None, float]:
     """Compute a program in these ways: the first difference, or None, and the largest error in bounds."""
     ways = list(ways)
     try:

@@ -286,11 +286,20 @@ def losses(b: Builder) -> None:
 
 
 FAMILIES: dict[str, Callable[[Builder], None]] = {
-    "elementwise": elementwise, "views": views, "reductions": reductions, "products": products,
-    "convolutions": convolutions, "transposed convolutions": transposed, "pools": pools,
-    "attention": attention, "softmax and norms": rows, "scans and sorts": orders, "indexing": indexing,
-    "dtypes": dtypes, "losses": losses,
-}  # fmt: skip
+    "elementwise": elementwise,
+    "views": views,
+    "reductions": reductions,
+    "products": products,
+    "convolutions": convolutions,
+    "transposed convolutions": transposed,
+    "pools": pools,
+    "attention": attention,
+    "softmax and norms": rows,
+    "scans and sorts": orders,
+    "indexing": indexing,
+    "dtypes": dtypes,
+    "losses": losses,
+}
 
 
 def drawn(family: str, structure: int, sizes: int) -> Program:

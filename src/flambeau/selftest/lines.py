@@ -31,7 +31,7 @@ OF_FLOATS = {
     "half": ("{x} / 2", "{x} / 2"),
     "from one": ("1 - {x}", "1 - {x}"),
     "per": ("{x} / ({x}.square() + 1)", "{x} / ({x} * {x} + 1)"),
-}  # fmt: skip
+}
 OF_NUMBERS = {
     "abs": ("{x}.abs()", "np.abs({x})"),
     "square": ("{x}.square()", "{x} * {x}"),
@@ -89,10 +89,17 @@ def binary(b: Builder) -> Texts:
     if not x.is_number:
         sign = b.one("&|^")
         return f"{x.name} {sign} {y.name}", f"{x.name} {sign} {y.name}"
-    name, says = b.one([
-        ("+", "+"), ("-", "-"), ("*", "*"), ("+", "+"), ("*", "*"), ("maximum", "np.maximum"),
-        ("minimum", "np.minimum"),
-    ])  # fmt: skip
+    name, says = b.one(
+        [
+            ("+", "+"),
+            ("-", "-"),
+            ("*", "*"),
+            ("+", "+"),
+            ("*", "*"),
+            ("maximum", "np.maximum"),
+            ("minimum", "np.minimum"),
+        ]
+    )
     if len(name) == 1:
         return f"{x.name} {name} {y.name}", f"{x.name} {name} {y.name}"
     return f"{x.name}.{name}({y.name})", f"{says}({x.name}, {y.name})"

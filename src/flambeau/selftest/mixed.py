@@ -8,17 +8,52 @@ from .building import EVERY, FLOATS, Builder
 from .programs import Program
 
 OF_LINES = (
-    "unary", "unary", "unary", "binary", "binary", "binary", "binary", "ratio", "comparison", "where",
-    "where", "cast", "transpose", "reshape", "sliced", "sliced", "padded", "expanded", "windows", "turned",
+    "unary",
+    "unary",
+    "unary",
+    "binary",
+    "binary",
+    "binary",
+    "binary",
+    "ratio",
+    "comparison",
+    "where",
+    "where",
+    "cast",
+    "transpose",
+    "reshape",
+    "sliced",
+    "sliced",
+    "padded",
+    "expanded",
+    "windows",
+    "turned",
     "joined",
-)  # fmt: skip
+)
 OF_CALLS = (
-    "reduced", "reduced", "reduced", "all_of", "extreme", "scanned", "ordered", "normed", "product",
-    "product", "linear", "convolved", "pooled", "attended", "taken", "put", "assigned", "random",
-)  # fmt: skip
+    "reduced",
+    "reduced",
+    "reduced",
+    "all_of",
+    "extreme",
+    "scanned",
+    "ordered",
+    "normed",
+    "product",
+    "product",
+    "linear",
+    "convolved",
+    "pooled",
+    "attended",
+    "taken",
+    "put",
+    "assigned",
+    "random",
+)
 LINES: tuple[Callable[[Builder], Any], ...] = (
-    *(getattr(lines, name) for name in OF_LINES), *(getattr(calls, name) for name in OF_CALLS),
-)  # fmt: skip
+    *(getattr(lines, name) for name in OF_LINES),
+    *(getattr(calls, name) for name in OF_CALLS),
+)
 
 
 def random_program(seed: int, lines: int = 30) -> Program:

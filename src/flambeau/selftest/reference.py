@@ -108,9 +108,14 @@ def _taken(x: Array, at: tuple, out: list[int], stride: tuple, dilation: tuple) 
 
 
 def conv(
-    x: Array, w: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    x: Array,
+    w: Array,
+    bias: Array | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
     groups: int = 1,
-) -> Array:  # fmt: skip
+) -> Array:
     n = w.ndim - 2
     stride, padding, dilation = (_each(v, n) for v in (stride, padding, dilation))
     x = _padded(x, padding)
@@ -127,9 +132,15 @@ def conv(
 
 
 def conv_transpose(
-    x: Array, w: Array, bias: Array | None = None, stride: Any = 1, padding: Any = 0, output_padding: Any = 0,
-    groups: int = 1, dilation: Any = 1,
-) -> Array:  # fmt: skip
+    x: Array,
+    w: Array,
+    bias: Array | None = None,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: int = 1,
+    dilation: Any = 1,
+) -> Array:
     n = w.ndim - 2
     stride, padding, extra, dilation = (_each(v, n) for v in (stride, padding, output_padding, dilation))
     kernel = w.shape[2:]

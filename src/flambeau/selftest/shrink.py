@@ -40,8 +40,14 @@ class Smaller:
     def run(self) -> tuple[Program, Difference]:
         """The smallest that is found."""
         steps: tuple[Callable[[Program], Iterator[Program]], ...] = (
-            one_result, without_gradients, earlier_results, from_values, past_lines, fewer_elements, plainer,
-        )  # fmt: skip
+            one_result,
+            without_gradients,
+            earlier_results,
+            from_values,
+            past_lines,
+            fewer_elements,
+            plainer,
+        )
         before = None
         while before != self.program and monotonic() < self.end:
             before = self.program

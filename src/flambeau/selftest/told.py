@@ -85,10 +85,19 @@ def script(program: Program, wrong: Difference, device: Any) -> str:
     slopes = SLOPES.format(by=program.by, seed=program.seed, at=len(program.results)) if program.by else ""
     where = "cpu" if "NumPy" in wrong.way else device.name.partition(" ")[0] if device.kind == "cpu" else None
     return SCRIPT.format(
-        about=about, dtypes=dtypes, given=given, source=source, says=program.says(), states=states,
-        seed=program.seed, run=run.get(wrong.way, ""), stated=program.states, names=program.results,
-        device=where, slopes=slopes,
-    )  # fmt: skip
+        about=about,
+        dtypes=dtypes,
+        given=given,
+        source=source,
+        says=program.says(),
+        states=states,
+        seed=program.seed,
+        run=run.get(wrong.way, ""),
+        stated=program.states,
+        names=program.results,
+        device=where,
+        slopes=slopes,
+    )
 
 
 def values_of(given: Input) -> str:

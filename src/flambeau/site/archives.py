@@ -17,18 +17,49 @@ HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
 # What a page has no use for inside Python: commands, this package, pages, 2 MB of digits, what needs NumPy.
 LEFT_OUT = (
-    "flambeau/cli/", "flambeau/site/", "flambeau/web/", "flambeau/data/mnist_subset/", "flambeau/__main__.py",
+    "flambeau/cli/",
+    "flambeau/site/",
+    "flambeau/web/",
+    "flambeau/data/mnist_subset/",
+    "flambeau/__main__.py",
     "flambeau/selftest/",
-)  # fmt: skip
+)
 KEPT = {"flambeau/web/executor.js"}
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
 # What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
 UNUSED = {
-    "_pyrepl", "cProfile", "curses", "doctest", "ensurepip", "ftplib", "idlelib", "imaplib", "lib2to3",
-    "mailbox", "multiprocessing", "pdb", "pickletools", "poplib", "profile", "pstats", "pty", "pydoc",
-    "pydoc_data", "smtplib", "socketserver", "test", "tkinter", "trace", "turtle", "turtledemo", "unittest",
-    "venv", "webbrowser", "wsgiref", "xmlrpc",
-}  # fmt: skip
+    "_pyrepl",
+    "cProfile",
+    "curses",
+    "doctest",
+    "ensurepip",
+    "ftplib",
+    "idlelib",
+    "imaplib",
+    "lib2to3",
+    "mailbox",
+    "multiprocessing",
+    "pdb",
+    "pickletools",
+    "poplib",
+    "profile",
+    "pstats",
+    "pty",
+    "pydoc",
+    "pydoc_data",
+    "smtplib",
+    "socketserver",
+    "test",
+    "tkinter",
+    "trace",
+    "turtle",
+    "turtledemo",
+    "unittest",
+    "venv",
+    "webbrowser",
+    "wsgiref",
+    "xmlrpc",
+}
 BROTLI = "9"  # the quality: 11 makes a tenth less of it, in 15 times the time
 WORTH = 0.95  # of a file's bytes: what brotli must get below for its form to be kept
 Files = dict[str, bytes]

@@ -8,11 +8,19 @@ from pathlib import Path
 from .build import IMMUTABLE
 
 TYPES = {  # Python takes these from the system, which may have none or wrong ones
-    ".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".wasm": "application/wasm",
-    ".js": "text/javascript; charset=utf-8", ".mjs": "text/javascript; charset=utf-8", ".png": "image/png",
-    ".py": "text/x-python; charset=utf-8", ".wgsl": "text/plain; charset=utf-8", ".json": "application/json",
-    ".svg": "image/svg+xml", ".zip": "application/zip", ".safetensors": "application/octet-stream",
-}  # fmt: skip
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".wasm": "application/wasm",
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".py": "text/x-python; charset=utf-8",
+    ".wgsl": "text/plain; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".zip": "application/zip",
+    ".safetensors": "application/octet-stream",
+}
 
 
 class Handler(SimpleHTTPRequestHandler):

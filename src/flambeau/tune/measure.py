@@ -254,9 +254,14 @@ def apart(device: Any, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple
     groups = min(-(-words // THREADS), GROUPS)
     ends = (1 << 8 * over) - 1 if over else 0xFFFFFFFF
     shader = Shader(
-        "differ.wgsl", (("words", "u32"), ("span", "u32"), ("ends", "u32")), (("u32", 1), ("u32", 1)),
-        (("f32", 4),), (THREADS, 1, 1), (), (("kind", kind),),
-    )  # fmt: skip
+        "measure/compare.wgsl",
+        (("words", "u32"), ("span", "u32"), ("ends", "u32")),
+        (("u32", 1), ("u32", 1)),
+        (("f32", 4),),
+        (THREADS, 1, 1),
+        (),
+        (("kind", kind),),
+    )
     kernel = Kernel("differ", shader, (0, 1), (2,), (words, groups * THREADS, ends), (groups, 1, 1))
     compiled = compile_plan(device, Plan((kernel,), (), (), (), (), {}))
     out = device.pool.take(16 * groups)

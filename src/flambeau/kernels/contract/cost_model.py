@@ -60,9 +60,15 @@ def ranked(product: Product, names: list[str]) -> list[str]:
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
 # of each tile: the part of the largest's speed; how many workgroups share a core and take no longer than one
 EFFICIENCY = {
-    "128x128": (1.0, 2), "64x128": (0.88, 1), "128x64": (0.88, 1), "64x64": (0.8, 1), "64x64k32": (0.7, 1),
-    "32x64": (0.55, 1), "32x32": (0.45, 1), "16x128": (0.45, 1),
-}  # fmt: skip
+    "128x128": (1.0, 2),
+    "64x128": (0.88, 1),
+    "128x64": (0.88, 1),
+    "64x64": (0.8, 1),
+    "64x64k32": (0.7, 1),
+    "32x64": (0.55, 1),
+    "32x32": (0.45, 1),
+    "16x128": (0.45, 1),
+}
 FULL = 3  # workgroups of other tiles that hide each other's reads on a core
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
 UNIT = 5.7  # picoseconds a multiply-add of a core

@@ -39,8 +39,10 @@ def strips_kernel(product: Product, narrow: bool = False) -> Kernel:
     line = line_of(product)
     assert line is not None, "windows were found when the variant was named"
     made = Launch(product, product.k, None, narrow or line.columns % 4 != 0)
-    a, b = (Spelling(n, o, g, domain, True, "free")
-            for n, o, g in (("a", product.a, ROWS), ("b", product.b, COLUMNS)))  # fmt: skip
+    a, b = (
+        Spelling(n, o, g, domain, True, "free")
+        for n, o, g in (("a", product.a, ROWS), ("b", product.b, COLUMNS))
+    )
     functions, q = made.functions([a, b]), made.q
     if made.is_over:
         return strips_kernel(product, narrow=True)
@@ -52,10 +54,16 @@ def strips_kernel(product: Product, narrow: bool = False) -> Kernel:
     last = max(d for d in range(len(domain.shape)) if domain.groups[d] == SUMMED and domain.shape[d] > 1)
     units = tuple(f.strides[last] // line.dilation for f in product.b.affines)
     options |= {
-        "high": high_of(product.m), "tiles": q.add("g", groups), "taps": line.taps, "cells": line.cells,
-        "stride": line.stride, "dilation": line.dilation, "strips": q.add("n", strips),
+        "high": high_of(product.m),
+        "tiles": q.add("g", groups),
+        "taps": line.taps,
+        "cells": line.cells,
+        "stride": line.stride,
+        "dilation": line.dilation,
+        "strips": q.add("n", strips),
         "units": tuple(q.add("s", u) if u else "" for u in units),
-        "line": q.add("n", line.columns), "lines": q.add("n", lines),
+        "line": q.add("n", line.columns),
+        "lines": q.add("n", lines),
         "last": q.add("n", line.cell(line.columns - 1, line.taps - 1)) if line.columns % 4 else "",
-    }  # fmt: skip
-    return made.kernel("contract_strips.wgsl", GPU_WORKGROUP, groups * depth, functions, options)
+    }
+    return made.kernel("contract/depthwise.wgsl", GPU_WORKGROUP, groups * depth, functions, options)

@@ -92,9 +92,7 @@ def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Shar
     flat = s.is_flat(tile.step)
     onward = tile.step if flat else stride
     idle = busy if busy < threads else 0
-    return Share(
-        extent, fours + pad, lanes, pieces, apart, stride, flat, onward, s.digits(onward, q), idle
-    )  # fmt: skip
+    return Share(extent, fours + pad, lanes, pieces, apart, stride, flat, onward, s.digits(onward, q), idle)
 
 
 @dataclass
@@ -206,14 +204,17 @@ class Launch:
         depth = product.batch * -(-product.k // self.long)
         sizes = (self.long, prod(product.head.shape)) if self.part is not None else ()
         return {
-            "acc": product.head.dtype.short, "ragged": bool(product.k % step or self.long % step),
+            "acc": product.head.dtype.short,
+            "ragged": bool(product.k % step or self.long % step),
             "sides": tuple((s.side(q), g) for s, g in zip(spelled, shares, strict=True)),
-            "batch": result.group(BATCH, q), "rows": result.group(ROWS, q),
+            "batch": result.group(BATCH, q),
+            "rows": result.group(ROWS, q),
             "columns": result.group(COLUMNS, q),
             "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
-            "summed": q.add("n", product.k), "depth": q.add("n", depth),
+            "summed": q.add("n", product.k),
+            "depth": q.add("n", depth),
             "parts": tuple(q.add("n", n) for n in sizes),
-        }, depth  # fmt: skip
+        }, depth
 
     def kernel(
         self,

@@ -158,14 +158,21 @@ class _Build:
         tiles = (-(-n // (tv * wg[0])), -(-m // (tu * wg[1])))
         grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
         options = {
-            "acc": head.dtype.short, "tu": tu, "tv": tv, "ks": self.step(),
+            "acc": head.dtype.short,
+            "tu": tu,
+            "tv": tv,
+            "ks": self.step(),
             "flat": self.planner.limits.software and len(self.of(SUMMED)) > 1,
-            "u": self.side(self.u, ROWS), "v": self.side(self.v, COLUMNS),
-            "rows": self.group(ROWS), "columns": self.group(COLUMNS),
-            "summed": self.group(SUMMED), "batch": self.group(BATCH),
+            "u": self.side(self.u, ROWS),
+            "v": self.side(self.v, COLUMNS),
+            "rows": self.group(ROWS),
+            "columns": self.group(COLUMNS),
+            "summed": self.group(SUMMED),
+            "batch": self.group(BATCH),
             "out": self.place(out, BATCH, ROWS, COLUMNS),
-            "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])), "groups": q.add("g", grid[0]),
-        }  # fmt: skip
+            "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])),
+            "groups": q.add("g", grid[0]),
+        }
         width = 4 if self.stores_fours(out) else 1
         functions = (("finish", self.finish(after, width == 4 and not narrow)),) if after else ()
         # an operand that the epilogue reads too may be bound twice
@@ -173,9 +180,14 @@ class _Build:
             again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups, self.part)
             return again.kernel(narrow=True)
         shader = Shader(
-            "contract.wgsl", tuple(q.names), tuple(self.b.kinds), ((self.tail.dtype.short, width),),
-            (*wg, 1), functions, tuple(options.items()),
-        )  # fmt: skip
+            "contract/registers.wgsl",
+            tuple(q.names),
+            tuple(self.b.kinds),
+            ((self.tail.dtype.short, width),),
+            (*wg, 1),
+            functions,
+            tuple(options.items()),
+        )
         name = label(head.attrs["label"], after[0] if after else None)
         out_value = self.planner.index[id(self.tail)] if self.part is None else self.part
         return Kernel(name, shader, tuple(self.b.values), (out_value,), tuple(q.values), grid)

@@ -34,7 +34,7 @@ def thin_kernel(
     options, depth = made.options([a, b], shares, stride * ahead)
     tiles = -(-product.n // (4 * (lanes if free else strips)))
     options |= {"high": high_of(product.m), "ahead": ahead, "lanes": lanes, "tiles": made.q.add("g", tiles)}
-    return made.kernel("contract_thin.wgsl", LANES * STRIPS, tiles * depth, functions, options)
+    return made.kernel("contract/skinny.wgsl", LANES * STRIPS, tiles * depth, functions, options)
 
 
 def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:
@@ -50,7 +50,7 @@ def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = F
     options, depth = made.options([a, b], shares, 1)
     tiles = -(-product.n // (4 * GPU_WORKGROUP))
     options |= {"high": high_of(product.m), "tiles": made.q.add("g", tiles)}
-    return made.kernel("contract_lanes.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
+    return made.kernel("contract/skinny_short.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
 
 
 def high_of(rows: int) -> int:

@@ -131,13 +131,19 @@ def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=Fa
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
     turn = TURNS * tile.step
     options |= {
-        "unit": unit, "split": precision == "high", "scales": scales, "step": tile.step,
+        "unit": unit,
+        "split": precision == "high",
+        "scales": scales,
+        "step": tile.step,
         "turns": 1 if more["ahead"] or product.k % turn or long % turn else TURNS,
-        "down": tile.rows // SUBGROUPS[0], "across": tile.columns // SUBGROUPS[1],
-        "abreast": SUBGROUPS[1], "band": BAND, "tiles": tuple(made.q.add("g", n) for n in tiles),
-    } | more  # fmt: skip
+        "down": tile.rows // SUBGROUPS[0],
+        "across": tile.columns // SUBGROUPS[1],
+        "abreast": SUBGROUPS[1],
+        "band": BAND,
+        "tiles": tuple(made.q.add("g", n) for n in tiles),
+    } | more
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
-    return made.kernel("contract_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
+    return made.kernel("contract/subgroup_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
 
 
 def _staged(made: Launch, tile: Tile) -> tuple:
@@ -183,9 +189,13 @@ def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
     ]
     read = tuple((b.add(r.value, float16, 4), q.add("n", r.batch), q.add("n", r.line)) for r in ready)
     more = {
-        "ready": read, "lying": ("", ""), "walked": (False, False), "ragged": False, "ahead": True,
+        "ready": read,
+        "lying": ("", ""),
+        "walked": (False, False),
+        "ragged": False,
+        "ahead": True,
         "summed": q.add("n", -(-made.product.k // tile.step) * tile.step),
-    }  # fmt: skip
+    }
     return ready, shares, made.result.functions(b, q), more
 
 
@@ -205,15 +215,27 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
     tiles = lines * steps * (1 if shared else product.batch)
     grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
     options = {
-        "s": spelled.side(q), "along": along, "extent": extent, "step": tile.step, "split": planes == 2,
-        "ragged": steps * tile.step != product.k, "scale": b.add(shift, float32, 1),
-        "size": q.add("n", tiles), "steps": q.add("n", steps), "lines": q.add("n", lines),
+        "s": spelled.side(q),
+        "along": along,
+        "extent": extent,
+        "step": tile.step,
+        "split": planes == 2,
+        "ragged": steps * tile.step != product.k,
+        "scale": b.add(shift, float32, 1),
+        "size": q.add("n", tiles),
+        "steps": q.add("n", steps),
+        "lines": q.add("n", lines),
         "groups": q.add("g", grid[0]),
-    }  # fmt: skip
+    }
     shader = Shader(
-        "matrix_halves.wgsl", tuple(q.names), tuple(b.kinds), (("f16", 4),), (THREADS, 1, 1),
-        (("x", function),), tuple(options.items()),
-    )  # fmt: skip
+        "contract/to_f16.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        (("f16", 4),),
+        (THREADS, 1, 1),
+        (("x", function),),
+        tuple(options.items()),
+    )
     return Kernel("halves", shader, tuple(b.values), (out,), tuple(q.values), grid), made
 
 
@@ -254,8 +276,13 @@ def _range(planner, value: int, elements: int, groups: int, out: int, last: bool
     b.add(value, float32, 1 if last else 4)
     names = {"size": q.add("n", elements), "span": q.add("g", groups * THREADS)}
     shader = Shader(
-        "matrix_range.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (THREADS, 1, 1), (),
+        "contract/amax_exponent.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        (("f32", 1),),
+        (THREADS, 1, 1),
+        (),
         (*names.items(), ("last", last)),
-    )  # fmt: skip
+    )
     label = "range.of" if last else "range"
     return Kernel(label, shader, tuple(b.values), (out,), tuple(q.values), (groups, 1, 1))

@@ -23,16 +23,19 @@ def tile_kernel(
     options, depth = made.options(spelled, shares, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
-        "step": tile.step, "high": tile.high, "wide": tile.wide,
-        "down": 4 * tile.rows // tile.high, "across": 4 * tile.columns // tile.wide,
+        "step": tile.step,
+        "high": tile.high,
+        "wide": tile.wide,
+        "down": 4 * tile.rows // tile.high,
+        "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("g", n) for n in tiles),
-    }  # fmt: skip
+    }
     groups, aside, cut = prod(tiles) * depth, None, ()
     if tail is not None:
         groups, aside = tail.whole + tail.rest * -(-product.k // tail.long), part
         cut = (*tail, groups)
     options["tail"] = tuple(made.q.add("g", n) for n in cut)
-    return made.kernel("contract_tiles.wgsl", tile.threads, groups, functions, options, aside)
+    return made.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
 
 
 def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: bool = False) -> Kernel:
@@ -47,16 +50,27 @@ def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: boo
     fours = tail.rest * tile.rows * tile.columns // 4
     grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
     options = {
-        "acc": product.head.dtype.short, "extent": (tile.rows, tile.columns), "whole": q.add("g", tail.whole),
-        "tiles": tuple(q.add("g", n) for n in tiles_of(product, tile)), "size": q.add("n", fours),
-        "all": q.add("n", fours * -(-product.k // tail.long)), "groups": q.add("g", grid[0]),
-        "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
+        "acc": product.head.dtype.short,
+        "extent": (tile.rows, tile.columns),
+        "whole": q.add("g", tail.whole),
+        "tiles": tuple(q.add("g", n) for n in tiles_of(product, tile)),
+        "size": q.add("n", fours),
+        "all": q.add("n", fours * -(-product.k // tail.long)),
+        "groups": q.add("g", grid[0]),
+        "batch": result.group(BATCH, q),
+        "rows": result.group(ROWS, q),
+        "columns": result.group(COLUMNS, q),
         "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
-    }  # fmt: skip
+    }
     shader = Shader(
-        "contract_rest.wgsl", tuple(q.names), tuple(b.kinds), ((product.tail.dtype.short, result.width),),
-        (GPU_WORKGROUP, 1, 1), functions, tuple(options.items()),
-    )  # fmt: skip
+        "contract/tail_sum.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        ((product.tail.dtype.short, result.width),),
+        (GPU_WORKGROUP, 1, 1),
+        functions,
+        tuple(options.items()),
+    )
     name = label("sum", result.after[0] if result.after else None)
     out = product.planner.index[id(product.tail)]
     return Kernel(name, shader, tuple(b.values), (out,), tuple(q.values), grid)

@@ -209,14 +209,24 @@ def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
     grid = spread_grid(-(-size // GPU_WORKGROUP), product.limits.groups)
     order = (dims.filter, dims.tap_y, dims.tap_x, dims.channel)
     options = {
-        "w": w, "places": tuple(walk(a, order, q) for a in product.a.affines), "size": q.add("n", size),
-        "span": q.add("n", blocks * w.filters), "turns": q.add("n", turns), "filters": q.add("n", product.m),
-        "channels": q.add("n", product.domain.shape[dims.channel]), "groups": q.add("g", grid[0]),
-    }  # fmt: skip
+        "w": w,
+        "places": tuple(walk(a, order, q) for a in product.a.affines),
+        "size": q.add("n", size),
+        "span": q.add("n", blocks * w.filters),
+        "turns": q.add("n", turns),
+        "filters": q.add("n", product.m),
+        "channels": q.add("n", product.domain.shape[dims.channel]),
+        "groups": q.add("g", grid[0]),
+    }
     shader = Shader(
-        "winograd_filters.wgsl", tuple(q.names), tuple(b.kinds), (("f32", 1),), (GPU_WORKGROUP, 1, 1),
-        functions, tuple(options.items()),
-    )  # fmt: skip
+        "contract/winograd_filters.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        (("f32", 1),),
+        (GPU_WORKGROUP, 1, 1),
+        functions,
+        tuple(options.items()),
+    )
     return out, Kernel("filters", shader, tuple(b.values), (out,), tuple(q.values), grid)
 
 
@@ -234,17 +244,26 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
     blocks, spots = grid_of(product, dims, w)
     count = tiles_of(product, dims)
     options = {
-        "w": w, "image": image, "filters": transformed,
+        "w": w,
+        "image": image,
+        "filters": transformed,
         "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
         "edges": (edge(size[0], zeros[0], q), edge(size[1], zeros[1], q)),
-        "odd": tuple(n % 2 == 1 for n in size), "size": tuple(q.add("n", n) for n in size),
-        "channels": q.add("n", channels), "turns": q.add("n", turns_of(product, dims, w)),
-        "blocks": q.add("n", blocks), "all": q.add("g", blocks * spots), "count": q.add("n", prod(count)),
-        "down": q.add("n", count[1]), "across": q.add("n", count[2]),
-        "batch": result.group(BATCH, q), "rows": result.group(ROWS, q), "columns": result.group(COLUMNS, q),
+        "odd": tuple(n % 2 == 1 for n in size),
+        "size": tuple(q.add("n", n) for n in size),
+        "channels": q.add("n", channels),
+        "turns": q.add("n", turns_of(product, dims, w)),
+        "blocks": q.add("n", blocks),
+        "all": q.add("g", blocks * spots),
+        "count": q.add("n", prod(count)),
+        "down": q.add("n", count[1]),
+        "across": q.add("n", count[2]),
+        "batch": result.group(BATCH, q),
+        "rows": result.group(ROWS, q),
+        "columns": result.group(COLUMNS, q),
         "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
-    }  # fmt: skip
-    return made.kernel("winograd.wgsl", w.threads, blocks * spots, functions, options)
+    }
+    return made.kernel("contract/winograd.wgsl", w.threads, blocks * spots, functions, options)
 
 
 Span = tuple[int, int]

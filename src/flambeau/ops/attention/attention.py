@@ -167,24 +167,42 @@ class Attention(Family):
         return (self, key, value, *others), attrs
 
     # the logarithm of each row's sum of exponentials, which gradients need
-    _norms = Op("part", part="norms", shape=lambda y, q, *_, **__: q[:2], dtype=lambda *_, **__: dt.float32,
-                xp=_norms)  # fmt: skip
+    _norms = Op(
+        "part", part="norms", shape=lambda y, q, *_, **__: q[:2], dtype=lambda *_, **__: dt.float32, xp=_norms
+    )
 
-    @kernel("whole", shape=lambda q, *_, **__: q, dtype=_like_input, xp=_part(0), launch=launches.by_queries,
-            packs=True)  # fmt: skip
+    @kernel(
+        "whole",
+        shape=lambda q, *_, **__: q,
+        dtype=_like_input,
+        xp=_part(0),
+        launch=launches.by_queries,
+        packs=True,
+    )
     def _queries(self, *others, **attrs):
         """The gradient of attention by its queries."""
         return (self, *others), attrs
 
-    @kernel("whole", shape=lambda q, k, *_, **__: k, dtype=_like_input, xp=_part(1), launch=launches.by_keys,
-            packs=True)  # fmt: skip
+    @kernel(
+        "whole",
+        shape=lambda q, k, *_, **__: k,
+        dtype=_like_input,
+        xp=_part(1),
+        launch=launches.by_keys,
+        packs=True,
+    )
     def _keys(self, *others, **attrs):
         """The gradient of attention by its keys."""
         return (self, *others), attrs
 
     # the gradient by the values, which comes with that by the keys
-    _values = Op("part", part="values", shape=lambda y, q, k, v, *_, **__: v, dtype=_like_input,
-                 xp=lambda xp, y, *inputs, **attrs: _part(2)(xp, *inputs, **attrs))  # fmt: skip
+    _values = Op(
+        "part",
+        part="values",
+        shape=lambda y, q, k, v, *_, **__: v,
+        dtype=_like_input,
+        xp=lambda xp, y, *inputs, **attrs: _part(2)(xp, *inputs, **attrs),
+    )
 
 
 def _check(q, k, v, enable_gqa, is_causal, start):

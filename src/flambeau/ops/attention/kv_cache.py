@@ -19,9 +19,15 @@ def _launch(limits, table, rows, start):
     def launch(reads, only, written, **kw):
         size = prod(written.shape) // w
         return Launch(
-            "put.wgsl", reads, -(-size // THREADS), sizes | {"size": size}, {"only": only}, width=w,
-            wide=tuple(at for at, r in enumerate(reads) if r < 2) if fours else (), **kw,
-        )  # fmt: skip
+            "map/cache_write.wgsl",
+            reads,
+            -(-size // THREADS),
+            sizes | {"size": size},
+            {"only": only},
+            width=w,
+            wide=tuple(at for at, r in enumerate(reads) if r < 2) if fours else (),
+            **kw,
+        )
 
     return [launch((0, 1, 2), False, table, instead=(0, launch((1, 2), True, rows)))]
 

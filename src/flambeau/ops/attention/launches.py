@@ -78,9 +78,13 @@ class Tile(NamedTuple):
         """Whether a device can run it, and whether its parts are whole."""
         whole = self.height % 32 == 0 and self.width % 32 == 0 and self.width % self.step == 0
         return (
-            whole and self.step % self.tx == 0 and self.rows % 4 == 0 and self.cols % 4 == 0
-            and self.threads <= limits.invocations and self.memory <= limits.workgroup_memory
-        )  # fmt: skip
+            whole
+            and self.step % self.tx == 0
+            and self.rows % 4 == 0
+            and self.cols % 4 == 0
+            and self.threads <= limits.invocations
+            and self.memory <= limits.workgroup_memory
+        )
 
 
 class Few(NamedTuple):
@@ -128,10 +132,15 @@ def _sizes(nodes, given, scale, causal, softcap, heads, placed):
     q, k = nodes[:2]
     log2e = 1.4426950408889634
     sizes = {
-        "queries": q.shape[1], "keys": k.shape[1], "group": q.shape[0] // max(k.shape[0], 1), "heads": heads,
-        "scale": scale, "cap": float(softcap or 1), "uncap": 1 / (softcap or 1),
+        "queries": q.shape[1],
+        "keys": k.shape[1],
+        "group": q.shape[0] // max(k.shape[0], 1),
+        "heads": heads,
+        "scale": scale,
+        "cap": float(softcap or 1),
+        "uncap": 1 / (softcap or 1),
         "score": scale * log2e if softcap is None else scale / softcap,
-    }  # fmt: skip
+    }
     if given:
         _, h, i, j = given[0].shape
         steps = (h * i * j, i * j, j, 1)
@@ -192,11 +201,17 @@ def _tiled(template, tile: Tile, nodes, given, of, attrs, products: tuple[int, i
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
     d, e = nodes[0].shape[2] // 4, nodes[2].shape[2] // 4
     return Launch(
-        template, tuple(range(len(nodes))), lines * blocks, sizes,
+        template,
+        tuple(range(len(nodes))),
+        lines * blocks,
+        sizes,
         {"d": d, "e": e, "t": tile, "o": _options(nodes, given, **attrs)},
-        workgroup=(tile.threads, 1, 1), wide=_wide(nodes, given),
-        width=4, also=also, flops=_flops(nodes, products[0], products[1], attrs["causal"]),
-    )  # fmt: skip
+        workgroup=(tile.threads, 1, 1),
+        wide=_wide(nodes, given),
+        width=4,
+        also=also,
+        flops=_flops(nodes, products[0], products[1], attrs["causal"]),
+    )
 
 
 def _by_rows(template, limits, nodes, given, of, attrs, unroll, side="", also=(), **writes) -> Launch:
@@ -213,13 +228,26 @@ def _by_rows(template, limits, nodes, given, of, attrs, unroll, side="", also=()
     blocks = -(-length // THREADS)
     turns = -(-steps // tile) * (1 + tile // unroll + (tile * (d + e) // THREADS if staged else 0))
     return Launch(
-        template, tuple(range(len(nodes))), lines * blocks,
+        template,
+        tuple(range(len(nodes))),
+        lines * blocks,
         _sizes(nodes, given, **attrs) | {"blocks": blocks},
-        {"d": d, "e": e, "tile": tile, "unroll": unroll, "staged": staged, "of": side,
-         "o": _options(nodes, given, **attrs)},
-        workgroup=(THREADS, 1, 1), turns=turns, also=also, width=4,
-        wide=_wide(nodes, given), **writes,
-    )  # fmt: skip
+        {
+            "d": d,
+            "e": e,
+            "tile": tile,
+            "unroll": unroll,
+            "staged": staged,
+            "of": side,
+            "o": _options(nodes, given, **attrs),
+        },
+        workgroup=(THREADS, 1, 1),
+        turns=turns,
+        also=also,
+        width=4,
+        wide=_wide(nodes, given),
+        **writes,
+    )
 
 
 def _power(n: int) -> int:
@@ -244,15 +272,30 @@ def _few(nodes, given, attrs, also) -> list[Launch]:
     options = {"d": d, "e": e, "f": f, "o": _options(nodes, given, **attrs)}
     tops = Written("tops", count * pieces * 2, dt.float32)
     first = Launch(
-        "attention_few.wgsl", tuple(range(len(nodes))), lines * pieces, sizes, options, "pieces",
-        count * pieces * e * 4, dt.float32, (f.threads, 1, 1), wide=(0, 1, 2), width=4, also=(tops,),
+        "attention/split_keys.wgsl",
+        tuple(range(len(nodes))),
+        lines * pieces,
+        sizes,
+        options,
+        "pieces",
+        count * pieces * e * 4,
+        dt.float32,
+        (f.threads, 1, 1),
+        wide=(0, 1, 2),
+        width=4,
+        also=(tops,),
         turns=length // f.keys * (2 + f.keys * (f.rows + 1)),
-    )  # fmt: skip
+    )
     size = count * e
     join = Launch(
-        "attention_join.wgsl", ("pieces", "tops"), -(-size // 64), {"size": size, "pieces": pieces}, {"e": e},
-        width=4, also=also,
-    )  # fmt: skip
+        "attention/split_keys_join.wgsl",
+        ("pieces", "tops"),
+        -(-size // 64),
+        {"size": size, "pieces": pieces},
+        {"e": e},
+        width=4,
+        also=also,
+    )
     return [first, join]
 
 
@@ -262,12 +305,19 @@ def _on_units(u: Units, nodes, given, attrs, of="", **writes) -> Launch:
     blocks = -(-length // u.height)
     sizes = _sizes(nodes, given, **attrs) | {"blocks": blocks, "lines": lines}
     options = {"d": u.d // 4, "e": u.e // 4, "u": u, "of": of, "o": _options(nodes, given, **attrs)}
-    template = "attention_slopes_units.wgsl" if of else "attention_units.wgsl"
+    template = "attention/grad_subgroup_matrix.wgsl" if of else "attention/subgroup_matrix.wgsl"
     return Launch(
-        template, tuple(range(len(nodes))), lines * blocks, sizes, options,
-        workgroup=(u.threads, 1, 1), wide=_wide(nodes, given), width=4,
-        flops=_flops(nodes, 2 if of in ("query", "key") else 1, 1, attrs["causal"]), **writes,
-    )  # fmt: skip
+        template,
+        tuple(range(len(nodes))),
+        lines * blocks,
+        sizes,
+        options,
+        workgroup=(u.threads, 1, 1),
+        wide=_wide(nodes, given),
+        width=4,
+        flops=_flops(nodes, 2 if of in ("query", "key") else 1, 1, attrs["causal"]),
+        **writes,
+    )
 
 
 def _quads(*nodes) -> tuple[int, ...]:
@@ -286,8 +336,8 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     if isinstance(tile, Units):
         return [_on_units(tile, nodes, given, attrs, also=also)]
     if isinstance(tile, str):
-        return [_by_rows("attention.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
-    return [_tiled("attention_tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
+        return [_by_rows("attention/rows.wgsl", limits, nodes, given, 0, attrs, 8, also=also)]
+    return [_tiled("attention/tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
 
 
 def _way(limits, kind: str, nodes, causal: bool) -> Tile | Units | str:
@@ -312,8 +362,8 @@ def by_queries(limits, *nodes, **attrs) -> list[Launch]:
     if isinstance(way, Units):
         return [_on_units(way, nodes, given, attrs, "query")]
     if isinstance(way, str):
-        return [_by_rows("attention_queries.wgsl", limits, nodes, given, 0, attrs, 4)]
-    return [_tiled("attention_queries_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
+        return [_by_rows("attention/grad_q_rows.wgsl", limits, nodes, given, 0, attrs, 4)]
+    return [_tiled("attention/grad_q_tiles.wgsl", way, nodes, given, 0, attrs, (2, 1))]
 
 
 def by_keys(limits, *nodes, **attrs) -> list[Launch]:
@@ -325,6 +375,6 @@ def by_keys(limits, *nodes, **attrs) -> list[Launch]:
         values = _on_units(way._replace(pitch=subgroup_matrix.PITCH), nodes, given, attrs, "value", **first)
         return [values, _on_units(way, nodes, given, attrs, "key")]
     if isinstance(way, str):
-        call = ("attention_keys.wgsl", limits, nodes, given, 1, attrs, 4)
+        call = ("attention/grad_kv_rows.wgsl", limits, nodes, given, 1, attrs, 4)
         return [_by_rows(*call, "value", **first), _by_rows(*call, "key")]
-    return [_tiled("attention_keys_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]
+    return [_tiled("attention/grad_kv_tiles.wgsl", way, nodes, given, 1, attrs, (2, 2), also)]

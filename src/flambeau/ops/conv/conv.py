@@ -88,8 +88,10 @@ def spread_back(g, w, size, stride, padding, dilation, groups):
     taken = wg.permute(0, 2, *range(3, 3 + nd), 1).reshape(1, groups, c, *(1,) * nd, *w.shape[2:], o)
     cols = contract(gy, taken, 1, "conv_input")
     # all that the windows reach, and of that what lies in the result, which may go on behind the last of them
-    out = [(m - 1) * s + d * (k - 1) + 1 for m, k, s, d in
-           zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)]  # fmt: skip
+    out = [
+        (m - 1) * s + d * (k - 1) + 1
+        for m, k, s, d in zip(g.shape[2:], w.shape[2:], stride, dilation, strict=True)
+    ]
     back = fold(cols, spec_of(w.shape[2:], stride, (0,) * nd, dilation), tuple(out))
     rest = (n - m + p for n, m, p in zip(size, out, padding, strict=True))
     back = back._pad((0, 0, 0, *(-p for p in padding)), (0, 0, 0, *rest))

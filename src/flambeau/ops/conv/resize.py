@@ -211,8 +211,14 @@ def _target(size, given, scale_factor, recompute):
 
 def _kind(mode: str, nd: int, align_corners) -> str:
     """The kind of weights; ValueError for modes that do not fit the rank or the arguments."""
-    modes = {"nearest": "nearest", "nearest-exact": "nearest", "area": "area", "bicubic": "cubic",
-             "lanczos3": "lanczos", SPATIAL[nd]: "linear"}  # fmt: skip
+    modes = {
+        "nearest": "nearest",
+        "nearest-exact": "nearest",
+        "area": "area",
+        "bicubic": "cubic",
+        "lanczos3": "lanczos",
+        SPATIAL[nd]: "linear",
+    }
     if mode not in modes:
         raise ValueError(f"mode={mode!r} is not for {nd} spatial dims: use one of {', '.join(modes)}")
     if modes[mode] in ("nearest", "area") and align_corners is not None:

@@ -13,9 +13,17 @@ from ..join import cat
 from . import kernels as fo
 
 FUNCTIONS = (
-    "complex", "complex_abs", "complex_angle", "complex_conj", "complex_mul", "imag", "polar", "real",
-    "view_as_complex", "view_as_real",
-)  # fmt: skip
+    "complex",
+    "complex_abs",
+    "complex_angle",
+    "complex_conj",
+    "complex_mul",
+    "imag",
+    "polar",
+    "real",
+    "view_as_complex",
+    "view_as_real",
+)
 NORMS = {
     None: (0, 1),
     "backward": (0, 1),

@@ -33,7 +33,7 @@ def _launch(limits, z, table, inverse):
     options = {"radices": radices, "most": most, "inverse": inverse, "roots": Frozen(roots)}
     sizes = {"count": count, "size": n, "each": each}
     workgroup = (32 if limits.software else 64 if most <= 256 else 128, 1, 1)
-    return [Launch("fft.wgsl", (1,), -(-count // each), sizes, options, workgroup=workgroup, traced=0)]
+    return [Launch("signal/fft.wgsl", (1,), -(-count // each), sizes, options, workgroup=workgroup, traced=0)]
 
 
 class Frozen(dict):

@@ -12,8 +12,14 @@ from . import kernels as fo
 from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
 FUNCTIONS = (
-    "bartlett_window", "blackman_window", "hamming_window", "hann_window", "istft", "kaiser_window", "stft",
-)  # fmt: skip
+    "bartlett_window",
+    "blackman_window",
+    "hamming_window",
+    "hann_window",
+    "istft",
+    "kaiser_window",
+    "stft",
+)
 
 
 # --- windows ---
@@ -173,10 +179,17 @@ def _padded(x, by: int, mode: str):
 
 @composed
 def stft(
-    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None,
-    center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool = True,
+    input,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window=None,
+    center: bool = True,
+    pad_mode: str = "reflect",
+    normalized: bool = False,
+    onesided: bool = True,
     return_complex: bool = True,
-):  # fmt: skip
+):
     """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
 
     hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here.
@@ -196,10 +209,17 @@ def stft(
 
 @composed
 def istft(
-    input, n_fft: int, hop_length: int | None = None, win_length: int | None = None, window=None,
-    center: bool = True, normalized: bool = False, onesided: bool = True, length: int | None = None,
+    input,
+    n_fft: int,
+    hop_length: int | None = None,
+    win_length: int | None = None,
+    window=None,
+    center: bool = True,
+    normalized: bool = False,
+    onesided: bool = True,
+    length: int | None = None,
     return_complex: bool = False,
-):  # fmt: skip
+):
     """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
 
     Samples that no window covers become inf or NaN (torch raises, which needs a read).

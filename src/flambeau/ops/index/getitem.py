@@ -98,8 +98,10 @@ def _item(k):
             return found if found.ndim else Flag(bool(found))
         if found.dtype.kind in "iu" or not found.size:
             return found
-    raise IndexError(f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
-                     " integers or bools")  # fmt: skip
+    raise IndexError(
+        f"{k!r:.40} is no index: use integers, slices, None, ..., or lists, arrays or tensors of"
+        " integers or bools"
+    )
 
 
 def _width(item) -> int:

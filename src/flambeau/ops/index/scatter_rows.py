@@ -20,13 +20,16 @@ def begun(n: int, value: str, dtype: dt.DType = dt.int32) -> Launch:
     """The launch that fills a result of n elements, with which atomics then go on."""
     width = 4 if n >= 4 else 1
     count = -(-n // width)
-    return Launch("fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
+    return Launch("map/fill.wgsl", (), -(-count // GROUP), {"size": count}, {"value": value}, width=width)
 
 
 def _last_launches(limits, place, n) -> list[Launch]:
     count = prod(place.shape)
     groups = -(-count // GROUP)
-    return [begun(n, "-1"), Launch("last.wgsl", (), groups, {"size": count}, {"atomics": True}, traced=0)]
+    return [
+        begun(n, "-1"),
+        Launch("scatter/last_writer.wgsl", (), groups, {"size": count}, {"atomics": True}, traced=0),
+    ]
 
 
 def _last_xp(xp, place, n):
@@ -41,27 +44,46 @@ def _scatter_launch(limits, x, keys, order, src, *, join):
     width //= wide
     rows = x.shape[0]
     starts = Launch(
-        "scatter_starts.wgsl", (1,), -(-(rows + 1) // GROUP), {"rows": rows, "count": count},
-        writes="starts", elements=rows + 1, dtype=dt.uint32,
-    )  # fmt: skip
+        "scatter/segment_starts.wgsl",
+        (1,),
+        -(-(rows + 1) // GROUP),
+        {"rows": rows, "count": count},
+        writes="starts",
+        elements=rows + 1,
+        dtype=dt.uint32,
+    )
     launches, levels, span = [starts], 0, CHUNK
     while levels < 2 and count >= span * 16:
         size = count // span * width
         launches.append(
             Launch(
-                "scatter_parts.wgsl", (1, 2, "part0" if levels else 3), -(-size // GROUP),
-                {"size": size, "width": width, "span": span, "chunk": CHUNK}, {"join": join, "level": levels},
-                writes=f"part{levels}", elements=size * wide, width=wide, wide=(2,) if wide == 4 else (),
+                "scatter/segment_parts.wgsl",
+                (1, 2, "part0" if levels else 3),
+                -(-size // GROUP),
+                {"size": size, "width": width, "span": span, "chunk": CHUNK},
+                {"join": join, "level": levels},
+                writes=f"part{levels}",
+                elements=size * wide,
+                width=wide,
+                wide=(2,) if wide == 4 else (),
             )
-        )  # fmt: skip
+        )
         span, levels = span * CHUNK, levels + 1
     reads = (2, 3, "starts", *(f"part{level}" for level in range(levels)))
     sizes = {"size": rows * width, "width": width, "chunk": CHUNK}
     turns = count // CHUNK**levels + 2 * CHUNK * levels + 32
     last = Launch(
-        "scatter.wgsl", reads, -(-rows * width // GROUP), sizes, {"join": join, "levels": levels}, traced=0,
-        turns=turns, width=wide, wide=(1, *range(3, 3 + levels)) if wide == 4 else (), fours=wide == 4,
-    )  # fmt: skip
+        "scatter/segments.wgsl",
+        reads,
+        -(-rows * width // GROUP),
+        sizes,
+        {"join": join, "levels": levels},
+        traced=0,
+        turns=turns,
+        width=wide,
+        wide=(1, *range(3, 3 + levels)) if wide == 4 else (),
+        fours=wide == 4,
+    )
     return [*launches, last]
 
 

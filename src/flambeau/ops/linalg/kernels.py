@@ -52,14 +52,16 @@ def _lu_launch(limits, x):
     w = threads(limits, m)
     sizes = {"count": prod(lead), "rows": m, "cols": n}
     options, turns = {"searchers": min(w, 32)}, lu_turns(m, min(n, m))
-    return [Launch("lu.wgsl", (), prod(lead), sizes, options, workgroup=(w, 1, 1), traced=0, turns=turns)]
+    return [
+        Launch("linalg/lu.wgsl", (), prod(lead), sizes, options, workgroup=(w, 1, 1), traced=0, turns=turns)
+    ]
 
 
 def _cholesky_launch(limits, x):
     *lead, n, _ = x.shape
     sizes = {"count": prod(lead), "size": n}
     workgroup = (threads(limits, n), 1, 1)
-    return [Launch("cholesky.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
+    return [Launch("linalg/cholesky.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0)]
 
 
 def _triangular_launch(limits, a, b, upper, unit):
@@ -67,20 +69,22 @@ def _triangular_launch(limits, a, b, upper, unit):
     count = prod(lead) * cols
     sizes = {"count": count, "size": n, "cols": cols}
     options = {"upper": upper, "unit": unit}
-    return [Launch("triangular.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
+    return [Launch("linalg/triangular_solve.wgsl", (0,), -(-count // 64), sizes, options, traced=1)]
 
 
 def _qr_launch(limits, x):
     *lead, m, n = x.shape
     sizes = {"count": prod(lead), "rows": m, "cols": n}
     workgroup, turns = (max(threads(limits, m), 32), 1, 1), qr_turns(m, min(m, n)) if m > 1024 else 0
-    return [Launch("qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0, turns=turns)]
+    return [Launch("linalg/qr.wgsl", (), prod(lead), sizes, workgroup=workgroup, traced=0, turns=turns)]
 
 
 def _row_order_launch(limits, pivots, rows):
     *lead, swaps = pivots.shape
     sizes = {"count": prod(lead), "rows": rows, "swaps": swaps}
-    return [Launch("row_order.wgsl", (0,), -(-prod(lead) // 64), sizes, turns=rows + swaps)]
+    return [
+        Launch("linalg/pivots_to_permutation.wgsl", (0,), -(-prod(lead) // 64), sizes, turns=rows + swaps)
+    ]
 
 
 def _sweeps(template, state, sizes, options, workgroup, turns):
@@ -95,12 +99,18 @@ def _sweeps(template, state, sizes, options, workgroup, turns):
         spans = [(at, min(at + room, rounds)) for at in range(0, rounds, room)] * SWEEPS
     return [
         Launch(
-            template, (f"sweep{i - 1}" if i else 0,), sizes["count"],
-            {**sizes, "sweeps": each, "start": start, "stop": stop}, {**options, "first": i == 0},
-            f"sweep{i}", sizes["count"] * (state + 2), dt.float32, (workgroup, 1, 1),
+            template,
+            (f"sweep{i - 1}" if i else 0,),
+            sizes["count"],
+            {**sizes, "sweeps": each, "start": start, "stop": stop},
+            {**options, "first": i == 0},
+            f"sweep{i}",
+            sizes["count"] * (state + 2),
+            dt.float32,
+            (workgroup, 1, 1),
         )
         for i, (start, stop) in enumerate(spans)
-    ]  # fmt: skip
+    ]
 
 
 def _jacobi_sizes(x):
@@ -113,10 +123,12 @@ def _eigh_launch(limits, x):
     count, n, size = sizes.values()
     w = threads(limits, 2 * n)
     turns = 3 * (-(-size // 2 // w)) + (size // 2) * (3 * size // 2) // w
-    made = _sweeps("jacobi_eigh.wgsl", 2 * size * size, sizes, {"pairs": _power(size // 2)}, w, turns)
+    made = _sweeps("linalg/jacobi_eigh.wgsl", 2 * size * size, sizes, {"pairs": _power(size // 2)}, w, turns)
     return [
         *made,
-        Launch("eigh_order.wgsl", (made[-1].writes,), count, sizes, workgroup=(threads(limits, n), 1, 1)),
+        Launch(
+            "linalg/eigh_sort.wgsl", (made[-1].writes,), count, sizes, workgroup=(threads(limits, n), 1, 1)
+        ),
     ]
 
 
@@ -129,9 +141,12 @@ def _svd_launch(limits, x):
         team //= 2
     turns = -(-size // 2 * team // w) * (3 * -(-size // team) + team + 1)
     sizes["team"] = team
-    made = _sweeps("jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
+    made = _sweeps("linalg/jacobi_svd.wgsl", size * (n + size), sizes, {}, w, turns)
     options, workgroup = {"most": _power(n)}, (threads(limits, 4 * n), 1, 1)
-    return [*made, Launch("svd_order.wgsl", (made[-1].writes,), count, sizes, options, workgroup=workgroup)]
+    return [
+        *made,
+        Launch("linalg/svd_sort.wgsl", (made[-1].writes,), count, sizes, options, workgroup=workgroup),
+    ]
 
 
 class Factor:

@@ -24,9 +24,16 @@ def _count_launches(limits, x, bins) -> list[Launch]:
     sizes: dict[str, Any] = {"bins": bins, "n": n, "part": part}
     options = {"cells": cells, "atomics": True}
     count = Launch(
-        "histogram.wgsl", (), -(-n // part) if n else 1, sizes, options, workgroup=(256, 1, 1), traced=0,
-        fours=fours == 4, turns=part // 256 + 1 + bins // 256,
-    )  # fmt: skip
+        "reduce/histogram.wgsl",
+        (),
+        -(-n // part) if n else 1,
+        sizes,
+        options,
+        workgroup=(256, 1, 1),
+        traced=0,
+        fours=fours == 4,
+        turns=part // 256 + 1 + bins // 256,
+    )
     return [begun(bins, "0"), count]
 
 

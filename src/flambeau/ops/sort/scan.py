@@ -50,7 +50,7 @@ def _by_thread(limits, shape, given, reads, state, end, most: int = 1 << 31) -> 
     def launch(reads, totals, carried, **rest):
         chosen = _with(given, totals=totals, carried=carried)
         turns = piece // 4 + 4 + (pieces if carried == "totals" else 0)
-        return Launch("scan.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
+        return Launch("scan/serial.wgsl", reads, groups, sizes, **chosen, **rest, turns=turns)
 
     if pieces == 1:
         return [launch(reads, False, "", **end)]
@@ -80,7 +80,7 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
         chosen = _with(given, segmented=segmented, carried=carried)
         if fours:
             return Launch(
-                "scan_fours.wgsl",
+                "scan/tile_vec4.wgsl",
                 reads,
                 count,
                 ours,
@@ -90,16 +90,23 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
                 width=4,
                 **rest,
             )
-        return Launch("scan_tile.wgsl", reads, count, ours, **chosen, workgroup=(256, 1, 1), **rest)
+        return Launch("scan/tile.wgsl", reads, count, ours, **chosen, workgroup=(256, 1, 1), **rest)
 
     ours = sizes | ({"n": n} if segmented else {})
     if pieces == 1:
         return [launch(reads, False, **end)]
     wide = count * state["width"]
     first = Launch(
-        "scan_totals.wgsl", reads, count, sizes, **given, workgroup=(256, 1, 1), writes="totals",
-        elements=wide, **state,
-    )  # fmt: skip
+        "scan/totals.wgsl",
+        reads,
+        count,
+        sizes,
+        **given,
+        workgroup=(256, 1, 1),
+        writes="totals",
+        elements=wide,
+        **state,
+    )
     return [first, launch((*reads, "totals"), True, **end)]
 
 

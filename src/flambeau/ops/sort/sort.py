@@ -43,7 +43,7 @@ def _by_rank(rows: int, n: int, options) -> Launch:
     pieces = -(-n // 16)
     sizes: dict[str, Any] = {"n": n, "pieces": pieces}
     return Launch(
-        "sort_rank.wgsl",
+        "sort/rank.wgsl",
         (),
         rows * pieces,
         sizes,
@@ -59,7 +59,7 @@ def _in_registers(rows: int, n: int, options) -> Launch:
     wide = max(1 << (n - 1).bit_length(), 2)
     options = options | {"wide": wide, "network": _network(wide)}
     sizes: dict[str, Any] = {"n": n, "rows": rows}
-    return Launch("sort_few.wgsl", (), -(-rows // 64), sizes, options, workgroup=(64, 1, 1), traced=0)
+    return Launch("sort/network.wgsl", (), -(-rows // 64), sizes, options, workgroup=(64, 1, 1), traced=0)
 
 
 @cache
@@ -83,9 +83,14 @@ def _in_memory(rows: int, n: int, options) -> Launch:
     span = max(wide, 512)
     sizes: dict[str, Any] = {"n": n, "rows": rows, "wide": wide}
     return Launch(
-        "sort_rows.wgsl", (), -(-rows // (span // wide)), sizes, options | {"span": span},
-        workgroup=(min(span // 2, 256), 1, 1), traced=0,
-    )  # fmt: skip
+        "sort/bitonic.wgsl",
+        (),
+        -(-rows // (span // wide)),
+        sizes,
+        options | {"span": span},
+        workgroup=(min(span // 2, 256), 1, 1),
+        traced=0,
+    )
 
 
 def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
@@ -94,10 +99,14 @@ def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
     sizes: dict[str, Any] = {"n": n, "pieces": pieces, "piece": piece}
     count = rows * pieces
     if limits.software:
-        kinds, groups, threads = ("sort_serial.wgsl", "sort_serial.wgsl"), -(-count // 64), (64, 1, 1)
+        kinds, groups, threads = (
+            ("sort/radix_serial.wgsl", "sort/radix_serial.wgsl"),
+            -(-count // 64),
+            (64, 1, 1),
+        )
         sizes["threads"] = count
     else:
-        kinds, groups, threads = ("sort_count.wgsl", "sort_place.wgsl"), count, (256, 1, 1)
+        kinds, groups, threads = ("sort/radix_count.wgsl", "sort/radix_scatter.wgsl"), count, (256, 1, 1)
     made: list[Launch] = []
     for i in range(passes):
         first, last = i == 0, i == passes - 1
@@ -105,16 +114,36 @@ def _by_digits(limits, rows, n, options, passes) -> list[Launch]:
         reads = () if first else (f"pairs{i - 1}",)
         now, shape = sizes | {"shift": 4 * i}, (rows, 16 * pieces)
         same = options | {"first": first, "last": last}
-        made.append(Launch(
-            kinds[0], reads, groups, now, same | {"counting": True}, "counts", count * 16, dt.uint32,
-            threads, turns=piece, **given,
-        ))  # fmt: skip
+        made.append(
+            Launch(
+                kinds[0],
+                reads,
+                groups,
+                now,
+                same | {"counting": True},
+                "counts",
+                count * 16,
+                dt.uint32,
+                threads,
+                turns=piece,
+                **given,
+            )
+        )
         made += scan_launches(limits, shape, 1, "sum", dt.uint32, "counts", "starts")
         to = {} if last else {"writes": f"pairs{i}", "elements": 2 * rows * n, "dtype": dt.uint32, "width": 2}
-        made.append(Launch(
-            kinds[1], (*reads, "starts"), groups, now, same | {"counting": False}, workgroup=threads,
-            turns=piece, **to, **given,
-        ))  # fmt: skip
+        made.append(
+            Launch(
+                kinds[1],
+                (*reads, "starts"),
+                groups,
+                now,
+                same | {"counting": False},
+                workgroup=threads,
+                turns=piece,
+                **to,
+                **given,
+            )
+        )
     return made
 
 
@@ -141,7 +170,9 @@ def _argsort_reference(xp, x, descending, bits):
 def _back_launches(limits, x, places) -> list[Launch]:
     rows, n = prod(x.shape[:-1]), x.shape[-1]
     sizes: dict[str, Any] = {"n": n, "size": rows * n}
-    return [Launch("sort_back.wgsl", (1,), -(-rows * n // 64), sizes, {"of": x.dtype.short}, traced=0)]
+    return [
+        Launch("sort/inverse_permute.wgsl", (1,), -(-rows * n // 64), sizes, {"of": x.dtype.short}, traced=0)
+    ]
 
 
 def _back_reference(xp, x, places):
@@ -154,7 +185,7 @@ def _search_launches(limits, table, x, right) -> list[Launch]:
     n, m, size = table.shape[-1], x.shape[-1], prod(x.shape)
     sizes: dict[str, Any] = {"n": n, "m": max(m, 1), "size": size, "step": n if len(table.shape) > 1 else 0}
     options = {"of": x.dtype.short, "right": right}
-    return [Launch("sort_search.wgsl", (0,), -(-size // 64), sizes, options, traced=1)]
+    return [Launch("sort/searchsorted.wgsl", (0,), -(-size // 64), sizes, options, traced=1)]
 
 
 def _search_reference(xp, table, x, right):

@@ -1,0 +1,36 @@
+//# A subgroup's own rows in attention on matrix units, to fragments by way of its strip. rows: buffer, name (of fragments and
+//# registers), base (its head's first row), limit (rows of the head), width (features).
+//% import "lib/subgroup_matrix.wgsl" as units
+//% import "attention/_subgroup_memory.wgsl" as on
+
+//# all of a lane's part at once
+{% macro ask(u, rows) -%}
+//% for i in range(u.rows // u.unit.m)
+//% for c in range(0, rows.width, 64)
+//% set wide = [64, rows.width - c] | min
+//% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
+//% set at = "(lane + %du)" % (n * u.unit.lanes)
+  let {{ rows.name }}at{{ i }}_{{ c }}_{{ n }} = {{ rows.buffer }}[({{ rows.base }} + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + {{ at }} / {{ wide // 4 }}u, {{ rows.limit }} - 1u)) * {{ rows.width // 4 }}u + {{ c // 4 }}u + {{ at }} % {{ wide // 4 }}u];
+//% endfor
+//% endfor
+//% endfor
+{%- endmacro %}
+
+//# name<i>_<k>
+{% macro hold(u, rows) -%}
+//% for i in range(u.rows // u.unit.m)
+//% for c in range(0, rows.width, 64)
+//% set wide = [64, rows.width - c] | min
+//% set lies = on.left_at(u, rows.name, i)
+  workgroupBarrier();
+//% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
+//% set at = "(lane + %du)" % (n * u.unit.lanes)
+{{ on.put(u, "%s + %s / %du * %du + %s %% %du * 4u" % (lies, at, wide // 4, 64 + u.pad, at, wide // 4), "%sat%d_%d_%d" % (rows.name, i, c, n)) }}
+//% endfor
+  workgroupBarrier();
+//% for k in range(0, wide, u.unit.k)
+{{ units.fragment(u.unit, "%s%d_%d" % (rows.name, i, (c + k) // u.unit.k), "left", "%s + %du" % (lies, k), 64 + u.pad, false) }}
+//% endfor
+//% endfor
+//% endfor
+{%- endmacro %}

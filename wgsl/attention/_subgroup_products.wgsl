@@ -1,0 +1,61 @@
+//# The products of attention on matrix units: of what a subgroup holds as fragments and the block in memory, and of weights and
+//# that block; how they pass through the subgroup's strip.
+//% import "lib/subgroup_matrix.wgsl" as units
+
+//# s<i>_<j>: the products of own rows, q<i>_<k>, and the keys in memory (or others, by these names, from `start` on); zeroed in
+//# words, since compilers do not at each turn of a loop
+{% macro dots(u, d, s="s", q="q", start=0) -%}
+//% for j in range(0, u.keys, u.unit.n)
+//% for i in range(u.rows // u.unit.m)
+{{ units.result(u.unit, "%s%d_%d" % (s, i, j)) }}
+  {{ s }}{{ i }}_{{ j }} = {{ "subgroup_matrix_result<f32, %d, %d>" % (u.unit.n, u.unit.m) if u.unit.kind != "plain" else "Fragment" }}();
+//% endfor
+//% for k in range(0, d, u.unit.k)
+    {
+{{ units.fragment(u.unit, "side", "right", "%du" % (start + j * (d + u.pad) + k), d + u.pad, true) }}
+//% for i in range(u.rows // u.unit.m)
+{{ units.multiply(u.unit, "%s%d_%d" % (s, i, j), "%s%d_%d" % (q, i, k // u.unit.k), "side") }}
+//% endfor
+    }
+//% endfor
+//% endfor
+{%- endmacro %}
+{% macro keep(u, s="s", column=0) -%}
+//% for i in range(u.rows // u.unit.m)
+//% for j in range(0, u.keys, u.unit.n)
+{{ units.store(u.unit, "%s%d_%d" % (s, i, j), "strip + %du" % (i * u.unit.m * u.pitch + j + column), u.pitch) }}
+//% endfor
+//% endfor
+{%- endmacro %}
+
+//# p<i>_<k>: the weights in the strip
+{% macro weights(u) -%}
+//% for i in range(u.rows // u.unit.m)
+//% for k in range(0, u.keys, u.unit.k)
+{{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
+//% endfor
+//% endfor
+{%- endmacro %}
+
+//# o<i>_<j> plus these weights by the block in memory from `start` on
+{% macro sums(u, e, start) -%}
+//% for j in range(0, e, u.unit.n)
+//% for k in range(0, u.keys, u.unit.k)
+    {
+{{ units.fragment(u.unit, "side", "right", "%du" % (start + k * (e + u.pad) + j), e + u.pad, false) }}
+//% for i in range(u.rows // u.unit.m)
+{{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }}
+//% endfor
+    }
+//% endfor
+//% endfor
+{%- endmacro %}
+
+//# columns j on of the result to the strip
+{% macro through(u, j) -%}
+  workgroupBarrier();
+//% for i in range(u.rows // u.unit.m)
+{{ units.store(u.unit, "o%d_%d" % (i, j), "strip + %du" % (i * u.unit.m * u.pitch), u.pitch) }}
+//% endfor
+  workgroupBarrier();
+{%- endmacro %}

@@ -1,0 +1,134 @@
+//# What the tiled attention kernels share. A workgroup of t.tx x t.ty threads owns t.ty * t.rows rows; thread (tx, ty) has
+//# row quads ty + ty' * h and, of the t.tx * t.cols columns of a block, tx + t.tx * j. Two products make everything:
+//# `dots` sums over features, both sides transposed into workgroup memory; `sums` weighs rows by what registers hold.
+//# Places in memory are [constant][thread], so that a bounds check is done once and not at every read.
+//% import "attention/_load.wgsl" as rows
+
+{% macro memory(t) -%}
+var<workgroup> left: array<array<vec4<f32>, {{ t.left_pitch }}>, {{ t.step }}>;
+var<workgroup> right: array<array<vec4<f32>, {{ t.right_pitch }}>, {{ t.step }}>;
+{%- endmacro %}
+
+{% macro places(t, unit) -%}
+  let tx = lid.x % {{ t.tx }}u;
+  let ty = lid.x / {{ t.tx }}u;
+  let row0 = {{ unit }} * {{ t.height }}u;
+{%- endmacro %}
+
+{% macro start_dots(a, b, t) -%}
+{{ rows.declare("u", t, a.rows // 4 * t.step // 4) }}
+{{ rows.declare("v", t, b.rows // 4 * t.step // 4) }}
+{{ rows.fetch("u", a, t, "0u") }}
+{{ rows.fetch("v", b, t, "0u") }}
+{%- endmacro %}
+
+//# acc<h>_<j>, vec4s of four rows, plus the products of rows and columns summed over all features; with `onward`, what comes
+//# first was fetched before (start_dots), and the next columns' is fetched at the end
+{% macro dots(acc, a, b, t, onward=false) -%}
+    {
+{% if t.ahead and not onward %}
+{{ start_dots(a, b, t) }}
+{% elif not t.ahead %}
+{{ rows.declare("u", t, a.rows // 4 * t.step // 4) }}
+{{ rows.declare("v", t, b.rows // 4 * t.step // 4) }}
+{% endif %}
+    for (var c = 0u; c < {{ a.width }}u; c += {{ t.step // 4 }}u) {
+{% if not t.ahead %}
+{{ rows.fetch("u", a, t, "c") }}
+{{ rows.fetch("v", b, t, "c") }}
+{% endif %}
+      workgroupBarrier();
+{{ rows.put("u", "left", a, t) }}
+{{ rows.put("v", "right", b, t) }}
+      workgroupBarrier();
+{% if t.ahead %}
+      let over = c + {{ t.step // 4 }}u >= {{ a.width }}u;
+      let next = select(c + {{ t.step // 4 }}u, 0u, over);
+{{ rows.fetch("u", a, t, "next") }}
+{{ rows.fetch("v", dict(b, first="first + select(0u, %du, over)" % b.rows) if onward else b, t, "next") }}
+{% endif %}
+{% for k in range(t.step) %}
+      {
+{{ tile(t, k, t.cols // 4) }}
+{% for h in range(t.rows // 4) %}
+{% for j in range(t.cols) %}
+        {{ acc }}{{ h }}_{{ j }} = fma(a{{ h }}, vec4<f32>(b{{ j // 4 }}.{{ "xyzw"[j % 4] }}), {{ acc }}{{ h }}_{{ j }});
+{% endfor %}
+{% endfor %}
+      }
+{% endfor %}
+    }
+    }
+{%- endmacro %}
+
+{% macro tile(t, k, wide) -%}
+{% for h in range(t.rows // 4) %}
+        let a{{ h }} = left[{{ k }}][ty + {{ h * t.ty }}u];
+{% endfor %}
+{% for i in range(wide) %}
+        let b{{ i }} = right[{{ k }}][tx + {{ i * t.tx }}u];
+{% endfor %}
+{%- endmacro %}
+
+{% macro start_sums(side, t) -%}
+{{ rows.declare("n", t, t.step * side.quads, 1) }}
+{{ rows.along("n", side, t, "0u") }}
+{%- endmacro %}
+
+//# acc<row>_<i>, a vec4 of features, plus the rows of a side weighed by w<h>_<j>
+{% macro sums(acc, w, side, t, started=false) -%}
+{% set count = t.step * side.quads %}
+{% set turns = t.width // t.step %}
+    {
+{% if t.ahead and not started %}
+{{ start_sums(side, t) }}
+{% elif not t.ahead %}
+{{ rows.declare("n", t, count, 1) }}
+{% endif %}
+    for (var c = 0u; c < {{ turns }}u; c += 1u) {
+{% if not t.ahead %}
+{{ rows.along("n", side, t, "c") }}
+{% endif %}
+      workgroupBarrier();
+      switch c {
+{% for c in range(turns) %}
+        {{ "case %du:" % c if c + 1 < turns else "default:" }} {
+{% for j in range(t.step // t.tx) %}
+{% for h in range(t.rows // 4) %}
+          left[tx + {{ j * t.tx }}u][ty + {{ h * t.ty }}u] = {{ w }}{{ h }}_{{ c * (t.step // t.tx) + j }};
+{% endfor %}
+{% endfor %}
+        }
+{% endfor %}
+      }
+{% for b in range((count + t.threads - 1) // t.threads) %}
+{{ rows.each(t, count, b) }}
+      right[(lid.x + {{ b * t.threads }}u) / {{ side.quads }}u][(lid.x + {{ b * t.threads }}u) % {{ side.quads }}u] = n{{ b }}_0;
+{{ rows.end(t, count, b) }}
+{% endfor %}
+      workgroupBarrier();
+{% if t.ahead %}
+{{ rows.along("n", side, t, "min(c + 1u, %du)" % (turns - 1)) }}
+{% endif %}
+{% for k in range(t.step) %}
+      {
+{{ tile(t, k, side.quads // t.tx) }}
+{% for r in range(t.rows) %}
+{% for i in range(side.quads // t.tx) %}
+        {{ acc }}{{ r }}_{{ i }} = fma(vec4<f32>(a{{ r // 4 }}.{{ "xyzw"[r % 4] }}), b{{ i }}, {{ acc }}{{ r }}_{{ i }});
+{% endfor %}
+{% endfor %}
+      }
+{% endfor %}
+    }
+    }
+{%- endmacro %}
+
+//# every thread's values of its rows, beside those of the other threads of the row
+{% macro share(name, t) -%}
+    workgroupBarrier();
+{% for h in range(t.rows // 4) %}
+    left[tx][ty + {{ h * t.ty }}u] = {{ name }}{{ h }};
+{% endfor %}
+    workgroupBarrier();
+{%- endmacro %}

@@ -1,0 +1,74 @@
+//# The gradient of attention by its keys (`of` = "key") or values: a thread a key row, over all queries of its heads.
+//# Inputs as in attention/grad_q_rows.wgsl.
+//% extends "launch.wgsl"
+//% import "attention/_rows.wgsl" as at
+//% import "attention/_scores.wgsl" as scoring
+//% block shared
+//% if staged
+var<workgroup> queries: array<vec4<f32>, {{ tile * d }}>;
+var<workgroup> slopes: array<vec4<f32>, {{ tile * e }}>;
+//% endif
+//% endblock
+//% block work
+//% set wanted = d if of == "key" else e
+  let kv = group / p.blocks;
+  let block = group % p.blocks;
+{{ scoring.begin(o) }}
+  let row = block * {{ workgroup[0] }}u + lid.x;
+  let key = min(row, p.keys - 1u);
+  let place = kv * p.keys + key;
+//% for c in range(d)
+  let k{{ c }} = in1[place * {{ d }}u + {{ c }}u];
+//% endfor
+//% if of == "key"
+//% for c in range(e)
+  let v{{ c }} = in2[place * {{ e }}u + {{ c }}u];
+//% endfor
+//% endif
+//% for c in range(wanted)
+  var y{{ c }} = vec4<f32>(0);
+//% endfor
+  let start = {{ "block * %du / %du * %du" % (workgroup[0], tile, tile) if o.causal else "0u" }};
+  for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
+{{ scoring.bias_head(o) }}
+    for (var first = start; first < p.queries; first += {{ tile }}u) {
+//% if staged
+      workgroupBarrier();
+{{ at.stage("queries", "in0", d, tile, workgroup[0], "queries", "head") }}
+{{ at.stage("slopes", "in3", e, tile, workgroup[0], "queries", "head") }}
+      workgroupBarrier();
+//% endif
+      {{ at.turns(tile, unroll, staged) }}
+//% for t in range(unroll)
+        let query{{ t }} = min(first + j + {{ t }}u, p.queries - 1u);
+{{ at.row(t, staged, "queries", "head") }}
+        var a{{ t }} = k0 * {{ at.cell("queries" if staged else "in0", t, d, 0) }};
+//% for c in range(1, d)
+        a{{ t }} = fma(k{{ c }}, {{ at.cell("queries" if staged else "in0", t, d, c) }}, a{{ t }});
+//% endfor
+        a{{ t }} *= p.scale;
+{{ at.finish(t, "a%d" % t, "key", "query%d" % t, o) }}
+        ok{{ t }} = ok{{ t }} & (first + j + {{ t }}u < p.queries);
+        let norm{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u];
+//% if of == "key"
+        let delta{{ t }} = in4[(head * p.queries + query{{ t }}) * 2u + 1u];
+        var h{{ t }} = v0 * {{ at.cell("slopes" if staged else "in3", t, e, 0) }};
+//% for c in range(1, e)
+        h{{ t }} = fma(v{{ c }}, {{ at.cell("slopes" if staged else "in3", t, e, c) }}, h{{ t }});
+//% endfor
+{{ at.slope(t, o, "norm%d" % t, "delta%d" % t) }}
+//% else
+        let z{{ t }} = select(0.0, exp(s{{ t }} - norm{{ t }}), ok{{ t }});
+//% endif
+//% for c in range(wanted)
+        y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell(("queries" if of == "key" else "slopes") if staged else ("in0" if of == "key" else "in3"), t, wanted, c) }}, y{{ c }});
+//% endfor
+//% endfor
+      }
+    }
+  }
+  if (row < p.keys) {
+    let row_at = place * {{ wanted }}u;
+{{ at.store("y", wanted, " * p.scale" if of == "key" else "") }}
+  }
+//% endblock

@@ -1,0 +1,75 @@
+//# attention/grad_kv_rows.wgsl for GPUs, tiled as attention/tiles.wgsl: a workgroup has rows of keys, and their gradients by key and
+//# by value in one pass over the queries; the rows of a tile of scores are keys.
+//% extends "launch.wgsl"
+//% import "attention/_tiles.wgsl" as tiles
+//% import "attention/_scores.wgsl" as scoring
+//% import "attention/_load.wgsl" as rows
+//% block shared
+{{ tiles.memory(t) }}
+//% endblock
+//% block work
+//% set T = wgsl(dtypes[0], 4)
+//% set k = {"buffer": "in1", "base": "kv * p.keys", "first": "row0", "limit": "p.keys", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
+//% set q = dict(k, buffer="in0", base="head * p.queries", first="first", limit="p.queries", rows=t.width, plain=false)
+//% set v = dict(k, buffer="in2", width=e, exact=e % (t.step // 4) == 0)
+//% set g = dict(q, buffer="in3", width=e, exact=v.exact)
+//% set along_g = dict(g, quads=t.tx * t.wide, exact=e == t.tx * t.wide)
+//% set along_q = dict(q, quads=t.tx * t.deep, exact=d == t.tx * t.deep)
+  let kv = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
+  let block = {{ "group / p.lines" if o.causal else "group % p.blocks" }};
+{{ tiles.places(t, "block") }}
+{{ scoring.begin(o) }}
+//% for r in range(t.rows)
+//% for i in range(t.deep)
+  var x{{ r }}_{{ i }} = vec4<f32>(0);
+//% endfor
+//% for i in range(t.wide)
+  var y{{ r }}_{{ i }} = vec4<f32>(0);
+//% endfor
+//% endfor
+//% for h in range(t.rows // 4)
+  let key{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
+//% endfor
+  let start = {{ "row0 / %du * %du" % (t.width, t.width) if o.causal else "0u" }};
+  for (var head = kv * p.group; head < (kv + 1u) * p.group; head += 1u) {
+{{ scoring.bias_head(o) }}
+  for (var first = start; first < p.queries; first += {{ t.width }}u) {
+    let seen = {{ "select(0u, p.queries, first >= row0 + %du)" % t.height if o.causal else "p.queries" }};
+//% for j in range(t.cols)
+    let pair{{ j }} = (head * p.queries + min(first + tx + {{ j * t.tx }}u, p.queries - 1u)) * 2u;
+    let norm{{ j }} = in4[pair{{ j }}] * 1.4426950408889634;
+    let delta{{ j }} = in4[pair{{ j }} + 1u];
+//% for h in range(t.rows // 4)
+    var s{{ h }}_{{ j }} = vec4<f32>(0);
+    var z{{ h }}_{{ j }} = vec4<f32>(-delta{{ j }});
+//% endfor
+//% endfor
+{{ tiles.dots("s", k, q, t) }}
+{{ scoring.scores(t, o, "key", true) }}
+//% for h in range(t.rows // 4)
+//% for j in range(t.cols)
+    s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - norm{{ j }});
+//% endfor
+//% endfor
+{{ tiles.sums("y", "s", along_g, t) }}
+{{ tiles.dots("z", v, g, t) }}
+//% for h in range(t.rows // 4)
+//% for j in range(t.cols)
+    z{{ h }}_{{ j }} *= s{{ h }}_{{ j }}{{ " * c%d_%d" % (h, j) if o.softcap }};
+//% endfor
+//% endfor
+{{ tiles.sums("x", "z", along_q, t) }}
+  }
+  }
+//% for r in range(t.rows)
+  if (key{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.keys) {
+    let row = kv * p.keys + key{{ r // 4 }}.{{ "xyzw"[r % 4] }};
+//% for i in range(t.deep)
+{{ rows.store("out", "row * %du + tx + %du" % (d, i * t.tx), "x%d_%d * p.scale" % (r, i), T, "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
+//% endfor
+//% for i in range(t.wide)
+{{ rows.store("out1", "row * %du + tx + %du" % (e, i * t.tx), "y%d_%d" % (r, i), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
+//% endfor
+  }
+//% endfor
+//% endblock

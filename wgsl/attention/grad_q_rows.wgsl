@@ -1,0 +1,57 @@
+//# The gradient of attention by its queries: a thread a query row; the scores are computed again (Dao et al., 2022).
+//# in0 q, in1 k, in2 v, in3 the result's gradient [heads, queries, e], in4 [heads, queries, 2]: logarithm of the row's
+//# sum, and the sum of result * gradient.
+//% extends "launch.wgsl"
+//% import "attention/_rows.wgsl" as at
+//% import "attention/_scores.wgsl" as scoring
+//% block shared
+//% if staged
+var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
+var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
+//% endif
+//% endblock
+//% block work
+  let head = group / p.blocks;
+  let block = group % p.blocks;
+{{ scoring.begin(o) }}
+  let row = block * {{ workgroup[0] }}u + lid.x;
+  let query = min(row, p.queries - 1u);
+  let kv = head / p.group;
+{{ scoring.bias_head(o) }}
+  let place = head * p.queries + query;
+  let norm = in4[place * 2u];
+  let delta = in4[place * 2u + 1u];
+//% for c in range(d)
+  let q{{ c }} = in0[place * {{ d }}u + {{ c }}u] * p.scale;
+  var y{{ c }} = vec4<f32>(0);
+//% endfor
+//% for c in range(e)
+  let g{{ c }} = in3[place * {{ e }}u + {{ c }}u];
+//% endfor
+  let end = {{ "min(p.keys, (block + 1u) * %du)" % workgroup[0] if o.causal else "p.keys" }};
+  for (var first = 0u; first < end; first += {{ tile }}u) {
+//% if staged
+    workgroupBarrier();
+{{ at.stage("keys", "in1", d, tile, workgroup[0]) }}
+{{ at.stage("values", "in2", e, tile, workgroup[0]) }}
+    workgroupBarrier();
+//% endif
+    {{ at.turns(tile, unroll, staged) }}
+//% for t in range(unroll)
+{{ at.score(t, d, staged, o) }}
+      var h{{ t }} = g0 * {{ at.cell("values" if staged else "in2", t, e, 0) }};
+//% for c in range(1, e)
+      h{{ t }} = fma(g{{ c }}, {{ at.cell("values" if staged else "in2", t, e, c) }}, h{{ t }});
+//% endfor
+{{ at.slope(t, o) }}
+//% for c in range(d)
+      y{{ c }} = fma(vec4<f32>(z{{ t }}), {{ at.cell("keys" if staged else "in1", t, d, c) }}, y{{ c }});
+//% endfor
+//% endfor
+    }
+  }
+  if (row < p.queries) {
+    let row_at = place * {{ d }}u;
+{{ at.store("y", d, " * p.scale") }}
+  }
+//% endblock

@@ -1,0 +1,63 @@
+//# attention/grad_q_rows.wgsl for GPUs, tiled as attention/tiles.wgsl.
+//% extends "launch.wgsl"
+//% import "attention/_tiles.wgsl" as tiles
+//% import "attention/_scores.wgsl" as scoring
+//% import "attention/_load.wgsl" as rows
+//% block shared
+{{ tiles.memory(t) }}
+//% endblock
+//% block work
+//% set T = wgsl(dtypes[0], 4)
+//% set quads = t.tx * t.wide
+//% set q = {"buffer": "in0", "base": "head * p.queries", "first": "row0", "limit": "p.queries", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
+//% set k = dict(q, buffer="in1", base="kv * p.keys", first="first", limit="p.keys", rows=t.width, plain=false)
+//% set g = dict(q, buffer="in3", width=e, exact=e % (t.step // 4) == 0)
+//% set v = dict(k, buffer="in2", width=e, exact=g.exact)
+//% set along = dict(k, quads=quads, exact=d == quads)
+  let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
+  let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
+  let kv = head / p.group;
+{{ tiles.places(t, "block") }}
+{{ scoring.begin(o) }}
+{{ scoring.bias_head(o) }}
+//% for r in range(t.rows)
+//% for i in range(t.wide)
+  var o{{ r }}_{{ i }} = vec4<f32>(0);
+//% endfor
+//% endfor
+//% for h in range(t.rows // 4)
+  let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
+//% for c in "xyzw"
+  let row{{ h }}{{ c }} = (head * p.queries + min(query{{ h }}.{{ c }}, p.queries - 1u)) * 2u;
+//% endfor
+  let norm{{ h }} = 1.4426950408889634 * vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }}]{% endfor %});
+  let delta{{ h }} = vec4<f32>({% for c in "xyzw" %}{{ ", " if c != "x" }}in4[row{{ h }}{{ c }} + 1u]{% endfor %});
+//% endfor
+  let end = {{ "min(p.keys, row0 + %du)" % t.height if o.causal else "p.keys" }};
+  let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
+  for (var first = 0u; first < end; first += {{ t.width }}u) {
+//% for h in range(t.rows // 4)
+//% for j in range(t.cols)
+    var s{{ h }}_{{ j }} = vec4<f32>(0);
+    var z{{ h }}_{{ j }} = -delta{{ h }};
+//% endfor
+//% endfor
+{{ tiles.dots("s", q, k, t) }}
+{{ scoring.scores(t, o, slope=true) }}
+{{ tiles.dots("z", g, v, t) }}
+//% for h in range(t.rows // 4)
+//% for j in range(t.cols)
+    z{{ h }}_{{ j }} *= exp2(s{{ h }}_{{ j }} - norm{{ h }}){{ " * c%d_%d" % (h, j) if o.softcap }};
+//% endfor
+//% endfor
+{{ tiles.sums("o", "z", along, t) }}
+  }
+//% for r in range(t.rows)
+  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
+    let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ d }}u + tx;
+//% for i in range(t.wide)
+{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * p.scale" % (r, i), T, "tx < %du" % (d - i * t.tx) if d < (i + 1) * t.tx else "") }}
+//% endfor
+  }
+//% endfor
+//% endblock

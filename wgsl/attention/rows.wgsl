@@ -1,0 +1,66 @@
+//# Attention without its scores in memory: a thread a query row, online softmax over blocks of keys (Dao et al., 2022).
+//# Row-major q [heads, queries, d], k [kv heads, keys, d], v [kv heads, keys, e]; out [heads, queries, e]; out1 [heads,
+//# queries] is the logarithm of the row's sum of exponentials, which the gradients need.
+//% extends "launch.wgsl"
+//% import "attention/_rows.wgsl" as at
+//% import "attention/_scores.wgsl" as scoring
+//% block shared
+//% if staged
+var<workgroup> keys: array<vec4<f32>, {{ tile * d }}>;
+var<workgroup> values: array<vec4<f32>, {{ tile * e }}>;
+//% endif
+//% endblock
+//% block work
+  let head = group / p.blocks;
+  let block = group % p.blocks;
+  let row = block * {{ workgroup[0] }}u + lid.x;
+  let query = min(row, p.queries - 1u);
+  let kv = head / p.group;
+{{ scoring.bias_head(o) }}
+{{ scoring.begin(o) }}
+//% for c in range(d)
+  let q{{ c }} = in0[(head * p.queries + query) * {{ d }}u + {{ c }}u] * p.scale;
+//% endfor
+//% for c in range(e)
+  var o{{ c }} = vec4<f32>(0);
+//% endfor
+  var top = -3.4028234e38;
+  var total = 0.0;
+  let end = {{ "min(p.keys, (block + 1u) * %du + begin)" % workgroup[0] if o.causal else "p.keys" }};
+  for (var first = 0u; first < end; first += {{ tile }}u) {
+//% if staged
+    workgroupBarrier();
+{{ at.stage("keys", "in1", d, tile, workgroup[0]) }}
+{{ at.stage("values", "in2", e, tile, workgroup[0]) }}
+    workgroupBarrier();
+//% endif
+    {{ at.turns(tile, unroll, staged) }}
+//% for t in range(unroll)
+{{ at.score(t, d, staged, o) }}
+//% endfor
+      var peak = top;
+//% for t in range(unroll)
+      peak = max(peak, s{{ t }});
+//% endfor
+      let fade = exp(top - peak);
+      top = peak;
+      total *= fade;
+//% for c in range(e)
+      o{{ c }} *= fade;
+//% endfor
+//% for t in range(unroll)
+      let w{{ t }} = select(0.0, exp(s{{ t }} - top), ok{{ t }});
+      total += w{{ t }};
+//% for c in range(e)
+      o{{ c }} = fma(vec4<f32>(w{{ t }}), {{ at.cell("values" if staged else "in2", t, e, c) }}, o{{ c }});
+//% endfor
+//% endfor
+    }
+  }
+  if (row < p.queries) {
+    let row_at = (head * p.queries + row) * {{ e }}u;
+    let share = select(0.0, 1.0 / total, total > 0.0);
+{{ at.store("o", e, " * share") }}
+    out1[head * p.queries + row] = select(3.4028234e38, top + log(total), total > 0.0);
+  }
+//% endblock

@@ -1,0 +1,104 @@
+//# Attention of few rows to many keys: a workgroup takes a piece of the keys of one head and all rows that attend to them (the
+//# queries of a group), so that keys and values are read once. out: each row's sums over each piece, [rows, pieces, e]; out1:
+//# the largest score and the sum of weights, [rows, pieces, 2]. attention/split_keys_join.wgsl makes the result (flash decoding).
+//% extends "launch.wgsl"
+//% import "attention/_scores.wgsl" as scoring
+//% import "attention/_load.wgsl" as rows
+//% block shared
+var<workgroup> parts: array<array<f32, {{ f.keys * f.lanes }}>, {{ f.rows }}>;
+var<workgroup> weights: array<array<f32, {{ f.keys }}>, {{ f.rows }}>;
+var<workgroup> sums: array<vec4<f32>, {{ f.threads }}>;
+//% endblock
+//% block work
+//% set T = wgsl(dtypes[0], 4)
+//% set each = (d + f.lanes - 1) // f.lanes
+//% set at_once = f.threads // f.lanes
+//% set deep = f.threads // f.across
+  let kv = group / p.pieces;
+  if (kv >= p.lines) {
+    return;
+  }
+  let piece = group % p.pieces;
+  let lane = lid.x % {{ f.lanes }}u;
+  let beside = lid.x / {{ f.lanes }}u;
+  let column = lid.x % {{ f.across }}u;
+  let below = lid.x / {{ f.across }}u;
+{{ scoring.begin(o) }}
+  let end = min(min((piece + 1u) * p.length, p.keys), {{ "p.queries + begin" if o.causal else "p.keys" }});
+//% for r in range(f.rows)
+//% for c in range(each)
+  let q{{ r }}_{{ c }} = {{ rows.some(T, "in0", "(kv * p.rows + min(%du, p.rows - 1u))" % r, d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }};
+//% endfor
+  var o{{ r }} = vec4<f32>(0);
+  var top{{ r }} = {{ scoring.BOTTOM }};
+  var total{{ r }} = 0.0;
+//% endfor
+  for (var first = piece * p.length; first < end; first += {{ f.keys }}u) {
+//% for i in range(f.keys // at_once)
+    {
+      let row = kv * p.keys + min(first + beside + {{ i * at_once }}u, p.keys - 1u);
+//% for c in range(each)
+      let k{{ c }} = {{ rows.some(T, "in1", "row", d, "lane + %du" % (c * f.lanes), (c + 1) * f.lanes > d) }};
+//% endfor
+//% for r in range(f.rows)
+      var a{{ r }} = q{{ r }}_0 * k0;
+//% for c in range(1, each)
+      a{{ r }} = fma(q{{ r }}_{{ c }}, k{{ c }}, a{{ r }});
+//% endfor
+      parts[{{ r }}][lid.x + {{ i * f.threads }}u] = a{{ r }}.x + a{{ r }}.y + a{{ r }}.z + a{{ r }}.w;
+//% endfor
+    }
+//% endfor
+    workgroupBarrier();
+    for (var i = lid.x; i < {{ f.keys * f.rows }}u; i += {{ f.threads }}u) {
+      let r = i / {{ f.keys }}u;
+      let k = i % {{ f.keys }}u;
+      var s = 0.0;
+//% for l in range(f.lanes)
+      s += parts[r][k * {{ f.lanes }}u + {{ l }}u];
+//% endfor
+{{ scoring.one_score(o) }}
+      weights[r][k] = s;
+    }
+    workgroupBarrier();
+//% for r in range(f.rows)
+    var peak{{ r }} = top{{ r }};
+    for (var k = 0u; k < {{ f.keys }}u; k += 1u) {
+      peak{{ r }} = max(peak{{ r }}, weights[{{ r }}][k]);
+    }
+    let fade{{ r }} = exp2(top{{ r }} - peak{{ r }});
+    top{{ r }} = peak{{ r }};
+    total{{ r }} *= fade{{ r }};
+    o{{ r }} *= fade{{ r }};
+//% endfor
+    for (var k = below; k < {{ f.keys }}u; k += {{ deep }}u) {
+      let row = kv * p.keys + min(first + k, p.keys - 1u);
+      let v = {{ rows.some(T, "in2", "row", e, "column", f.across > e) }};
+//% for r in range(f.rows)
+      let w{{ r }} = exp2(weights[{{ r }}][k] - top{{ r }});
+      total{{ r }} += w{{ r }};
+      o{{ r }} = fma(vec4<f32>(w{{ r }}), v, o{{ r }});
+//% endfor
+    }
+  }
+//% for r in range(f.rows)
+  workgroupBarrier();
+  sums[lid.x] = o{{ r }};
+  parts[0][lid.x] = total{{ r }};
+  workgroupBarrier();
+  if ((lid.x < {{ e }}u) & ({{ r }}u < p.rows)) {
+    var y = sums[lid.x];
+    var total = parts[0][0];
+    for (var i = 1u; i < {{ deep }}u; i += 1u) {
+      y += sums[lid.x + i * {{ f.across }}u];
+      total += parts[0][i * {{ f.across }}u];
+    }
+    let at = (kv * p.rows + {{ r }}u) * p.pieces + piece;
+    out[at * {{ e }}u + lid.x] = y;
+    if (lid.x == 0u) {
+      out1[at * 2u] = top{{ r }};
+      out1[at * 2u + 1u] = total;
+    }
+  }
+//% endfor
+//% endblock

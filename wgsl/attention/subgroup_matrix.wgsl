@@ -1,0 +1,140 @@
+//# attention/tiles.wgsl on matrix units: each subgroup has u.rows queries as fragments, and each of its lanes a row of scores.
+//# What a weight is relative to (`top`) moves only when a row's best score has grown far beyond it, since results lie in
+//# fragments, which no lane can scale: that ends the inner loop, for then compilers move no fragments within it. Keys and
+//# values are fetched to registers as a block begins, and staged when its scores are made.
+//% extends "launch.wgsl"
+//% import "attention/_subgroup_memory.wgsl" as on
+//% import "attention/_subgroup_left.wgsl" as left
+//% import "attention/_subgroup_store.wgsl" as lines
+//% import "attention/_subgroup_products.wgsl" as products
+//% import "attention/_subgroup_softmax.wgsl" as by_row
+//% import "attention/_scores.wgsl" as scoring
+//% import "lib/subgroup_matrix.wgsl" as units
+//% block enables
+{{ on.enables(u) }}
+//% endblock
+//% block builtins
+{{ units.builtins(u.unit) }}
+//% endblock
+//% block shared
+{{ on.memory(u) }}
+//% endblock
+//# o<i>_<j> plus the weights by the values in memory; what is there before is first brought to the new `top`
+{% macro values(far=false) -%}
+    {
+{{ products.weights(u) }}
+//% if u.unit.kind != "plain"
+//# nothing promises that a subgroup's lanes are in step: the strip's next use waits for these loads
+    workgroupBarrier();
+//% endif
+//% if far
+{{ by_row.shrink(u, 4 * e) }}
+//% endif
+{{ products.sums(u, 4 * e, u.values) }}
+    }
+//% if u.unit.kind == "plain"
+    workgroupBarrier();
+//% endif
+{%- endmacro %}
+//% block work
+//% set T = wgsl(dtypes[0], 4)
+  let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
+  let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
+  let kv = head / p.group;
+  let row0 = block * {{ u.height }}u;
+{{ on.views(u) }}
+{{ scoring.bias_head(o) }}
+{{ scoring.begin(o) }}
+  let query = row0 + subgroup * {{ u.rows }}u + lane;
+  let own = strip + lane * {{ u.pitch }}u;
+//% for i in range(u.rows // u.unit.m)
+//% for j in range(0, 4 * e, u.unit.n)
+{{ units.result(u.unit, "o%d_%d" % (i, j)) }}
+//% endfor
+//% endfor
+  var top = {{ scoring.BOTTOM }};
+  var total = 0.0;
+  let end = {{ "min(p.keys, row0 + %du + begin)" % u.height if o.causal else "p.keys" }};
+  let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
+{{ on.declare(u, "k", d) }}
+{{ on.declare(u, "v", e) }}
+//% set of_v = "k" if d == e else "v"
+{{ on.places(u, "k", d, "kv * p.keys", "0u", "p.keys") }}
+//% if d != e
+{{ on.places(u, "v", e, "kv * p.keys", "0u", "p.keys") }}
+//% endif
+//% set queries = {"name": "q", "buffer": "in0", "base": "head * p.queries", "limit": "p.queries", "width": 4 * d}
+{{ on.bring(u, "k", "k", "in1", d) }}
+{{ left.ask(u, queries) }}
+{{ on.stage(u, "k", 0, d) }}
+{{ left.hold(u, queries) }}
+  workgroupBarrier();
+  var fade = 1.0;
+  var first = 0u;
+  while (first < end) {
+    loop {
+{{ on.bring(u, "k", "k", "in1", d, u.keys) }}
+{{ on.bring(u, "v", of_v, "in2", e) }}
+{{ on.end(u, "v", of_v, e) }}
+    {
+{{ products.dots(u, 4 * d) }}
+{{ products.keep(u) }}
+    }
+    workgroupBarrier();
+    {
+//# the scores before the stores of keys and values: compilers keep that order, and they are waited for
+{{ by_row.read(u) }}
+{{ on.stage(u, "k", 0, d) }}
+{{ on.stage(u, "v", u.values, e) }}
+{{ on.next(u, "k", d) }}
+//% if d != e
+{{ on.next(u, "v", e) }}
+//% endif
+{{ by_row.scores(u, o, scoring.MASKED) }}
+      let best = {{ by_row.tree("max", 0, u.keys // 2) }};
+      let peak = max(best.x, best.y);
+      fade = 1.0;
+      if (peak > top + {{ u.growth }}) {
+        if (total > 0.0) {
+          grown.x = first + 1u;
+          fade = exp2(top - peak);
+          total *= fade;
+        }
+        top = peak;
+      }
+//% for c in range(u.keys // 2)
+      s{{ c }} = exp2(s{{ c }} - top);
+//% endfor
+{{ by_row.weights(u) }}
+      let adds = {{ by_row.tree("+", 0, u.keys // 2) }};
+      total += adds.x + adds.y;
+    }
+    if (workgroupUniformLoad(&grown).x == first + 1u) {
+      break;
+    }
+{{ values() }}
+    first += {{ u.keys }}u;
+    if (first >= end) {
+      break;
+    }
+    }
+    if (first < end) {
+{{ values(true) }}
+      first += {{ u.keys }}u;
+    }
+  }
+  let share = select(1.0 / total, 0.0, total < 0.5);
+  if (query < p.queries) {
+    out1[head * p.queries + query] = select((top + log2(total)) * 0.6931471805599453, 3.4028234e38, total < 0.5);
+  }
+//# shares lie behind the columns of their rows, which results pass through
+  {{ "memory[own + %du] = bitcast<u32>(share)" % u.unit.n if u.unit.kind == "plain" else "sums[own + %du] = share" % u.unit.n }};
+  workgroupBarrier();
+//% for n in range(lines.steps(u) | int)
+  let share{{ n }} = {{ units.sums(u.unit, "strip + (%s) * %du + %du" % (lines.row(u, n), u.pitch, u.unit.n), 1) }};
+//% endfor
+//% for j in range(0, 4 * e, u.unit.n)
+{{ products.through(u, j) }}
+{{ lines.write(u, T, "head * p.queries", "p.queries", e, j, "share", true) }}
+//% endfor
+//% endblock

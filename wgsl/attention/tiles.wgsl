@@ -1,0 +1,94 @@
+//# attention/rows.wgsl for GPUs: a workgroup holds a tile of scores and a tile of the result in its threads' registers.
+//% extends "launch.wgsl"
+//% import "attention/_tiles.wgsl" as tiles
+//% import "attention/_scores.wgsl" as scoring
+//% import "attention/_load.wgsl" as rows
+//% block shared
+{{ tiles.memory(t) }}
+//% endblock
+//% block work
+//% set T = wgsl(dtypes[0], 4)
+//% set quads = t.tx * t.wide
+//% set q = {"buffer": "in0", "base": "head * p.queries", "first": "row0", "limit": "p.queries", "rows": t.height, "width": d, "exact": d % (t.step // 4) == 0, "plain": true, "T": T}
+//% set k = {"buffer": "in1", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "rows": t.width, "width": d, "exact": q.exact, "plain": false, "T": T}
+//% set v = {"buffer": "in2", "base": "kv * p.keys", "first": "first", "limit": "p.keys", "width": e, "quads": quads, "exact": e == quads, "T": T}
+  let head = {{ "group % p.lines" if o.causal else "group / p.blocks" }};
+  let block = {{ "p.blocks - 1u - group / p.lines" if o.causal else "group % p.blocks" }};
+  let kv = head / p.group;
+{{ tiles.places(t, "block") }}
+{{ scoring.bias_head(o) }}
+{{ scoring.begin(o) }}
+//% for r in range(t.rows)
+//% for i in range(t.wide)
+  var o{{ r }}_{{ i }} = vec4<f32>(0);
+//% endfor
+//% endfor
+//% for h in range(t.rows // 4)
+  var top{{ h }} = vec4<f32>({{ scoring.BOTTOM }});
+  var total{{ h }} = vec4<f32>(0);
+  let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
+//% endfor
+  let end = {{ "min(p.keys, row0 + %du + begin)" % t.height if o.causal else "p.keys" }};
+  let seen = {{ "min(p.keys, row0 + 1u + begin)" if o.causal else "p.keys" }};
+//% if t.ahead == 2
+{{ tiles.start_dots(q, dict(k, first="0u"), t) }}
+//% endif
+  for (var first = 0u; first < end; first += {{ t.width }}u) {
+//% for h in range(t.rows // 4)
+//% for j in range(t.cols)
+    var s{{ h }}_{{ j }} = vec4<f32>(0);
+//% endfor
+//% endfor
+{{ tiles.dots("s", q, k, t, t.ahead == 2) }}
+//% if t.ahead == 2
+{{ tiles.start_sums(v, t) }}
+//% endif
+{{ scoring.scores(t, o) }}
+//% for h in range(t.rows // 4)
+    var peak{{ h }} = s{{ h }}_0;
+//% for j in range(1, t.cols)
+    peak{{ h }} = max(peak{{ h }}, s{{ h }}_{{ j }});
+//% endfor
+//% endfor
+{{ tiles.share("peak", t) }}
+//% for h in range(t.rows // 4)
+//% for x in range(t.tx)
+    peak{{ h }} = max(peak{{ h }}, left[{{ x }}][ty + {{ h * t.ty }}u]);
+//% endfor
+    peak{{ h }} = max(peak{{ h }}, top{{ h }});
+    let fade{{ h }} = exp2(top{{ h }} - peak{{ h }});
+    top{{ h }} = peak{{ h }};
+    total{{ h }} *= fade{{ h }};
+//% for j in range(t.cols)
+    s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - top{{ h }});
+    total{{ h }} += s{{ h }}_{{ j }};
+//% endfor
+//% endfor
+//% for r in range(t.rows)
+//% for i in range(t.wide)
+    o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }};
+//% endfor
+//% endfor
+{{ tiles.sums("o", "s", v, t, t.ahead == 2) }}
+  }
+{{ tiles.share("total", t) }}
+//% for h in range(t.rows // 4)
+  var whole{{ h }} = left[0][ty + {{ h * t.ty }}u];
+//% for x in range(1, t.tx)
+  whole{{ h }} += left[{{ x }}][ty + {{ h * t.ty }}u];
+//% endfor
+  let share{{ h }} = select(1.0 / whole{{ h }}, vec4<f32>(0), whole{{ h }} < vec4<f32>(0.5));
+  let norm{{ h }} = select((top{{ h }} + log2(whole{{ h }})) * 0.6931471805599453, vec4<f32>(3.4028234e38), whole{{ h }} < vec4<f32>(0.5));
+//% endfor
+//% for r in range(t.rows)
+  if (query{{ r // 4 }}.{{ "xyzw"[r % 4] }} < p.queries) {
+    if (tx == 0u) {
+      out1[head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}] = norm{{ r // 4 }}.{{ "xyzw"[r % 4] }};
+    }
+    let place = (head * p.queries + query{{ r // 4 }}.{{ "xyzw"[r % 4] }}) * {{ e }}u + tx;
+//% for i in range(t.wide)
+{{ rows.store("out", "place + %du" % (i * t.tx), "o%d_%d * share%d.%s" % (r, i, r // 4, "xyzw"[r % 4]), T, "tx < %du" % (e - i * t.tx) if e < (i + 1) * t.tx else "") }}
+//% endfor
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,81 @@
+//# An operand of a contraction as a thread walks it: its own elements one after another, and along the summed dims.
+//# s: the side (sides.Side); g: how it is shared out among threads (tiling.Share).
+//% import "lib/index.wgsl" as ix
+
+//# coordinates of own index `first` under the suffix j; those after it are counted on
+{% macro own(first, s, j) -%}
+{{ ix.unravel(first, s.own.coords | map("suffix", "_%d" % j) | list, s.own.sizes[1:]) }}
+{%- endmacro %}
+
+//# a<n>_<j>: where own element j begins in the buffer and in each test of padding
+{% macro starts(s, j) -%}
+//% for place in s.places
+  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ "p." ~ place.offset ~ " + " if place.offset }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }};
+//% endfor
+{%- endmacro %}
+
+//# a<n>_<j> and those of the n - 1 elements after own index `first`, which is held inside
+{% macro opened(s, first, n, j=0) -%}
+//% if j == 0
+  let {{ s.name }}_batch = batch;
+{{ ix.unravel(s.name ~ "_batch", s.batch.coords, s.batch.sizes[1:]) }}
+//% endif
+  let {{ s.name }}_first{{ j }} = min({{ first }}, p.{{ s.own.total }} - {{ 4 if s.wide and s.along == "free" else 1 }}u);
+{{ own("%s_first%d" % (s.name, j), s, j) }}
+{{ starts(s, j) }}
+//% for i in range(j + 1, j + (1 if s.wide and s.along == "free" else n))
+{{ ix.next(s.own.coords, s.own.sizes, i) }}
+{{ starts(s, i) }}
+//% endfor
+{%- endmacro %}
+
+//# the first place along the summed dims
+{% macro sum_from(s, first) -%}
+  var {{ s.name }}_k = {{ first }};
+{{ ix.unravel(s.name ~ "_k", s.summed.coords | map("suffix", "_0") | list, s.summed.sizes[1:]) }}
+//% for c in s.summed.coords
+  var {{ c }} = {{ c }}_0;
+//% endfor
+{%- endmacro %}
+
+//# go on along the summed dims
+{% macro advance(s, g) -%}
+    {{ s.name }}_k += {{ g.onward }}u;
+//% for c in s.summed.coords | reverse
+//% set at = loop.revindex0
+    {{ c }} += p.{{ g.digits[at] }}{{ " + u32(carry%d)" % (at + 1) if not loop.first }};
+//% if at
+    let carry{{ at }} = {{ c }} >= p.{{ s.summed.sizes[at] }};
+    {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }});
+//% endif
+//% endfor
+{%- endmacro %}
+
+//# how far it is along the innermost summed dim, as text to add
+{% macro further(s, place, far) -%}
+{% for c, stride in place.summed.terms if far and c == s.summed.coords[-1] %} + {{ far }}u{{ " * p." ~ stride if stride != "1" }}{% endfor %}
+{%- endmacro %}
+
+//# the side's expression at own element j and summed place c, `far` further; zero past the end of the summed dims
+{% macro value(s, j, c, T, ragged, far=0) -%}
+{% set inside = "ok%d" % c %}
+{% if ragged %}select({{ T }}(0), {% endif %}{{ s.name }}({% for place in s.places %}
+{%- set at = "%s%d_%d + k%d_%d" % (s.name, loop.index0, j, loop.index0, c) ~ further(s, place, far) %}
+{{- "select(0u, %s, %s)" % (at, inside) if ragged else at }}, {% endfor %}0u){% if ragged %}, {{ inside }}){% endif %}
+{%- endmacro %}
+
+//# k<n>_<c>: what the summed dims add to each position, at the c-th of four neighbours along them
+{% macro along(s, c, ragged) -%}
+//% for k in s.summed.coords if c == 0
+    let {{ k }}_0 = {{ k }};
+//% endfor
+//% if c
+{{ ix.next(s.summed.coords, s.summed.sizes, c) }}
+//% endif
+//% for place in s.places
+    let k{{ loop.index0 }}_{{ c }} = {{ ix.place(place.summed, "_%d" % c) }};
+//% endfor
+//% if ragged
+    let ok{{ c }} = {{ s.name }}_k + {{ c }}u < end;
+//% endif
+{%- endmacro %}

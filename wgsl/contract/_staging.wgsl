@@ -1,0 +1,67 @@
+//# How a workgroup brings a tile of an operand into its memory: what each thread reads, and where it puts it.
+//% import "contract/_operand.wgsl" as side
+
+//# everything of this thread that does not change from tile to tile, and the first place along the summed dims
+{% macro begin(s, g, first, k_first) -%}
+  let {{ s.name }}_q = t {{ "%" if s.along == "free" else "/" }} {{ g.lanes }}u;
+  let {{ s.name }}_in = {{ "t / %du" % g.lanes if s.along == "free" else "(t %% %du) * 4u" % g.lanes }};
+//% for i in range(g.pieces if s.along == "k" else 1)
+{{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.apart), 4, i * 4) }}
+//% endfor
+{{ side.sum_from(s, k_first ~ " + " ~ s.name ~ "_in") }}
+{%- endmacro %}
+
+//# read this thread's part of the next tile into registers
+{% macro fetch(s, g, wgsl, ragged) -%}
+//% set V = wgsl(s.dtype, 4)
+//% set T = wgsl(s.dtype, 1)
+    {{ "if (t < %du) " % g.busy if g.busy }}{
+//% if s.along == "free"
+{{ side.along(s, 0, ragged) if g.flat }}
+//% for i in range(g.pieces)
+//% set far = i * g.stride if g.flat else 0
+    {
+{{ side.along(s, 0, ragged) if not g.flat }}
+//% if s.wide
+    {{ s.name }}r{{ i }} = {{ side.value(s, 0, 0, V, ragged, far) }};
+//% else
+    {{ s.name }}r{{ i }} = {{ V }}({% for j in range(4) %}{{ side.value(s, j, 0, T, ragged, far) }}, {% endfor %});
+//% endif
+{{ side.advance(s, g) if not g.flat }}
+    }
+//% endfor
+{{ side.advance(s, g) if g.flat }}
+//% else
+//% for c in range(1 if s.wide else 4)
+{{ side.along(s, c, ragged) }}
+//% endfor
+//% for j in range(g.pieces * 4)
+//% if s.wide
+    {{ s.name }}r{{ j }} = {{ side.value(s, j, 0, V, ragged) }};
+//% else
+    {{ s.name }}r{{ j }} = {{ V }}({% for c in range(4) %}{{ side.value(s, j, c, T, ragged) }}, {% endfor %});
+//% endif
+//% endfor
+{{ side.advance(s, g) }}
+//% endif
+    }
+{%- endmacro %}
+
+//# put it into workgroup memory, the summed dims outermost: what was read along them is turned
+{% macro put(s, g, V) -%}
+//% if g.busy
+    if (t < {{ g.busy }}u) {
+//% endif
+//% for i in range(g.pieces)
+//% if s.along == "free"
+    tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
+//% else
+//% for c in range(4)
+    tile_{{ s.name }}[({{ s.name }}_in + {{ c }}u) * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.apart }}u] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
+//% endfor
+//% endif
+//% endfor
+//% if g.busy
+    }
+//% endif
+{%- endmacro %}

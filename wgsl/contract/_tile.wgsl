@@ -1,0 +1,116 @@
+//# The parts of a register tile: where its rows and columns start, how their elements are read and multiplied.
+//% import "lib/index.wgsl" as ix
+
+//# coordinates of the j-th row or column; the first is taken apart, the next are counted on
+{% macro coordinates(first, g, j) -%}
+//% if j == 0
+{{ ix.unravel(first, g.coords | map("suffix", "_0") | list, g.sizes[1:]) }}
+//% else
+{{ ix.next(g.coords, g.sizes, j) }}
+//% endif
+{%- endmacro %}
+
+//# <name>_<j>, the first of four rows or columns, its coordinates, and those of `n - 1` after it
+{% macro own_four(name, first, g, j, n, fresh=true) -%}
+//% if fresh
+  let {{ name }}_{{ j }} = {{ first }};
+//% endif
+{{ ix.unravel("%s_%d" % (name, j), g.coords | map("suffix", "_%d" % j) | list, g.sizes[1:]) }}
+//% for i in range(j + 1, j + n)
+{{ ix.next(g.coords, g.sizes, i) }}
+//% endfor
+{%- endmacro %}
+
+//# where the j-th row or column starts in its buffer, and in each test of padding
+{% macro origin(side, o, j) -%}
+  let {{ side }}{{ j }} = {{ sum(o.index, j) }};
+//% for place, size in o.tests
+  let {{ side }}{{ j }}_t{{ loop.index0 }} = {{ sum(place, j) }};
+//% endfor
+{%- endmacro %}
+
+{% macro sum(place, j) -%}
+  {{ "p." ~ place.offset ~ " + " if place.offset }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }}
+{%- endmacro %}
+
+//# everything one round of the summed loop reads of one side
+{% macro read(side, o, n, ks, wgsl, summed) -%}
+  let {{ side }}k = {{ ix.place(o.index.summed) }};
+//% if o.mode == "k"
+//% for j in range(n)
+    let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
+//% endfor
+//% else
+//% for s in range(ks)
+//% set ahead = step_ahead(o.index.summed, summed, s)
+//% for place, size in o.tests
+    let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ ix.place(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
+//% endfor
+//% for j in range(0, n, 4 if o.mode == "free" else 1)
+{{ cell(side, o, j, s, ahead, wgsl) }}
+//% endfor
+//% endfor
+//% endif
+{%- endmacro %}
+
+{% macro cell(side, o, j, s, ahead, wgsl) -%}
+//% set T = wgsl(o.dtype, 4 if o.mode == "free" else 1)
+//% set at = side ~ j ~ " + " ~ side ~ "k" ~ ahead
+//% set name = side ~ "x" ~ j ~ "_" ~ s
+//% if o.mode == "free"
+    let {{ name }} = {{ T.load(o.binding, at, 4) }};
+//% elif o.tests
+    let {{ name }}_ok = {% for t in o.tests %}{{ " & " if not loop.first }}({{ side }}{{ j }}_t{{ loop.index0 }} + {{ side }}k_t{{ loop.index0 }}_{{ s }} < p.{{ t[1] }}){% endfor %};
+    let {{ name }} = select({{ T }}(0), {{ T.load(o.binding, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
+//% else
+    let {{ name }} = {{ T.load(o.binding, at, 1) }};
+//% endif
+{%- endmacro %}
+
+//# how far s steps along the innermost summed dim go, as text to add
+{% macro step_ahead(index, summed, s) -%}
+//% for c, stride in index.terms
+{%- if s and c == summed.coords[-1] %} + {{ s }}u{{ " * p." + stride if stride != "1" }}{% endif %}
+//% endfor
+{%- endmacro %}
+
+//# the coordinates of the next turn of a loop over all summed dims
+{% macro count_on(summed, ks) -%}
+//% for c in summed.coords | reverse
+//% set size = summed.sizes[loop.revindex0]
+    {{ c }} += {{ "%du" % ks if loop.first else "u32(%s_end)" % loop.previtem }};
+//% if not loop.last
+    let {{ c }}_end = {{ c }} >= p.{{ size }};
+    {{ c }} = select({{ c }}, 0u, {{ c }}_end);
+//% endif
+//% endfor
+{%- endmacro %}
+
+//# one row's element at step s
+{% macro one(side, o, i, s) -%}
+  {% if o.mode == "k" %}{{ side }}x{{ i }}.{{ "xyzw"[s] }}
+  {%- elif o.mode == "free" %}{{ side }}x{{ i - i % 4 }}_{{ s }}.{{ "xyzw"[i % 4] }}
+  {%- else %}{{ side }}x{{ i }}_{{ s }}{% endif %}
+{%- endmacro %}
+
+//# four columns' elements at step s
+{% macro four(v, j, s, V) -%}
+  {% if v.mode == "free" %}vx{{ j * 4 }}_{{ s }}
+  {%- else %}{{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
+{%- endmacro %}
+
+{% macro multiply_add(V, u, v, acc) -%}
+  {{ "fma(%s(%s), %s, %s)" % (V, u, v, acc) if V.kind == "f" else "%s + %s * %s" % (acc, u, v) }}
+{%- endmacro %}
+
+//# the finished value of row i, column j: the epilogue is called with the coordinates that belong to each
+{% macro result(finish, acc, rows, columns, i, j) -%}
+  {% if not finish %}{{ acc }}
+  {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}{{ "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
+{%- endmacro %}
+
+//# the finished values of row i and four columns from j on: by one call, or by four where it makes one at a time
+{% macro result_four(finish, acc, rows, columns, i, j, T) -%}
+  {% if not finish or finish.width == 4 %}{{ result(finish, acc, rows, columns, i, j) }}
+  {%- else %}{{ T }}({% for e in range(4) %}{{ result(finish, acc ~ "." ~ "xyzw"[e], rows, columns, i, j + e) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
+{%- endmacro %}

@@ -1,0 +1,72 @@
+//# A contraction of few rows over windows: a thread makes every row of four columns of a line. The cells that their
+//# windows share are read once for all of them, a line of taps at a time.
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% import "contract/_operand.wgsl" as side
+//% block body
+//% set T = wgsl(acc, 1)
+//% set a, ga = sides[0]
+//% set b, gb = sides[1]
+  let group = wid.x + wid.y * p.{{ groups }};
+  let batch = group / p.{{ tiles }};
+  let strip = (group % p.{{ tiles }}) * {{ workgroup[0] }}u + lid.x;
+  if ((batch >= p.{{ depth }}) | (strip >= p.{{ strips }} * p.{{ lines }})) {
+    return;
+  }
+  let place = (strip % p.{{ strips }}) * 4u;
+  let first = (strip / p.{{ strips }}) * p.{{ line }} + place;
+{{ side.opened(a, "0u", high) }}
+{{ side.sum_from(a, "0u") }}
+{{ side.opened(b, "first", 1) }}
+{{ side.sum_from(b, "0u") }}
+//% for i in range(high)
+//% for j in range(4)
+  var acc{{ i }}_{{ j }} = {{ T }}(0);
+//% endfor
+//% endfor
+//# a line's last strip may end behind it, and the last line at the end of the buffer
+//% if last
+  let most = p.{{ last }} - place * {{ stride }}u;
+//% endif
+  for (var k = 0u; k < p.{{ summed }}; k += {{ taps }}u) {
+{{ side.along(b, 0, false) }}
+//% set own = (taps - 1) * dilation
+//% for cell in cells
+    let cell{{ cell }} = b({% for unit in units %}b{{ loop.index0 }}_0 + k{{ loop.index0 }}_0{{ " + %s * p.%s" % (("min(%du, most)" if last and cell > own else "%du") % cell, unit) if unit and cell }}, {% endfor %}0u);
+//% endfor
+{{ side.advance(b, gb) }}
+//% for t in range(taps)
+    {
+{{ side.along(a, 0, false) }}
+//% for i in range(high)
+      let x{{ i }} = {{ side.value(a, i, 0, wgsl(a.dtype, 1), false) }};
+//% for j in range(4)
+      acc{{ i }}_{{ j }} = {{ tile.multiply_add(T, "x%d" % i, "cell%d" % (j * stride + t * dilation), "acc%d_%d" % (i, j)) }};
+//% endfor
+//% endfor
+{{ side.advance(a, ga) }}
+    }
+//% endfor
+  }
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+  let row_0 = 0u;
+{{ tile.own_four("row", "0u", rows, 0, high, false) }}
+//% set finish = functions[2][1] if functions | length > 2 else none
+//# the last strip of a line may end in the next line's columns, which are not its own
+{{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
+//% for i in range(high)
+  if ({{ i }}u < p.{{ rows.total }}) {
+    let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+//% if out_width == 4
+//% set found = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
+    out[(start + {{ ix.place(out_places[2], "_0") }}) / 4u] = {{ wgsl(out_dtype, 4).store(tile.result(finish, found, rows, columns, i, 0)) }};
+//% else
+//% for j in range(4)
+    if (place + {{ j }}u < p.{{ line }}) {
+      out[start + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "acc%d_%d" % (i, j), rows, columns, i, j)) }};
+    }
+//% endfor
+//% endif
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,89 @@
+//# A contraction of few rows: a thread makes every row of four columns, over its part of the summed dims; then the
+//# threads of the same columns join. Columns read along the summed dims ("k") are joined lane by lane.
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% import "contract/_operand.wgsl" as side
+//% import "contract/_skinny.wgsl" as thin
+//% block declarations
+var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
+//% endblock
+//% block body
+//% set V = wgsl(acc, 4)
+//% set a, ga = sides[0]
+//% set b, gb = sides[1]
+  let t = lid.x;
+  let group = wid.x + wid.y * p.{{ groups }};
+  let depth = group / p.{{ tiles }};
+  if (depth >= p.{{ depth }}) {
+    return;
+  }
+//% if parts
+  let batch = depth % p.{{ batch.total }};
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
+//% else
+  let batch = depth;
+  let begin = 0u;
+  let end = p.{{ summed }};
+//% endif
+  let lane = t % {{ lanes }}u;
+  let strip = t / {{ lanes }}u;
+//% if b.along == "free"
+  let column_0 = ((group % p.{{ tiles }}) * {{ lanes }}u + lane) * 4u;
+  let first = begin + strip;
+//% else
+  let column_0 = ((group % p.{{ tiles }}) * {{ workgroup[0] // lanes }}u + strip) * 4u;
+  let first = begin + lane * 4u;
+//% endif
+//% for s, g in sides
+{{ side.opened(s, "0u" if loop.first else "column_0", high if loop.first else 4) }}
+{{ side.sum_from(s, "first") }}
+//% endfor
+//% for i in range(high)
+//% for c in range(1 if b.along == "free" else 4)
+  var acc{{ i }}_{{ c }} = {{ V }}(0);
+//% endfor
+//% endfor
+  for (var k = begin; k < end; k += {{ ahead * ga.stride }}u) {
+//% for u in range(ahead)
+{{ thin.columns(b, gb, u, wgsl, ragged) }}
+{{ thin.lines(a, ga, u, high, b.along, wgsl, ragged) }}
+//% endfor
+//% for u in range(ahead)
+//% for i in range(high)
+//% for c in range(1 if b.along == "free" else 4)
+    acc{{ i }}_{{ c }} = {{ tile.multiply_add(V, "ax%d_%d" % (u, i), "bx%d_%d" % (u, c), "acc%d_%d" % (i, c)) }};
+//% endfor
+//% endfor
+//% endfor
+  }
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+  let row_0 = 0u;
+{{ tile.own_four("row", "0u", rows, 0, high, false) }}
+{{ tile.own_four("column", "column_0", columns, 0, 1 if out_width == 4 else 4, false) }}
+//% set finish = functions[2][1] if functions | length > 2 else none
+//% for i in range(high)
+//% if b.along == "free"
+  var sum{{ i }} = acc{{ i }}_0;
+//% else
+  var sum{{ i }} = {{ V }}({% for c in range(4) %}acc{{ i }}_{{ c }}.x + acc{{ i }}_{{ c }}.y + acc{{ i }}_{{ c }}.z + acc{{ i }}_{{ c }}.w, {% endfor %});
+//% endif
+//% set part, from = ("lane", 1) if b.along == "k" else ("strip", lanes)
+//% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)
+  box[t] = sum{{ i }};
+  workgroupBarrier();
+  if ({{ part }} < {{ far }}u) {
+    sum{{ i }} += box[t + {{ far * from }}u];
+  }
+  workgroupBarrier();
+//% endfor
+  if (({{ part }} == 0u) & ({{ i }}u < p.{{ rows.total }})) {
+    let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+//% for j in range(0, 4, out_width)
+    if (column_0 + {{ j }}u < p.{{ columns.total }}) {
+      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum%d%s" % (i, "" if out_width == 4 else "." ~ "xyzw"[j]), rows, columns, i, j)) }};
+    }
+//% endfor
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,150 @@
+//# A contraction on matrix units: four subgroups stage tiles of both sides as float16 where they lie, rows or columns
+//# innermost, and multiply them by fragments; `split` makes two float16 of each float32, and three products.
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% import "contract/_staging.wgsl" as staging
+//% import "lib/subgroup_matrix.wgsl" as units
+//% import "contract/_f16_tiles.wgsl" as halves with context
+//# a thread's cells of both sides' tiles: the registers that hold them, from memory to these, from these to tiles
+{% macro held() -%}
+//% for s, g in sides
+{{ halves.held(s, g, lying[loop.index0], ready) }}
+//% endfor
+{%- endmacro %}
+{% macro fetched() -%}
+//% for s, g in sides
+//% set lies = lying[loop.index0]
+//% if ready
+{{ halves.copies(s, g, ready[loop.index0][0]) }}
+//% elif lies
+{{ halves.cells(s, g, lies, ragged, walked[loop.index0]) }}
+//% else
+{{ staging.fetch(s, g, wgsl, ragged) }}
+//% endif
+//% endfor
+{%- endmacro %}
+{% macro staged() -%}
+//% for s, g in sides
+//% if ready
+{{ halves.place(s, g, loop.index0) }}
+//% else
+{{ halves.put(s, g, loop.index0, lying[loop.index0] and s.dtype == "f16") }}
+//% endif
+//% endfor
+    workgroupBarrier();
+{%- endmacro %}
+{% macro multiplied() -%}
+//% for kk in range(0, step, unit.k)
+//% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
+{{ halves.products(left, rights, kk) }}
+//% endfor
+//% endfor
+{%- endmacro %}
+//% block enables
+{{ units.enables(unit) }}
+//% endblock
+//% block builtins
+{{ units.builtins(unit) }}
+//% endblock
+//% block declarations
+//% set strip = unit.n if unit.kind == "subgroup" else across
+{{ units.memory(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
+//% endblock
+//% block body
+//% set strip = unit.n if unit.kind == "subgroup" else across
+  let t = lid.x;
+//% set subgroups = workgroup[0] // unit.lanes
+{{ units.views(unit, halves.all() | int, subgroups * unit.m * strip, subgroups) }}
+  let group = wid.x + wid.y * p.{{ groups }};
+  let depth = group / (p.{{ tiles[0] }} * p.{{ tiles[1] }});
+  if (depth >= p.{{ depth }}) {
+    return;
+  }
+//# workgroups next to each other share columns of {{ band }} tile rows, so that both sides stay in the cache
+  let place = group % (p.{{ tiles[0] }} * p.{{ tiles[1] }});
+  let band = place / (p.{{ tiles[0] }} * {{ band }}u) * {{ band }}u;
+  let inside = place % (p.{{ tiles[0] }} * {{ band }}u);
+  let high = min(p.{{ tiles[1] }} - band, {{ band }}u);
+  let column0 = inside / high * {{ sides[1][1].extent }}u;
+  let row0 = (band + inside % high) * {{ sides[0][1].extent }}u;
+  let down = subgroup / {{ abreast }}u * {{ down }}u;
+  let right = subgroup % {{ abreast }}u * {{ across }}u;
+//% if parts
+  let batch = depth % p.{{ batch.total }};
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
+//% else
+  let batch = depth;
+  let begin = 0u;
+  let end = p.{{ summed }};
+//% endif
+//% for s, g in sides
+//% if ready
+{{ halves.first(s, g, "row0" if loop.first else "column0", ready[loop.index0]) }}
+//% else
+{{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
+{{ halves.bases(s, g, walked[loop.index0]) if lying[loop.index0] }}
+//% endif
+//% if scales
+  let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
+  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not ready }}
+//% endif
+//% endfor
+//% for i in range(down // unit.m)
+//% for j in range(across // unit.n)
+{{ units.result(unit, "acc%d_%d" % (i, j)) }}
+//% endfor
+//% endfor
+//% if scales
+  let back = -(a_shift + b_shift);
+  let half_back = back / 2;
+  let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
+  let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
+//% endif
+//% if ahead
+{{ held() }}
+{{ fetched() }}
+  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+    workgroupBarrier();
+{{ staged() }}
+//# while these are multiplied the next tile is on its way
+    if (k0 + {{ step }}u < end) {
+{{ fetched() }}
+    }
+{{ multiplied() }}
+  }
+//% else
+  for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
+//% for part in range(turns)
+    {
+{{ held() }}
+    workgroupBarrier();
+{{ fetched() }}
+{{ staged() }}
+{{ multiplied() }}
+    }
+//% endfor
+  }
+//% endif
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+//% for i in range(down // unit.m)
+//% for j in range(0, across, strip)
+  workgroupBarrier();
+//% for f in range(0, strip, unit.n)
+{{ units.store(unit, "acc%d_%d" % (i, (j + f) // unit.n), "subgroup * %du + %du" % (unit.m * strip, f), strip) }}
+//% endfor
+  workgroupBarrier();
+  for (var e = lane * {{ out_width }}u; e < {{ unit.m * strip }}u; e += {{ unit.lanes * out_width }}u) {
+{{ tile.own_four("row", "row0 + down + %du + e / %du" % (i * unit.m, strip), rows, 0, 1) }}
+{{ tile.own_four("column", "column0 + right + %du + e %% %du" % (j, strip), columns, 0, 1) }}
+    if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
+      let at = subgroup * {{ unit.m * strip }}u + e;
+      let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
+      let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }} + {{ ix.place(out_places[2], "_0") }};
+//% set finish = functions[-1][1] if functions | length > (0 if ready else 2) else none
+      out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
+    }
+  }
+//% endfor
+//% endfor
+//% endblock

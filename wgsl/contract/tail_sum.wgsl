@@ -1,0 +1,30 @@
+//# The pieces of a contraction's last tiles added up: a thread takes four neighbours of a row of a tile.
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% block body
+//% set V = wgsl(acc, 4)
+  let at = (wid.x + wid.y * p.{{ groups }}) * {{ workgroup[0] }}u + lid.x;
+  if (at >= p.{{ size }}) {
+    return;
+  }
+  var total = {{ V }}(0);
+  for (var i = at; i < p.{{ all }}; i += p.{{ size }}) {
+    total += in0[i];
+  }
+  let inside = at % {{ extent[0] * extent[1] // 4 }}u;
+  let place = p.{{ whole }} + at / {{ extent[0] * extent[1] // 4 }}u;
+  let line = place / p.{{ tiles[0] }};
+  let batch = line / p.{{ tiles[1] }};
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+{{ tile.own_four("row", "line %% p.%s * %du + inside / %du" % (tiles[1], extent[0], extent[1] // 4), rows, 0, 1) }}
+{{ tile.own_four("column", "place %% p.%s * %du + inside %% %du * 4u" % (tiles[0], extent[1], extent[1] // 4), columns, 0, 1 if out_width == 4 else 4) }}
+  if (row_0 < p.{{ rows.total }}) {
+    let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
+//% set finish = functions[0][1] if functions else none
+//% for j in range(0, 4, out_width)
+    if (column_0 + {{ j }}u < p.{{ columns.total }}) {
+      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "total" if out_width == 4 else "total." ~ "xyzw"[j], rows, columns, 0, j)) }};
+    }
+//% endfor
+  }
+//% endblock

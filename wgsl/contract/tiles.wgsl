@@ -1,0 +1,128 @@
+//# A contraction in tiles of workgroup memory: each thread makes high x across results; the next tile is on its way
+//# in registers while this one is multiplied.
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% import "contract/_staging.wgsl" as staging
+//% block declarations
+//% set V = wgsl(acc, 4)
+//% for s, g in sides
+var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
+//% endfor
+//% endblock
+//% block body
+//% set V = wgsl(acc, 4)
+  let t = lid.x;
+  let group = wid.x + wid.y * p.{{ groups }};
+//% if tail
+//# the first tiles whole, one after another; then pieces of the others, the first piece of each first
+  if (group >= p.{{ tail[3] }}) {
+    return;
+  }
+  let cut = group >= p.{{ tail[0] }};
+  let piece = select(0u, (group - p.{{ tail[0] }}) / p.{{ tail[1] }}, cut);
+  let place = group - piece * p.{{ tail[1] }};
+  let line = place / p.{{ tiles[0] }};
+  let depth = line / p.{{ tiles[1] }};
+//% else
+  let place = group;
+  let line = group / p.{{ tiles[0] }};
+  let depth = line / p.{{ tiles[1] }};
+  if (depth >= p.{{ depth }}) {
+    return;
+  }
+//% endif
+  let column0 = (place % p.{{ tiles[0] }}) * {{ sides[1][1].extent }}u;
+  let row0 = (line % p.{{ tiles[1] }}) * {{ sides[0][1].extent }}u;
+//% if parts
+  let batch = depth % p.{{ batch.total }};
+  let begin = (depth / p.{{ batch.total }}) * p.{{ parts[0] }};
+  let end = min(begin + p.{{ parts[0] }}, p.{{ summed }});
+//% elif tail
+  let batch = depth;
+  let begin = piece * p.{{ tail[2] }};
+  let end = select(p.{{ summed }}, min(begin + p.{{ tail[2] }}, p.{{ summed }}), cut);
+//% else
+  let batch = depth;
+  let begin = 0u;
+  let end = p.{{ summed }};
+//% endif
+//% for s, g in sides
+{{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
+//% for i in range(g.pieces * (4 if s.along == "k" else 1))
+  var {{ s.name }}r{{ i }} = {{ V }}(0);
+//% endfor
+//% endfor
+//% for s, g in sides
+{{ staging.fetch(s, g, wgsl, ragged) }}
+//% endfor
+//% for s, g in sides
+{{ staging.put(s, g, V) }}
+//% endfor
+  let tx = t % {{ across // 4 }}u;
+  let ty = t / {{ across // 4 }}u;
+//% for i in range(high)
+//% for j in range(wide // 4)
+  var acc{{ i }}_{{ j }} = {{ V }}(0);
+//% endfor
+//% endfor
+  workgroupBarrier();
+  for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
+    let more = k0 + {{ step }}u < end;
+    if (more) {
+//% for s, g in sides
+{{ staging.fetch(s, g, wgsl, ragged) }}
+//% endfor
+    }
+//% for k in range(step)
+    {
+//% for i in range(high // 4)
+      let u{{ i }} = tile_a[ty + {{ k * sides[0][1].pitch + i * down // 4 }}u];
+//% endfor
+//% for j in range(wide // 4)
+      let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u];
+//% endfor
+//% for i in range(high)
+//% for j in range(wide // 4)
+      acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
+//% endfor
+//% endfor
+    }
+//% endfor
+    workgroupBarrier();
+    if (more) {
+//% for s, g in sides
+{{ staging.put(s, g, V) }}
+//% endfor
+    }
+    workgroupBarrier();
+  }
+//% if tail
+  if (cut) {
+    let aside = (group - p.{{ tail[0] }}) * {{ sides[0][1].extent * sides[1][1].extent // 4 }}u + ty * {{ sides[1][1].extent }}u + tx;
+//% for i in range(high)
+//% for j in range(wide // 4)
+    out1[aside + {{ (i // 4 * down + i % 4) * sides[1][1].extent // 4 + j * across // 4 }}u] = acc{{ i }}_{{ j }};
+//% endfor
+//% endfor
+    return;
+  }
+//% endif
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+//% for j in range(wide // 4)
+{{ tile.own_four("column", "column0 + (tx + %du) * 4u" % (j * across // 4), columns, j * 4, 1 if out_width == 4 else 4) }}
+//% endfor
+//% set finish = functions[2][1] if functions | length > 2 else none
+//% for i in range(0, high, 4)
+{{ tile.own_four("row", "row0 + (ty + %du) * 4u" % (i // 4 * down // 4), rows, i, 4) }}
+//% endfor
+//% for i in range(high)
+  if (row_{{ i // 4 * 4 }} + {{ i % 4 }}u < p.{{ rows.total }}) {
+    let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+//% for j in range(0, wide, out_width)
+    if (column_{{ j // 4 * 4 }} + {{ j % 4 }}u < p.{{ columns.total }}) {
+      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "acc%d_%d%s" % (i, j // 4, "" if out_width == 4 else "." ~ "xyzw"[j % 4]), rows, columns, i, j)) }};
+    }
+//% endfor
+  }
+//% endfor
+//% endblock

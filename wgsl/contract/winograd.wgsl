@@ -1,0 +1,121 @@
+//# Convolution with 3 x 3 windows as products at 16 frequencies (Winograd's F(2 x 2, 3 x 3)): a workgroup makes 2 x 2 results
+//# of some tiles and filters. Patches of the image are transformed on their way to its memory, filters were before.
+//# w: the shape (winograd.Tile).
+//% extends "kernel.wgsl"
+//% import "contract/_tile.wgsl" as tile
+//% import "contract/_winograd.wgsl" as steps
+//% block declarations
+var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
+//% endblock
+//% block body
+//% set V = wgsl("f32", 4)
+//% set quads = w.tiles // 4
+//% set patches = 4 * w.step * w.filters
+  let t = lid.x;
+  let group = wid.x + wid.y * p.{{ groups }};
+  if (group >= p.{{ all }}) {
+    return;
+  }
+  let block = group % p.{{ blocks }};
+//# this thread's tile, both of the patches that it transforms and of the results that it stores
+  let spot = t % {{ w.tiles }}u;
+  let own = (group / p.{{ blocks }}) * {{ w.tiles }}u + spot;
+  let held = min(own, p.{{ count }} - 1u);
+  let band = held / p.{{ across }};
+  let image = band / p.{{ down }};
+  let top = (band % p.{{ down }}) * 2u;
+  let left = (held % p.{{ across }}) * 2u;
+  let channel = t / {{ w.tiles }}u;
+{{ steps.cells(place, edges) }}
+  let filters_at = block * p.{{ turns }} * {{ patches }}u + t;
+//% for i in range(w.pieces)
+  var u{{ i }} = {{ V }}(0);
+//% endfor
+//% for i in range(4)
+//% for j in range(4)
+  var d{{ i }}_{{ j }} = 0.0;
+//% endfor
+//% endfor
+  {
+    let next = 0u;
+{{ steps.fetch(place, w, filters, image, channels) }}
+  }
+{{ steps.put(w, edges) }}
+//# the frequency of the products that this thread adds up, and which filters and tiles
+  let frequency = t / {{ w.lanes }}u;
+  let fx = t % {{ w.down }}u;
+  let tx = (t % {{ w.lanes }}u) / {{ w.down }}u;
+  let ua = frequency * {{ w.step * w.filters // 4 }}u + fx;
+  let va = {{ patches }}u + frequency * {{ w.step * quads }}u + tx;
+//% for i in range(w.high)
+//% for j in range(w.wide // 4)
+  var acc{{ i }}_{{ j }} = {{ V }}(0);
+//% endfor
+//% endfor
+  workgroupBarrier();
+//# The last step is fetched and put once more, for nothing: loads under a condition are moved by compilers to where
+//# their values are used, behind the products that should hide them.
+  for (var turn = 1u; turn <= p.{{ turns }}; turn++) {
+    {
+    let next = min(turn, p.{{ turns }} - 1u);
+{{ steps.fetch(place, w, filters, image, channels) }}
+    }
+//% for k in range(w.step)
+    {
+//% for i in range(w.high // 4)
+      let a{{ i }} = memory[ua + {{ k * w.filters // 4 + i * w.down }}u];
+//% endfor
+//% for j in range(w.wide // 4)
+      let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u];
+//% endfor
+//% for i in range(w.high)
+//% for j in range(w.wide // 4)
+      acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "a%d.%s" % (i // 4, "xyzw"[i % 4]), "b%d" % j, "acc%d_%d" % (i, j)) }};
+//% endfor
+//% endfor
+    }
+//% endfor
+    workgroupBarrier();
+{{ steps.put(w, edges) }}
+    workgroupBarrier();
+  }
+{{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
+  let first = (image * p.{{ size[0] }} + top) * p.{{ size[1] }} + left;
+//% for j in range(4)
+{{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
+//% endfor
+//% set finish = functions[-1][1] if functions and functions[-1][0] == "finish" else none
+//# some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
+//% for pass in range(0, w.high, w.at_once)
+//% for i in range(w.at_once)
+//% for j in range(w.wide // 4)
+  memory[((frequency * {{ w.down }}u + fx) * {{ w.at_once }}u + {{ i }}u) * {{ quads }}u + (tx + {{ j * w.beside }}u + fx * {{ w.turned }}u) % {{ quads }}u] = acc{{ pass + i }}_{{ j }};
+//% endfor
+//% endfor
+  workgroupBarrier();
+//% for r in range(w.wide * w.at_once // 16)
+  {
+    let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
+    let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.turned }}u) % {{ quads }}u;
+//% for f in range(16)
+    let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
+//% endfor
+{{ steps.back() }}
+    let row_0 = block * {{ w.filters }}u + (slot / {{ w.at_once }}u + {{ pass // 4 * w.down }}u) * 4u + {{ pass % 4 }}u + slot % {{ w.at_once }}u;
+    if ((own < p.{{ count }}) & (row_0 < p.{{ rows.total }})) {
+{{ tile.own_four("row", "", rows, 0, 1, false) }}
+      let line = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
+//% for j in range(4)
+//% set ends = (["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []) + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
+      {{ "if ((%s)) " % (ends | join(") & (")) if ends }}{
+        out[line + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d" % j, rows, columns, 0, j)) }};
+      }
+//% endfor
+    }
+  }
+//% endfor
+//% if pass + w.at_once < w.high
+  workgroupBarrier();
+//% endif
+//% endfor
+//% endblock

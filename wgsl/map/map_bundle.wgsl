@@ -1,0 +1,20 @@
+//# Several maps side by side: each has a range of the workgroups.
+//% extends "kernel.wgsl"
+//% import "map/_write.wgsl" as mapping
+//% block declarations
+//% set fs = dict(functions)
+//% for name, size, dims, names, width in segments
+fn segment{{ loop.index0 }}(place: u32) {
+  let i = place * {{ width }}u;
+{{ mapping.write(name, fs[name], size, dims, names, width, wgsl) }}
+}
+//% endfor
+//% endblock
+//% block body
+//% for s in segments
+//% set begin = "p." ~ ends[loop.index0 - 1] if loop.index0 else "0u"
+  {{ "} else " if loop.index0 }}{{ "if (wid.x < p." ~ ends[loop.index0] ~ ") {" if not loop.last else "{" }}
+    segment{{ loop.index0 }}((wid.x - {{ begin }}) * {{ workgroup[0] }}u + lid.x);
+//% endfor
+  }
+//% endblock

@@ -1,9 +1,0 @@
-//# Several values of the same elements: each thread computes all of them before it writes any, so that each may be
-//# written over what it was made of.
-//% extends "kernel.wgsl"
-//% import "mapping.wgsl" as mapping
-//% block body
-  let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
-  let i = (group * {{ workgroup[0] }}u + lid.x) * {{ out_width }}u;
-{{ mapping.write("values", functions[0][1], size, dims, outs | map("first") | list, out_width, wgsl) }}
-//% endblock

@@ -1,0 +1,40 @@
+//# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers.
+//% extends "launch.wgsl"
+//% import "quantized/_unpack.wgsl" as weights
+//% block work
+//% set X, S, per = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1), 128 // bits
+  let lane = 0u;
+  let row = ((group % p.lines) * {{ workgroup[0] }}u + lid.x) * 4u;
+  let first = (group / p.lines) * {{ vectors }}u;
+//% for r in range(4)
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
+//% endfor
+//% for v in range(vectors)
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
+  var acc{{ v }} = vec4<f32>();
+//% endfor
+  for (var j = 0u; j < p.chunks; j++) {
+    let block = j / p.each;
+//% for r in range(4)
+    let cell{{ r }} = in1[row{{ r }} * p.chunks + j];
+    let scale{{ r }} = {{ S.load("in2", "row%d * p.blocks + block" % r, 1) }};
+//% endfor
+//% for v in range(vectors)
+    var part{{ v }} = vec4<f32>();
+//% endfor
+//% for e in range(per // 4)
+//% for r in range(4)
+    let w{{ e }}_{{ r }} = {{ weights.unpacked("cell%d" % r, e, bits) }};
+//% endfor
+//% for v in range(vectors)
+    let x{{ e }}_{{ v }} = {{ X.load("in0", "from%d + j * %du + %du" % (v, per, 4 * e), 4) }};
+    part{{ v }} += vec4<f32>({% for r in range(4) %}dot(w{{ e }}_{{ r }}, x{{ e }}_{{ v }}), {% endfor %});
+//% endfor
+//% endfor
+//% for v in range(vectors)
+    acc{{ v }} += part{{ v }} * vec4<f32>({% for r in range(4) %}scale{{ r }}, {% endfor %});
+//% endfor
+  }
+//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 else none
+{{ weights.written(vectors, B) }}
+//% endblock

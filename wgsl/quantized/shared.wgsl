@@ -1,0 +1,66 @@
+//# Products of some vectors with rows of 8- or 4-bit weights, over one piece of the rows: a workgroup brings the next
+//# part of the vectors into its memory in the order in which its lanes need it, while each thread's next cells of four
+//# rows are under way.
+//% extends "launch.wgsl"
+//% import "quantized/_unpack.wgsl" as weights
+//% set per = 128 // bits
+//% set fours, threads = per // 4, lanes * lines
+//% set held = [vectors * ahead * fours * (lanes + 1), threads] | max
+//% block shared
+//# first of the vectors, a line of lanes for each four of a cell, then of the sums
+var<workgroup> sums: array<vec4<f32>, {{ held }}>;
+//% endblock
+//% block work
+//% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
+  let lane = lid.x % {{ lanes }}u;
+  let row = ((group % p.lines) * {{ lines }}u + lid.x / {{ lanes }}u) * 4u;
+  let first = (group / p.lines % p.columns) * {{ vectors }}u;
+  let piece = group / (p.lines * p.columns);
+  if (piece >= p.parts) {
+    return;
+  }
+  let end = min(piece * p.long + p.long, p.chunks);
+//% for r in range(4)
+  let row{{ r }} = min(row + {{ r }}u, p.n - 1u);
+//% endfor
+//% for v in range(vectors)
+  let from{{ v }} = min(first + {{ v }}u, p.m - 1u) * p.chunks * {{ per }}u;
+  var acc{{ v }} = vec4<f32>();
+//% endfor
+  for (var chunk = piece * p.long; chunk < end; chunk += {{ lanes * ahead }}u) {
+//% for u in range(ahead)
+    let ok{{ u }} = chunk + lane + {{ u * lanes }}u < end;
+    let at{{ u }} = select(0u, chunk + lane + {{ u * lanes }}u, ok{{ u }});
+//% for r in range(4)
+    let cell{{ u }}_{{ r }} = in1[row{{ r }} * p.chunks + at{{ u }}];
+//% endfor
+//% for r in range(4)
+    let scale{{ u }}_{{ r }} = {{ S.load("in2", "row%d * p.blocks + at%d / %du" % (r, u, each), 1) }};
+//% endfor
+//% endfor
+    let left = (end - chunk) * {{ fours }}u;
+    workgroupBarrier();
+    for (var four = lid.x; four < {{ ahead * lanes * fours }}u; four += {{ threads }}u) {
+      let inside = four < left;
+      let place = chunk * {{ per }}u + select(0u, four, inside) * 4u;
+      let lies = (four / {{ lanes * fours }}u * {{ fours }}u + four % {{ fours }}u) * {{ lanes + 1 }}u + four / {{ fours }}u % {{ lanes }}u;
+//% for v in range(vectors)
+      sums[lies + {{ v * ahead * fours * (lanes + 1) }}u] = select(vec4<f32>(), {{ X.load("in0", "from%d + place" % v, 4) }}, inside);
+//% endfor
+    }
+    workgroupBarrier();
+//% for u in range(ahead)
+    {
+      let scales = select(vec4<f32>(), vec4<f32>({% for r in range(4) %}scale{{ u }}_{{ r }}, {% endfor %}), ok{{ u }});
+{{ weights.cells(u, vectors, bits, lanes, ahead) }}
+    }
+//% endfor
+  }
+//% set many = held // threads
+//% for v in range(0, vectors, many)
+  workgroupBarrier();
+{{ weights.joined([many, vectors - v] | min, lanes, lines, v) }}
+//% endfor
+//% set B = wgsl(dtypes[3], 1) if dtypes | length > 3 and not parts else none
+{{ weights.written(vectors, B, "piece * p.m + " if parts else "") }}
+//% endblock

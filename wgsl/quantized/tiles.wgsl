@@ -1,0 +1,68 @@
+//# Products of many vectors with rows of 8- or 4-bit weights: a workgroup unpacks 64 rows' next 32 weights into its
+//# memory once for 64 vectors, over one piece of the rows. A thread turns 4 x 4 of each side, and makes 8 vectors x 4 rows of the result.
+//% extends "launch.wgsl"
+//% import "quantized/_unpack.wgsl" as weights
+//% block shared
+var<workgroup> xs: array<vec4<f32>, 512>;
+var<workgroup> ws: array<vec4<f32>, 512>;
+//% endblock
+//% block work
+//% set X, S = wgsl(dtypes[0], 4), wgsl(dtypes[2], 1)
+  let top = (group % p.lines) * 64u;
+  let first = (group / p.lines % p.columns) * 64u;
+  let part = group / (p.lines * p.columns);
+  if (part >= p.parts) {
+    return;
+  }
+  let own = (lid.x / 8u) * 4u;
+  let along = (lid.x % 8u) * 4u;
+  let tx = lid.x % 16u;
+  let ty = lid.x / 16u;
+  let k = p.words * {{ 32 // bits }}u;
+//% for j in range(4)
+  let x{{ j }} = min(first + own + {{ j }}u, p.m - 1u) * k + along;
+  let row{{ j }} = min(top + own + {{ j }}u, p.n - 1u);
+//% endfor
+//% for v in range(8)
+  var acc{{ v }} = vec4<f32>();
+//% endfor
+  for (var k0 = part * p.long; k0 < min(part * p.long + p.long, k); k0 += 32u) {
+    workgroupBarrier();
+    {
+      let block = k0 / p.block;
+//% for j in range(4)
+      let a{{ j }} = {{ X.load("in0", "x%d + k0" % j, 4) }};
+      let word{{ j }} = in1[row{{ j }} * p.words + (k0 + along) / {{ 32 // bits }}u]{{ " >> ((along & 4u) * 4u)" if bits == 4 }};
+      let scale{{ j }} = {{ S.load("in2", "row%d * p.blocks + block" % j, 1) }};
+      let w{{ j }} = ({{ weights.four("word%d" % j, 0, bits) }}) * scale{{ j }};
+//% endfor
+//% for c in "xyzw"
+      xs[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}a{{ j }}.{{ c }}, {% endfor %});
+      ws[(along + {{ loop.index0 }}u) * 16u + own / 4u] = vec4<f32>({% for j in range(4) %}w{{ j }}.{{ c }}, {% endfor %});
+//% endfor
+    }
+    workgroupBarrier();
+//% for s in range(32)
+    {
+      let u = xs[ty * 2u + {{ s * 16 }}u];
+      let v = xs[ty * 2u + {{ s * 16 + 1 }}u];
+      let w = ws[tx + {{ s * 16 }}u];
+//% for c in "xyzw"
+      acc{{ loop.index0 }} = fma(vec4<f32>(u.{{ c }}), w, acc{{ loop.index0 }});
+      acc{{ loop.index0 + 4 }} = fma(vec4<f32>(v.{{ c }}), w, acc{{ loop.index0 + 4 }});
+//% endfor
+    }
+//% endfor
+  }
+  let row = top + tx * 4u;
+//% for r in range(4)
+  if (row + {{ r }}u < p.n) {
+//% set bias = " + " + wgsl(dtypes[3], 1).load("in3", "row + %du" % r, 1) if dtypes | length > 3 and not parts else ""
+//% for v in range(8)
+    if (first + ty * 8u + {{ v }}u < p.m) {
+      out[(part * p.m + first + ty * 8u + {{ v }}u) * p.n + row + {{ r }}u] = acc{{ v }}.{{ "xyzw"[r] }}{{ bias }};
+    }
+//% endfor
+  }
+//% endfor
+//% endblock

@@ -1,0 +1,36 @@
+//# How often each number occurs: sums of integers, whose order does not matter. A workgroup counts its part of the
+//# elements in its own memory, where the counters fit there, and adds what it found.
+//% extends "launch.wgsl"
+//% block shared
+//% if cells
+var<workgroup> counters: array<atomic<u32>, {{ cells }}>;
+//% endif
+//% endblock
+//% block work
+//% set each = 4 if fours else 1
+//% if cells
+  for (var k = lid.x; k < p.bins; k += {{ workgroup[0] }}u) {
+    atomicStore(&counters[k], 0u);
+  }
+  workgroupBarrier();
+//% endif
+  let begin = group * p.part;
+  let end = min(begin + p.part, p.n);
+  for (var i = begin + lid.x * {{ each }}u; i < end; i += {{ workgroup[0] * each }}u) {
+    let x = {{ "bitcast<vec4<u32>>(values_at(i))" if fours else "vec4<u32>(u32(value_at(i)))" }};
+//% for j in range(each)
+    if (x.{{ "xyzw"[j] }} < p.bins) {
+      {{ "atomicAdd(&counters[x.%s], 1u)" % "xyzw"[j] if cells else "atomicAdd(&out[x.%s], 1)" % "xyzw"[j] }};
+    }
+//% endfor
+  }
+//% if cells
+  workgroupBarrier();
+  for (var k = lid.x; k < p.bins; k += {{ workgroup[0] }}u) {
+    let found = atomicLoad(&counters[k]);
+    if (found > 0u) {
+      atomicAdd(&out[k], i32(found));
+    }
+  }
+//% endif
+//% endblock

@@ -1,0 +1,63 @@
+//# Rows reduced by a thread each; with `parts`, neighbouring threads share a row, taking turns along one of its dims.
+//# Floats are added up in blocks, so that no long sum takes in small numbers one by one.
+//% extends "kernel.wgsl"
+//% import "lib/monoids.wgsl" as combine
+//% block body
+//% set f = functions[0][1]
+//% set end = ends[0]
+//% set op = end.op
+//% set T = wgsl(end.dtype, f.width)
+//% set inner = loops | length - 1
+//% set in_blocks = op == "sum" and T.kind == "f"
+  let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
+  if (i >= p.{{ size }}) {
+    return;
+  }
+  let row = i{{ " / p." + parts if parts }};
+  let part = {{ "i % p." + parts if parts else "0u" }};
+{{ ix.unravel("row", coords, row_dims) }}
+  var total = {{ T }}({{ combine.start[op](T) }});
+//% if in_blocks
+{{ combine.begin_blocks(T, "total") }}
+  var turn = 0u;
+//% endif
+//% for n in loops
+//% set step = 4 if loop.last and f.width == 4 else 1
+  for (var r{{ loop.index0 }} = {{ "part * " ~ step ~ "u" if parts and loop.index0 == cut else "0u" }}; r{{ loop.index0 }} < p.{{ n }}; r{{ loop.index0 }} += {{ "p." ~ parts ~ " * " if parts and loop.index0 == cut }}{{ step }}u) {
+//% endfor
+//% if f.width == 4
+    let lanes = vec4<u32>(r{{ inner }}) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.{{ loops[-1] }});
+    let x = select({{ T }}({{ combine.start[op](T) }}), value({{ f.coords | join(", ") }}), lanes);
+//% else
+    let x = value({{ f.coords | join(", ") }});
+//% endif
+//% if in_blocks
+    total_few += x;
+    turn += 1u;
+{{ combine.add_blocks(T, "total", "turn") }}
+//% else
+    total = {{ combine.join[op](T, "total", "x") }};
+//% endif
+//% for n in loops
+  }
+//% endfor
+//% if in_blocks
+{{ combine.end_blocks("total") }}
+//% endif
+//% if f.width == 4
+//% set S = wgsl(end.dtype, 1)
+  let low = {{ combine.join[op](S, "total.x", "total.y") }};
+  let high = {{ combine.join[op](S, "total.z", "total.w") }};
+  let result = {{ combine.join[op](S, "low", "high") }};
+//% else
+  let result = total;
+//% endif
+//% if end.finish
+//% set finish = functions[1][1]
+  let e = row;
+{{ ix.unravel("e", finish.coords, end.dims) }}
+  out[i] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
+//% else
+  out[i] = {{ wgsl(end.stored, 1).store("result") }};
+//% endif
+//% endblock

@@ -1,0 +1,108 @@
+//# Rows reduced by many threads each: every lane takes its turns along the row, then the lanes join in a tree. Several
+//# reductions of the same elements (`ends`) are made in one go.
+//% extends "kernel.wgsl"
+//% import "lib/monoids.wgsl" as combine
+//% block declarations
+//% set f = functions[0][1]
+//% for end in ends
+var<workgroup> box{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
+//% endfor
+
+fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
+{{ ix.unravel("k", f.coords[coords | length:], loops[1:]) }}
+  return value({{ f.coords | join(", ") }});
+}
+//% endblock
+//% block body
+//% set fs = dict(functions)
+//% set f = fs["value"]
+//% set own = (coords | join(", ") ~ ", ") if coords else ""
+//% set step = lanes * f.width
+  let lane = lid.x {{ "/ %du" % across if columns else "%% %du" % lanes }};
+  let group = wid.x + wid.y * p.{{ line }};
+  let row = (group % p.{{ blocks }}) * {{ across }}u + lid.x {{ "%% %du" % across if columns else "/ %du" % lanes }};
+  let part = group / p.{{ blocks }};
+  let is_row = (row < p.{{ rows }}) & (part < {{ "p." ~ parts if parts else "1u" }});
+{{ ix.unravel("row", coords, row_dims) }}
+  let first = part * p.{{ chunk }};
+  let last = select(0u, min(first + p.{{ chunk }}, p.{{ length }}), is_row);
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
+//% for j in range(4)
+  var t{{ j }}{{ end.tag }} = {{ T }}({{ combine.start[end.op](T) }});
+//% endfor
+//% endfor
+  var k = first + lane * {{ f.width }}u;
+  for (; k + {{ 3 * step + f.width - 1 }}u < last; k += {{ 4 * step }}u) {
+//% for j in range(4)
+    let x{{ j }} = element(k + {{ j * step }}u, {{ own }});
+//% endfor
+//% for end in ends
+//% for j in range(4)
+    t{{ j }}{{ end.tag }} = {{ combine.join[end.op](wgsl(end.dtype, f.width), "t%d%s" % (j, end.tag), "x%d%s" % (j, end.field)) }};
+//% endfor
+//% endfor
+  }
+  for (; k < last; k += {{ step }}u) {
+    let x = element(k, {{ own }});
+//% if f.width == 4
+    let inside = vec4<u32>(k) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(last);
+//% endif
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
+//% if f.width == 4
+    let y{{ end.tag }} = select({{ T }}({{ combine.start[end.op](T) }}), x{{ end.field }}, inside);
+//% else
+    let y{{ end.tag }} = x{{ end.field }};
+//% endif
+    t0{{ end.tag }} = {{ combine.join[end.op](T, "t0" ~ end.tag, "y" ~ end.tag) }};
+//% endfor
+  }
+//% for end in ends
+//% set T = wgsl(end.dtype, f.width)
+//% set S = wgsl(end.dtype, 1)
+//% set tag = end.tag
+  let t4{{ tag }} = {{ combine.join[end.op](T, "t0" ~ tag, "t1" ~ tag) }};
+  let t5{{ tag }} = {{ combine.join[end.op](T, "t2" ~ tag, "t3" ~ tag) }};
+  let t{{ tag }} = {{ combine.join[end.op](T, "t4" ~ tag, "t5" ~ tag) }};
+//% if f.width == 4
+  let low{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".x", "t" ~ tag ~ ".y") }};
+  let high{{ tag }} = {{ combine.join[end.op](S, "t" ~ tag ~ ".z", "t" ~ tag ~ ".w") }};
+  var joined{{ tag }} = {{ combine.join[end.op](S, "low" ~ tag, "high" ~ tag) }};
+//% else
+  var joined{{ tag }} = t{{ tag }};
+//% endif
+//% endfor
+//% set apart = across if columns else 1
+//% for s in (128, 64, 32, 16, 8, 4, 2, 1)
+//% if s < lanes
+//% for end in ends
+  box{{ end.tag }}[lid.x] = joined{{ end.tag }};
+//% endfor
+  workgroupBarrier();
+  if (lane < {{ s }}u) {
+//% for end in ends
+//% set joined = "joined" ~ end.tag
+    let other{{ end.tag }} = box{{ end.tag }}[lid.x + {{ s * apart }}u];
+    {{ joined }} = {{ combine.join[end.op](wgsl(end.dtype, 1), joined, "other" ~ end.tag) }};
+//% endfor
+  }
+  workgroupBarrier();
+//% endif
+//% endfor
+  if (is_row & (lane == 0u)) {
+//% for end in ends
+    {{ "{" if ends | length > 1 }}
+    let result = joined{{ end.tag }};
+//% if end.finish
+//% set finish = fs[end.finish]
+    let e = row;
+{{ ix.unravel("e", finish.coords, end.dims) }}
+    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
+//% else
+    {{ end.out }}[{{ "part * p." ~ rows ~ " + row" if end.behind else "row" ~ (" * p." ~ parts ~ " + part" if parts else "") }}] = {{ wgsl(end.stored, 1).store("result") }};
+//% endif
+    {{ "}" if ends | length > 1 }}
+//% endfor
+  }
+//% endblock

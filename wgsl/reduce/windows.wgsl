@@ -1,0 +1,70 @@
+//# Windows along a line reduced: a thread makes four neighbours, and reads the cells that they share once.
+//% extends "kernel.wgsl"
+//% import "lib/monoids.wgsl" as combine
+//% block body
+//% set T = wgsl(acc, 1)
+//% set fs = dict(functions)
+//% set f, finish = fs.cells, fs.get("finish")
+  let strip = (wid.x + wid.y * p.{{ span }}) * {{ workgroup[0] }}u + lid.x;
+  if (strip >= p.{{ size }}) {
+    return;
+  }
+  let place = (strip % p.{{ strips }}) * 4u;
+  let line = strip / p.{{ strips }};
+{{ ix.unravel("line", lead, dims) }}
+  let first = place * {{ stride }}u;
+//% for j in range(4)
+//# a line's last strip may end behind it
+  let column{{ j }} = {{ "min(place + %du, p.%s - 1u)" % (j, line) if last else "place + %du" % j }};
+  var acc{{ j }} = {{ T }}({{ combine.start[op](T) }});
+//% endfor
+//% for r, n in loops
+  for (var {{ r }} = 0u; {{ r }} < p.{{ n }}; {{ r }}++) {
+//% endfor
+//% set around = lead | list + loops | map("first") | list
+//% if f.width == 4
+//% for cell in cells if cell % 4 == 0
+    let four{{ cell }} = cells({{ (around + ["first + %du" % cell]) | join(", ") }});
+//% for c in "xyzw"
+    let cell{{ cell + loop.index0 }} = four{{ cell }}.{{ c }};
+//% endfor
+//% endfor
+//% else
+//% for cell in cells
+    let cell{{ cell }} = cells({{ (around + ["min(first + %du, p.%s)" % (cell, last) if last else "first + %du" % cell]) | join(", ") }});
+//% endfor
+//% endif
+//% for j in range(4)
+//% for t in range(taps)
+//% set cell = "cell%d" % (j * stride + t * dilation)
+//% if "value" in fs
+//% set column = "column%d" % j
+//% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
+//% set cell = "value(%s)" % ((given + lead | list + [column] + loops | map("first") | list + ["%du" % t]) | join(", "))
+//% endif
+    acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, cell) }};
+//% endfor
+//% endfor
+//% for loop_ in loops
+  }
+//% endfor
+  let row = line * p.{{ line }} + place;
+//% for j in range(4)
+//% if finish
+  let e{{ j }}_row = line * p.{{ line }} + column{{ j }};
+{{ ix.unravel("e%d_row" % j, finish.coords | map("suffix", "_%d" % j) | list, e_dims) }}
+  let y{{ j }} = finish(acc{{ j }}{% for c in finish.coords %}, {{ c }}_{{ j }}{% endfor %});
+//% else
+  let y{{ j }} = acc{{ j }};
+//% endif
+//% endfor
+//% if out_width == 4
+  out[row / 4u] = {{ wgsl(out_dtype, 4).store(wgsl(out_dtype, 4) ~ "(y0, y1, y2, y3)") }};
+//% else
+//% for j in range(4)
+  if (place + {{ j }}u < p.{{ line }}) {
+    out[row + {{ j }}u] = {{ wgsl(out_dtype, 1).store("y%d" % j) }};
+  }
+//% endfor
+//% endif
+//% endblock

@@ -1,0 +1,50 @@
+//# Scans [outer, n, inner] over n, a thread a piece of a row, without barriers; `totals` leaves each piece's alone.
+//% extends "launch.wgsl"
+//% import "scan/_monoids.wgsl" as scan
+//% block work
+//% set T = wgsl(of, 1)
+//% set S = scan.state(op, T)
+//% set totals_in = "in1" if not functions else "in0"
+  let id = group * {{ workgroup[0] }}u + lid.x;
+  if (id >= p.threads) {
+    return;
+  }
+  let column = id % p.inner;
+  let piece = (id / p.inner) % p.pieces;
+  let row = id / (p.inner * p.pieces);
+  let first = row * p.n * p.inner + column;
+  let from_ = piece * p.piece;
+  let end = min(from_ + p.piece, p.n);
+  var state = {{ S }}({{ scan.start[op](T) }});
+//% if carried == "totals"
+  for (var k = 0u; k < piece; k++) {
+    let other = {{ totals_in }}[(row * p.pieces + k) * p.inner + column];
+    state = {{ scan.join[op](T, "state", "other") }};
+  }
+//% elif carried == "sums"
+  if (piece > 0u) {
+    state = {{ totals_in }}[(row * p.pieces + piece - 1u) * p.inner + column];
+  }
+//% endif
+  var i = from_;
+//# four reads under way at once
+//% for turns in (4, 1)
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+//% for j in range(turns)
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
+    let x{{ j }} = {{ "value_at(at%d)" % j if functions else T.load("in0", "at%d" % j, 1) }};
+//% endfor
+//% for j in range(turns)
+    let kept{{ j }} = {{ scan.keep[op](T, "x%d" % j) }};
+    let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "(i + %du)" % j) }};
+    state = {{ scan.join[op](T, "state", "next%d" % j) }};
+//% if not totals
+    out[at{{ j }}] = {{ scan.result[op](T, "state") }};
+//% endif
+//% endfor
+  }
+//% endfor
+//% if totals
+  out[id] = state;
+//% endif
+//% endblock

@@ -1,0 +1,86 @@
+//# Scans rows in tiles of 8 elements a thread: a workgroup takes a piece of a long row, or (segmented) several short ones.
+//% extends "launch.wgsl"
+//% import "scan/_monoids.wgsl" as scan
+//% block shared
+//% set T = wgsl(of, 1)
+var<workgroup> tile: array<{{ scan.kept(op, T) }}, 2112>;
+//# two halves that take turns, so that each round of the tree needs one barrier
+var<workgroup> sums: array<{{ scan.state(op, T) }}, 512>;
+//% if segmented
+var<workgroup> heads: array<u32, 512>;
+//% endif
+//% endblock
+//% block work
+//% set T = wgsl(of, 1)
+//% set S = scan.state(op, T)
+//% set empty = S ~ "(" ~ scan.start[op](T) ~ ")"
+//% set totals_in = "in1" if not functions else "in0"
+  let t = lid.x;
+  let row = group / p.pieces;
+//# the pieces read last by the launch before, which may still be in a cache, come first
+  let piece = p.pieces - 1u - group % p.pieces;
+  let first = row * p.stretch;
+  let begin = min(first + piece * p.piece, p.size);
+  let end = min(min(first + p.stretch, begin + p.piece), p.size);
+  var carry = {{ empty }};
+//% if carried
+  for (var k = t; k < piece; k += 256u) {
+    let other = {{ totals_in }}[row * p.pieces + k];
+    carry = {{ scan.join[op](T, "carry", "other") }};
+  }
+{{ scan.total(op, T, "carry") }}
+//% endif
+  for (var base = begin; base < end; base += 2048u) {
+//% for j in range(8)
+    let i{{ j }} = base + {{ j * 256 }}u + t;
+    if (i{{ j }} < end) {
+      let x = {{ "value_at(i%d)" % j if functions else T.load("in0", "i%d" % j, 1) }};
+      tile[{{ j * 264 }}u + t + (t >> 5u)] = {{ scan.keep[op](T, "x") }};
+    }
+//% endfor
+    workgroupBarrier();
+//% if segmented
+    var place = (base - first + t * 8u) % p.n;
+    var open = 8u;
+//% else
+    let place = base - first + t * 8u;
+//% endif
+    var run = {{ empty }};
+//% for j in range(8)
+    let kept{{ j }} = tile[t * 8u + (t >> 2u) + {{ j }}u];
+    let next{{ j }} = {{ scan.lift[op](T, "kept%d" % j, "place" if segmented else "(place + %du)" % j) }};
+//% if segmented
+    if (place == 0u) {
+      run = {{ empty }};
+      open = min(open, {{ j }}u);
+    }
+    place = select(place + 1u, 0u, place + 1u == p.n);
+//% endif
+    run = {{ scan.join[op](T, "run", "next%d" % j) }};
+    let run{{ j }} = run;
+//% endfor
+    sums[t] = run;
+//% if segmented
+    heads[t] = u32(open < 8u);
+//% endif
+    workgroupBarrier();
+{{ scan.tree(op, T, segmented) }}
+    let left = sums[max(t, 1u) - 1u];
+    let led = {{ scan.join[op](T, "carry", "left") }};
+    let lead = select(carry, led, t > 0u);
+//% for j in range(8)
+    let led{{ j }} = {{ scan.join[op](T, "lead", "run%d" % j) }};
+    let done{{ j }} = {{ "select(run%d, led%d, %du < open)" % (j, j, j) if segmented else "led%d" % j }};
+    tile[t * 8u + (t >> 2u) + {{ j }}u] = {{ scan.store(op, T, "done%d" % j) }};
+//% endfor
+    let all = sums[255];
+    workgroupBarrier();
+//% for j in range(8)
+    if (i{{ j }} < end) {
+      out[i{{ j }}] = {{ scan.made(op, T) }}(tile[{{ j * 264 }}u + t + (t >> 5u)]);
+    }
+//% endfor
+    carry = {{ scan.join[op](T, "carry", "all") }};
+    workgroupBarrier();
+  }
+//% endblock

@@ -1,0 +1,35 @@
+//# Rows of a few elements sorted in registers by the comparisons of a network, a thread a row, no barriers.
+//% extends "launch.wgsl"
+//% import "sort/_radix.wgsl" as sorting
+//% block work
+//% set T = wgsl(of, 1)
+  let row = group * {{ workgroup[0] }}u + lid.x;
+  if (row >= p.rows) {
+    return;
+  }
+  let start = row * p.n;
+//% for i in range(wide)
+  var k{{ i }} = 0xffffffffu;
+  var i{{ i }} = {{ i }}u;
+  if ({{ i }}u < p.n) {
+    let x = value_at(start + {{ i }}u);
+    k{{ i }} = {{ sorting.key(T, "x", descending) }};
+  }
+//% endfor
+//% for a, b in network
+  {
+    let swap = (k{{ b }} < k{{ a }}) | ((k{{ b }} == k{{ a }}) & (i{{ b }} < i{{ a }}));
+    let low = select(k{{ a }}, k{{ b }}, swap);
+    k{{ b }} = select(k{{ b }}, k{{ a }}, swap);
+    k{{ a }} = low;
+    let first = select(i{{ a }}, i{{ b }}, swap);
+    i{{ b }} = select(i{{ b }}, i{{ a }}, swap);
+    i{{ a }} = first;
+  }
+//% endfor
+//% for i in range(wide)
+  if ({{ i }}u < p.n) {
+    out[start + {{ i }}u] = i32(i{{ i }});
+  }
+//% endfor
+//% endblock
