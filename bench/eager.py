@@ -69,7 +69,7 @@ def steps_of(f: Callable) -> tuple:
     ]
     times.append(least_us(lambda: device.submit(compiled.words), 3))
     times.append(least_us(lambda: f().realize(), 3))
-    return str(len(order)), str(len(compiled.works)), *(f"{t:.1f}" for t in times)
+    return str(len(order)), str(len(compiled.plan)), *(f"{t:.1f}" for t in times)
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from flambeau.core import dtype as dt
 from flambeau.core.host import to_raw
 from flambeau.core.node import toposort
 from flambeau.errors import DeviceError
-from flambeau.fusion.cost import Work
+from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.tune import autotune, measure
 from flambeau.tune.measure import Entrant, Trials, apart
@@ -77,13 +77,13 @@ def test_values_are_made_by_the_kernels_before(gpu):
     last = whole.kernels[-1]
     assert len(whole) > 1
     made = Trials(gpu, order, set(last.inputs))
-    made.sizes, made.works = dict(whole.stored), {id(k): NO_WORK for k in whole}
+    made.sizes, made.costs = dict(whole.stored), {id(k): FREE for k in whole}
     (buffer,) = made.inputs(whole, [last]).values()
     got = np.frombuffer(gpu.read([(buffer.handle, 4 * 300 * 50)])[0], "f4").reshape(300, 50)
     assert np.allclose(got, np.exp(x.numpy().astype("f8") @ w.numpy()), rtol=1e-4)
 
 
-NO_WORK = Work("", "", 0, 0, 0)
+FREE = Cost("", "", 0, 0, 0)
 
 
 def test_places_are_real(gpu):

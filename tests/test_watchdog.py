@@ -8,8 +8,7 @@ from kernels import planned_for
 
 import flambeau as fb
 from flambeau.core.limits import Limits
-from flambeau.core.node import toposort
-from flambeau.fusion.cost import Work, works_of
+from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.runtime import pipeline
 from flambeau.runtime.submits import FIRST, SECONDS, cuts, divided, seconds_of
@@ -80,20 +79,20 @@ def test_recorded_programs_are_cut_too(gpu):
 def test_what_is_short_stays_whole():
     roots = [made("cpu", 4, 4).node]
     limits = Limits()
-    works = (Work("a", "map/map.wgsl", 4, 4, 4),) * 3
+    works = (Cost("a", "map/map.wgsl", 4, 4, 4),) * 3
     found = plan(roots, limits)
-    assert divided(found, works_of(found, toposort(roots)), limits) is found
+    assert divided(found, limits) is found
     assert cuts(works, limits) == []
-    long = Work("b", "map/map.wgsl", 4, 4, int(0.3 * limits.pace[0]))
+    long = Cost("b", "map/map.wgsl", 4, 4, int(0.3 * limits.pace[0]))
     assert cuts((*works, long, long, *works, long), limits) == [4, 8]
 
 
 def test_a_gpu_begins_while_the_rest_of_a_long_plan_is_encoded():
-    works = [Work("add", "map/map.wgsl", 8192, 8192, 1)] * (2 * FIRST)
+    works = [Cost("add", "map/map.wgsl", 8192, 8192, 1)] * (2 * FIRST)
     assert cuts(works, Limits(software=False)) == [FIRST]
     assert cuts(works[1:], Limits(software=False)) == []
     assert cuts(works, Limits(software=True)) == []
-    small = [Work("add", "map/map.wgsl", 4, 4, 1)] * FIRST  # done before the host could submit twice
+    small = [Cost("add", "map/map.wgsl", 4, 4, 1)] * FIRST  # done before the host could submit twice
     assert cuts(small + works, Limits(software=False)) == []
 
 

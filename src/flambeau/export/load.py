@@ -16,7 +16,7 @@ from ..core.op import OPS
 from ..device import get_device
 from ..device.pool import Pool
 from ..errors import DeviceError, FlambeauError, suggest
-from ..fusion.cost import Work
+from ..fusion.plan import Cost
 from ..io.safetensors import loaded
 from ..ops.random import generator
 from ..runtime import run
@@ -232,7 +232,7 @@ class _Ready:
         }
         count = sum(-(-len(s["params"]) // PARAMS_ALIGN) for s in (*plan["setup"], *plan["steps"]))
         self.uniform = device.uniform(4 * PARAMS_ALIGN * count) if count else 0
-        self.works: tuple[Work, ...] = ()
+        self.works: tuple[Cost, ...] = ()
         setup, words = self._words(program, plan, n, buffers, sizes)
         self.outputs = [
             (buffers[o["value"]], tuple(within(value_of(e, n), LARGEST, "a size") for e in o["shape"]), dtype)
@@ -271,7 +271,7 @@ class _Ready:
             words[i >= len(plan["setup"])].extend(command)
             if i >= len(plan["setup"]):
                 reads, writes = (sum(buffers[v].nbytes for v in step[k]) for k in ("reads", "writes"))
-                self.works += (Work(name, "", reads, writes, 0),)
+                self.works += (Cost(name, "", reads, writes, 0),)
             for v in set(step["reads"]):
                 if v[0] == "t" and last[v] == i and v not in keep:
                     del buffers[v]

@@ -1,39 +1,19 @@
-"""A plan and its graph into the work of each kernel: the bytes that it has to move, and its arithmetic."""
+"""A plan and its graph into the cost of each kernel: the bytes that it has to move, and its arithmetic."""
 
 from collections import Counter
+from collections.abc import Sequence
 from math import prod
-from typing import NamedTuple
 
 from ..core.node import Node
 from ..core.shape import broadcast
 from .cse import places
-from .plan import Plan
-from .rewrite import graph_of
+from .plan import Cost, Plan
 
 COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they read
 
 
-class Work(NamedTuple):
-    """One kernel: its name and template, bytes read and written at least, operations, and what they are on.
-
-    `flops` counts a multiply-add of a contraction as two, and an elementwise op by its `Op.cost`.
-    """
-
-    name: str
-    template: str
-    reads: int
-    writes: int
-    flops: int
-    shape: tuple[int, ...] = ()
-
-    @property
-    def nbytes(self) -> int:
-        return self.reads + self.writes
-
-
-def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
-    """The work of every kernel of a plan, in the plan's order."""
-    order = graph_of([order[i] for i in plan.asked], order).order
+def costs_of(plan: Plan, order: Sequence[Node]) -> tuple[Cost, ...]:
+    """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value."""
     sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
     walk, serves = _Walk(order, sizes), _served(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
@@ -48,7 +28,7 @@ def works_of(plan: Plan, order: list[Node]) -> tuple[Work, ...]:
         own = k.flops or (flops if heads[serves[i]] == i else sizes[k.outputs[0]] // 4)
         shape = order[serves[i]].shape if serves[i] < len(order) else ()
         writes = sum(sizes[v] // shares[v] for v in k.outputs)
-        out.append(Work(k.name, k.shader.template, reads, writes, own, shape))
+        out.append(Cost(k.name, k.shader.template, reads, writes, own, shape))
     return tuple(out)
 
 
@@ -70,7 +50,7 @@ def _served(plan: Plan, count: int) -> list[int]:
 class _Walk:
     """Goes from a stored value down to the values that its kernels read."""
 
-    def __init__(self, order: list[Node], sizes: dict[int, int]):
+    def __init__(self, order: Sequence[Node], sizes: dict[int, int]):
         self.order, self.index = order, places(order)
         self.stored = {i for i in sizes if i < len(order)}
         self.found: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}

@@ -1,5 +1,6 @@
 """A graph into one in which computations that are equal are one node."""
 
+from collections.abc import Sequence
 from operator import is_
 from typing import NamedTuple
 
@@ -82,7 +83,7 @@ def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
     return made
 
 
-def places(order: list[Node]) -> dict[int, int]:
+def places(order: Sequence[Node]) -> dict[int, int]:
     """The first place of each node in an order, by its id."""
     found: dict[int, int] = {}
     for i, n in enumerate(order):

@@ -11,15 +11,12 @@ from ..kernels.contract import contract
 from ..kernels.ir import Kernel
 from ..kernels.lower import Move, NeedStore, alias, move_of
 from . import row_groups
+from .cost import costs_of
 from .cse import places
-from .horizontal import bundled, gathered
-from .inplace import in_place
 from .materialize import Claims
-from .multi_output import trimmed
-from .plan import Plan, last_of
+from .passes import PASSES, Draft
+from .plan import Plan
 from .rewrite import graph_of
-from .schedule import scheduled, soon
-from .split_k import absorbed
 
 BUILD = {  # the ops that are kernels of their own
     "reduce": reduce.reduce_kernels,
@@ -202,34 +199,25 @@ class Planner(Claims):
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)
-        dying, roots = self.leaves_die, tuple(self.value_of(alias(n)) for n in self.roots)
-        kernels, left = trimmed(self.kernels, set(roots))
-        kernels = scheduled(kernels, [self.made[i] for i in left])
-        kernels = absorbed(kernels, set(roots))
-        written = {v for k in kernels for v in k.outputs}
-        sizes = dict(self.extra)
-        stored = tuple((v, sizes.get(v) or self.nodes[v].nbytes) for v in sorted(written))
-        known = dict(stored) | {v: self.nodes[v].nbytes for v in dying or ()}
-        free = written - set(roots) | (dying or frozenset())
-        if dying:
-            kernels = soon(kernels, known, free)
-        bundles = [[k] for k in kernels]
-        if dying is not None and not self.limits.software:
-            there = {i for i, n in enumerate(self.nodes) if n.buffer is not None} | set(roots)
-            bundles = gathered(kernels, known, there, dying, self.limits)
-        kernels = tuple(k for bundle in bundles for k in bundle)
-        if dying is not None:
-            kernels = in_place(kernels, last_of(kernels), known, free)
-        rest = iter(kernels)
-        kernels = tuple(k for bundle in bundles for k in bundled([next(rest) for _ in bundle], self.limits))
-        return Plan(
-            kernels,
-            tuple(i for i, n in enumerate(self.nodes) if n.buffer is not None),
-            tuple(i for i, n in enumerate(self.nodes) if n.scalars and n.buffer is None),
-            roots,
-            stored,
-            last_of(kernels),
+        draft = Draft(
+            kernels=tuple(self.kernels),
+            serials=self.made,
+            nodes=self.nodes,
+            roots={self.value_of(alias(n)) for n in self.roots},
+            temporaries=dict(self.extra),
+            dying=self.leaves_die,
+            limits=self.limits,
         )
+        for change in PASSES:
+            change(draft)
+        made = Plan(
+            draft.kernels,
+            leaves=tuple(i for i, n in enumerate(self.nodes) if n.buffer is not None),
+            scalars=tuple(i for i, n in enumerate(self.nodes) if n.scalars and n.buffer is None),
+            roots=tuple(self.value_of(alias(n)) for n in self.roots),
+            stored=tuple(draft.stored.items()),
+        )
+        return replace(made, costs=costs_of(made, self.nodes))
 
 
 def plan(
@@ -244,5 +232,4 @@ def plan(
     Without it, no kernel writes over what it reads.
     """
     order = order or toposort(roots)
-    made, at = Planner(roots, order, limits or Limits(), dying).plan(), places(order)
-    return replace(made, asked=tuple([at[id(r)] for r in roots]))
+    return Planner(roots, order, limits or Limits(), dying).plan()

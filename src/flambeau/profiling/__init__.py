@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ..core import events
 from ..device import get_device
 from ..errors import FlambeauError
-from ..fusion.cost import Work
+from ..fusion.plan import Cost
 from . import chrome_trace, report
 from .meter import Meter, Span, meter_of, one_listener
 from .roofline import Ceilings, ceilings_of
 
-__all__ = ["Ceilings", "Profile", "Span", "Work", "profile"]
+__all__ = ["Ceilings", "Cost", "Profile", "Span", "profile"]
 
 
 class Stage(NamedTuple):

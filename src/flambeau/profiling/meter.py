@@ -10,7 +10,7 @@ from ..core import events
 from ..core.commands import flat, spans_of, words_of
 from ..errors import DeviceError
 from ..functions import empty
-from ..fusion.cost import Work
+from ..fusion.plan import Cost
 from ..runtime.run import realize
 
 TESTED = 32  # kernels of the self-test
@@ -24,7 +24,7 @@ REPEATED = 2e-3, 64  # seconds that the repeats of a kernel are to take, and the
 class Span(NamedTuple):
     """One kernel that ran, or copies side by side, from when to when in ns of the host's clock."""
 
-    work: Work
+    work: Cost
     begin: int
     end: int
 
@@ -42,7 +42,7 @@ class Captured:
     def __init__(self, before: Any = None):
         self.before, self.thread = before, get_ident()
         self.words: list[int] = []
-        self.works: list[Work] = []
+        self.works: list[Cost] = []
         self.device: Any = None
 
     def stage(self, name: str):
@@ -69,7 +69,7 @@ def capture(call: Any) -> tuple[Any, Captured]:
             events.listener = before
 
 
-def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Work, list[tuple]]]:
+def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Cost, list[tuple]]]:
     """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
     found = list(spans_of(words))
     kernels = sum(len(s[0]) == 6 for s in found)
@@ -77,10 +77,10 @@ def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Work, list[
     out = []
     for span in found:
         if len(span[0]) == 6:
-            work = next(given, None) or Work(f"pipeline {span[0][0]}", "", 0, 0, 0, span[0][3:])
+            work = next(given, None) or Cost(f"pipeline {span[0][0]}", "", 0, 0, 0, span[0][3:])
         else:
             moved = sum(c[2] for c in span)
-            work = Work("copy buffers", "", moved, moved, 0)
+            work = Cost("copy buffers", "", moved, moved, 0)
         out.append((work, span))
     return out
 
@@ -92,7 +92,7 @@ class Meter:
         self.device, self.how, self.why = device, "repeats", ""
         self.shift = 0  # from the GPU's clock to the host's, ns
         self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
-        self._pending: list[tuple[list[Work], Any]] = []
+        self._pending: list[tuple[list[Cost], Any]] = []
         try:
             self._tested()  # the first pays for what the driver and its binding do once
             self.why = self._tested()

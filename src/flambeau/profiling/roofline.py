@@ -76,7 +76,7 @@ def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
         (("sums", SUMS),),
     )
     kernel = Kernel("multiply-adds", shader, (), (0,), (rounds, 0.999, 0.001), (groups, 1, 1))
-    compiled = compile_plan(device, Plan((kernel,), (), (), (0,), ((0, 16 * groups * threads),), {}))
+    compiled = compile_plan(device, Plan((kernel,), roots=(0,), stored=((0, 16 * groups * threads),)))
     out = device.pool.take(16 * groups * threads)
     words = list(compiled.words)
     for place, _ in compiled.slots:

@@ -12,8 +12,7 @@ from ..codegen.render import render
 from ..core.commands import DISPATCH
 from ..core.events import stage
 from ..errors import KernelError
-from ..fusion.cost import Work
-from ..fusion.plan import Plan
+from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel, Shader
 
 READY_KEPT = 4  # ways of a plan's buffers whose commands are kept ready
@@ -53,7 +52,6 @@ class Compiled:
     uniform: int  # the buffer that holds params
     uniform_slots: list[int]
     sent: bytes = b""  # what that buffer holds
-    works: tuple[Work, ...] = ()  # of each kernel, for profiles
     cuts: Sequence[int] = ()  # the kernels that begin another submit
     # commands with their buffers, by what they say: None until they come again
     ready: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -139,14 +137,14 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
     return Compiled(plan, words, slots, params, patches, uniform, uniform_slots)
 
 
-def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Work, ...], list[int]]]:
-    """A plan's commands by submits, each with the works of its kernels."""
+def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...], list[int]]]:
+    """A plan's commands by submits, each with the costs of its kernels."""
     if not compiled.cuts:
-        return [(compiled.works, words)]
+        return [(compiled.plan.costs, words)]
     starts = [compiled.uniform_slots[i] - 2 for i in compiled.cuts]
     ends = zip([0, *starts], [*starts, len(words)], strict=True)
-    kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.works)], strict=True)
-    return [(compiled.works[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
+    kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.plan.costs)], strict=True)
+    return [(compiled.plan.costs[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]
 
 
 def patch_params(params: array, patches: list[Patch], order: list) -> None:

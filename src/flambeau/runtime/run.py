@@ -7,7 +7,6 @@ from ..core import events, op
 from ..core.events import has_run, stage, submit
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
-from ..fusion.cost import works_of
 from .memory import lay, place
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .state import shared, thread
@@ -155,12 +154,10 @@ def plan_for(
     if found is None:
         with stage("plan"):
             made = plan(roots, device.limits, order, dying)
-            works = works_of(made, order)
-            in_time = divided(made, works, device.limits)
-            works = works if in_time is made else works_of(in_time, order)
+            in_time = divided(made, device.limits)
         with stage("encode"):
             found = cache[key] = compile_plan(device, in_time)
-        found.works, found.cuts = works, cuts(works, device.limits)
+        found.cuts = cuts(in_time.costs, device.limits)
         if len(cache) > PLANS_KEPT:
             forget(device, next(iter(cache)))
         if DEBUG:

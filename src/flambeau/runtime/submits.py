@@ -3,10 +3,10 @@ where else its submits begin."""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 from typing import Any
 
-from ..fusion.cost import Work
-from ..fusion.plan import Plan
+from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel
 
 SECONDS = 0.5  # of one submit at most, by an estimate that is meant to be too long; Windows resets after 2
@@ -14,24 +14,30 @@ FIRST = 12  # kernels of a long plan that a GPU gets at once: it works on them w
 ENOUGH = 1e5  # bytes of theirs below which they are no work: another submit would only cost the host 25 us
 
 
-def seconds_of(work: Work, limits: Any) -> float:
+def seconds_of(cost: Cost, limits: Any) -> float:
     """How long a kernel takes at the least that such an adapter reaches."""
     flops, nbytes = limits.pace
-    return max(work.flops / flops, work.nbytes / nbytes)
+    return max(cost.flops / flops, cost.nbytes / nbytes)
 
 
-def divided(plan: Plan, works: Sequence[Work], limits: Any) -> Plan:
+def divided(plan: Plan, limits: Any) -> Plan:
     """The plan with each kernel that takes too long as several, which do its workgroups in turn."""
-    parts = [-(-seconds_of(w, limits) // SECONDS) for w in works]
+    parts = [-(-seconds_of(cost, limits) // SECONDS) for cost in plan.costs]
     if max(parts, default=0) <= 1:
         return plan
     kernels: list[Kernel] = []
-    ends = []  # of each kernel, its last part
-    for k, n in zip(plan.kernels, parts, strict=True):
-        kernels += _split(k, int(n)) if n > 1 else [k]
-        ends.append(len(kernels) - 1)
-    last = {value: ends[at] for value, at in plan.last_use.items()}
-    return replace(plan, kernels=tuple(kernels), last_use=last)
+    costs: list[Cost] = []
+    for k, cost, n in zip(plan.kernels, plan.costs, parts, strict=True):
+        split = _split(k, int(n)) if n > 1 else [k]
+        kernels += split
+        costs += [_share(cost, prod(part.grid), prod(k.grid)) for part in split]
+    return replace(plan, kernels=tuple(kernels), costs=tuple(costs))
+
+
+def _share(cost: Cost, groups: int, of: int) -> Cost:
+    """The cost of some of a kernel's workgroups."""
+    reads, writes, flops = (-(-n * groups // of) for n in (cost.reads, cost.writes, cost.flops))
+    return cost._replace(reads=reads, writes=writes, flops=flops)
 
 
 def _split(kernel: Kernel, parts: int) -> list[Kernel]:
@@ -53,13 +59,13 @@ def _split(kernel: Kernel, parts: int) -> list[Kernel]:
     return found
 
 
-def cuts(works: Sequence[Work], limits: Any) -> list[int]:
+def cuts(costs: Sequence[Cost], limits: Any) -> list[int]:
     """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
     long plan."""
     found, total = [], 0.0
-    is_long = len(works) >= 2 * FIRST and sum(w.nbytes for w in works[:FIRST]) >= ENOUGH
+    is_long = len(costs) >= 2 * FIRST and sum(w.nbytes for w in costs[:FIRST]) >= ENOUGH
     first = FIRST if is_long and not limits.software else 0
-    for i, w in enumerate(works):
+    for i, w in enumerate(costs):
         mine = seconds_of(w, limits)
         if (total and total + mine > SECONDS) or (i and i == first):
             found.append(i)

@@ -10,7 +10,6 @@ from ..core.commands import COPY
 from ..core.dtype import DType
 from ..core.host import to_raw
 from ..core.node import Node
-from ..fusion.cost import works_of
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
@@ -79,7 +78,7 @@ class Trials:
     def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Entrant:
         """A candidate's commands on buffers of its own."""
         self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
-        self.works = {id(k): w for k, w in zip(whole.kernels, works_of(whole, self.order), strict=True)}
+        self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
         buffers = self.inputs(whole, kernels) | self.outputs(kernels)
         parts, params = self.commands(kernels, {v: b.handle for v, b in buffers.items()})
         return Entrant([self.device.prepare(part) for part in parts], params, buffers, 1, [])
@@ -87,16 +86,15 @@ class Trials:
     def commands(self, kernels: Sequence[Kernel], handles: dict[int, int]) -> tuple[list[list[int]], int]:
         """The commands of kernels, in submits that end before a watchdog's time, and the buffer of their
         Params."""
-        limits, works = self.device.limits, [self.works[id(k)] for k in kernels]
-        plan = divided(Plan(tuple(kernels), (), (), (), (), {}), works, limits)
+        limits, costs = self.device.limits, [self.costs[id(k)] for k in kernels]
+        plan = divided(Plan(tuple(kernels), costs=tuple(costs)), limits)
         compiled = compile_plan(self.device, plan)
         patch_params(compiled.params, compiled.patches, self.order)
         self.device.write(compiled.uniform, compiled.params.tobytes())
         words = list(compiled.words)
         for place, value in compiled.slots:
             words[place] = handles[value]
-        compiled.works = (works[0],) * len(plan.kernels)
-        if sum(seconds_of(w, limits) for w in works) > SECONDS:
+        if sum(seconds_of(cost, limits) for cost in costs) > SECONDS:
             compiled.cuts = range(1, len(plan.kernels))
         return [part for _, part in pieces(compiled, words)], compiled.uniform
 
@@ -263,7 +261,7 @@ def apart(device: Any, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple
         (("kind", kind),),
     )
     kernel = Kernel("differ", shader, (0, 1), (2,), (words, groups * THREADS, ends), (groups, 1, 1))
-    compiled = compile_plan(device, Plan((kernel,), (), (), (), (), {}))
+    compiled = compile_plan(device, Plan((kernel,)))
     out = device.pool.take(16 * groups)
     made = list(compiled.words)
     for place, value in compiled.slots:

@@ -1,0 +1,112 @@
+"""Kernels that compute a graph become those that run: what each pass makes of them, in order.
+
+A pass takes a Draft and changes its kernels; a new one is a function here and a place in PASSES.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from ..core.limits import Limits
+from ..core.node import Node
+from ..kernels.ir import Kernel
+from .horizontal import bundled, gathered
+from .inplace import in_place
+from .multi_output import trimmed
+from .plan import last_of
+from .schedule import scheduled, soon
+from .split_k import absorbed
+
+
+@dataclass
+class Draft:
+    """A plan in the making.
+
+    serials: of each kernel, that of the node it begins with. roots: the values that are asked for.
+    temporaries: bytes of values that are no node's. dying: leaves that may be written over; None in a plan
+    that is run once, whose leaves others may still read.
+    """
+
+    kernels: tuple[Kernel, ...]
+    serials: list[int]
+    nodes: Sequence[Node]  # by value
+    roots: set[int]
+    temporaries: dict[int, int]
+    dying: frozenset[int] | None
+    limits: Limits
+    bundles: list[int] = field(default_factory=list)  # how many kernels in a row each bundle has
+
+    @property
+    def written(self) -> set[int]:
+        """The values that kernels make."""
+        return {v for k in self.kernels for v in k.outputs}
+
+    @property
+    def stored(self) -> dict[int, int]:
+        """The bytes of each value that kernels make."""
+        return {v: self.temporaries.get(v) or self.nodes[v].nbytes for v in sorted(self.written)}
+
+    @property
+    def sizes(self) -> dict[int, int]:
+        """The bytes of each value that kernels make or may write over."""
+        return self.stored | {v: self.nodes[v].nbytes for v in self.dying or ()}
+
+    @property
+    def free(self) -> set[int]:
+        """The values that nobody asks for when the plan has run."""
+        return self.written - self.roots | (self.dying or frozenset())
+
+
+def drop_unread(draft: Draft) -> None:
+    """Leave out results that only their own kernel reads, and kernels of which nothing is read."""
+    kernels, left = trimmed(list(draft.kernels), draft.roots)
+    draft.kernels, draft.serials = tuple(kernels), [draft.serials[i] for i in left]
+
+
+def schedule(draft: Draft) -> None:
+    """Run kernels in the order in which the program asked for their results."""
+    draft.kernels = scheduled(list(draft.kernels), draft.serials)
+
+
+def add_up_in_readers(draft: Draft) -> None:
+    """Have the one map that reads a split sum add up its parts."""
+    draft.kernels = absorbed(draft.kernels, draft.roots)
+
+
+def schedule_for_memory(draft: Draft) -> None:
+    """In a recorded plan, run what frees memory as soon as it can be run."""
+    if draft.dying:
+        draft.kernels = soon(draft.kernels, draft.sizes, draft.free)
+
+
+def gather_bundles(draft: Draft) -> None:
+    """In a recorded plan on a GPU, put small maps that nobody waits for one behind the other."""
+    bundles = [[k] for k in draft.kernels]
+    if draft.dying is not None and not draft.limits.software:
+        there = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
+        bundles = gathered(draft.kernels, draft.sizes, there, draft.dying, draft.limits)
+    draft.kernels = tuple(k for bundle in bundles for k in bundle)
+    draft.bundles = [len(bundle) for bundle in bundles]
+
+
+def write_in_place(draft: Draft) -> None:
+    """In a recorded plan, have maps write over what they read last."""
+    if draft.dying is not None:
+        draft.kernels = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
+
+
+def merge_bundles(draft: Draft) -> None:
+    """Make one kernel of each bundle."""
+    rest = iter(draft.kernels)
+    bundles = [[next(rest) for _ in range(n)] for n in draft.bundles]
+    draft.kernels = tuple(k for bundle in bundles for k in bundled(bundle, draft.limits))
+
+
+PASSES: tuple[Callable[[Draft], None], ...] = (
+    drop_unread,
+    schedule,
+    add_up_in_readers,
+    schedule_for_memory,
+    gather_bundles,
+    write_in_place,
+    merge_bundles,
+)
