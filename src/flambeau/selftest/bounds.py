@@ -438,8 +438,8 @@ def _placed(node: Node, given: list[Known]) -> Known:
         most, reach[..., 1:].shape
     ) * np.any(reach > 0, -1, keepdims=True)
     unsure = np.zeros(found.shape)
-    unsure[..., 1:][close] = np.inf
-    unsure[..., :-1][close] = np.inf
+    unsure[..., 1:] = np.where(close, np.inf, 0.0)
+    unsure[..., :-1] = np.where(close, np.inf, unsure[..., :-1])
     return Known(found, unsure)
 
 
