@@ -5,6 +5,7 @@
  *   await python.call("module.function", ...args)
  *   await python.run("source")                   the value of its last expression
  *   await python.install("name.py", source)      a module of the page's own
+ *   await python.unpack(data)                    a zip archive of modules
  *   python.on("event", (value) => ...)           what Python sends by `flambeau_page.emit("event", value)`
  *   python.stop()
  * A page opened as a file cannot load modules, this one neither: it says so in a plain script, as index.html does.
@@ -100,6 +101,7 @@ class Python {
   call(name, ...args) { return this.ask({ type: "call", name, args }); }
   run(source) { return this.ask({ type: "run", source }); }
   install(path, source) { return this.ask({ type: "install", path, source }); }
+  unpack(data) { return this.ask({ type: "unpack", data }, [data]); }
   on(event, listener) { this.listeners.set(event, listener); }
   stop() {
     this.worker.terminate();

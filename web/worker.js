@@ -4,6 +4,7 @@
  * page -> worker, each with an `id` of the page's choice:
  *   {id, type: "start", base}            load everything from the site at `base`; value: {adapter, software, loaded: [urls]}
  *   {id, type: "install", path, source}  put a Python file where modules are found
+ *   {id, type: "unpack", data}           put a zip archive's files where packages are
  *   {id, type: "run", source}            run source; value: that of its last expression
  *   {id, type: "call", name, args}       call "module.function" with JavaScript values
  * worker -> page:
@@ -41,6 +42,9 @@ const answers = {
     python.FS.mkdirTree(`${HOME}/${folder}`);
     python.FS.writeFile(`${HOME}/${path}`, source);
     python.pyimport("importlib").invalidate_caches();
+  },
+  async unpack({ data }) {
+    unpacked(python, [data]);
   },
   async run({ source }) {
     return toPage(await python.runPythonAsync(source));
@@ -109,14 +113,18 @@ async function started(manifest, base) {
   packages.catch(() => {}); // told below
   const made = await pyodide(manifest, new URL(manifest.pyodide, base), base);
   emit("status", "starting Flambeau");
-  const extractDir = made.runPython("import site; site.getsitepackages()[0]");
-  for (const data of await packages) made.unpackArchive(data, "zip", { extractDir });
-  made.pyimport("importlib").invalidate_caches();
+  unpacked(made, await packages);
   made.registerJsModule("flambeau_page", {
     executor, // Python would make a module of its text, which takes more than a content policy may allow
     emit: (event, value) => emit(event, value instanceof made.ffi.PyProxy ? toPage(value) : value),
   });
   return made;
+}
+
+function unpacked(python, archives) {
+  const extractDir = python.runPython("import site; site.getsitepackages()[0]");
+  for (const data of archives) python.unpackArchive(data, "zip", { extractDir });
+  python.pyimport("importlib").invalidate_caches();
 }
 
 /** The file that is to blame where Python does not start: its scripts are imported, and nobody sees what comes. */

@@ -15,7 +15,7 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
-# What a page has no use for inside Python: commands, this package, pages, 2 MB of digits, what needs NumPy.
+# What pages have no use for inside Python: commands, this package, pages, 2 MB of digits, what one loads.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/site/",
@@ -25,6 +25,7 @@ LEFT_OUT = (
     "flambeau/selftest/",
 )
 KEPT = {"flambeau/web/executor.js"}
+ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
 # What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
 UNUSED = {
@@ -73,6 +74,13 @@ def flambeau() -> Files:
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
     found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
     return {n: data for n, data in found.items() if n in KEPT or not n.startswith(LEFT_OUT)}
+
+
+def selftest() -> Files:
+    """The self-test, and what stands for NumPy in the page that runs it."""
+    return tree("flambeau/selftest", HERE / "selftest") | {
+        "numpy.py": (web_folder() / "selftest" / ARRAYS).read_bytes()
+    }
 
 
 @cache

@@ -11,7 +11,7 @@ from ..errors import FlambeauError
 from . import archives, node, pyodide
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
-NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors"}
+NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", archives.ARRAYS}
 MANIFEST = "manifest.json"
 
 
@@ -38,6 +38,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
+        "selftest": names.pop("selftest"),
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
@@ -73,6 +74,7 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
     """The archives of Python by name, and whether they are compiled."""
     plain = {
         "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
+        "selftest": archives.zipped(archives.selftest()),
         "jinja2": archives.zipped(archives.installed("jinja2")),
         "markupsafe": archives.zipped(archives.installed("markupsafe")),
     }
