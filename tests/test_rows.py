@@ -13,6 +13,9 @@ from flambeau.core import choose
 from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
+from flambeau.selftest import check
+from flambeau.selftest.compare import WAYS
+from flambeau.selftest.programs import Input, Line, Program
 
 VARIANTS = (
     "staged",
@@ -205,6 +208,23 @@ def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found)
     wanted = grads[x].numpy() * mask.numpy()
     assert np.allclose(grads[r].numpy(), wanted, atol=1e-6)
+
+
+def test_phases_that_ask_for_more_params_than_there_are(gpu):
+    """Each phase of a kernel over rows reads what it needs by Params of its own: here 279 together."""
+    program = Program(
+        (Input("v0", (), fb.float32, data=np.array(1.0)),),
+        (
+            Line("v1", "(v0.abs() + 0.25).sqrt().expand(5)", "np.full(5, np.sqrt(np.abs(v0) + 0.25))"),
+            Line("v2", "v1.slice_assign((slice(2, None),), 1)", "ref.assigned(v1, np.s_[2:], 1)"),
+            Line("v3", "F.log_softmax(fb.cat([v1, v2]), 0)", "ref.log_softmax(np.concatenate([v1, v2]), 0)"),
+        ),
+        ("v3",),
+        ("v0",),
+    )
+    for software in (True, False):
+        with planned_for(gpu, software):
+            assert check(program, gpu, WAYS[:1])[0] is None
 
 
 @pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once256"))

@@ -9,7 +9,7 @@ from ..core.node import Node, toposort
 from ..kernels import fold, ir, kernel, launches, map, reduce
 from ..kernels.contract import contract
 from ..kernels.ir import Kernel
-from ..kernels.lower import Move, NeedStore, alias, move_of
+from ..kernels.lower import PARAMS, Move, NeedStore, alias, move_of
 from . import row_groups
 from .cost import costs_of
 from .cse import places
@@ -87,6 +87,7 @@ class Planner(Claims):
             self.target = {id(n) for n in (group.outputs if group else (top,))}
             try:
                 kernels = row_groups.kernels_of(self, group) if group else self._build(top)
+                self._check_params(top, group, kernels or [])
             except NeedStore as need:
                 del self.extra[mark:]
                 below = self._below(top, group, need)
@@ -100,6 +101,13 @@ class Planner(Claims):
                 self._dissolve(group)
                 continue
             self._commit(top, group, kernels or [])
+
+    def _check_params(self, top: Node, group: row_groups.Group | None, kernels: list[Kernel]) -> None:
+        """NeedStore where a kernel of several expressions (a group's phases, a head and its epilogue) asks
+        for more Params than there are."""
+        is_large = any(len(k.quantities) > PARAMS for k in kernels)
+        if is_large and (group is not None or self._shorter(top) is not top):
+            raise NeedStore(top, "the kernel asks for as many Params as there are")
 
     def _below(self, top: Node, group: row_groups.Group | None, need: NeedStore) -> Node | None:
         """What to store before a kernel that does not fit; None where it is a group's, which is then

@@ -15,7 +15,8 @@ from .vectorize import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
 MAX_DEPTH = 60
-MAX_WORDS = 160  # of Params that the steps may ask for; a kernel has 256, and needs some for itself
+PARAMS = 256  # words of Params that a kernel may have
+MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kernel needs some for itself
 # elementwise ops whose WGSL has a loop, and its turns
 LOOPS = {
     "digamma": 6,

@@ -14,9 +14,10 @@ from ..core.events import stage
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel, Shader
+from ..kernels.lower import PARAMS
 
 READY_KEPT = 4  # ways of a plan's buffers whose commands are kept ready
-PARAMS_ALIGN, PARAMS_LIMIT = 64, 256  # words: where a dispatch's Params start, and how many it may have
+PARAMS_ALIGN = 64  # words: where a dispatch's Params start
 
 
 class Counters(threading.local):
@@ -115,10 +116,8 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
     pipelines = pipelines_of(device, plan.kernels)
     for k in plan.kernels:
         base = len(params)
-        if len(k.quantities) > PARAMS_LIMIT:
-            raise KernelError(
-                f"{k.name}: {len(k.quantities)} Params, more than {PARAMS_LIMIT}: use fewer dims"
-            )
+        if len(k.quantities) > PARAMS:
+            raise KernelError(f"{k.name}: {len(k.quantities)} Params, more than {PARAMS}: use fewer dims")
         for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
             if isinstance(value, tuple):
                 patches.append(Patch(base + i, value[1], value[2], wgsl))
