@@ -16,8 +16,9 @@ from kernels import planned_for
 import flambeau as fb
 from flambeau.core import choose
 from flambeau.runtime import pipeline
-from flambeau.selftest import FAMILIES, Selftest, check, drawn, random_program, report, script, smaller
+from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_program, report, script, smaller
 from flambeau.selftest.bounds import known
+from flambeau.selftest.building import Builder
 from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
 from flambeau.selftest.programs import Input, Line, Program, called
 
@@ -128,6 +129,31 @@ def test_a_wrong_gradient_is_found(monkeypatch):
     assert wrong is not None and wrong.way == "slopes"
     program, wrong = smaller(program, wrong, None)
     assert [x.text for x in program.lines] == ["v2.sin()"] and len(program.by) == 1
+
+
+def test_equal_values_of_16_bits_have_slopes_too():
+    """1 is where clamp's slope begins, and as small as what clamp made of the others: each has a part of the
+    minimum's slope, but NumPy's loss does not change."""
+    data = np.float64([0, 1.5, *[1] * 20, -2, 2])
+    program = Program(
+        (Input("v0", (24,), fb.bfloat16, data=data),),
+        (Line("v1", "v0.clamp(1, 5).amin(0, True)", "np.clip(v0, 1, 5).min(0, keepdims=True)"),),
+        ("v1",),
+        ("v0",),
+    )
+    assert check(program, fb.tensor(0.0, device="cpu").device, WAYS[3:])[0] is None
+
+
+def test_floats_past_255_are_whole_in_uint32():
+    b = Builder(3)
+    x = b.input((1,), fb.float32)
+    said = {to: set() for to in (fb.uint8, fb.uint32)}
+    for _ in range(200):
+        text, says = lines.cast(b)
+        for to, found in said.items():
+            if text == f"{x.name}.abs().to(fb.{to.name})":
+                found.add(float(eval(says, {"np": np, x.name: np.float64(344.5)})))
+    assert said == {fb.uint8: {88.5}, fb.uint32: {344.5}}
 
 
 def test_an_error_is_found():

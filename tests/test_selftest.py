@@ -7,6 +7,7 @@ from click.testing import CliRunner
 
 import flambeau as fb
 from flambeau.cli import main
+from flambeau.cli.selftest import forced
 from flambeau.selftest import EVERY, Selftest
 
 
@@ -22,6 +23,20 @@ def test_a_table_of_what_was_tried():
     rows = dict(re.findall(r"^(\w+) +(\d+) +0", done.output, re.M))
     assert set(rows) == {"reductions", "dtypes", "all"}
     assert int(rows["all"]) == int(rows["reductions"]) + int(rows["dtypes"]) > 2
+
+
+def test_a_table_of_the_variants_that_were_forced():
+    test = Selftest(fb.tensor(0.0, device="cpu").device, 3, ["products", "losses"])
+    assert forced(test) == "no variant of a kernel was forced"
+    test.tallies["products"].variants.update([("contract", "tiles"), ("contract", "tiles"), ("map", "1")])
+    test.tallies["losses"].variants.update([("contract", "tiles")])
+    assert forced(test).splitlines() == [
+        "variant         forced  of",
+        "contract=tiles       3  products 2, losses 1",
+        "map=1                1  products 1",
+    ]
+    done = selftest("--minutes", 0, "--device", "cpu", "--family", "views", "--variants")
+    assert done.output.endswith("no variant of a kernel was forced\n")
 
 
 def test_a_gpu_gives_what_numpy_gives(gpu):

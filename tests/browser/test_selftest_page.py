@@ -10,7 +10,7 @@ from .paper import READY, WAIT, expect, shot
 FAMILIES = ["elementwise", "reductions"]
 # `abs` by kernels that are one part in a thousand off
 WRONG = """
-from flambeau import pipeline
+from flambeau.runtime import pipeline
 from flambeau.device import get_device
 right = pipeline.render
 pipeline.render = lambda shader: right(shader).replace("abs(", "1.001 * abs(")

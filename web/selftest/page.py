@@ -3,11 +3,11 @@
 import copy
 from math import prod
 
-from flambeau.run import Fetch
 from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
 
 import flambeau as fb
 from flambeau.device import get_device
+from flambeau.runtime.readback import Fetch
 from flambeau.selftest import EVERY, Selftest, building, compare, families, loop, mixed, report, told
 
 LARGEST = 1 << 11  # elements of an input, and twice as many of a result: NumPy is here written in Python

@@ -2,6 +2,7 @@
 
 import secrets
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,12 @@ LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
 @click.option("--seed", type=int, help="Draw the cases of an earlier run: its table names its seed.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
 @click.option("--family", "families", multiple=True, help="Only these families of cases.")
+@click.option("--variants", is_flag=True, help="List how often each variant of a kernel was forced.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where the file goes if something differs.")
 def selftest(
-    minutes: float, seed: int | None, device: str | None, families: tuple[str, ...], out: Path | None
-):
+    minutes: float, seed: int | None, device: str | None, families: tuple[str, ...], variants: bool,
+    out: Path | None,
+):  # fmt: skip
     """Compute random programs on this GPU and compare every number with NumPy in float64.
 
     Each run draws other programs, by a seed that it prints. Where a result is further from NumPy's than
@@ -45,6 +48,8 @@ def selftest(
     test = Selftest(place, seed, families or EVERY)
     stopped = ran(test, max(60 * minutes - LEAST_LEFT, 1.0))
     click.echo(table(test))
+    if variants:
+        click.echo(forced(test))
     if stopped:
         click.echo("stopped: this is what was tried so far")
     if test.found:
@@ -83,14 +88,30 @@ def table(test: Any) -> str:
         rows.append((name, str(t.tried), str(t.differences), worst, str(len(t.variants) or "-")))
     tried = sum(t.tried for t in test.tallies.values())
     rows.append(("all", str(tried), str(len(test.found)), "", ""))
-    widths = [max(len(r[i]) for r in rows) for i in range(5)]
-    lines = [
-        "  ".join([r[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(r[1:], widths[1:], strict=True))])
+    return "\n".join([*in_columns(rows), "(worst error: in units of what rounding may come to)"])
+
+
+def in_columns(rows: list[tuple[str, ...]]) -> list[str]:
+    """Rows as lines whose first column is set left and whose others are set right."""
+    first, *rest = (max(map(len, column)) for column in zip(*rows, strict=True))
+    return [
+        "  ".join([r[0].ljust(first), *(c.rjust(w) for c, w in zip(r[1:], rest, strict=True))]).rstrip()
         for r in rows
     ]
-    return "\n".join(
-        line.rstrip() for line in [*lines, "(worst error: in units of what rounding may come to)"]
-    )
+
+
+def forced(test: Any) -> str:
+    """How often each variant of a kernel was forced, and in which families of cases."""
+    counts = {name: t.variants for name, t in test.tallies.items()}
+    rows = [("variant", "forced")]
+    of = ["of"]
+    for pair in sorted({pair for c in counts.values() for pair in c}):
+        by = Counter({name: c[pair] for name, c in counts.items() if c[pair]})
+        rows.append(("=".join(pair), str(by.total())))
+        of.append(", ".join(f"{name} {n}" for name, n in by.most_common()))
+    if len(rows) == 1:
+        return "no variant of a kernel was forced"
+    return "\n".join(f"{row}  {text}" for row, text in zip(in_columns(rows), of, strict=True))
 
 
 def told(test: Any, path: Path) -> str:

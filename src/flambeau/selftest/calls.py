@@ -215,8 +215,15 @@ def assigned(b: Builder) -> Texts:
     if state is not None and of_alike(state, x) and state.is_float >= x.is_float and state.is_number:
         b.assign(state, x)
         return f"{state.name} + 1", f"{state.name} + 1"
-    key = ", ".join(a_slice(b, n) for n in x.shape)
-    return f"{x.name}.slice_assign(np.s_[{key},], 1)", f"ref.assigned({x.name}, np.s_[{key},], 1)"
+    # np.s_ would be shorter, but what reads it is not recorded
+    key = ", ".join(as_call(a_slice(b, n)) for n in x.shape)
+    return f"{x.name}.slice_assign(({key},), 1)", f"ref.assigned({x.name}, ({key},), 1)"
+
+
+def as_call(text: str) -> str:
+    """A slice as brackets take it, as a call of `slice`."""
+    ends = [part or "None" for part in text.split(":")]
+    return f"slice({', '.join(ends)})"
 
 
 def random(b: Builder) -> Texts:

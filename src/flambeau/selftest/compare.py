@@ -189,10 +189,13 @@ def check(
 
 
 def moved_aside(program: Program) -> Program:
-    """A program of floats that are a little off, so that none are equal by chance."""
+    """A program of floats that are a little off, so that none are equal by chance: in float32, since 16 bits
+    would round many of them back."""
     rng = np.random.default_rng(program.seed)
     inputs = [
-        i._replace(data=i.array() + 1e-2 * rng.standard_normal(i.shape)) if i.dtype.is_float else i
+        i._replace(data=i.array() + 1e-2 * rng.standard_normal(i.shape), dtype=dt.float32)
+        if i.dtype.is_float
+        else i
         for i in program.inputs
     ]
     return replace(program, inputs=tuple(inputs))

@@ -152,7 +152,8 @@ def cast(b: Builder) -> Texts:
         return None
     to = b.one(EVERY)
     if x.is_float and to.kind == "u":
-        return f"{x.name}.abs().to(fb.{spelled(to)})", f"np.abs({x.name}) % 256"
+        says = f"np.abs({x.name})"
+        return f"{x.name}.abs().to(fb.{spelled(to)})", f"{says} % 256" if to is dt.uint8 else says
     if to is dt.bool_:
         return f"{x.name}.to(fb.bool_)", f"{x.name} != 0"
     return (

@@ -1,6 +1,7 @@
 """Cases drawn by a seed, as long as there is time, into a table and the differences that were found."""
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from time import monotonic
@@ -29,7 +30,7 @@ class Tally:
     tried: int = 0
     differences: int = 0
     worst: float = 0.0  # error in units of the bound
-    variants: set[tuple[str, str]] = field(default_factory=set)
+    variants: Counter[tuple[str, str]] = field(default_factory=Counter)  # cases that each was forced in
     slowest: float = 0.0  # seconds of a case
 
 
@@ -142,7 +143,7 @@ class Selftest:
         if self.last == THREADS:
             return self.at_once(case.program)
         wrong, worst = check(case.program, self.device, case.ways, case.forced)
-        tally.variants |= {*case.forced.items()}
+        tally.variants.update(case.forced.items())
         return wrong, worst
 
     def at_once(self, program: Program) -> tuple[Difference | None, float]:
