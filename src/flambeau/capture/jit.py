@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..core.events import stage
+from ..core.interrupts import uninterrupted
 from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
@@ -151,7 +152,8 @@ class Recordings:
         call = Call(self.fn, program.device, arguments, watch)
         what = call.trouble or difference(program.signature, call.signature())
         if not what:
-            undo(call.recorder)
+            with uninterrupted():
+                undo(call.recorder)
             return None
         self.programs[key].remove(program)
         if call.trouble:
@@ -387,7 +389,8 @@ class Call:
             told = self.signature()
             asked = self._asked()
             if asked.isdisjoint(self.inputs):
-                return self._recorded(told, asked)
+                with uninterrupted():  # the second Ctrl-C does not wait for kernels to be compiled
+                    return self._recorded(told, asked)
             self.trouble = "it keeps an argument, or what is made of one: return it"
         run.realize(*self.outputs)
         return Made(None, self.result, self.trouble, self.certain)

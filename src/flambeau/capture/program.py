@@ -11,6 +11,7 @@ from weakref import ref
 from ..autodiff.backward import Gradients
 from ..core.commands import DISPATCH, commands, copied, fill
 from ..core.events import stage, submit
+from ..core.interrupts import uninterrupted
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
 from ..core.tree import leaves, like
@@ -163,7 +164,10 @@ class Program:
             key = run.graph_key(roots, order, places)
         compiled = run.plan_for(self.device, roots, order, key, places)
         results = self._results(compiled.plan, roots, outputs)
-        self.taken = memory.lay(compiled, roots, order, self.pool, results)
+        buffers = memory.lay(compiled, order, self.pool, results)
+        memory.give(roots, compiled.plan.roots, buffers)
+        others = {*compiled.plan.leaves, *results}  # whose buffers are not its own to keep
+        self.taken = [b for v, b in buffers.items() if v not in others]
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
         self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
@@ -290,6 +294,7 @@ class Program:
     def _send_params(self) -> None:
         now = self.params.tobytes()
         if now != self.sent:
+            self.sent = b""  # unknown, if it is interrupted
             with stage("write"):
                 self.device.write(self.uniform, now)
             self.sent = now
@@ -327,13 +332,14 @@ class Program:
     def replay(self, given: list[Node]) -> Any:
         """Run the recorded commands on new inputs; the caller holds the device's lock, so that draws, numbers
         and state are this replay's."""
-        self.draws.renew()
-        words = self._settle_states()
-        for (source, part, wgsl), places in self.patches:
-            bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
-            for at in places:
-                self.params[at] = bits
-        return self.play(given, words)
+        with uninterrupted():
+            self.draws.renew()
+            words = self._settle_states()
+            for (source, part, wgsl), places in self.patches:
+                bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
+                for at in places:
+                    self.params[at] = bits
+            return self.play(given, words)
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ..autodiff.backward import Gradients
+from ..core.interrupts import uninterrupted
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..errors import suggest
@@ -55,13 +56,16 @@ class Optimizer:
         raise NotImplementedError(f"{type(self).__name__}.update(...): is not written: return the new value")
 
     def step(self, grads: Gradients) -> None:
-        """Move the parameters that have a gradient, leave the others alone; one run computes all of it."""
+        """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
+
+        A Ctrl-C comes before it or after it, never between two parameters.
+        """
         given = [(p, grads.get(p), state) for p, state in zip(self.params, self.state, strict=True)]
         given = [(p, g, state) for p, g, state in given if g is not None]
         if not given:
             rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
             raise ValueError(f"{type(self).__name__}.step({len(grads)} gradients): {rule}")
-        with no_grad():
+        with uninterrupted(), no_grad():
             for t in self._steps.values():
                 t.assign_(t + 1)
             if self.offload:
@@ -107,11 +111,13 @@ class Optimizer:
         if problems:
             cure = "give the state of the same optimizer and model"
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
-        self.lr = float(state["lr"])
-        for t in self._steps.values():
-            t.assign_(state["step"])
-        for name, t in own.items():
-            t.assign_(state[name])
+        lr = float(state["lr"])
+        with uninterrupted():
+            self.lr = lr
+            for t in self._steps.values():
+                t.assign_(state["step"])
+            for name, t in own.items():
+                t.assign_(state[name])
         realize(*self._tensors())
 
     def _named(self):

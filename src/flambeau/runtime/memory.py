@@ -9,9 +9,9 @@ from ..fusion.buffers import assign, peak
 from .pipeline import Compiled
 
 
-def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -> None:
+def place(compiled: Compiled, order: list[Node], pool: Any) -> dict[int, Any]:
     """Take buffers from the pool kernel by kernel, each back after its last reader; name them in the
-    commands."""
+    commands. The buffers of the plan's roots, among others."""
     plan = compiled.plan
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
@@ -31,15 +31,13 @@ def place(compiled: Compiled, roots: list[Node], order: list[Node], pool: Any) -
         raise no_room(pool, plan, buffers, e) from None
     finally:
         pool.pinned = None
-    _give(roots, plan.roots, buffers)
     _name(compiled, handles)
+    return buffers
 
 
-def lay(
-    compiled: Compiled, roots: list[Node], order: list[Node], pool: Any, there: Mapping[int, Any] = {}
-) -> list[Any]:
+def lay(compiled: Compiled, order: list[Node], pool: Any, there: Mapping[int, Any] = {}) -> dict[int, Any]:
     """`place` with all lifetimes known, for commands that come again and again: buffers are the plan's for as
-    long as the list that is returned lives.
+    long as those that are returned live.
 
     there: the buffers of values that have theirs already.
     """
@@ -58,9 +56,8 @@ def lay(
     for k in plan.kernels:
         for v, x in k.over:
             buffers[v] = buffers[x]
-    _give(roots, plan.roots, buffers)
     _name(compiled, {v: b.handle for v, b in buffers.items()})
-    return list(taken.values())
+    return buffers
 
 
 def check_room(pool: Any, plan: Any, need: int) -> None:
@@ -90,12 +87,13 @@ def _too_much(pool: Any, plan: Any, need: int, room: int, what: str) -> OutOfMem
     return OutOfMemory(f"{told}: {cure}")
 
 
-def _give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
-    for root, value in zip(roots, values, strict=True):
-        root.buffer = buffers[value]
+def give(roots: list[Node], values: tuple[int, ...], buffers: dict[int, Any]) -> None:
+    """Give roots the buffers of their values."""
     if len(set(values)) < len(values):
         for value in values:
             buffers[value].shared = values.count(value) > 1
+    for root, value in zip(roots, values, strict=True):
+        root.buffer = buffers[value]
 
 
 def _name(compiled: Compiled, handles: dict[int, int]) -> None:

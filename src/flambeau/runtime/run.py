@@ -7,7 +7,7 @@ from ..core import events, op
 from ..core.events import has_run, stage, submit
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
-from .memory import lay, place
+from .memory import give, lay, place
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .state import shared, thread
 from .submits import cuts, divided
@@ -176,17 +176,13 @@ def forget(device: Any, *keys: tuple) -> None:
 def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
-    (place if device.pool.budget is None else lay)(compiled, roots, order, device.pool)
+    buffers = (place if device.pool.budget is None else lay)(compiled, order, device.pool)
     if compiled.plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
-        try:
-            for works, words in pieces(compiled, compiled.words):
-                submit(device, works, compiled.again(device, words))
-        except Exception:
-            for root in roots:  # what was not computed has no value
-                root.buffer = None
-            raise
+        for costs, words in pieces(compiled, compiled.words):
+            submit(device, costs, compiled.again(device, words))
+    give(roots, compiled.plan.roots, buffers)  # what was not computed, or not all of it, has no value
 
 
 def send_params(device: Any, compiled: Compiled, order: list[Node]) -> None:
@@ -196,6 +192,7 @@ def send_params(device: Any, compiled: Compiled, order: list[Node]) -> None:
     patch_params(compiled.params, compiled.patches, order)
     now = compiled.params.tobytes()
     if now != compiled.sent:
+        compiled.sent = b""  # unknown, if it is interrupted
         with stage("write"):
             device.write(compiled.uniform, now)
         compiled.sent = now
