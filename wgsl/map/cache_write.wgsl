@@ -1,20 +1,18 @@
 //# Rows written into a longer table at a place that is on the device; `only` where the rest of it is there already. Cells are
-//# elements, or four of them.
+//# elements, or four of them. A row before the first wraps to one that is past the end.
 //% extends "launch.wgsl"
 //% block work
   let i = group * {{ workgroup[0] }}u + lid.x;
 //% if only
-  let begin = u32(max(in1[0], 0));
   if (i < p.size) {
-    let row = i / p.width % p.rows;
-    if ((begin < p.length) & (row < p.length - min(begin, p.length))) {
-      out[(i / p.width / p.rows * p.length + begin + row) * p.width + i % p.width] = in0[i];
+    let row = i / p.width % p.rows + u32(in1[0]);
+    if (row < p.length) {
+      out[(i / p.width / p.rows * p.length + row) * p.width + i % p.width] = in0[i];
     }
   }
 //% else
-  let begin = u32(max(in2[0], 0));
   if (i < p.size) {
-    let row = i / p.width % p.length - begin;
+    let row = i / p.width % p.length - u32(in2[0]);
     if (row < p.rows) {
       out[i] = in1[(i / p.width / p.length * p.rows + row) * p.width + i % p.width];
     } else {

@@ -19,7 +19,7 @@ class Hole:
     seen is copied to `place` or from there, since bind groups cost more than a small copy.
     """
 
-    shared = False
+    shared, doubt = False, None
 
     def __init__(self, number: int, nbytes: int, pool: Pool):
         self.handle, self.nbytes = ~number, nbytes

@@ -11,6 +11,7 @@ from weakref import ref
 from ..autodiff.backward import Gradients
 from ..core.commands import DISPATCH, commands, copied, fill
 from ..core.events import stage, submit
+from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
@@ -108,6 +109,7 @@ class Program:
         for (_, place, _), old in zip(self.states, before, strict=True):
             if (node := old()) is not None:
                 node.buffer = self.device.pool.take(place.nbytes)
+                node.buffer.doubt = place.doubt
                 words += copied(place, node.buffer)
         if words:
             submit(self.device, (), words)
@@ -137,6 +139,7 @@ class Program:
             if old in asked or place.shared:
                 restored.append((old, place))
                 old.buffer = self.device.pool.take(old.nbytes)
+                old.buffer.doubt = place.doubt
                 words += copied(place, old.buffer)
             self.states.append(State(t, old.buffer, kind_of(t.node)))
         if words:
@@ -170,6 +173,7 @@ class Program:
         self.taken = [b for v, b in buffers.items() if v not in others]
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
+        self.checks = compiled.checks
         self.uniform = self.device.uniform(4 * len(self.params)) if self.params else 0
         for at in compiled.uniform_slots:
             self.words[at] = self.uniform
@@ -240,9 +244,11 @@ class Program:
         for t, place, _ in self.states:
             if t.node.buffer is None:
                 run.realize(t)
-            if t.node.buffer is not place:
+            given: Any = t.node.buffer
+            if given is not place:
                 self._leave(place.last(), place, words)
-                words += copied(t.node.buffer, place)
+                words += copied(given, place)
+                place.doubt = given.doubt
                 self._stay(t, place)
             elif getrefcount(t.node) > HELD:
                 self._leave(t.node, place, words)
@@ -253,6 +259,7 @@ class Program:
         """Move the value that others hold to a buffer of its own."""
         if old is not None and old.buffer is place:
             old.buffer, old.replaced = self.device.pool.take(place.nbytes), True
+            old.buffer.doubt = place.doubt
             words += copied(place, old.buffer)
 
     def _stay(self, t: Tensor, place: Any) -> None:
@@ -281,7 +288,17 @@ class Program:
                 parts = [*parts, after]
             submit(device, works, *parts)
         del held
+        if device.faults:
+            self._doubt(given, out)
         return self.rebuild(out)
+
+    def _doubt(self, given: list[Node], out: list[Tensor]) -> None:
+        """Whether what was computed may be of indices outside their dim (see `faults`)."""
+        places = [place for _, place, _ in self.states]
+        made_of = (*(n.buffer for n in (*given, *self.constants)), *(b for _, b in self.reads), *places)
+        doubt = doubt_of(self.device, self.checks, made_of)
+        for buffer in (*places, *(t.node.buffer for t in out)):
+            buffer.doubt = doubt
 
     def _await_kernels(self) -> None:
         """Wait for the kernels, so that one that the driver refuses leaves the state as it was."""

@@ -1,9 +1,12 @@
 """Faults: what a kernel noted of an index outside its dim into an error, at the next read on its device.
 
 A kernel that uses indices from a device has one binding more, `faults`: words that say whether there was a
-fault, and of one of them the site, the index and the size of the dim.
+fault, and of one of them the site, the index and the size of the dim. The next read raises, whatever it
+reads; what such kernels computed since the read before, and what is made of that, does at every read.
 """
 
+import threading
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ..errors import IndexFault
@@ -37,7 +40,17 @@ NAMES = (
     "ctc_loss",
     "searchsorted",
     "max_unpool",
+    "offsets",
+    "source",
+    "input_lengths",
+    "target_lengths",
 )
+TEXTS = {  # of what is no index: {size} is the largest value that may be, and one
+    "offsets": "embedding_bag: offsets do not begin at 0, descend, or are beyond the indices",
+    "source": "masked_scatter: mask has more elements that are true than the {size} of source",
+    "input_lengths": "ctc_loss: one of input_lengths is {index}: give lengths below {size}",
+    "target_lengths": "ctc_loss: one of target_lengths is {index}: give lengths below {size}",
+}
 ADVICE = "call it inside debug.check_indices() to see the line"
 DIMS = 256  # a site is the place of a name and the dim
 
@@ -60,6 +73,8 @@ def text_of(site: int) -> str:
     name, dim = NAMES[site // DIMS], site % DIMS
     if name in CLASSES:
         return f"{name}({{size}} classes): class {{index}} is out of range"
+    if name in TEXTS:
+        return TEXTS[name]
     return f"{name}(dim {dim} of size {{size}}): index {{index}} is out of range"
 
 
@@ -69,25 +84,86 @@ def error_of(fault: Fault) -> IndexFault:
     return IndexFault(f"{told}: {ADVICE}")
 
 
-def raise_noted(device: Any, seen: int, words: Any) -> None:
+class Doubt:
+    """What values that were computed between two reads share, where an index may have been outside: `fault`
+    once that is known, `settled` once it is known that none was."""
+
+    __slots__ = ("fault", "settled")
+
+    def __init__(self, fault: Fault | None = None):
+        self.fault, self.settled = fault, False
+
+
+class Doubts:
+    """A device's doubts that no read has settled, in order; what is computed now has the last."""
+
+    def __init__(self):
+        self.open = [Doubt()]
+        self._lock = threading.Lock()
+
+    def begin_read(self) -> Doubt:
+        """The last doubt that a read which begins now settles."""
+        with self._lock:
+            self.open.append(Doubt())
+            return self.open[-2]
+
+    def settle(self, last: Doubt) -> None:
+        """There was no fault up to this doubt."""
+        with self._lock:
+            if last in self.open:
+                at = self.open.index(last) + 1
+                for doubt in self.open[:at]:
+                    doubt.settled = True
+                self.open = self.open[at:]
+
+    def found(self, fault: Fault) -> None:
+        """Whatever may be of an index outside counts as such."""
+        with self._lock:
+            for doubt in self.open:
+                doubt.fault = fault
+            self.open = [Doubt()]
+
+
+def doubt_of(device: Any, checks: bool, buffers: Iterable[Any]) -> Doubt | None:
+    """The doubt of what is computed now of these buffers' values, by kernels that check indices or not; None
+    where there is none. The caller holds the device's lock."""
+    if not device.faults:
+        return None
+    for buffer in buffers:
+        doubt = buffer.doubt
+        if doubt is not None and not doubt.settled:
+            if doubt.fault is not None:
+                return doubt
+            checks = True
+    return device.doubts.open[-1] if checks else None
+
+
+def raise_doubted(doubts: Iterable[Doubt | None]) -> None:
+    """IndexFault for a value that an index outside its dim has made: at each read of it."""
+    for doubt in doubts:
+        if doubt is not None and doubt.fault is not None:
+            raise error_of(doubt.fault)
+
+
+def raise_noted(device: Any, last: Doubt, words: Any) -> None:
     """IndexFault for what a read brought along, once: of several reads under way the first tells.
 
-    seen: how many faults the device had told of when the read began.
+    last: the last doubt that it settles.
     """
     kind, site, index, size = memoryview(words).cast("B").cast("I")
     if not kind:
-        return
+        return device.doubts.settle(last)
     with device.lock:
-        if device.told != seen:
+        if last.fault is not None:
             return
-        device.told += 1
+        fault = Fault(site, index - (index >> 31 << 32 if kind == SIGNED else 0), size)
+        device.doubts.found(fault)
         device.write(device.faults, bytes(BYTES))
-    raise error_of(Fault(site, index - (index >> 31 << 32 if kind == SIGNED else 0), size))
+    raise error_of(fault)
 
 
 def raise_found(device: Any) -> None:
     """IndexFault for what an array device came upon, once."""
-    for library in (device.xp, device.numpy):
-        found, library.fault = library.fault, None
-        if found is not None:
-            raise error_of(found)
+    found, device.fault = device.fault, None
+    if found is not None:
+        raise error_of(found)

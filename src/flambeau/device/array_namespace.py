@@ -58,7 +58,7 @@ class Namespace:
         self.library, self.module = library, module_of(library)
         self.is_numpy = library == "numpy"
         self.place = place_of(library, where)
-        self.fault: Any = None  # the first index outside its dim since the last read (see `faults`)
+        self.fault: Any = None  # an index outside its dim in the op that runs (see `faults`)
 
     def __getattr__(self, name: str) -> Any:
         found = self._find(name)

@@ -5,6 +5,7 @@ import threading
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.faults import Doubt
 from ..core.host import from_raw, to_raw
 from ..core.node import Node, toposort
 from .array_namespace import Namespace
@@ -18,10 +19,10 @@ AS_STORED = ("leaf", "source", "movement", "composite")  # kinds that compute no
 class Array:
     """Where a value of an array device is."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "doubt")
 
-    def __init__(self, array: Any):
-        self.array = array
+    def __init__(self, array: Any, doubt: Doubt | None = None):
+        self.array, self.doubt = array, doubt
 
 
 class CpuDevice:
@@ -35,6 +36,7 @@ class CpuDevice:
         self.xp = Namespace(library, where)
         self.numpy = self.xp if self.xp.is_numpy else Namespace("numpy")
         self.on_host: set[str] = set()  # ops that the library refused: NumPy runs them
+        self.fault: Any = None  # the first index outside its dim since the last read (see `faults`)
         self.lock = threading.RLock()
 
     def __repr__(self) -> str:
@@ -54,8 +56,9 @@ class CpuDevice:
     def take(self, array: Array, device: "CpuDevice", dtype: Any) -> Array:
         """Another array device's value as one of this one's, over the same memory where both can reach it."""
         if device.xp.library == self.xp.library == "torch":
-            return Array(array.array.to(self.xp.place))
-        return Array(self.xp.from_host(self.numpy.astype(device.xp.to_host(array.array), dtype.name)))
+            return Array(array.array.to(self.xp.place), array.doubt)
+        host = self.numpy.astype(device.xp.to_host(array.array), dtype.name)
+        return Array(self.xp.from_host(host), array.doubt)
 
     def compute(self, roots: list[Node]) -> None:
         """Give every root its value; the others are dropped after their last reader."""
@@ -65,17 +68,28 @@ class CpuDevice:
             for i in n.inputs if n.buffer is None else ():
                 readers[i] = readers.get(i, 0) + 1
         values: dict[Node, Any] = {}
+        doubts: dict[Node, Doubt | None] = {}
         for n in order:
             if n.buffer is not None:
-                values[n] = n.buffer.array
+                values[n], doubts[n] = n.buffer.array, n.buffer.doubt
                 continue
             values[n] = self.run(n, [values[i] for i in n.inputs])
+            doubts[n] = self._found() or next((d for i in n.inputs if (d := doubts[i]) is not None), None)
             for i in n.inputs:
                 readers[i] -= 1
                 if not readers[i]:
                     del values[i]
         for n in roots:
-            n.buffer = Array(self.xp.contiguous(self.settle(values[n], n.dtype)))
+            n.buffer = Array(self.xp.contiguous(self.settle(values[n], n.dtype)), doubts[n])
+
+    def _found(self) -> Doubt | None:
+        """The doubt of an op that came upon an index outside its dim."""
+        if self.xp.fault is None is self.numpy.fault:
+            return None
+        found = self.xp.fault or self.numpy.fault
+        self.xp.fault = self.numpy.fault = None
+        self.fault = self.fault or found
+        return Doubt(found)
 
     def run(self, node: Node, arrays: list) -> Any:
         """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types

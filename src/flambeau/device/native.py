@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from math import inf
 from typing import Any
 
-from ..core.faults import BYTES, DECLARED
+from ..core.faults import BYTES, DECLARED, Doubts
 from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
 from . import FORKED, dawn, lanes_of, told
@@ -92,7 +92,7 @@ class NativeDevice:
         self._buffers: dict[int, Any] = {}
         self._making = threading.Lock()  # of what several compiling threads share
         self._pipelines: list[tuple[Future, Any, int, bool]] = []
-        self.faults, self.told = 0, 0  # where kernels note faults (see `faults`), and how many were told of
+        self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._layouts: dict[tuple[int, int], tuple[Any, Any]] = {}
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, set[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in

@@ -8,7 +8,7 @@ from time import perf_counter_ns
 from typing import Any
 
 from ..core.commands import flat
-from ..core.faults import DECLARED
+from ..core.faults import DECLARED, Doubts
 from ..core.files import web_file
 from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, FlambeauError, KernelError
@@ -112,7 +112,7 @@ class WebDevice:
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
         self._inboxes: dict[tuple[str, int], Any] = {}
         # one look-up each: a JS attribute costs as much as the call
-        self.faults, self.told = 0, 0  # where kernels note faults (see `faults`), and how many were told of
+        self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._alloc, self._write = executor.alloc, executor.write
         self._submit, self._replay = executor.submit, executor.replay
 

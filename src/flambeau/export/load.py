@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from ..core.commands import COPY, DISPATCH
 from ..core.dtype import SHORT
 from ..core.events import submit
+from ..core.faults import DECLARED, doubt_of
 from ..core.files import read
 from ..core.node import Node, describe
 from ..core.op import OPS
@@ -216,6 +217,7 @@ class _Ready:
 
     def __init__(self, program: SavedProgram, n: int):
         self.device = device = program.device
+        self.checks = any(DECLARED in text for _, text in program._kernels)
         self.pool = Pool(device, device.pool)
         plan = program._plans["plans"][program._plans["plan_of"][n - program.batch[0]]]
         self.params, self.drawn = array("I"), []
@@ -303,6 +305,9 @@ class _Ready:
             after += _copy(source, node.buffer)
             out.append(Tensor(node))
         submit(self.device, self.works, before, self.prepared, after)
+        doubt = doubt_of(self.device, self.checks, [n.buffer for n in given])
+        for t in out:
+            t.node.buffer.doubt = doubt
         return out
 
 

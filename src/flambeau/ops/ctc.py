@@ -132,7 +132,7 @@ def _lengths(given, n: int, beside, most: int, name: str):
         found = beside.new_tensor(given, dtype=dt.int32)
     if found.shape != (n,):
         raise ValueError(f"{name} needs {n} numbers, one for each item")
-    return found
+    return placed(found, most + 1, "inside", name) if hasattr(given, "node") else found
 
 
 def _spread_out(targets, lengths):

@@ -6,6 +6,7 @@ from ..core import dtype as dt
 from ..core import op as ops
 from ..core.declare import stand_for
 from ..core.events import stage
+from ..core.faults import raise_doubted
 from ..core.modes import no_grad
 from ..core.node import Node, describe
 from ..core.op import OPS, Op
@@ -86,6 +87,7 @@ def _shared(x: Any) -> Any:
     if x.device.kind == "cpu":
         node = x.node
         run.realize_nodes([node])
+        raise_doubted([node.buffer.doubt])
         array = node.buffer.array
         if x.device.xp.name_of(array) == x.dtype.name and getattr(array, "flags", _WRITABLE).writeable:
             return array

@@ -53,6 +53,7 @@ class Compiled:
     uniform: int  # the buffer that holds params
     uniform_slots: list[int]
     sent: bytes = b""  # what that buffer holds
+    checks: bool = False  # indices, whether they are inside
     cuts: Sequence[int] = ()  # the kernels that begin another submit
     # commands with their buffers, by what they say: None until they come again
     ready: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -133,7 +134,8 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
     uniform = device.uniform(4 * len(params)) if plan.kernels else 0
     for place in uniform_slots:
         words[place] = uniform
-    return Compiled(plan, words, slots, params, patches, uniform, uniform_slots)
+    checks = any(k.shader.checks for k in plan.kernels)
+    return Compiled(plan, words, slots, params, patches, uniform, uniform_slots, checks=checks)
 
 
 def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...], list[int]]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..core.events import stage
-from ..core.faults import BYTES, raise_found, raise_noted
+from ..core.faults import BYTES, Doubt, raise_doubted, raise_found, raise_noted
 from ..core.node import Node
 from ..device import Arrived, get_device
 from .run import realize_nodes
@@ -36,30 +36,33 @@ class Fetch:
             by_device.setdefault(n.device or get_device(), []).append(i)
         for device, places in by_device.items():
             with device.lock:  # a replay may move a value to another buffer
-                part, noted = _begun(device, [nodes[i] for i in places])
-            self.parts.append((places, part, noted))
+                mine = [nodes[i] for i in places]
+                part, noted = _begun(device, mine)
+                doubts = {n.buffer.doubt for n in mine}
+            self.parts.append((places, part, noted, doubts))
 
     def wait(self) -> list[Any]:
         with stage("read"):
-            return self._in_order([part.wait() for _, part, _ in self.parts])
+            return self._in_order([part.wait() for _, part, _, _ in self.parts])
 
     async def arrive(self) -> list[Any]:
-        return self._in_order([await part.arrive() for _, part, _ in self.parts])
+        return self._in_order([await part.arrive() for _, part, _, _ in self.parts])
 
     def _in_order(self, found: list[list[Any]]) -> list[Any]:
         out: list[Any] = [b""] * self.count
-        for (places, _, noted), parts in zip(self.parts, found, strict=True):
+        for (places, _, noted, doubts), parts in zip(self.parts, found, strict=True):
             if noted is not None:
-                device, seen = noted
-                raise_noted(device, seen, parts.pop())
+                device, last = noted
+                raise_noted(device, last, parts.pop())
+            raise_doubted(doubts)
             for i, part in zip(places, parts, strict=True):
                 out[i] = part
         return out
 
 
-def _begun(device: Any, nodes: list[Node]) -> tuple[Any, tuple[Any, int] | None]:
-    """A read of one device that is under way, and how many faults the device had told of, where it notes
-    any."""
+def _begun(device: Any, nodes: list[Node]) -> tuple[Any, tuple[Any, Doubt] | None]:
+    """A read of one device that is under way, and the last doubt that it settles, where the device notes
+    faults."""
     if device.kind == "cpu":
         part = Arrived([device.load(n.buffer, n.dtype) for n in nodes])
         raise_found(device)
@@ -67,4 +70,4 @@ def _begun(device: Any, nodes: list[Node]) -> tuple[Any, tuple[Any, int] | None]
     asked = [(n.buffer.handle, n.nbytes) for n in nodes]
     if not device.faults:
         return device.fetch(asked), None
-    return device.fetch([*asked, (device.faults, BYTES)]), (device, device.told)
+    return device.fetch([*asked, (device.faults, BYTES)]), (device, device.doubts.begin_read())

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core import events, op
 from ..core.events import has_run, stage, submit
+from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
 from .memory import give, lay, place
@@ -177,12 +178,17 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
     buffers = (place if device.pool.budget is None else lay)(compiled, order, device.pool)
-    if compiled.plan.kernels:
+    plan = compiled.plan
+    if plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
         for costs, words in pieces(compiled, compiled.words):
             submit(device, costs, compiled.again(device, words))
-    give(roots, compiled.plan.roots, buffers)  # what was not computed, or not all of it, has no value
+        doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
+        if doubt is not None:
+            for v in set(plan.roots).difference(plan.leaves):
+                buffers[v].doubt = doubt
+    give(roots, plan.roots, buffers)  # what was not computed, or not all of it, has no value
 
 
 def send_params(device: Any, compiled: Compiled, order: list[Node]) -> None:

@@ -2,7 +2,7 @@
 
 from ...core.declare import composed
 from ..reduce import in_float32
-from .indices import as_index, slices
+from .indices import as_index, placed, slices
 
 NN = ("embedding", "embedding_bag")
 
@@ -32,9 +32,17 @@ def embedding(input, weight, padding_idx: int | None = None):
     return _rows(input, weight, _row_of(padding_idx, weight), "embedding")
 
 
+def _checked(offsets, n: int):
+    """Offsets that begin at 0, do not descend and are at most n: others are faults. [b] -> [b]"""
+    offsets = offsets.int()
+    first = type(offsets).arange(offsets.shape[0], device=offsets.device) == 0
+    bad = (offsets < offsets._pad((1,), (-1,))) | (first & (offsets != 0))
+    return placed(bad.where(-1, offsets), n + 1, "inside", "offsets")
+
+
 def _bags(offsets, n: int):
     """The bag of each of n places: the last offset not above it, found bit by bit. [b] -> [n] int32"""
-    bags = offsets.shape[0]
+    offsets, bags = _checked(offsets, n), offsets.shape[0]
     places = type(offsets).arange(n, device=offsets.device)
     found, step = places * 0, 1 << max(bags - 1, 0).bit_length()
     while step > 1:

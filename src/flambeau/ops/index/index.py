@@ -108,16 +108,16 @@ class Index(Family):
 
     @composed
     def masked_scatter(self, mask, source):
-        """The elements where mask is true replaced by those of source in order, which must be as many.
+        """The elements where mask is true replaced by those of source in order.
 
-        It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
-        [...], [...], [m] -> [...]
+        A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]
         """
         x, mask = _broadcast(self, mask)
         if source.dtype is not x.dtype or not source.numel():
             raise TypeError(f"source must be of {x.dtype.short} and not empty: cast one of them")
         # before the first of them there is none yet: held inside, for the gradient's sake
-        place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(0, source.numel() - 1)
+        place = (mask.reshape(-1).int().cumsum(0) - 1).clamp(min=0)
+        place = placed(place, source.numel(), "inside", "source")
         return mask.where(source.reshape(-1)._gather(place, 0).reshape(*x.shape), x)
 
     @composed
