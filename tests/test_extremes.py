@@ -1,5 +1,7 @@
 """Values and slopes where formulas end: infinities, zeros, offsets, long sums; dtypes that must stay."""
 
+import operator
+
 import numpy as np
 import pytest
 from kernels import planned_for
@@ -233,3 +235,16 @@ def test_variance_beside_a_large_mean(shape, dim, kernels):
 def test_a_loss_in_halves_is_divided_before_it_is_added_up(device):
     x = fb.full((4000,), 12.0, dtype="float16", device=device)
     assert F.smooth_l1_loss(x, x * 0, reduction="sum", beta=2.0).item() == 4000 * 11
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float16, fb.bfloat16])
+@pytest.mark.parametrize("name", ["eq", "ne", "le", "ge", "lt", "gt"])
+def test_comparisons_of_a_value_with_itself(name, dtype, gpu):
+    """NVIDIA's driver folds those of what a kernel computes as if there were no NaN, so bits are asked."""
+    x = np.float32([[1, np.nan, -2, np.inf], [0, -np.inf, np.nan, 3]])
+    for compute in (lambda t: t * 2, lambda t: t.mean(1), lambda t: t):
+        y = compute(fb.tensor(x, dtype=dtype, device=gpu))
+        want = compute(x)
+        found = getattr(y, name)(y)
+        assert name in ("lt", "gt") or "0x7f800000u" in found.wgsl()
+        np.testing.assert_array_equal(found.numpy(), getattr(operator, name)(want, want))

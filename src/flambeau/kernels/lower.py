@@ -28,6 +28,8 @@ LOOPS = {
     "remainder": 32,
     "zeta": 8,
 }
+# what comparisons of a float with itself ask: drivers fold them as if there were no NaN
+OF_ITSELF = {n: ("isnan", "logical_not") for n in ("eq", "le", "ge")} | {"ne": ("isnan",)}
 MAX_ELEMENTS = 2**31  # what the indices of kernels, 32 bits, are sure to reach
 
 
@@ -217,7 +219,12 @@ class Trace:
         if node.op.name == "cast" or not node.dtype.is_float:
             args = [self._settled(a) for a in args]
         extra = (node.inputs[0].dtype,) if node.op.name == "cast" else ()
-        out = self._add(Raw("op", node.dtype, node, tuple(args), name=node.op.name, extra=extra), below)
+        names = (node.op.name,)
+        if len(args) == 2 and args[0] == args[1] and node.inputs[0].dtype.is_float and names[0] in OF_ITSELF:
+            names, args = OF_ITSELF[names[0]], args[:1]
+        for name in names:
+            out = self._add(Raw("op", node.dtype, node, tuple(args), name=name, extra=extra), below)
+            args = [out]
         return self._guard(out, node, view_through(node.shape, chain)) if chain else out
 
     def _inside(self, node: Node, chain: tuple[Move, ...], depth: int) -> int:
