@@ -20,6 +20,7 @@ from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_pr
 from flambeau.selftest.bounds import known
 from flambeau.selftest.building import Builder
 from flambeau.selftest.compare import WAYS, Right, asked_of, differing, variants
+from flambeau.selftest.families import NOT_FINITE
 from flambeau.selftest.programs import Input, Line, Program, called
 
 COUNT = int(os.environ.get("FLAMBEAU_FUZZ", "36"))
@@ -207,6 +208,20 @@ def test_bounds_grow_and_jumps_inside_them_are_unknown():
     assert bound(lambda x: 1 / (x * 0.1 - 0.1), np.float32([1])).error == np.inf
 
 
+def test_what_is_no_number_is_known_and_so_is_an_infinity():
+    odd = np.float32([[0.1, np.inf, 1], [np.nan, 0.1, 1], [0.1, 0.1, 0.1], [np.inf, -np.inf, 0.3]])
+    for make in (
+        lambda x: x * 0.1,
+        lambda x: (x * 0.1).sum(1),
+        lambda x: x @ fb.tensor(np.float32([0.1, 3, 2]), device="cpu"),
+        lambda x: x.cumsum(1),
+        lambda x: (x * 0.1).softmax(1),
+        lambda x: x.half(),
+    ):
+        value, error, _ = bound(make, odd)
+        assert not np.isfinite(value).all() and np.isfinite(error).all() and error[np.isfinite(value)].any()
+
+
 def test_what_differs_and_by_how_many_bounds():
     right = Right("v", fb.float32, np.float64([1, 2, np.nan, 4]), np.float64([0, 0.1, 0, np.inf]))
     bad, worst = differing(np.float32([1, 2.05, np.nan, 9]), right)
@@ -216,6 +231,21 @@ def test_what_differs_and_by_how_many_bounds():
 
 
 # --- what draws ---
+
+
+def test_what_is_not_finite_is_drawn_on_demand_and_found(monkeypatch):
+    device = fb.tensor(0.0, device="cpu").device
+    assert NOT_FINITE not in Selftest(device, 5).families
+    monkeypatch.setattr(fb.Tensor, "nan_to_num", lambda x, *to: x)
+    test = Selftest(device, 5, [NOT_FINITE])
+    for _ in range(200):
+        test.step()
+        if test.found:
+            break
+    (program, wrong), *_ = test.found
+    assert [line.text.partition("(")[0][-10:] for line in program.lines] == ["nan_to_num"]
+    assert not np.isfinite(wrong.got) and np.isfinite(wrong.want)
+    assert "inf" in script(program, wrong, device)
 
 
 def test_a_seed_draws_the_same():

@@ -18,7 +18,12 @@ LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
 @click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="How long.")
 @click.option("--seed", type=int, help="Draw the cases of an earlier run: its table names its seed.")
 @click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
-@click.option("--family", "families", multiple=True, help="Only these families of cases.")
+@click.option(
+    "--family",
+    "families",
+    multiple=True,
+    help='Only these families of cases ("not finite": NaN and infinities).',
+)
 @click.option("--variants", is_flag=True, help="List how often each variant of a kernel was forced.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where the file goes if something differs.")
 def selftest(
@@ -37,7 +42,7 @@ def selftest(
     """
     from ..device import get_device
     from ..errors import FlambeauError, suggest
-    from ..selftest import EVERY, Selftest
+    from ..selftest import EVERY, USUAL, Selftest
 
     for name in families:
         if name not in EVERY:
@@ -45,7 +50,7 @@ def selftest(
     seed = secrets.randbelow(1 << 31) if seed is None else seed
     place = get_device(device)
     click.echo(f"{place}, seed {seed}")
-    test = Selftest(place, seed, families or EVERY)
+    test = Selftest(place, seed, families or USUAL)
     stopped = ran(test, max(60 * minutes - LEAST_LEFT, 1.0))
     click.echo(table(test))
     if variants:

@@ -2,7 +2,7 @@
 
 from .compare import Difference, check
 from .families import FAMILIES, drawn
-from .loop import EVERY, Selftest, Tally
+from .loop import EVERY, USUAL, Selftest, Tally
 from .mixed import random_program
 from .programs import Input, Line, Program
 from .shrink import smaller
@@ -11,6 +11,7 @@ from .told import report, script
 __all__ = [
     "EVERY",
     "FAMILIES",
+    "USUAL",
     "Difference",
     "Input",
     "Line",

@@ -76,7 +76,13 @@ def _of(node: Node, given: list[Known]) -> Known:
     kind = node.op.kind
     rule = RULES.get(kind) or (WHOLES.get(node.op.name) if kind in ("whole", "part") else None) or _estimated
     value, error, chain = rule(node, given)
+    if error is not None and value.dtype.kind == "f" and all(map(_is_exact, given)):
+        error = np.where(np.isfinite(value), error, 0.0)  # no rounding makes a number of what is none
     return _settled(node, value, error)._replace(chain=chain)
+
+
+def _is_exact(k: Known) -> bool:
+    return k.error is None or not k.error.any()
 
 
 def _wide(x: Array) -> Array:
@@ -105,7 +111,7 @@ def _settled(node: Node, value: Array, error: Array | None) -> Known:
     if node.op.kind in ("movement", "gather", "composite"):
         return Known(value, error)
     if node.dtype is not dt.float32:
-        exact = (value == rounded(value, node.dtype)) & _is_sure(error)
+        exact = ((value == rounded(value, node.dtype)) | np.isnan(value)) & _is_sure(error)
         far = 0.0 if error is None else np.where(np.isfinite(error), error, 0.0)
         error = _plus(error, np.where(exact, 0.0, _step(np.abs(value) + far, node.dtype)))
     large = np.abs(value) + (0.0 if error is None else error) >= TOP[node.dtype]
@@ -160,7 +166,10 @@ def _elementwise(node: Node, given: list[Known]) -> Known:
         return Known(value, error)
     parts = [k.chain or begun(k.value) for k in given] if name in CHAINED else []
     chain = joined(name, parts) if parts else None
-    return Known(value, _plus(error, _own(name, value, given, error, chain)), chain)
+    own = _own(name, value, given, error, chain)
+    if own is not None:
+        own = np.where(np.isfinite(value), own, 0.0)
+    return Known(value, _plus(error, own), chain)
 
 
 def _between(node: Node, given: list[Known], value: Array) -> Array:
@@ -281,11 +290,9 @@ def quantum(*arrays: Array) -> float:
     """The largest power of two that all values are multiples of; 0 where there is none worth the name."""
     least = np.inf
     for x in arrays:
-        x = x[x != 0]
+        x = x[(x != 0) & np.isfinite(x)]
         if not x.size:
             continue
-        if not np.isfinite(x).all():
-            return 0.0
         mantissa, exponent = np.frexp(x)
         bits = np.abs(mantissa * 2.0**53).astype("i8")
         least = min(least, float(np.min((bits & -bits).astype("f8") * np.exp2(exponent - 53.0))))
@@ -293,13 +300,15 @@ def quantum(*arrays: Array) -> float:
 
 
 def _sum_error(total: Array, n: int, step: float, inherited: Array | None) -> Array | None:
-    """Of sums of n terms whose magnitudes come to `total`: none while they count in steps."""
+    """Of sums of n terms whose magnitudes come to `total`: none while they count in steps, or where a term
+    is surely no finite number."""
+    odd = ~np.isfinite(total)
     if inherited is None:
-        exact = step > 0 and total < EXACT * step
+        exact = odd | (total < EXACT * step)
         if np.all(exact):
             return None
         return np.where(exact, 0.0, (n + 2) * U * total + LEAST[dt.float32])
-    return inherited + (n + 2) * U * total + LEAST[dt.float32]
+    return inherited + np.where(odd, 0.0, (n + 2) * U * total + LEAST[dt.float32])
 
 
 def _reduced(node: Node, given: list[Known]) -> Known:

@@ -89,6 +89,7 @@ class Builder:
 
     def __init__(self, seed: int, most: int = 1 << 14, sizes: int | None = None):
         self.rng, self.seed, self.most = np.random.default_rng(seed), seed, most
+        self.odd = False  # whether values may be infinite or no number
         # sizes by draws of their own: the same lines come again with others, which costs no new shader
         self.sizes = np.random.default_rng([seed, sizes]) if sizes is not None else self.rng
         self.inputs: list[Input] = []
@@ -185,7 +186,9 @@ class Builder:
     def _holds(self, dtype: dt.DType, array: Array) -> bool:
         if not dtype.is_float:
             return True
-        return bool(np.isfinite(array).all() and np.abs(array).max(initial=0) <= LARGEST[dtype])
+        finite = np.isfinite(array)
+        largest = np.abs(array).max(initial=0, where=finite)
+        return bool((self.odd or finite.all()) and largest <= LARGEST[dtype])
 
     def ended(self, family: str = "", results: int = 4, gradients: bool = True) -> Program:
         """The program: results are what no line uses, and the last value; gradients by all its floats."""
@@ -223,3 +226,16 @@ def _standing(shape: Sequence[int], dtype: dt.DType, slopes: bool = True) -> Any
     """A tensor that is never computed, for its shape and dtype."""
     made = fb.zeros(*shape, dtype=dtype, device="cpu")
     return made.requires_grad_() if dtype.is_float and slopes else made
+
+
+def only(b: Builder, value: Value) -> Builder:
+    """The same program, of which lines see one value alone."""
+
+    class One(Builder):
+        def __init__(self):
+            self.__dict__.update(b.__dict__)
+
+        def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
+            return value if fits(value) else None
+
+    return One()

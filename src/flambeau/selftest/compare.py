@@ -115,7 +115,8 @@ def differing(got: Array, right: Right) -> tuple[Array, float]:
     want = right.value.astype("f8")
     got = got.astype("f8")
     slack = NOISE * np.abs(want) + 1e-37
-    off = np.abs(got - want)
+    with np.errstate(invalid="ignore"):
+        off = np.abs(got - want)
     same = (got == want) | (np.isnan(got) & np.isnan(want))
     bad = ~(same | (off <= right.error + slack) | np.isinf(right.error) | np.isnan(right.error))
     rated = ~bad & (right.error > 0) & np.isfinite(right.error) & np.isfinite(off)

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from math import prod
 
 from ..core import dtype as dt
-from . import calls, lines
-from .building import EVERY, FLOATS, GROUPS, Builder, Value
+from . import calls, lines, odd
+from .building import EVERY, FLOATS, GROUPS, Builder, only
 from .mixed import random_program
 from .programs import Program
 
 MANY = 1 << 18  # elements of an input
 WORK = 1 << 23  # multiply-adds of a product
+NOT_FINITE = "not finite"  # WGSL lets drivers compute as if there were no such values: drawn on demand
 KINDS = ("quarters", "quarters", "normal")  # of inputs: sums of quarters are exact
 
 
@@ -77,19 +78,6 @@ def reductions(b: Builder) -> None:
             b.line(*texts)
     if b.chance(0.4):
         extended(b, (lines.unary, lines.binary), 2)
-
-
-def only(b: Builder, value: Value) -> Builder:
-    """The same program, of which lines see one value alone."""
-
-    class One(Builder):
-        def __init__(self):
-            self.__dict__.update(b.__dict__)
-
-        def pick(self, fits: Callable[[Value], bool] = lambda v: True) -> Value | None:
-            return value if fits(value) else None
-
-    return One()
 
 
 def products(b: Builder) -> None:
@@ -285,6 +273,16 @@ def losses(b: Builder) -> None:
     b.line(f"F.cross_entropy({x.name}, {at.name})", f"ref.cross_entropy({x.name}, {at.name})")
 
 
+def not_finite(b: Builder) -> None:
+    """Infinities, what is no number, and masks."""
+    b.most, b.odd = 1 << 16, True
+    shape = some(b, b.whole(1, 3), 1 << 13)
+    for kind in ("no numbers", b.one(("infinities", "no numbers", "quarters"))):
+        b.input(shape if b.chance(0.7) else shape[-1:], b.one(FLOATS), kind)
+    b.input(shape, dt.bool_)
+    extended(b, odd.LINES, 12)
+
+
 FAMILIES: dict[str, Callable[[Builder], None]] = {
     "elementwise": elementwise,
     "views": views,
@@ -299,6 +297,7 @@ FAMILIES: dict[str, Callable[[Builder], None]] = {
     "indexing": indexing,
     "dtypes": dtypes,
     "losses": losses,
+    NOT_FINITE: not_finite,
 }
 
 
@@ -311,4 +310,4 @@ def drawn(family: str, structure: int, sizes: int) -> Program:
     if not b.lines:
         x = b.values[0].name
         b.line(f"{x}.float() * 0.5", f"{x} * 0.5")
-    return b.ended(family)
+    return b.ended(family, gradients=not b.odd)

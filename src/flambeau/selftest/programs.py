@@ -16,6 +16,10 @@ from .bounds import rounded
 Array = Any
 NAME = re.compile(r"\bv\d+\b")
 KINDS = ("quarters", "normal", "places")
+ODD = {
+    "infinities": (np.inf, -np.inf),
+    "no numbers": (np.inf, -np.inf, np.nan),
+}  # kinds, and what is among them
 
 
 class Input(NamedTuple):
@@ -47,7 +51,11 @@ class Input(NamedTuple):
             return rng.integers(low, 4 * self.top + 1, self.shape)
         if self.kind == "normal":
             return rounded(rng.standard_normal(self.shape).astype("f4").astype("f8"), self.dtype)
-        return rng.integers(low, 4 * self.top + 1, self.shape) / 4
+        made = rng.integers(low, 4 * self.top + 1, self.shape) / 4
+        if self.kind in ODD:  # few, or many
+            share = rng.choice((0.02, 0.2))
+            made = np.where(rng.random(self.shape) < share, rng.choice(ODD[self.kind], self.shape), made)
+        return made
 
 
 def spelled(dtype: dt.DType) -> str:

@@ -38,12 +38,14 @@ def softmax(x: Array, dim: int) -> Array:
 
 def logsumexp(x: Array, dim: Any, keepdim: bool = False) -> Array:
     top = x.max(dim, keepdims=True)
+    top = np.where(np.isfinite(top), top, 0.0)
     y = np.log(np.exp(x - top).sum(dim, keepdims=True)) + top
     return y if keepdim else y.squeeze(dim)
 
 
 def log_softmax(x: Array, dim: int) -> Array:
-    return x - logsumexp(x, dim, True)
+    away = x - x.max(dim, keepdims=True)
+    return away - np.log(np.exp(away).sum(dim, keepdims=True))
 
 
 def layer_norm(x: Array, n: int, weight: Array = 1.0, bias: Array = 0.0, eps: float = 1e-5) -> Array:
@@ -228,6 +230,12 @@ def first(x: Array, dim: int, n: int) -> Array:
 def assigned(x: Array, key: Any, value: Any) -> Array:
     y = x.copy()
     y[key] = value
+    return y
+
+
+def masked_scatter(x: Array, mask: Array, src: Array) -> Array:
+    y = x.copy()
+    y[mask] = src.reshape(-1)[: mask.sum()]
     return y
 
 
