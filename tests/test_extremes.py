@@ -7,6 +7,7 @@ import pytest
 from kernels import planned_for
 
 import flambeau as fb
+from flambeau import array_api
 from flambeau.device import get_device
 from flambeau.nn import functional as F
 
@@ -248,3 +249,24 @@ def test_comparisons_of_a_value_with_itself(name, dtype, gpu):
         found = getattr(y, name)(y)
         assert name in ("lt", "gt") or "0x7f800000u" in found.wgsl()
         np.testing.assert_array_equal(found.numpy(), getattr(operator, name)(want, want))
+
+
+# --- no axes
+
+
+@pytest.mark.parametrize("name", ["sum", "prod", "mean", "max", "min", "var", "std", "any", "all"])
+def test_no_axes_reduce_nothing_in_the_array_api(name, device):
+    x = np.float32([[1, 2, 0], [4, 5, 7]])
+    for keepdims in (False, True):
+        got = getattr(array_api, name)(fb.tensor(x, device=device), axis=(), keepdims=keepdims)
+        same(got.numpy(), getattr(np, name)(x, axis=(), keepdims=keepdims))
+
+
+def test_dims_that_are_left_out_reduce_all(device):
+    """As in PyTorch: tests/test_torch_extremes.py."""
+    x = fb.tensor([[1.0, 2.0], [3.0, 5.0]], device=device)
+    assert x.sum(dim=()).item() == 11 and x.mean([]).item() == 2.75 and x.amax(()).item() == 5
+    assert x.sum((), keepdim=True).shape == (1, 1) and x.any(()).shape == (2, 2)
+    for norm in (F.layer_norm, F.rms_norm):
+        with pytest.raises(ValueError, match="normalized_shape has no dims: give the sizes of the last ones"):
+            norm(x, ())

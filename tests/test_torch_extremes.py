@@ -252,3 +252,33 @@ def test_attention_masks_are_torchs(torch, name, m, n, kernels):
     grads = (y * y).sum().backward()
     for x, t in zip(xs, ts):
         np.testing.assert_allclose(grads[x].numpy(), t.grad.numpy(), atol=1e-4)
+
+
+# --- no dims
+
+
+NO_DIMS = {
+    "sum", "mean", "amax", "amin", "var", "std", "var_mean", "std_mean", "nansum", "nanmean", "norm",
+    "count_nonzero", "any", "all",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(NO_DIMS))
+def test_no_dims_are_what_they_are_in_torch(torch, name, device):
+    """All of them, but for any and all."""
+    x = np.float32([[1, 2, 0], [4, 5, 7]])
+
+    def results(library, t, **kw):
+        made = getattr(library, name)(t, **kw) if hasattr(library, name) else getattr(t, name)(**kw)
+        return [np.asarray(v) for v in (made if isinstance(made, tuple) else (made,))]
+
+    for dim in ((), []):
+        for keepdim in (False, True)[: 1 if name == "count_nonzero" else 2]:
+            kw = {"dim": dim} | ({"keepdim": keepdim} if name != "count_nonzero" else {})
+            mine, theirs = (
+                results(fb, fb.tensor(x, device=device), **kw),
+                results(torch, torch.tensor(x), **kw),
+            )
+            for a, b in zip(mine, theirs, strict=True):
+                assert a.shape == b.shape
+                np.testing.assert_allclose(a, b, rtol=1e-6)

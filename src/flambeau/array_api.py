@@ -63,11 +63,13 @@ def _function(name: str) -> Any:
 
 
 def _reduction(name: str) -> Any:
-    """Ours with the standard's words for its arguments; var and std divide by n - 0."""
+    """Ours with the standard's words for its arguments; var and std divide by n - 0, and no axes are none."""
 
     def call(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor:
         if name in ("var", "std"):
             kw = {"correction": kw.get("correction", 0)}
+        if axis is not None and not isinstance(axis, int) and not len(axis):
+            x, axis, keepdims = x.unsqueeze(0), 0, False
         dim = {} if axis is None and name not in ("argmax", "argmin") else {"dim": axis}
         return getattr(x, name)(**dim, keepdim=keepdims, **kw)
 

@@ -171,6 +171,8 @@ def instance_norm(
 def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
     """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
     k = len(normalized_shape)
+    if not k:
+        raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
     if tuple(normalized_shape) != input.shape[input.ndim - k :]:
         found = list(input.shape[input.ndim - k :])
         raise ValueError(f"the last dims are {found}: normalized_shape must equal them")

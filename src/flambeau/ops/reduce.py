@@ -67,6 +67,12 @@ def asked(y, dtype):
     return y if dtype is None else y.to(dt.as_dtype(dtype))
 
 
+def reduced_dims(dim, rank: int) -> tuple[int, ...]:
+    """The dims that a reduction takes away: as in PyTorch, `dim=()` means all of them. any and all, and the
+    array API's functions, reduce nothing by it."""
+    return normal_dims(dim if isinstance(dim, int) or dim else None, rank)
+
+
 def _not_empty(x, dims, what):
     if prod(x.shape[d] for d in dims) == 0:
         raise ValueError(f"{what} of no elements is not defined: check shape {list(x.shape)}")
@@ -109,20 +115,20 @@ class Reduce(Family):
     def sum(self, dim=None, keepdim: bool = False, dtype=None):
         """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         x = self if dtype is None else self.to(dtype)
-        dims = normal_dims(dim, x.ndim)
+        dims = reduced_dims(dim, x.ndim)
         return asked(_result(x._sum(dims), dims, keepdim), dtype)
 
     @composed
     def prod(self, dim=None, keepdim: bool = False, dtype=None):
         """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
         x = self if dtype is None else self.to(dtype)
-        dims = normal_dims(dim, x.ndim)
+        dims = reduced_dims(dim, x.ndim)
         return asked(_result(x._prod(dims), dims, keepdim), dtype)
 
     @composed
     def mean(self, dim=None, keepdim: bool = False, dtype=None):
         """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        dims = normal_dims(dim, self.ndim)
+        dims = reduced_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
         x, dtype = in_float32(self, dtype)
         return _result(x._sum(dims) * (1 / n if n else float("nan")), dims, keepdim).to(dtype)
@@ -130,16 +136,16 @@ class Reduce(Family):
     @composed
     def amax(self, dim=None, keepdim: bool = False):
         """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
-        dims = normal_dims(dim, self.ndim)
+        dims = reduced_dims(dim, self.ndim)
         _not_empty(self, dims, "the maximum")
-        return self.any(dim, keepdim) if self.dtype is dt.bool_ else _result(self._max(dims), dims, keepdim)
+        return self.any(dims, keepdim) if self.dtype is dt.bool_ else _result(self._max(dims), dims, keepdim)
 
     @composed
     def amin(self, dim=None, keepdim: bool = False):
         """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
-        dims = normal_dims(dim, self.ndim)
+        dims = reduced_dims(dim, self.ndim)
         _not_empty(self, dims, "the minimum")
-        return self.all(dim, keepdim) if self.dtype is dt.bool_ else _result(self._min(dims), dims, keepdim)
+        return self.all(dims, keepdim) if self.dtype is dt.bool_ else _result(self._min(dims), dims, keepdim)
 
     @composed
     def argmax(self, dim: int | None = None, keepdim: bool = False):
@@ -165,7 +171,7 @@ class Reduce(Family):
     def var(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
         """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
         dim, correction = _corrected(dim, unbiased, correction)
-        dims = normal_dims(dim, self.ndim)
+        dims = reduced_dims(dim, self.ndim)
         n = prod(self.shape[d] for d in dims)
         x, dtype = in_float32(self)
         if n <= correction:
@@ -216,12 +222,13 @@ class Reduce(Family):
     @composed
     def any(self, dim=None, keepdim: bool = False):
         """Whether some element is true (not 0). [..., n, ...] -> [...]"""
-        return self.bool().sum(dim, keepdim) > 0
+        dims = normal_dims(dim, self.ndim)
+        return _result(self.bool()._sum(dims), dims, keepdim) > 0
 
     @composed
     def logsumexp(self, dim, keepdim: bool = False):
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
-        dims = normal_dims(dim, self.ndim)
+        dims = reduced_dims(dim, self.ndim)
         x, dtype = in_float32(self)
         y = _logsumexp(x, dims=dims) if x.numel() else x._sum(dims).log()
         return _result(y, dims, keepdim).to(dtype)

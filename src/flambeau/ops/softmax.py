@@ -82,6 +82,8 @@ def linear(input, weight, bias=None):
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
     """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
     k = len(normalized_shape)
+    if not k:
+        raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
     if tuple(normalized_shape) != input.shape[input.ndim - k :]:
         found = list(input.shape[input.ndim - k :])
         raise ValueError(f"the last dims are {found}: normalized_shape must equal them")

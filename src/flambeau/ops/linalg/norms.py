@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from ...core.declare import composed, composite
-from ...core.shape import normal_dim, normal_dims
+from ...core.shape import normal_dim
+from ..reduce import reduced_dims
 from . import factor as lf
 from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
@@ -52,7 +53,7 @@ def linalg_vector_norm(x, ord=2, dim=None, keepdim: bool = False, dtype=None):
     At 0 the gradient is 0; that of infinite ords is shared among equals.
     """
     x = x.float() if dtype is None else x.to(dtype)
-    dims = normal_dims(dim, x.ndim)
+    dims = reduced_dims(dim, x.ndim)
     if abs(ord) == float("inf"):
         return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim)
     return _kept(_power_norm(x, ord=float(ord), dims=dims), dims, keepdim)
