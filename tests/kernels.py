@@ -3,6 +3,8 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
+import pytest
+
 
 @contextmanager
 def planned_for(device, software: bool, **other):
@@ -13,3 +15,16 @@ def planned_for(device, software: bool, **other):
         yield
     finally:
         device.limits, device.plans = limits, plans
+
+
+@pytest.fixture(params=["software", "gpu", "cpu"])
+def kernels(request):
+    """The adapter with the kernels of both classes, and the NumPy device, which has none."""
+    from flambeau.device import get_device
+
+    if request.param == "cpu":
+        yield get_device("cpu")
+    else:
+        adapter = request.getfixturevalue("gpu")
+        with planned_for(adapter, software=request.param == "software"):
+            yield adapter

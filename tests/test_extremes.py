@@ -8,21 +8,9 @@ from kernels import planned_for
 
 import flambeau as fb
 from flambeau import array_api
-from flambeau.device import get_device
 from flambeau.nn import functional as F
 
 INF, NAN = float("inf"), float("nan")
-
-
-@pytest.fixture(params=["software", "gpu", "cpu"])
-def kernels(request):
-    """The adapter with the kernels of both classes, and the NumPy device."""
-    if request.param == "cpu":
-        yield get_device("cpu")
-    else:
-        adapter = request.getfixturevalue("gpu")
-        with planned_for(adapter, software=request.param == "software"):
-            yield adapter
 
 
 def slopes(f, x, device):

@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from kernels import planned_for
 
 import flambeau as fb
 from flambeau import debug
-from flambeau.device import get_device
 from flambeau.nn import functional as F
 from flambeau.runtime import readback
 
@@ -77,16 +75,6 @@ def raises(call, text):
     with pytest.raises(IndexError) as e:
         call()
     assert e.value.args[0] == text
-
-
-@pytest.fixture(params=["software", "real-gpu", "cpu"])
-def kernels(request):
-    """The adapter with the kernels of both classes, and the NumPy device, which has none."""
-    if request.param == "cpu":
-        yield get_device("cpu")
-    else:
-        with planned_for(gpu := request.getfixturevalue("gpu"), request.param == "software"):
-            yield gpu
 
 
 @pytest.mark.parametrize("name", OPS)

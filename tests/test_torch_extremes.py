@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from kernels import planned_for
 from rows import ELEMENTWISE
 
 import flambeau as fb
-from flambeau.device import get_device
 from flambeau.nn import functional as F
 
 INF, NAN = float("inf"), float("nan")
@@ -114,16 +112,6 @@ NAMES = [
     n for n, row in ELEMENTWISE.items()
     if n not in ABSENT and n[0] != "_" and len(row.inputs) < 3 and row.inputs[0].kind == "f"
 ]  # fmt: skip
-
-
-@pytest.fixture(params=["software", "gpu", "cpu"])
-def kernels(request):
-    if request.param == "cpu":
-        yield get_device("cpu")
-    else:
-        adapter = request.getfixturevalue("gpu")
-        with planned_for(adapter, software=request.param == "software"):
-            yield adapter
 
 
 def differ(got, want, tol, absolute=0.0):
