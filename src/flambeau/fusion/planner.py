@@ -68,6 +68,10 @@ class Planner(Claims):
             node = alias(node.inputs[0])
         return node, chain
 
+    def share(self, same: dict[int, int]) -> None:
+        """Have nodes (by their ids) be the values of others."""
+        self.same |= same
+
     def temporary(self, elements: int, itemsize: int = 4) -> int:
         value = len(self.nodes) + len(self.extra)
         self.extra.append((value, itemsize * max(elements, 1)))

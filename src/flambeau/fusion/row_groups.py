@@ -40,7 +40,12 @@ def kernels_of(planner: Any, group: Group) -> list[Kernel] | None:
     names = ("apart", "together")
     if choose(planner.limits, "maps", (len(group.outputs),), names, "together") == "apart":
         return None
-    return maps_kernel(planner, group.outputs)
+    found = maps_kernel(planner, group.outputs)
+    if found is None:
+        return None
+    made, same = found
+    planner.share(same)
+    return [made]
 
 
 def left_out(planner: Any, group: Group) -> Node | None:

@@ -4,12 +4,12 @@ from math import prod
 
 from ..core.node import Node
 from ..core.shape import Affine, collapse, run_size
-from .ir import Bindings, Kernel, Quantities, Shader
+from .ir import Bindings, Kernel, Quantities, Shader, Stored
 from .kernel import WORKGROUP, epilogue, finish_function, label, spread_grid
 from .lower import Trace, check_turns
 
 
-def fold_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
+def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     """Each element gathers the windows that it was part of."""
     x, spec = head.inputs[0], head.attrs["spec"]
     n = len(spec)

@@ -1,10 +1,52 @@
 """The structure of a kernel between lowering and its text: indices, steps, bindings, Params."""
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from ..core.dtype import DType
+from ..core.limits import Limits
+from ..core.node import Node
 from ..core.shape import Affine
+
+if TYPE_CHECKING:
+    from .lower import Move
+
+
+class Stored(Protocol):
+    """What building a kernel asks of the plan that it is for: which values there are, and what they are
+    called. A value is a number; several may be of one node.
+
+    index: a node's value, by the node's id. classes: nodes of one class are equal. users: who reads a node.
+    paths: a head, and what its kernel goes on with (its epilogue), by the head's id. max_inputs: buffers that
+    one kernel may read.
+    """
+
+    limits: Limits
+    index: dict[int, int]
+    classes: dict[int, int]
+    users: dict[int, list[Node]]
+    paths: dict[int, list[Node]]
+    max_inputs: int
+
+    def has(self, node: Node) -> bool:
+        """Whether a node's elements are in a buffer before the kernel that is being built."""
+        ...
+
+    def is_due(self, node: Node) -> bool:
+        """Whether a node has to be stored before a kernel that reads it, and is not yet."""
+        ...
+
+    def value_of(self, node: Node) -> int:
+        """The value whose buffer a node's elements are in."""
+        ...
+
+    def base_of(self, node: Node) -> "tuple[Node, tuple[Move, ...]]":
+        """The node whose elements `node` shows, and the moves from there."""
+        ...
+
+    def temporary(self, elements: int, itemsize: int = 4) -> int:
+        """A new value that is no node's, of so many elements."""
+        ...
 
 
 class Index(NamedTuple):

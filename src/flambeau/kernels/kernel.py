@@ -1,7 +1,7 @@
 """Kernels of maps and folds, and what all kinds share: the expressions fused before and after a head."""
 
 from ..core.node import Node
-from .ir import Bindings, Quantities
+from .ir import Bindings, Quantities, Stored
 from .lower import Move, NeedStore, Trace, collapse_domain, view_through
 
 WORKGROUP = 64
@@ -33,7 +33,7 @@ def label(head: str, *traces) -> str:
 
 
 def epilogue(
-    planner, head: Node, tail: Node, shape, trace_reads=(), checks: bool | None = None
+    planner: Stored, head: Node, tail: Node, shape, trace_reads=(), checks: bool | None = None
 ) -> tuple[Trace, int] | None:
     """The expression from the head's result to the tail, over the head's shape; None when they are one.
 
@@ -49,7 +49,7 @@ def epilogue(
     return trace, trace.value(tail, back)
 
 
-def before_packed(planner, head: Node) -> Node:
+def before_packed(planner: Stored, head: Node) -> Node:
     """The last node of a head's epilogue that is written element by element: packed ones come in fours."""
     path = planner.paths[id(head)]
     return path[next(i for i, n in enumerate(path) if n.dtype.is_packed) - 1]

@@ -5,13 +5,13 @@ from math import prod
 from ..core.dtype import DType
 from ..core.node import Node
 from ..core.op import Launch
-from .ir import Bindings, Kernel, Quantities, Shader
+from .ir import Bindings, Kernel, Quantities, Shader, Stored
 from .kernel import is_whole, spread_grid
 from .lower import NeedStore, Trace, check_turns, collapse_domain, view_through
 from .map import copy_kernel
 
 
-def whole_kernels(planner, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
+def whole_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, ...] = ()) -> list[Kernel]:
     """The op's launches in order, after the copies of inputs that do not lie in order.
 
     inputs: the op's, where its node has its value and let go of them.
@@ -36,12 +36,12 @@ def whole_kernels(planner, head: Node, tail: Node, inputs: tuple[Node, ...] = ()
     return kernels
 
 
-def part_kernels(planner, node: Node) -> list[Kernel]:
+def part_kernels(planner: Stored, node: Node) -> list[Kernel]:
     """The whole op again, for a part of it that is asked for when the op's own value is already there."""
     return whole_kernels(planner, node.inputs[0], node.inputs[0], node.inputs[1:])
 
 
-def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
+def _stored(planner: Stored, node: Node, kernels: list[Kernel]) -> int:
     """The value that holds an input in row-major order, copied there if it must be."""
     base, moves = planner.base_of(node)
     if not planner.has(base):
@@ -55,12 +55,12 @@ def _stored(planner, node: Node, kernels: list[Kernel]) -> int:
     return copied
 
 
-def _place(planner, parts: dict, name: str, elements: int, dtype: DType) -> int:
+def _place(planner: Stored, parts: dict, name: str, elements: int, dtype: DType) -> int:
     """The value of a result by its name: the graph's where the graph asks for it."""
     return planner.index[id(parts[name])] if name in parts else planner.temporary(elements, dtype.itemsize)
 
 
-def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dict) -> Kernel:
+def _kernel(planner: Stored, head, tail, launch: Launch, inputs, given: dict, parts: dict) -> Kernel:
     label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
     check_turns(planner.limits, label, launch.turns)
     q, b = Quantities(), Bindings()
@@ -99,7 +99,7 @@ def _kernel(planner, head, tail, launch: Launch, inputs, given: dict, parts: dic
     return Kernel(label, shader, values, outs, numbers, grid, launch.flops, instead=instead)
 
 
-def _traced(planner, node: Node, b: Bindings, q: Quantities, launch: Launch):
+def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
     trace = Trace(planner, node.shape, outputs=1 + len(launch.also))

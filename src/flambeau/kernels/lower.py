@@ -10,7 +10,7 @@ from ..core.dtype import DType
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
-from .ir import Bindings, Function, Quantities, Step, Test, name_index
+from .ir import Bindings, Function, Quantities, Step, Stored, Test, name_index
 from .vectorize import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
@@ -127,7 +127,12 @@ class Trace:
     """
 
     def __init__(
-        self, planner, domain: Shape, head: Node | None = None, outputs: int = 1, can_check: bool = False
+        self,
+        planner: Stored,
+        domain: Shape,
+        head: Node | None = None,
+        outputs: int = 1,
+        can_check: bool = False,
     ):
         check_size(domain)
         self.planner, self.domain, self.head = planner, domain, head

@@ -5,7 +5,7 @@ from math import prod
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View, refined
-from .ir import Bindings, Kernel, Quantities, Shader
+from .ir import Bindings, Kernel, Quantities, Shader, Stored
 from .kernel import GPU_WORKGROUP, WORKGROUP, label, spread_grid
 from .lower import Move, NeedStore, Raw, Trace, collapse_domain
 
@@ -17,13 +17,13 @@ SLOW = 8  # price of an element from which on they make two: too few reads are u
 class ReadTrace(Trace):
     """The trace of reading one value through a view."""
 
-    def __init__(self, planner, node: Node, value: int, view: View):
+    def __init__(self, planner: Stored, node: Node, value: int, view: View):
         super().__init__(planner, view.shape)
         self.reads.add(value)
         self._add(Raw("load", node.dtype, node, view=view, value=value), {value})
 
 
-def map_kernel(planner, node: Node) -> list[Kernel]:
+def map_kernel(planner: Stored, node: Node) -> list[Kernel]:
     """Every element by itself, over finer dims than the value's where what it is made of was reshaped so."""
     if node.op.kind == "gather":
         trace = Trace(planner, node.shape, can_check=True)
@@ -41,9 +41,9 @@ def map_kernel(planner, node: Node) -> list[Kernel]:
             domain = finer
 
 
-def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
-    """Several values of the same elements, those that are one value in one buffer; None where they read more
-    buffers than fit."""
+def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[int, int]] | None:
+    """Several values of the same elements, and for each node whose value is another's too (by its id) that
+    value; None where they read more buffers than fit."""
     trace = Trace(planner, nodes[0].shape, outputs=len(nodes), can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
@@ -51,16 +51,15 @@ def maps_kernel(planner, nodes: list[Node]) -> list[Kernel] | None:
     made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
     if len(made.inputs) > trace.most:
         return None
-    planner.same |= {id(n): planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
-    return [made]
+    return made, {id(n): planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
-def copy_kernel(planner, node: Node, value: int, view: View, out: int) -> Kernel:
+def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -> Kernel:
     """The elements of a view, laid out in order."""
     return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
 
 
-def _map(planner, trace: Trace, roots: dict[int, int], narrow: bool = False) -> Kernel:
+def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = False) -> Kernel:
     """roots: the step of each value that the kernel writes."""
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)

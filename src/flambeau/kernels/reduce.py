@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View
-from .ir import Bindings, Kernel, Quantities, Shader, out_name
+from .ir import Bindings, Kernel, Quantities, Shader, Stored, out_name
 from .kernel import GPU_WORKGROUP, WORKGROUP, before_packed, epilogue, finish_function, label, spread_grid
 from .lower import Move, NeedStore, Trace, check_turns, collapse_domain
 from .map import ReadTrace
@@ -75,12 +75,12 @@ class End(NamedTuple):
     dims: tuple[str, ...]
 
 
-def reduce_kernels(planner, head: Node, tail: Node) -> list[Kernel]:
+def reduce_kernels(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     """One kernel; two where rows are long and few: their parts first, and then the parts of each row."""
     return several_kernels(planner, [(head, tail)]) or []
 
 
-def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
+def several_kernels(planner: Stored, pairs: list[tuple[Node, Node]]) -> list[Kernel] | None:
     """The same for reductions of one shape over the same dims, which are read once; None where that binds too
     many buffers. pairs: the head and tail of each."""
     x, dims = pairs[0][0].inputs[0], pairs[0][0].attrs["dims"]
@@ -99,7 +99,7 @@ def several_kernels(planner, pairs: list[tuple[Node, Node]]) -> list[Kernel] | N
     return _staged(planner, made, Domain(trace, roots, shape, len(outer)))
 
 
-def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kernel:
+def reduce_parts(planner: Stored, head: Node, tail: Node, part: int, parts: int) -> Kernel:
     """The second stage: the parts of each row, which lie side by side, or one behind the other."""
     if are_pieces(planner, head, parts):
         trace_root = epilogue(planner, head, tail, head.shape)
@@ -111,13 +111,15 @@ def reduce_parts(planner, head: Node, tail: Node, part: int, parts: int) -> Kern
     return made
 
 
-def are_pieces(planner, head: Node, parts: int) -> bool:
+def are_pieces(planner: Stored, head: Node, parts: int) -> bool:
     """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
     which may be that of a kernel that reads the sums (see `absorb`)."""
     return head.op.name == "_sum" and parts <= PIECES and not planner.limits.software
 
 
-def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int, narrow=False) -> Kernel:
+def pieces_kernel(
+    planner: Stored, head: Node, tail: Node, after, part: int, pieces: int, narrow=False
+) -> Kernel:
     """A thread adds up four neighbours of every piece, or one; after: the trace and root of the epilogue."""
     q, b = Quantities(), Bindings()
     size = prod(head.shape)
@@ -153,7 +155,7 @@ def pieces_kernel(planner, head: Node, tail: Node, after, part: int, pieces: int
     return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
 
 
-def _staged(planner, made: list[Reduced], domain: Domain) -> list[Kernel] | None:
+def _staged(planner: Stored, made: list[Reduced], domain: Domain) -> list[Kernel] | None:
     build = _Build(planner, made, domain, 1)
     if len(made) == 1 and (windows := windows_of(planner, *made[0][:2], domain, build.runs, build.sizes)):
         return [windows.kernel()]
@@ -170,7 +172,7 @@ def _staged(planner, made: list[Reduced], domain: Domain) -> list[Kernel] | None
 class _Build:
     """One reduction kernel in the making."""
 
-    def __init__(self, planner, made: list[Reduced], domain: Domain, parts: int):
+    def __init__(self, planner: Stored, made: list[Reduced], domain: Domain, parts: int):
         self.planner, self.made, self.domain, self.parts = planner, made, domain, parts
         self.runs, self.sizes = collapse_domain(domain.shape, domain.trace.affines(), domain.groups)
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ..core import choose
 from ..core.node import Node
 from ..core.shape import Shape, contiguous_strides
-from .ir import Bindings, Function, Kernel, Quantities, Shader, out_name
+from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored, out_name
 from .kernel import label, spread_grid
 from .lower import Move, NeedStore, Raw, Trace, collapse_domain, view_through
 from .vectorize import below
@@ -61,7 +61,7 @@ class Group:
 class RowTrace(Trace):
     """A trace over rows in which the group's own reductions are known."""
 
-    def __init__(self, planner, domain: Shape, kept: int, group: Group):
+    def __init__(self, planner: Stored, domain: Shape, kept: int, group: Group):
         super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
         row = contiguous_strides(domain[:kept])
@@ -113,7 +113,7 @@ class Form(NamedTuple):
     ahead: int
 
 
-def row_kernel(planner, group: Group) -> list[Kernel] | None:
+def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
     """The group's kernel; None where another form is better."""
     return _Build(planner, group).kernel()
 
@@ -121,7 +121,7 @@ def row_kernel(planner, group: Group) -> list[Kernel] | None:
 class _Build:
     """One kernel over rows in the making."""
 
-    def __init__(self, planner, group: Group):
+    def __init__(self, planner: Stored, group: Group):
         self.planner, self.group = planner, group
         self.domain, self.kept = domain_of(group)
         self.trace = trace = RowTrace(planner, self.domain, self.kept, group)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ..core.choose import choose
 from ..core.shape import Affine, Bound, View
-from .ir import Bindings, Function, Kernel, Quantities, Shader, name_index
+from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored, name_index
 from .kernel import GPU_WORKGROUP, WORKGROUP, epilogue, finish_function, label, spread_grid
 from .lower import Raw, Trace
 from .vectorize import below, can_widen
@@ -63,7 +63,7 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
 class Windows:
     """One kernel in the making: what depends on a cell alone is computed once for all that share it."""
 
-    def __init__(self, planner, head, tail, domain, runs, sizes, line: Line):
+    def __init__(self, planner: Stored, head, tail, domain, runs, sizes, line: Line):
         self.planner, self.head, self.tail, self.domain = planner, head, tail, domain
         self.runs, self.sizes, self.line = runs, sizes, line
         self.outer = sum(r[0] < domain.kept for r in runs)
@@ -183,7 +183,7 @@ def _is_dense(cells: tuple[int, ...]) -> bool:
     return cells == tuple(range(len(cells))) and len(cells) % 4 == 0
 
 
-def windows_of(planner, head, tail, domain, runs, sizes) -> Windows | None:
+def windows_of(planner: Stored, head, tail, domain, runs, sizes) -> Windows | None:
     """A reduction along lines of windows as one kernel; None where it is none, or better as it is."""
     line = line_of(domain.trace.steps, runs, sizes, domain.kept)
     if line is None or tail.dtype.is_packed or domain.trace.checks:

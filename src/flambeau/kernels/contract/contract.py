@@ -3,7 +3,7 @@
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import broadcast
-from ..ir import Kernel
+from ..ir import Kernel, Stored
 from ..lower import check_size
 from . import subgroup_matrix, winograd
 from .build import product_kernels
@@ -13,7 +13,7 @@ from .product import product_of
 from .registers import register_kernels
 
 
-def contract_kernel(planner, head: Node, tail: Node) -> list[Kernel]:
+def contract_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     """Tiles in workgroup memory on a GPU; tiles of registers on a software adapter, and where results are
     few and sums short."""
     check_size(head.shape)

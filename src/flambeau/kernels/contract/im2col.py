@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, View, Window, contiguous_strides
-from ..ir import Kernel
+from ..ir import Kernel, Stored
 from ..lower import Move, view_through
 from ..map import ReadTrace, copy_kernel
 from .cost_model import by_rule, candidates
@@ -29,7 +29,7 @@ class Windowed(NamedTuple):
     rest: tuple[Move, ...]
 
 
-def windowed(planner, o: Operand) -> Windowed | None:
+def windowed(planner: Stored, o: Operand) -> Windowed | None:
     """How an operand shows windows of a buffer; None where it does not, or is computed."""
     base, chain = planner.base_of(o.node)
     at = next((i for i, move in enumerate(chain) if move.name == "_windows"), None)

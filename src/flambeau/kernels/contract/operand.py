@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ...core.shape import Affine, Shape, collapse, run_size
-from ..ir import Bindings, Function, Index, Quantities, name_index
+from ..ir import Bindings, Function, Index, Quantities, Stored, name_index
 from ..lower import NeedStore, Trace
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
@@ -90,7 +90,7 @@ class Operand:
         return len(self.trace.steps) == 1
 
 
-def operand(planner, node: Node, shape: Shape, rank: int) -> Operand:
+def operand(planner: Stored, node: Node, shape: Shape, rank: int) -> Operand:
     """The elements of an operand that is stored, or cheap enough to compute where it is read; NeedStore where
     it is neither. `rank`: how many dims the result has."""
     base, _ = planner.base_of(node)

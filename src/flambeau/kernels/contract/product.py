@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.shape import Affine, Shape, broadcast, contiguous_strides, run_size
-from ..ir import Bindings, Index, Kernel, Quantities, Shader, name_index
+from ..ir import Bindings, Index, Kernel, Quantities, Shader, Stored, name_index
 from ..kernel import before_packed, epilogue, label, spread_grid
 from ..lower import NeedStore, Trace
 from ..reduce import pieces_kernel
@@ -99,7 +99,7 @@ def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Shar
 class Product:
     """A contraction as products of matrices: rows x summed by summed x columns, for each of a batch."""
 
-    planner: Any
+    planner: Stored
     head: Node
     tail: Node
     a: Operand
@@ -256,7 +256,7 @@ def parts_kernel(product: Product, part: int, pieces: int) -> Kernel:
     return pieces_kernel(product.planner, product.head, product.tail, product.after, part, pieces)
 
 
-def product_of(planner, head: Node, tail: Node) -> Product:
+def product_of(planner: Stored, head: Node, tail: Node) -> Product:
     full = broadcast(*(i.shape for i in head.inputs))
     rank = len(head.shape)
     a, b, groups = _sorted((operand(planner, i, full, rank) for i in head.inputs), head, full)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
-from ..ir import Bindings, Function, Index, Kernel, Quantities, Shader, name_index
+from ..ir import Bindings, Function, Index, Kernel, Quantities, Shader, Stored, name_index
 from ..kernel import WORKGROUP, before_packed, epilogue, label, spread_grid
 from ..lower import Move, NeedStore, check_turns, view_through
 from ..map import copy_kernel
@@ -47,7 +47,7 @@ class Operand:
         return self.view.shape[d] > 1 and any(f.strides[d] for f in self.view.affines())
 
 
-def register_kernels(planner, head: Node, tail: Node, full: Shape) -> list[Kernel]:
+def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> list[Kernel]:
     """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
     if tail.dtype.is_packed:
         raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
@@ -65,7 +65,9 @@ def register_kernels(planner, head: Node, tail: Node, full: Shape) -> list[Kerne
     return [*first, reduce_parts(planner, head, tail, part, parts)]
 
 
-def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part) -> list[Kernel]:
+def _kernels(
+    planner: Stored, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part
+) -> list[Kernel]:
     build = _Build(planner, head, tail, a, b, full, groups, part)
     kernel = build.kernel()
     if (a.mode == "scalar" or build.is_worth_turning()) and build.is_worth_packing():
@@ -74,7 +76,7 @@ def _kernels(planner, head: Node, tail: Node, a: Operand, b: Operand, full, grou
     return [kernel]
 
 
-def _split_of(planner, full, groups) -> tuple[int, int]:
+def _split_of(planner: Stored, full, groups) -> tuple[int, int]:
     """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
     a thread would take more turns of the loop than it may."""
     size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
@@ -118,7 +120,7 @@ def _split(view: View, rank: int, dim: int, parts: int) -> View:
     return view.map((*view.shape[:rank], parts, *summed), cut)
 
 
-def _pack(planner, o: Operand, full, groups) -> tuple[Operand, Kernel]:
+def _pack(planner: Stored, o: Operand, full, groups) -> tuple[Operand, Kernel]:
     """Lay the rows' side out anew, its own dims innermost, so that four rows are read at once."""
     order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(full)) if groups[d] == g and o.walks(d)]
     shape = tuple(full[d] for d in order)
@@ -129,7 +131,7 @@ def _pack(planner, o: Operand, full, groups) -> tuple[Operand, Kernel]:
     return Operand(o.node, value, view), copy_kernel(planner, o.node, o.value, seen, value)
 
 
-def _operand(planner, node: Node, full) -> Operand:
+def _operand(planner: Stored, node: Node, full) -> Operand:
     base, chain = planner.base_of(node)
     if not planner.has(base):
         raise NeedStore(base, "contractions read buffers")
@@ -139,7 +141,9 @@ def _operand(planner, node: Node, full) -> Operand:
 
 
 class _Build:
-    def __init__(self, planner, head: Node, tail: Node, u: Operand, v: Operand, full, groups, part=None):
+    def __init__(
+        self, planner: Stored, head: Node, tail: Node, u: Operand, v: Operand, full, groups, part=None
+    ):
         self.planner, self.head, self.tail, self.u, self.v, self.part = planner, head, tail, u, v, part
         self.full, self.groups, self.nk = full, groups, head.attrs["nk"]
         self.q, self.b = Quantities(), Bindings()

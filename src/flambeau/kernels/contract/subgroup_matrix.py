@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ...core.dtype import float16, float32
 from ...core.limits import Unit
-from ..ir import Bindings, Kernel, Quantities, Shader
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored
 from ..kernel import spread_grid
 from .cost_model import CORES
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, Group, Operand, Side, Spelling
@@ -260,7 +260,7 @@ def _lying(s: Spelling, extent: int, tile: Tile, q: Quantities) -> Share:
     return share(s, extent, tile, 0, q)._replace(pitch=pitch)
 
 
-def range_kernels(planner, side) -> tuple[list[Kernel], int]:
+def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
     """Kernels that find by which power of two an operand is scaled, and the value that holds it: its largest
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
     base, _ = planner.base_of(side.node)
@@ -271,7 +271,7 @@ def range_kernels(planner, side) -> tuple[list[Kernel], int]:
     return [first, _range(planner, parts, groups, 1, found, last=True)], found
 
 
-def _range(planner, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
+def _range(planner: Stored, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     b.add(value, float32, 1 if last else 4)
     names = {"size": q.add("n", elements), "span": q.add("g", groups * THREADS)}
