@@ -10,7 +10,7 @@ from flambeau.core import choose
 from flambeau.core.limits import Limits
 from flambeau.device import lanes_of
 from flambeau.fusion.planner import plan
-from flambeau.kernels.contract import cost_model
+from flambeau.kernels.contract import build, cost_model
 from flambeau.ops.contract import contract
 
 F = fb.nn.functional
@@ -154,7 +154,7 @@ def test_gradients_of_a_convolution_have_the_same_value(forced):
 
 
 def test_weights_are_laid_out_anew_where_many_tiles_read_them(many_threads, monkeypatch):
-    monkeypatch.setattr(cost_model, "KERNEL", 0)
+    monkeypatch.setattr(build, "KERNEL", 0)
     x, w = numbers(64, 16, 9, 9), numbers(32, 16, 3, 3)
     y = F.conv2d(fb.tensor(x, device=many_threads), fb.tensor(w), padding=1)
     assert [k.name for k in y.plan()][:2] == ["copy", "conv2d"]

@@ -1,30 +1,30 @@
 // matmul+add+relu
 struct Params {
-  d0: u32,
-  d1: u32,
-  n2: u32,
-  n3: u32,
-  n4: u32,
-  n5: u32,
-  n6: u32,
-  s7: u32,
-  n8: u32,
-  n9: u32,
-  n10: u32,
-  n11: u32,
-  n12: u32,
-  s13: u32,
-  n14: u32,
-  n15: u32,
-  n16: u32,
-  n17: u32,
-  n18: u32,
-  s19: u32,
-  n20: u32,
-  n21: u32,
-  g22: u32,
-  g23: u32,
-  g24: u32,
+  digit0: u32,
+  digit1: u32,
+  batch2: u32,
+  rows_dim3: u32,
+  rows4: u32,
+  summed_dim5: u32,
+  summed6: u32,
+  stride7: u32,
+  batch8: u32,
+  columns_dim9: u32,
+  columns10: u32,
+  summed_dim11: u32,
+  summed12: u32,
+  stride13: u32,
+  batch14: u32,
+  rows_dim15: u32,
+  rows16: u32,
+  columns_dim17: u32,
+  columns18: u32,
+  stride19: u32,
+  summed20: u32,
+  depth21: u32,
+  tiles22: u32,
+  tiles23: u32,
+  groups24: u32,
 }
 @group(0) @binding(0) var<uniform> p: Params;
 @group(0) @binding(1) var<storage, read> in0: array<vec4<f32>>;
@@ -51,30 +51,30 @@ var<workgroup> tile_b: array<vec4<f32>, 144>;
 @compute @workgroup_size(64, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
-  let group = wid.x + wid.y * p.g24;
+  let group = wid.x + wid.y * p.groups24;
   let place = group;
-  let line = group / p.g22;
-  let depth = line / p.g23;
-  if (depth >= p.n21) {
+  let line = group / p.tiles22;
+  let depth = line / p.tiles23;
+  if (depth >= p.depth21) {
     return;
   }
-  let column0 = (place % p.g22) * 32u;
-  let row0 = (line % p.g23) * 32u;
+  let column0 = (place % p.tiles22) * 32u;
+  let row0 = (line % p.tiles23) * 32u;
   let batch = depth;
   let begin = 0u;
-  let end = p.n20;
+  let end = p.summed20;
   let a_q = t / 4u;
   let a_in = (t % 4u) * 4u;
   let a_batch = batch;
-  let a_first0 = min(row0 + (a_q + 0u) * 4u, p.n4 - 1u);
+  let a_first0 = min(row0 + (a_q + 0u) * 4u, p.rows4 - 1u);
   let a_o0_0 = a_first0;
-  let a0_0 = a_o0_0 * p.s7;
-  let a_o0_1 = min(a_o0_0 + 1u, p.n3 - 1u);
-  let a0_1 = a_o0_1 * p.s7;
-  let a_o0_2 = min(a_o0_1 + 1u, p.n3 - 1u);
-  let a0_2 = a_o0_2 * p.s7;
-  let a_o0_3 = min(a_o0_2 + 1u, p.n3 - 1u);
-  let a0_3 = a_o0_3 * p.s7;
+  let a0_0 = a_o0_0 * p.stride7;
+  let a_o0_1 = min(a_o0_0 + 1u, p.rows_dim3 - 1u);
+  let a0_1 = a_o0_1 * p.stride7;
+  let a_o0_2 = min(a_o0_1 + 1u, p.rows_dim3 - 1u);
+  let a0_2 = a_o0_2 * p.stride7;
+  let a_o0_3 = min(a_o0_2 + 1u, p.rows_dim3 - 1u);
+  let a0_3 = a_o0_3 * p.stride7;
   var a_k = begin + a_in;
   let a_k0_0 = a_k;
   var a_k0 = a_k0_0;
@@ -85,7 +85,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let b_q = t % 8u;
   let b_in = t / 8u;
   let b_batch = batch;
-  let b_first0 = min(column0 + (b_q + 0u) * 4u, p.n10 - 4u);
+  let b_first0 = min(column0 + (b_q + 0u) * 4u, p.columns10 - 4u);
   let b_o0_0 = b_first0;
   let b0_0 = b_o0_0;
   var b_k = begin + b_in;
@@ -102,24 +102,24 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
     ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
     a_k += 16u;
-    a_k0 += p.d0;
+    a_k0 += p.digit0;
   }
   {
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.s13;
+      let k0_0 = b_k0_0 * p.stride13;
       let ok0 = b_k + 0u < end;
       br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
-      b_k0 += p.d1;
+      b_k0 += p.digit1;
     }
     {
       let b_k0_0 = b_k0;
-      let k0_0 = b_k0_0 * p.s13;
+      let k0_0 = b_k0_0 * p.stride13;
       let ok0 = b_k + 0u < end;
       br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
-      b_k0 += p.d1;
+      b_k0 += p.digit1;
     }
   }
   if (t < 32u) {
@@ -149,24 +149,24 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
         ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
         a_k += 16u;
-        a_k0 += p.d0;
+        a_k0 += p.digit0;
       }
       {
         {
           let b_k0_0 = b_k0;
-          let k0_0 = b_k0_0 * p.s13;
+          let k0_0 = b_k0_0 * p.stride13;
           let ok0 = b_k + 0u < end;
           br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
-          b_k0 += p.d1;
+          b_k0 += p.digit1;
         }
         {
           let b_k0_0 = b_k0;
-          let k0_0 = b_k0_0 * p.s13;
+          let k0_0 = b_k0_0 * p.stride13;
           let ok0 = b_k + 0u < end;
           br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
-          b_k0 += p.d1;
+          b_k0 += p.digit1;
         }
       }
     }
@@ -315,30 +315,30 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_c0_0 = column_0;
   let row_0 = row0 + (ty + 0u) * 4u;
   let y_r0_0 = row_0;
-  let y_r0_1 = min(y_r0_0 + 1u, p.n15 - 1u);
-  let y_r0_2 = min(y_r0_1 + 1u, p.n15 - 1u);
-  let y_r0_3 = min(y_r0_2 + 1u, p.n15 - 1u);
-  if (row_0 + 0u < p.n16) {
-    let start = y_r0_0 * p.s19;
-    if (column_0 + 0u < p.n18) {
+  let y_r0_1 = min(y_r0_0 + 1u, p.rows_dim15 - 1u);
+  let y_r0_2 = min(y_r0_1 + 1u, p.rows_dim15 - 1u);
+  let y_r0_3 = min(y_r0_2 + 1u, p.rows_dim15 - 1u);
+  if (row_0 + 0u < p.rows16) {
+    let start = y_r0_0 * p.stride19;
+    if (column_0 + 0u < p.columns18) {
       out[(start + y_c0_0) / 4u] = finish(acc0_0, y_r0_0, y_c0_0);
     }
   }
-  if (row_0 + 1u < p.n16) {
-    let start = y_r0_1 * p.s19;
-    if (column_0 + 0u < p.n18) {
+  if (row_0 + 1u < p.rows16) {
+    let start = y_r0_1 * p.stride19;
+    if (column_0 + 0u < p.columns18) {
       out[(start + y_c0_0) / 4u] = finish(acc1_0, y_r0_1, y_c0_0);
     }
   }
-  if (row_0 + 2u < p.n16) {
-    let start = y_r0_2 * p.s19;
-    if (column_0 + 0u < p.n18) {
+  if (row_0 + 2u < p.rows16) {
+    let start = y_r0_2 * p.stride19;
+    if (column_0 + 0u < p.columns18) {
       out[(start + y_c0_0) / 4u] = finish(acc2_0, y_r0_2, y_c0_0);
     }
   }
-  if (row_0 + 3u < p.n16) {
-    let start = y_r0_3 * p.s19;
-    if (column_0 + 0u < p.n18) {
+  if (row_0 + 3u < p.rows16) {
+    let start = y_r0_3 * p.stride19;
+    if (column_0 + 0u < p.columns18) {
       out[(start + y_c0_0) / 4u] = finish(acc3_0, y_r0_3, y_c0_0);
     }
   }

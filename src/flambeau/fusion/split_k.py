@@ -54,7 +54,7 @@ def _adding(k: Kernel, value: int, pieces: Pieces) -> Kernel | None:
         return None
     place, numbers = k.inputs.index(value), numbers_of(k)
     sizes = [numbers[name] for name in dict(k.shader.options)["dims"]]
-    names = [f"{kind}{len(k.shader.params) + i}" for i, kind in enumerate("nn")]
+    names = [f"{word}{len(k.shader.params) + i}" for i, word in enumerate(("size", "total"))]
     functions = []
     for name, f in k.shader.functions:
         own = [s for s in f.steps if s.kind in READS and s.name == f"in{place}"]

@@ -19,29 +19,29 @@ def fold_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     groups = (0,) * lead + tuple(range(1, 2 * n + 1))
     q, b = Quantities(), Bindings()
     runs = collapse(x.shape[:lead], [Affine(a.strides[:lead], 0) for a in trace.affines()], groups[:lead])
-    dims = [q.add("n", run_size(x.shape, r)) for r in runs[1:]]
+    dims = [q.add("dim", run_size(x.shape, r)) for r in runs[1:]]
     runs = runs + [(d,) for d in range(lead, lead + 2 * n)]
     coords = [f"c{i}" for i in range(len(runs) - 2 * n)]
     coords += [f"w{i}" for i in range(n)] + [f"k{i}" for i in range(n)]
-    size = q.add("n", prod(head.shape))
+    size = q.add("size", prod(head.shape))
     check_turns(planner.limits, "fold", trace.turns * prod(1 + w.kernel for w in spec))
     body = trace.function(runs, coords, b, q, root, 1)
     axes = tuple(
         (
-            q.add("n", head.shape[lead + i]),
-            q.add("n", x.shape[lead + i]),
-            q.add("n", w.kernel),
-            q.add("s", w.stride),
-            q.add("s", w.dilation) if w.dilation > 1 else "",
-            q.add("s", w.before),
+            q.add("made", head.shape[lead + i]),
+            q.add("windows", x.shape[lead + i]),
+            q.add("kernel", w.kernel),
+            q.add("stride", w.stride),
+            q.add("dilation", w.dilation) if w.dilation > 1 else "",
+            q.add("before", w.before),
         )
         for i, w in enumerate(spec)
     )
     after = epilogue(planner, head, tail, head.shape, trace.reads)
     finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
-    e_dims = [q.add("n", s) for s in e_sizes[1:]]
+    e_dims = [q.add("dim", s) for s in e_sizes[1:]]
     grid = spread_grid(-(-prod(head.shape) // WORKGROUP), planner.limits.groups)
-    span = q.add("g", grid[0] * WORKGROUP)
+    span = q.add("span", grid[0] * WORKGROUP)
     functions = (("value", body),) + ((("finish", finish),) if finish else ())
     shader = Shader(
         "map/fold.wgsl",

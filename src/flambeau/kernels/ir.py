@@ -129,8 +129,8 @@ def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
     for run, c in zip(runs, coords, strict=True):
         stride = a.strides[run[-1]]
         if stride:
-            terms.append((c, "1" if stride == 1 else q.add("s", stride)))
-    return Index(tuple(terms), q.add("o", a.offset) if a.offset else "")
+            terms.append((c, "1" if stride == 1 else q.add("stride", stride)))
+    return Index(tuple(terms), q.add("offset", a.offset) if a.offset else "")
 
 
 MAPS = ("map", "map_multi")  # a thread reads only those elements of a value of its shape that it writes

@@ -75,8 +75,8 @@ def _kernel(planner: Stored, head, tail, launch: Launch, inputs, given: dict, pa
         options["fours"] = launch.fours
     line = launch.groups if isinstance(launch.groups, int) else 0
     grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, planner.limits.groups)
-    options["across"] = q.add("g", grid[0])
-    options["folded"] = q.add("g", line) if line > grid[0] else ""
+    options["across"] = q.add("across", grid[0])
+    options["folded"] = q.add("folded", line) if line > grid[0] else ""
     options["dtypes"] = tuple(given[what][1].short for what in launch.reads)
     for name, value in launch.sizes.items():
         q.names.append((name, "f32" if isinstance(value, float) else "u32"))
@@ -108,7 +108,7 @@ def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Lau
     if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:
         raise NeedStore(node, "its own loops would be inside the kernel's")
     runs, sizes = collapse_domain(node.shape, trace.affines(), (0,) * len(node.shape))
-    dims = tuple(q.add("n", s) for s in sizes)
+    dims = tuple(q.add("dim", s) for s in sizes)
     room = len(b.values) + 2 * len(trace.reads) <= trace.most  # a buffer may be bound twice
     width = 4 if launch.fours and room and trace.can_widen(runs, sizes) else 1
     body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, root, width)

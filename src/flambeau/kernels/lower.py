@@ -334,21 +334,21 @@ class Trace:
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
             index = spell(s.view.index)
-            tests = tuple(Test(spell(b.position), q.add("n", b.size)) for b in s.view.bounds)
+            tests = tuple(Test(spell(b.position), q.add("padded", b.size)) for b in s.view.bounds)
         if s.kind in ("load", "gather"):
             width = 4 if read == "four" else 1
             name = bindings.add(s.value, s.dtype, width)
             extra = (width,)
         if s.kind == "gather":
-            extra = (q.add("n", s.extra[0]), q.add("s", s.extra[1]), read)
+            extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
         if s.kind == "scalar":
-            name = q.add("v", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
+            name = q.add("scalar", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
         if s.kind == "random":
             at = self.planner.index[id(s.node)]
-            extra = tuple(q.add("k", ("scalar", at, w)) for w in range(4))
+            extra = tuple(q.add("seed", ("scalar", at, w)) for w in range(4))
         if s.kind == "inside":
             dtype, words = s.extra
-            extra = (dtype.short, *(q.add("n", value, kind) for kind, value in words))
+            extra = (dtype.short, *(q.add("check", value, kind) for kind, value in words))
         if s.kind == "op" and s.extra:
             extra = (s.extra[0].short,)
         return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)

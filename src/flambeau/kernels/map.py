@@ -63,13 +63,13 @@ def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = Fa
     """roots: the step of each value that the kernel writes."""
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)
-    size = q.add("n", n)
+    size = q.add("size", n)
     runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
     dtypes = [trace.steps[s].dtype for s in roots.values()]
     # four neighbours a thread, read at once where they lie side by side
     written = 4 if n >= 4 or any(d.is_packed for d in dtypes) else 1
     width = written if not narrow and trace.can_widen(runs, sizes) else 1
-    dims = [q.add("n", s) for s in sizes]
+    dims = [q.add("dim", s) for s in sizes]
     coords = [f"c{i}" for i in range(len(runs))]
     body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
     if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
@@ -78,7 +78,7 @@ def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = Fa
     in_fours = len(roots) == 1 and width == 4
     several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
     grid = spread_grid(-(-n // (threads * written * several)), planner.limits.groups)
-    span = q.add("g", grid[0] * threads)
+    span = q.add("span", grid[0] * threads)
     kind, name = "map", "value"
     if len(roots) > 1:
         results = tuple((f"t{s}", d.short) for s, d in zip(roots.values(), dtypes, strict=True))

@@ -136,10 +136,10 @@ def pieces_kernel(
     grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
     options = {
         "acc": head.dtype.short,
-        "size": q.add("n", size),
-        "all": q.add("n", size * pieces),
-        "groups": q.add("g", grid[0]),
-        "dims": tuple(q.add("n", n) for n in sizes[1:]) if after else (),
+        "size": q.add("size", size),
+        "all": q.add("total", size * pieces),
+        "groups": q.add("groups", grid[0]),
+        "dims": tuple(q.add("dim", n) for n in sizes[1:]) if after else (),
     }
     shader = Shader(
         "contract/split_k_sum.wgsl",
@@ -215,8 +215,8 @@ class _Build:
         planner, trace, made = self.planner, self.domain.trace, self.made
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
-        row_dims = tuple(q.add("n", self.sizes[i]) for i in self.outer[1:])
-        loops = tuple(q.add("n", self.sizes[i]) for i in self.inner)
+        row_dims = tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:])
+        loops = tuple(q.add("loop", self.sizes[i]) for i in self.inner)
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
         body = trace.function(self.runs, coords, b, q, self.domain.root, width)
         if len(made) > 1:
@@ -266,7 +266,7 @@ class _Build:
             m.tail.dtype.short if m.part is None else dtype,
             behind,
             f"end{i}" if finish else "",
-            tuple(q.add("n", s) for s in sizes[1:]),
+            tuple(q.add("dim", s) for s in sizes[1:]),
         )
 
     # --- a thread a row, or a part of one ---
@@ -276,12 +276,15 @@ class _Build:
         grid = spread_grid(-(-threads // WORKGROUP), self.planner.limits.groups)
         # the run that the parts divide: the longest, so that every part has work
         cut = max(range(len(self.inner)), key=lambda i: self.sizes[self.inner[i]], default=0)
-        options = {"size": q.add("n", threads), "parts": q.add("n", self.parts) if self.parts > 1 else ""}
+        options = {
+            "size": q.add("size", threads),
+            "parts": q.add("parts", self.parts) if self.parts > 1 else "",
+        }
         return (
             "reduce/serial.wgsl",
             WORKGROUP,
             grid,
-            options | {"cut": cut, "span": q.add("g", grid[0] * WORKGROUP)},
+            options | {"cut": cut, "span": q.add("span", grid[0] * WORKGROUP)},
         )
 
     # --- a tree ---
@@ -322,12 +325,12 @@ class _Build:
         chunk = -(-self.domain.length // (self.parts * step)) * step
         grid = spread_grid(blocks * self.parts, self.planner.limits.groups)
         options = {
-            "rows": q.add("n", self.domain.rows),
-            "length": q.add("n", self.domain.length),
-            "chunk": q.add("n", chunk),
-            "blocks": q.add("n", blocks),
-            "line": q.add("g", grid[0]),
-            "parts": q.add("n", self.parts) if self.parts > 1 else "",
+            "rows": q.add("rows", self.domain.rows),
+            "length": q.add("length", self.domain.length),
+            "chunk": q.add("chunk", chunk),
+            "blocks": q.add("blocks", blocks),
+            "line": q.add("line", grid[0]),
+            "parts": q.add("parts", self.parts) if self.parts > 1 else "",
             "lanes": lanes,
             "across": across,
             "columns": self.is_columns(),

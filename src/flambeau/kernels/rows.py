@@ -263,17 +263,17 @@ class _Build:
         coords = [f"c{i}" for i in self.outer] + [f"r{i}" for i in range(len(self.inner))]
         grid = spread_grid(-(-self.rows // (threads // lanes)), planner.limits.groups)
         options: dict[str, Any] = {
-            "rows": q.add("n", self.rows),
-            "length": q.add("n", self.length),
-            "line": q.add("g", grid[0]),
+            "rows": q.add("rows", self.rows),
+            "length": q.add("length", self.length),
+            "line": q.add("line", grid[0]),
             "lanes": lanes,
             "across": threads // lanes,
             "regs": form.regs,
             "width": width,
             "ahead": form.ahead,
             "steps": steps_of(lanes),
-            "row_dims": tuple(q.add("n", self.sizes[i]) for i in self.outer[1:]),
-            "dims": tuple(q.add("n", self.sizes[i]) for i in self.inner[1:]),
+            "row_dims": tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:]),
+            "dims": tuple(q.add("dim", self.sizes[i]) for i in self.inner[1:]),
             "own": tuple(coords[: len(self.outer)]),
             "along": tuple(coords[len(self.outer) :]),
         }

@@ -167,14 +167,16 @@ class Windows:
             "stride": line.stride,
             "dilation": line.dilation,
             "lead": tuple(self.lead),
-            "loops": tuple((r, q.add("n", n)) for r, n in zip(self.loops, sizes[self.outer :], strict=False)),
-            "dims": tuple(q.add("n", n) for n in sizes[1 : self.outer - 1]),
-            "strips": q.add("n", strips),
-            "size": q.add("n", strips * (rows // line.columns)),
-            "line": q.add("n", line.columns),
-            "last": q.add("n", last) if line.columns % 4 else "",
-            "e_dims": tuple(q.add("n", n) for n in e_sizes[1:]),
-            "span": q.add("g", groups),
+            "loops": tuple(
+                (r, q.add("loop", n)) for r, n in zip(self.loops, sizes[self.outer :], strict=False)
+            ),
+            "dims": tuple(q.add("dim", n) for n in sizes[1 : self.outer - 1]),
+            "strips": q.add("strips", strips),
+            "size": q.add("size", strips * (rows // line.columns)),
+            "line": q.add("line", line.columns),
+            "last": q.add("last", last) if line.columns % 4 else "",
+            "e_dims": tuple(q.add("dim", n) for n in e_sizes[1:]),
+            "span": q.add("span", groups),
         }
 
 

@@ -55,15 +55,15 @@ def strips_kernel(product: Product, narrow: bool = False) -> Kernel:
     units = tuple(f.strides[last] // line.dilation for f in product.b.affines)
     options |= {
         "high": high_of(product.m),
-        "tiles": q.add("g", groups),
+        "tiles": q.add("tiles", groups),
         "taps": line.taps,
         "cells": line.cells,
         "stride": line.stride,
         "dilation": line.dilation,
-        "strips": q.add("n", strips),
-        "units": tuple(q.add("s", u) if u else "" for u in units),
-        "line": q.add("n", line.columns),
-        "lines": q.add("n", lines),
-        "last": q.add("n", line.cell(line.columns - 1, line.taps - 1)) if line.columns % 4 else "",
+        "strips": q.add("strips", strips),
+        "units": tuple(q.add("stride", u) if u else "" for u in units),
+        "line": q.add("line", line.columns),
+        "lines": q.add("lines", lines),
+        "last": q.add("last", line.cell(line.columns - 1, line.taps - 1)) if line.columns % 4 else "",
     }
     return made.kernel("contract/depthwise.wgsl", GPU_WORKGROUP, groups * depth, functions, options)

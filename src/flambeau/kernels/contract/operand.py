@@ -10,6 +10,7 @@ from ..ir import Bindings, Function, Index, Quantities, Stored, name_index
 from ..lower import NeedStore, Trace
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
+NAMES = ("batch", "rows", "columns", "summed")  # of these groups of dims, in Params
 Run = tuple[int, ...]
 
 
@@ -49,8 +50,9 @@ class Domain(NamedTuple):
         return [tuple(dims[i] for i in run) for run in runs]
 
     def group(self, runs: list[Run], group: int, name: str, q: Quantities) -> Group:
-        sizes = tuple(q.add("n", run_size(self.shape, r)) for r in runs)
-        return Group(tuple(f"{name}{i}" for i in range(len(runs))), sizes, q.add("n", self.total(group)))
+        sizes = tuple(q.add(f"{NAMES[group]}_dim", run_size(self.shape, r)) for r in runs)
+        total = q.add(NAMES[group], self.total(group))
+        return Group(tuple(f"{name}{i}" for i in range(len(runs))), sizes, total)
 
 
 @dataclass
@@ -213,7 +215,7 @@ class Spelling:
 
         def spell(a: Affine) -> Index:
             stride = a.strides[inner] if inner is not None else 0
-            along = ("e", "1" if stride == 1 else q.add("s", stride)) if stride else None
+            along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
             return Index(((position[a], "1"), *([along] if along else [])), "")
 
         coords = (*position.values(), "e")
@@ -225,7 +227,7 @@ class Spelling:
             runs = self.runs[group]
             return name_index(Affine(a.strides, 0), runs, self.coords(group), q)
 
-        return Place(q.add("o", a.offset) if a.offset else "", at(BATCH), at(self.own), at(SUMMED))
+        return Place(q.add("offset", a.offset) if a.offset else "", at(BATCH), at(self.own), at(SUMMED))
 
     def coords(self, group: int) -> list[str]:
         letter = {BATCH: "b", SUMMED: "k"}.get(group, "o")
@@ -249,6 +251,6 @@ class Spelling:
         found, rest = [], step
         for run in reversed(self.runs[SUMMED]):
             size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
-            found.append(q.add("d", rest % size))
+            found.append(q.add("digit", rest % size))
             rest //= size
         return tuple(reversed(found))

@@ -211,9 +211,9 @@ class Launch:
             "rows": result.group(ROWS, q),
             "columns": result.group(COLUMNS, q),
             "out_places": tuple(result.place(g, q) for g in (BATCH, ROWS, COLUMNS)),
-            "summed": q.add("n", product.k),
-            "depth": q.add("n", depth),
-            "parts": tuple(q.add("n", n) for n in sizes),
+            "summed": q.add("summed", product.k),
+            "depth": q.add("depth", depth),
+            "parts": tuple(q.add("part", n) for n in sizes),
         }, depth
 
     def kernel(
@@ -228,7 +228,7 @@ class Launch:
         """aside: a value that takes, in fours, the sums that are not whole."""
         product, q, b, result = self.product, self.q, self.b, self.result
         grid = spread_grid(groups, product.limits.groups)
-        options["groups"] = q.add("g", grid[0])
+        options["groups"] = q.add("groups", grid[0])
         dtype = product.tail.dtype if self.part is None else product.head.dtype
         outs = ((dtype.short, result.width), *([(product.head.dtype.short, 4)] if aside is not None else []))
         shader = Shader(

@@ -12,7 +12,7 @@ from ..kernel import WORKGROUP, before_packed, epilogue, label, spread_grid
 from ..lower import Move, NeedStore, check_turns, view_through
 from ..map import copy_kernel
 from ..reduce import reduce_parts
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, Group, Place
+from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, Group, Place
 from .product import _sorted
 
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
@@ -174,8 +174,8 @@ class _Build:
             "summed": self.group(SUMMED),
             "batch": self.group(BATCH),
             "out": self.place(out, BATCH, ROWS, COLUMNS),
-            "tiles": (q.add("g", tiles[0]), q.add("g", tiles[1])),
-            "groups": q.add("g", grid[0]),
+            "tiles": (q.add("tiles", tiles[0]), q.add("tiles", tiles[1])),
+            "groups": q.add("groups", grid[0]),
         }
         width = 4 if self.stores_fours(out) else 1
         functions = (("finish", self.finish(after, width == 4 and not narrow)),) if after else ()
@@ -287,15 +287,18 @@ class _Build:
         binding = self.b.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
 
         def place(a: Affine) -> Place:
-            return Place(self.q.add("o", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED))
+            return Place(
+                self.q.add("offset", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED)
+            )
 
-        tests = tuple((place(t.position), self.q.add("n", t.size)) for t in o.view.bounds)
+        tests = tuple((place(t.position), self.q.add("padded", t.size)) for t in o.view.bounds)
         return Side(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
 
     def group(self, group: int) -> Group:
         runs = self.of(group)
-        sizes = tuple(self.q.add("n", self.sizes[i]) for i in runs)
-        return Group(tuple(self.coords[i] for i in runs), sizes, self.q.add("n", self.total(group)))
+        sizes = tuple(self.q.add(f"{NAMES[group]}_dim", self.sizes[i]) for i in runs)
+        total = self.q.add(NAMES[group], self.total(group))
+        return Group(tuple(self.coords[i] for i in runs), sizes, total)
 
     def stores_fours(self, out: Affine) -> bool:
         """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real

@@ -33,7 +33,12 @@ def thin_kernel(
     shares = [Share(0, 0, 0, 0, 0, stride, False, stride, s.digits(stride, made.q), 0) for s in (a, b)]
     options, depth = made.options([a, b], shares, stride * ahead)
     tiles = -(-product.n // (4 * (lanes if free else strips)))
-    options |= {"high": high_of(product.m), "ahead": ahead, "lanes": lanes, "tiles": made.q.add("g", tiles)}
+    options |= {
+        "high": high_of(product.m),
+        "ahead": ahead,
+        "lanes": lanes,
+        "tiles": made.q.add("tiles", tiles),
+    }
     return made.kernel("contract/skinny.wgsl", LANES * STRIPS, tiles * depth, functions, options)
 
 
@@ -49,7 +54,7 @@ def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = F
     shares = [Share(0, 0, 0, 0, 0, 1, False, 1, s.digits(1, made.q), 0) for s in (a, b)]
     options, depth = made.options([a, b], shares, 1)
     tiles = -(-product.n // (4 * GPU_WORKGROUP))
-    options |= {"high": high_of(product.m), "tiles": made.q.add("g", tiles)}
+    options |= {"high": high_of(product.m), "tiles": made.q.add("tiles", tiles)}
     return made.kernel("contract/skinny_short.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
 
 

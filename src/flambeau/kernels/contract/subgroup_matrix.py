@@ -140,7 +140,7 @@ def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=Fa
         "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1],
         "band": BAND,
-        "tiles": tuple(made.q.add("g", n) for n in tiles),
+        "tiles": tuple(made.q.add("tiles", n) for n in tiles),
     } | more
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
     return made.kernel("contract/subgroup_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
@@ -187,14 +187,14 @@ def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
         Share(r.extent, (r.extent if r.along == "free" else tile.step) + PAD, 0, 0, 0, 0, True, 0, (), 0)
         for r in ready
     ]
-    read = tuple((b.add(r.value, float16, 4), q.add("n", r.batch), q.add("n", r.line)) for r in ready)
+    read = tuple((b.add(r.value, float16, 4), q.add("batch", r.batch), q.add("line", r.line)) for r in ready)
     more = {
         "ready": read,
         "lying": ("", ""),
         "walked": (False, False),
         "ragged": False,
         "ahead": True,
-        "summed": q.add("n", -(-made.product.k // tile.step) * tile.step),
+        "summed": q.add("summed", -(-made.product.k // tile.step) * tile.step),
     }
     return ready, shares, made.result.functions(b, q), more
 
@@ -222,10 +222,10 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
         "split": planes == 2,
         "ragged": steps * tile.step != product.k,
         "scale": b.add(shift, float32, 1),
-        "size": q.add("n", tiles),
-        "steps": q.add("n", steps),
-        "lines": q.add("n", lines),
-        "groups": q.add("g", grid[0]),
+        "size": q.add("size", tiles),
+        "steps": q.add("steps", steps),
+        "lines": q.add("lines", lines),
+        "groups": q.add("groups", grid[0]),
     }
     shader = Shader(
         "contract/to_f16.wgsl",
@@ -274,7 +274,7 @@ def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
 def _range(planner: Stored, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     b.add(value, float32, 1 if last else 4)
-    names = {"size": q.add("n", elements), "span": q.add("g", groups * THREADS)}
+    names = {"size": q.add("size", elements), "span": q.add("span", groups * THREADS)}
     shader = Shader(
         "contract/amax_exponent.wgsl",
         tuple(q.names),

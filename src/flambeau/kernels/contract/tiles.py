@@ -28,13 +28,13 @@ def tile_kernel(
         "wide": tile.wide,
         "down": 4 * tile.rows // tile.high,
         "across": 4 * tile.columns // tile.wide,
-        "tiles": tuple(made.q.add("g", n) for n in tiles),
+        "tiles": tuple(made.q.add("tiles", n) for n in tiles),
     }
     groups, aside, cut = prod(tiles) * depth, None, ()
     if tail is not None:
         groups, aside = tail.whole + tail.rest * -(-product.k // tail.long), part
         cut = (*tail, groups)
-    options["tail"] = tuple(made.q.add("g", n) for n in cut)
+    options["tail"] = tuple(made.q.add("tail", n) for n in cut)
     return made.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
 
 
@@ -52,11 +52,11 @@ def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: boo
     options = {
         "acc": product.head.dtype.short,
         "extent": (tile.rows, tile.columns),
-        "whole": q.add("g", tail.whole),
-        "tiles": tuple(q.add("g", n) for n in tiles_of(product, tile)),
-        "size": q.add("n", fours),
-        "all": q.add("n", fours * -(-product.k // tail.long)),
-        "groups": q.add("g", grid[0]),
+        "whole": q.add("whole", tail.whole),
+        "tiles": tuple(q.add("tiles", n) for n in tiles_of(product, tile)),
+        "size": q.add("size", fours),
+        "all": q.add("total", fours * -(-product.k // tail.long)),
+        "groups": q.add("groups", grid[0]),
         "batch": result.group(BATCH, q),
         "rows": result.group(ROWS, q),
         "columns": result.group(COLUMNS, q),

@@ -194,9 +194,9 @@ def walk(a: Affine, dims: tuple[int | None, ...], q: Quantities) -> Walk:
 
     def stride(d: int | None) -> str:
         s = 0 if d is None else a.strides[d]
-        return "" if not s else "1" if s == 1 else q.add("s", s)
+        return "" if not s else "1" if s == 1 else q.add("stride", s)
 
-    return Walk(q.add("o", a.offset) if a.offset else "", *map(stride, dims))
+    return Walk(q.add("offset", a.offset) if a.offset else "", *map(stride, dims))
 
 
 def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
@@ -211,12 +211,12 @@ def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
     options = {
         "w": w,
         "places": tuple(walk(a, order, q) for a in product.a.affines),
-        "size": q.add("n", size),
-        "span": q.add("n", blocks * w.filters),
-        "turns": q.add("n", turns),
-        "filters": q.add("n", product.m),
-        "channels": q.add("n", product.domain.shape[dims.channel]),
-        "groups": q.add("g", grid[0]),
+        "size": q.add("size", size),
+        "span": q.add("span", blocks * w.filters),
+        "turns": q.add("turns", turns),
+        "filters": q.add("filters", product.m),
+        "channels": q.add("channels", product.domain.shape[dims.channel]),
+        "groups": q.add("groups", grid[0]),
     }
     shader = Shader(
         "contract/winograd_filters.wgsl",
@@ -250,14 +250,14 @@ def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
         "place": walk(o.affines[0], (dims.image, dims.y, dims.x, dims.channel), q),
         "edges": (edge(size[0], zeros[0], q), edge(size[1], zeros[1], q)),
         "odd": tuple(n % 2 == 1 for n in size),
-        "size": tuple(q.add("n", n) for n in size),
-        "channels": q.add("n", channels),
-        "turns": q.add("n", turns_of(product, dims, w)),
-        "blocks": q.add("n", blocks),
-        "all": q.add("g", blocks * spots),
-        "count": q.add("n", prod(count)),
-        "down": q.add("n", count[1]),
-        "across": q.add("n", count[2]),
+        "size": tuple(q.add("size", n) for n in size),
+        "channels": q.add("channels", channels),
+        "turns": q.add("turns", turns_of(product, dims, w)),
+        "blocks": q.add("blocks", blocks),
+        "all": q.add("total", blocks * spots),
+        "count": q.add("count", prod(count)),
+        "down": q.add("down", count[1]),
+        "across": q.add("across", count[2]),
         "batch": result.group(BATCH, q),
         "rows": result.group(ROWS, q),
         "columns": result.group(COLUMNS, q),
@@ -292,4 +292,4 @@ def edge(size: int, zeros: Span | None, q: Quantities) -> Edge:
     last = -(-size // 2) * 2 - 2
     low, high = zeros or (0, size + 1)
     sure = tuple(low <= i and last + i <= high for i in range(4))
-    return Edge(q.add("n", low) if zeros else "", q.add("n", high) if not all(sure) else "", sure)
+    return Edge(q.add("low", low) if zeros else "", q.add("high", high) if not all(sure) else "", sure)
