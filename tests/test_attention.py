@@ -8,7 +8,7 @@ from test_ops import check, values
 
 import flambeau as fb
 from flambeau.core import choose
-from flambeau.core.commands import DISPATCH
+from flambeau.core.commands import dispatches
 from flambeau.nn.functional import scaled_dot_product_attention as sdpa
 from flambeau.ops.attention import launches
 
@@ -239,11 +239,7 @@ def test_decoding_step_by_step_is_the_whole(software, gpu):
 
 def grids(words):
     """The workgroups of each dispatch among commands."""
-    at = 0
-    while at < len(words):
-        if words[at] == DISPATCH:
-            yield tuple(words[at + 4 : at + 7])
-        at += 8 + words[at + 7] if words[at] == DISPATCH else 4
+    return [c.grid for c in dispatches(words)]
 
 
 def test_the_cache_is_written_in_place(gpu):

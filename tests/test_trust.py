@@ -19,7 +19,7 @@ from watched import WatchedDevice, watched
 import flambeau as fb
 from flambeau.codegen import bounds
 from flambeau.core import choose
-from flambeau.core.commands import DISPATCH
+from flambeau.core.commands import Dispatch
 from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.device import native
 from flambeau.errors import DeviceError
@@ -280,7 +280,7 @@ def test_a_stray_is_seen(watching):
     pipeline = watching.pipeline(BEYOND, "beyond", 1)
     for first, strays in ((0, (1, 8)), (1, (2, 8)), (3, (4, 10))):
         watching.write(given, np.full(8, first, "u4"))
-        watching.submit([DISPATCH, pipeline, params, 0, 1, 1, 1, 2, given, out])
+        watching.submit(Dispatch(pipeline, params, 0, (1, 1, 1), (given, out)).words())
         assert watching.found() == strays
 
 

@@ -15,6 +15,9 @@
  */
 
 export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5, DROP = 6;
+export const PIPELINE = 1, PARAMS = 2, OFFSET = 3, GRID = 4, COUNT = 7, BUFFERS = 8; // where a dispatch has what
+const FROM = 1, TO = 2, BYTES = 3, COPY_WORDS = 4; // where a copy has what, and how long it is
+const NUMBER = 1, SHORT_WORDS = 2; // where the others have what they name, and how long they are
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
 const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
@@ -30,7 +33,7 @@ export const PORTABLE = { // no kernel goes beyond these, but one that does the 
   maxComputeWorkgroupStorageSize: 16384,
 };
 const OF_ADAPTER = ["maxBufferSize", "maxStorageBufferBindingSize", "maxComputeWorkgroupsPerDimension"];
-const BUFFERS = "maxStorageBuffersPerShaderStage", BUNDLE_BUFFERS = 64;
+const BOUND = "maxStorageBuffersPerShaderStage", BUNDLE_BUFFERS = 64;
 const WANTED = ["shader-f16", "subgroups", "timestamp-query"];
 
 /** What goes wrong, by `name`: NoAdapter, DeviceLost, OutOfMemory, CompileError or CommandError. */
@@ -52,7 +55,7 @@ export async function open(options = { powerPreference: "high-performance" }) {
     throw new ExecutorError("NoAdapter", "WebGPU finds no adapter: turn hardware acceleration on in the settings");
   const requiredLimits = { ...PORTABLE };
   for (const name of OF_ADAPTER) requiredLimits[name] = adapter.limits[name];
-  requiredLimits[BUFFERS] = Math.min(adapter.limits[BUFFERS], BUNDLE_BUFFERS);
+  requiredLimits[BOUND] = Math.min(adapter.limits[BOUND], BUNDLE_BUFFERS);
   const requiredFeatures = WANTED.filter((name) => adapter.features.has(name));
   try {
     const device = await adapter.requestDevice({ label: "flambeau", requiredLimits, requiredFeatures });
@@ -75,7 +78,7 @@ export class Executor {
     this.features = [...device.features];
     this.groups = limits.maxComputeWorkgroupsPerDimension;
     this.maxBinding = limits.maxStorageBufferBindingSize;
-    this.bundleBuffers = device.limits[BUFFERS];
+    this.bundleBuffers = device.limits[BOUND];
     this.lost = null; // why, once the device is gone
     this.compiled = this.compiling = 0; // pipelines that are ready, and that are not yet
     this.onprogress = null; // called with (compiled, all) as pipelines become ready
@@ -385,21 +388,21 @@ export class Executor {
     for (let i = 0; i < words.length; i += sizeOf(words, i)) {
       const which = words[i];
       if (which === DISPATCH) {
-        const pipeline = this.pipelines[words[i + 1]], end = i + 8 + words[i + 7];
+        const pipeline = this.pipelines[words[i + PIPELINE]], end = i + sizeOf(words, i);
         if (pipeline.made instanceof Error) throw pipeline.made;
-        const handles = [words[i + 2], ...words.subarray(i + 8, end)];
-        const [x, y, z] = words.subarray(i + 4, i + 7);
-        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline, handles, words[i + 3]), x, y, z });
+        const handles = [words[i + PARAMS], ...words.subarray(i + BUFFERS, end)];
+        const [x, y, z] = words.subarray(i + GRID, i + COUNT);
+        steps.push({ pipeline: pipeline.made, group: this.bind(pipeline, handles, words[i + OFFSET]), x, y, z });
       } else if (which === COPY) {
-        const from = this.buffers.get(words[i + 1]), to = this.buffers.get(words[i + 2]);
+        const from = this.buffers.get(words[i + FROM]), to = this.buffers.get(words[i + TO]);
         for (const buffer of [from, to]) if (buffer instanceof Error) throw buffer;
-        steps.push({ pipeline: null, from, to, bytes: words[i + 3] });
+        steps.push({ pipeline: null, from, to, bytes: words[i + BYTES] });
       } else if (which === REPLAY) {
-        const kept = this.prepared.get(words[i + 1]);
+        const kept = this.prepared.get(words[i + NUMBER]);
         kept.steps ??= this.resolve(kept.words, ends);
-        if (words.length === 2) return kept.steps; // to copy them takes a fifth of the time to encode them
+        if (words.length === SHORT_WORDS) return kept.steps; // to copy them takes a fifth of the time to encode them
         for (const step of kept.steps) steps.push(step);
-      } else ends.push([words[i + 1], which]);
+      } else ends.push([words[i + NUMBER], which]);
     }
     return steps;
   }
@@ -407,12 +410,12 @@ export class Executor {
   /** After a submit: what is computed from bad values is bad; with an error, all that it was to write is. */
   spread(words, error) {
     for (let i = 0; i < words.length; i += sizeOf(words, i)) {
-      if (words[i] === REPLAY) this.spread(this.prepared.get(words[i + 1]).words, error);
+      if (words[i] === REPLAY) this.spread(this.prepared.get(words[i + NUMBER]).words, error);
       if (words[i] !== DISPATCH && words[i] !== COPY) continue;
-      const after = words[i] === COPY ? i + 3 : i + 8 + words[i + 7];
-      const end = words[i] === COPY ? i + 2 : after - this.pipelines[words[i + 1]].outputs;
+      const copies = words[i] === COPY, after = i + (copies ? BYTES : sizeOf(words, i));
+      const end = copies ? i + TO : after - this.pipelines[words[i + PIPELINE]].outputs;
       let why = error;
-      for (let j = words[i] === COPY ? i + 1 : i + 8; !why && j < end; j++) why = this.bad.get(words[j]);
+      for (let j = i + (copies ? FROM : BUFFERS); !why && j < end; j++) why = this.bad.get(words[j]);
       for (let j = end; j < after; j++)
         if (why) this.bad.set(words[j], why);
         else this.bad.delete(words[j]);
@@ -421,7 +424,12 @@ export class Executor {
 }
 
 function sizeOf(words, i) {
-  return words[i] === DISPATCH ? 8 + words[i + 7] : words[i] === COPY ? 4 : 2;
+  return words[i] === DISPATCH ? BUFFERS + words[i + COUNT] : words[i] === COPY ? COPY_WORDS : SHORT_WORDS;
+}
+
+/** The words of a kernel over a grid of workgroups. */
+export function dispatch(pipeline, params, offset, grid, buffers) {
+  return [DISPATCH, pipeline, params, offset, ...grid, buffers.length, ...buffers];
 }
 
 function play(encoder, steps) {

@@ -9,7 +9,7 @@
  * range), Disposed, or one of executor.js.
  */
 
-import { DISPATCH, DROP, ExecutorError, FAULT_WORDS, FORGET, FREE, STORAGE, UNIFORM, open } from "./executor.js";
+import { DROP, ExecutorError, FAULT_WORDS, FORGET, FREE, PARAMS, STORAGE, UNIFORM, dispatch, open } from "./executor.js";
 
 export { ExecutorError, open };
 
@@ -398,9 +398,10 @@ class Ready {
         values.set(value, handle);
       }
       const to = i < plan.setup.length ? setup : words;
-      slots.push([to, to.length + 2]);
-      to.push(DISPATCH, program.pipeline(kernel, reads.length, writes.length), 0, offset);
-      to.push(...grid.map((e) => valueOf(e, n)), reads.length + writes.length, ...[...reads, ...writes].map((value) => values.get(value)));
+      slots.push([to, to.length + PARAMS]);
+      const pipeline = program.pipeline(kernel, reads.length, writes.length);
+      const buffers = [...reads, ...writes].map((value) => values.get(value));
+      to.push(...dispatch(pipeline, 0, offset, grid.map((e) => valueOf(e, n)), buffers));
       for (const value of new Set(reads))
         if (value[0] === "t" && last.get(value) === i) free.push(values.get(value));
     });

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ..core.commands import DISPATCH
+from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
 from ..device import IN_BROWSER, get_device
@@ -57,7 +57,7 @@ def warm(device: Any, compiled: pipeline.Compiled) -> None:
     handles, words = [b.handle for b in scratch], []
     for k in {k.shader: k for k in compiled.plan}.values():
         n = len(k.inputs) + len(k.outputs)
-        words += [DISPATCH, device.pipelines[k.shader], compiled.uniform, 0, 0, 0, 0, n, *handles[:n]]
+        words += Dispatch(device.pipelines[k.shader], compiled.uniform, 0, (0, 0, 0), handles[:n]).words()
     if words:
         device.submit(words)
         if not IN_BROWSER:

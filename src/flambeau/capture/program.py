@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from ..autodiff.backward import Gradients
-from ..core.commands import DISPATCH, commands, copied, fill
+from ..core.commands import copied, dispatches, fill
 from ..core.events import stage, submit
 from ..core.faults import doubt_of
 from ..core.interrupts import uninterrupted
@@ -303,9 +303,8 @@ class Program:
     def _await_kernels(self) -> None:
         """Wait for the kernels, so that one that the driver refuses leaves the state as it was."""
         if self.states:
-            for at, _ in commands(self.words):
-                if self.words[at] == DISPATCH:
-                    self.device.compiled(self.words[at + 1])
+            for command in dispatches(self.words):
+                self.device.compiled(command.pipeline)
         self.is_compiled = True
 
     def _send_params(self) -> None:
@@ -360,7 +359,7 @@ class Program:
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""
-        return sum(self.words[i] == DISPATCH for i, _ in commands(self.words))
+        return len(dispatches(self.words))
 
 
 def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:

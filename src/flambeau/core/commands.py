@@ -1,29 +1,81 @@
-"""The commands that cross to a device: one flat list of integers, which any language can replay.
+"""The commands that cross to a device, to and from one flat list of integers, which any language can replay.
 
 (DISPATCH, pipeline, params, offset, x, y, z, n, n buffers): a kernel; params is the buffer of its Params,
-offset
-their byte place in it. (COPY, from, to, bytes). Buffers and pipelines are the device's numbers for them.
+offset their byte place in it. (COPY, from, to, bytes). Buffers and pipelines are the device's numbers for
+them. web/executor.js reads the same list, by the same names.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 DISPATCH, COPY = 1, 2
+PIPELINE, PARAMS, OFFSET, GRID, COUNT, BUFFERS = 1, 2, 3, 4, 7, 8  # where a dispatch has what
+FROM, TO, BYTES, COPY_WORDS = 1, 2, 3, 4  # where a copy has what, and how long it is
 
 
-def fill(words: list[int], filled: Sequence[int]) -> list[int]:
-    """Commands with buffers in the places of holes."""
-    return [filled[~word] if word < 0 else word for word in words]
+class Dispatch(NamedTuple):
+    """A kernel over a grid of workgroups: the buffers that it reads, then those that it writes."""
+
+    pipeline: int
+    params: int
+    offset: int
+    grid: tuple[int, int, int]
+    buffers: Sequence[int]
+
+    def words(self) -> list[int]:
+        """As it crosses."""
+        pipeline, params, offset, grid, buffers = self
+        return [DISPATCH, pipeline, params, offset, *grid, len(buffers), *buffers]
+
+    def bound(self) -> tuple[int, ...]:
+        """What a bind group of it binds, in order."""
+        return self.params, *self.buffers
+
+
+class Copy(NamedTuple):
+    """So many bytes from the start of one buffer to that of another."""
+
+    source: int
+    target: int
+    nbytes: int
+
+    def words(self) -> list[int]:
+        """As it crosses."""
+        return [COPY, *self]
+
+
+Command = Dispatch | Copy
 
 
 def commands(words: Sequence[int]) -> Iterator[tuple[int, int]]:
     """Where each command begins and ends."""
-    i = 0
-    while i < len(words):
-        end = i + (8 + words[i + 7] if words[i] == DISPATCH else 4)
+    i, n = 0, len(words)
+    while i < n:
+        end = i + (BUFFERS + words[i + COUNT] if words[i] == DISPATCH else COPY_WORDS)
         yield i, end
         i = end
+
+
+def decoded(words: Sequence[int]) -> Iterator[Command]:
+    """The commands of a flat list. Making them takes half as long as a dispatch: what runs often reads words
+    by their places."""
+    for i, end in commands(words):
+        if words[i] == DISPATCH:
+            pipeline, params, offset, x, y, z, _ = words[i + PIPELINE : i + BUFFERS]
+            yield Dispatch(pipeline, params, offset, (x, y, z), tuple(words[i + BUFFERS : end]))
+        else:
+            yield Copy(*words[i + FROM : end])
+
+
+def encoded(given: Iterable[Command]) -> list[int]:
+    """Commands as one flat list."""
+    return [word for command in given for word in command.words()]
+
+
+def dispatches(words: Sequence[int]) -> list[Dispatch]:
+    """The dispatches of a flat list."""
+    return [c for c in decoded(words) if isinstance(c, Dispatch)]
 
 
 def copied(source: Any, target: Any) -> list[int]:
@@ -31,20 +83,9 @@ def copied(source: Any, target: Any) -> list[int]:
     return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
 
 
-def commands_of(words) -> list[tuple]:
-    """Split the flat list: (pipeline, params, offset, grid, key) for a dispatch, (from, to, bytes) for a
-    copy."""
-    out, i, n = [], 0, len(words)
-    while i < n:
-        if words[i] == DISPATCH:
-            pipeline, params, offset, x, y, z, count = words[i + 1 : i + 8]
-            key = (params, *words[i + 8 : i + 8 + count])
-            out.append((pipeline, key, offset, x, y, z))
-            i += 8 + count
-        else:
-            out.append(tuple(words[i + 1 : i + 4]))
-            i += 4
-    return out
+def fill(words: list[int], filled: Sequence[int]) -> list[int]:
+    """Commands with buffers in the places of holes."""
+    return [filled[~word] if word < 0 else word for word in words]
 
 
 def flat(parts: Any) -> list[int]:
@@ -52,18 +93,10 @@ def flat(parts: Any) -> list[int]:
     return [word for part in parts for word in getattr(part, "words", part)]
 
 
-def spans_of(words: list[int]) -> Iterator[list[tuple]]:
+def spans_of(words: list[int]) -> Iterator[list[Command]]:
     """The commands in groups that are timed together: a dispatch alone, copies with those beside them."""
-    for is_dispatch, group in groupby(commands_of(words), lambda c: len(c) == 6):
-        if is_dispatch:
+    for kind, group in groupby(decoded(words), type):
+        if kind is Dispatch:
             yield from ([c] for c in group)
         else:
             yield list(group)
-
-
-def words_of(span: list[tuple]) -> list[int]:
-    """A span of `spans_of` as commands again."""
-    if len(span[0]) == 6:
-        pipeline, key, offset, x, y, z = span[0]
-        return [DISPATCH, pipeline, key[0], offset, x, y, z, len(key) - 1, *key[1:]]
-    return [w for copy in span for w in (COPY, *copy)]

@@ -8,11 +8,21 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
-from ..core.commands import commands_of, flat
+from ..core.commands import (
+    BUFFERS,
+    BYTES,
+    DISPATCH,
+    FROM,
+    PIPELINE,
+    TO,
+    commands,
+    flat,
+)
 from ..core.events import is_shared, stage
 
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
+COPY_STEP = 3  # what the step of a copy has; that of a dispatch has more
 IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
 
 
@@ -96,24 +106,29 @@ class CPath:
         """The steps of commands; None while what they need is compiled."""
         if isinstance(part, Prepared) and part.steps is not None:
             return part.steps
-        commands = commands_of(flat([part]))
-        known, is_compiled = self._compiled, self.device.is_compiled
-        ready = all([len(c) < 6 or c[0] in known or is_compiled(c[0]) for c in commands])
-        return self._look_up(commands) if ready else None
+        words = flat([part])
+        spans, known, is_compiled = list(commands(words)), self._compiled, self.device.is_compiled
+        used = {words[i + PIPELINE] for i, _ in spans if words[i] == DISPATCH}
+        ready = all([pipeline in known or is_compiled(pipeline) for pipeline in used])
+        return self._look_up(words, spans) if ready else None
 
-    def _look_up(self, commands: list[tuple]) -> list[tuple]:
+    def _look_up(self, words: list[int], spans: list[tuple[int, int]]) -> list[tuple]:
+        """The steps of the commands in `spans`, read by their places: this runs for each of a graph that is
+        new."""
         steps, last, known = [], None, self._compiled
-        for c in commands:
-            if len(c) == 6:
-                pipeline, key, offset, x, y, z = c
-                group = self.device.bind(pipeline, key, offset)
+        bind, buffers = self.device.bind, self.device._buffers
+        for i, end in spans:
+            if words[i] == DISPATCH:
+                pipeline, params, offset, x, y, z, _ = words[i + PIPELINE : i + BUFFERS]
+                group = bind(pipeline, (params, *words[i + BUFFERS : end]), offset)
                 raw = known.get(pipeline)
                 if raw is None:
                     raw = known[pipeline] = self.device.compiled(pipeline)._internal
                 steps.append((None if raw is last else raw, group._internal, x, y, z, group))
                 last = raw
             else:
-                steps.append((*(self.device._buffers[h]._internal for h in c[:2]), c[2]))
+                source, target = buffers[words[i + FROM]], buffers[words[i + TO]]
+                steps.append((source._internal, target._internal, words[i + BYTES]))
                 last = None
         return steps
 
@@ -126,7 +141,7 @@ class CPath:
                 continue
             ready = part if isinstance(part, Prepared) else self.prepare(part)
             if ready.steps is None:
-                ready.steps = self._play_as_compiled(commands_of(ready.words))
+                ready.steps = self._play_as_compiled(ready.words)
             else:
                 self._play(ready.steps)
         self._flush()
@@ -151,18 +166,18 @@ class CPath:
         self.lib.wgpuCommandBufferRelease(self._command[0])
         self.lib.wgpuCommandEncoderRelease(self._encoder)
 
-    def _play_as_compiled(self, commands: list[tuple]) -> list[tuple]:
+    def _play_as_compiled(self, words: list[int]) -> list[tuple]:
         """Play commands of which some are being compiled; their steps."""
-        steps, begin = [], 0
-        for end, c in enumerate(commands):
-            if len(c) == 6 and not self.device.is_compiled(c[0]):
-                steps += self._play(self._look_up(commands[begin:end]))
+        steps, begin, spans = [], 0, list(commands(words))
+        for end, (i, _) in enumerate(spans):
+            if words[i] == DISPATCH and not self.device.is_compiled(words[i + PIPELINE]):
+                steps += self._play(self._look_up(words, spans[begin:end]))
                 begin = end
                 self._flush()
                 with stage("compile"):
-                    self.device.compiled(c[0])
+                    self.device.compiled(words[i + PIPELINE])
                 self._begin()
-        return steps + self._play(self._look_up(commands[begin:]))
+        return steps + self._play(self._look_up(words, spans[begin:]))
 
     def _play(self, steps: list[tuple]) -> list[tuple]:
         lib, none = self.lib, self.ffi.NULL
@@ -173,7 +188,7 @@ class CPath:
         dispatch = lib.wgpuComputePassEncoderDispatchWorkgroups
         compute = self._compute
         for step in steps:
-            if len(step) == 6:
+            if len(step) > COPY_STEP:
                 raw, group, x, y, z, _ = step
                 if raw is not None or compute is None:
                     if compute is None:

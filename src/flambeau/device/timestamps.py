@@ -5,14 +5,14 @@ from itertools import islice
 from time import perf_counter_ns
 from typing import Any
 
-from ..core.commands import flat, spans_of
+from ..core.commands import Command, Copy, Dispatch, flat, spans_of
 from ..errors import DeviceError
 
 QUERIES = 4096  # of a query set, at most
 RESOLVE, STAGING = 0x200 | 0x04, 0x01 | 0x08  # QUERY_RESOLVE | COPY_SRC, MAP_READ | COPY_DST
 
 
-def batched(spans: Iterator[list[tuple]], most: int) -> Iterator[list[list[tuple]]]:
+def batched(spans: Iterator[list[Command]], most: int) -> Iterator[list[list[Command]]]:
     """The spans in lists of at most so many."""
     while some := list(islice(spans, most)):
         yield some
@@ -35,19 +35,18 @@ class Stamps:
         self.submitted = perf_counter_ns()
         device._queue.submit([commands])
 
-    def _encode(self, encoder: Any, queries: Any, at: int, span: list[tuple]) -> None:
+    def _encode(self, encoder: Any, queries: Any, at: int, span: list[Command]) -> None:
         begin = {"query_set": queries, "beginning_of_pass_write_index": at}
         end = {"query_set": queries, "end_of_pass_write_index": at + 1}
-        if len(span[0]) == 6:
-            pipeline, key, offset, x, y, z = span[0]
+        if isinstance(c := span[0], Dispatch):
             compute = encoder.begin_compute_pass(timestamp_writes=begin | end)
-            compute.set_pipeline(self.device.compiled(pipeline))
-            compute.set_bind_group(0, self.device.bind(pipeline, key, offset))
-            compute.dispatch_workgroups(x, y, z)
+            compute.set_pipeline(self.device.compiled(c.pipeline))
+            compute.set_bind_group(0, self.device.bind(c.pipeline, c.bound(), c.offset))
+            compute.dispatch_workgroups(*c.grid)
             return compute.end()
         encoder.begin_compute_pass(timestamp_writes=begin).end()  # copies are outside of passes: between two
         buffers = self.device._buffers
-        for source, target, n in span:
+        for source, target, n in (c for c in span if isinstance(c, Copy)):
             encoder.copy_buffer_to_buffer(buffers[source], 0, buffers[target], 0, n)
         encoder.begin_compute_pass(timestamp_writes=end).end()
 

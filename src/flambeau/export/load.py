@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ..core.commands import COPY, DISPATCH
+from ..core.commands import Dispatch, copied
 from ..core.dtype import SHORT
 from ..core.events import submit
 from ..core.faults import DECLARED, doubt_of
@@ -267,10 +267,10 @@ class _Ready:
                     buffers[v] = self.pool.take(sizes[v])
             name, text = program._kernels[step["kernel"]]
             pipeline = _pipeline(self.device, text, name, len(step["reads"]), len(step["writes"]))
-            grid = [within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"]]
+            x, y, z = (within(value_of(e, n), self.device.limits.groups, "a grid") for e in step["grid"])
             handles = [buffers[v].handle for v in (*step["reads"], *step["writes"])]
-            command = [DISPATCH, pipeline, self.uniform, 4 * at, *grid, len(handles), *handles]
-            words[i >= len(plan["setup"])].extend(command)
+            command = Dispatch(pipeline, self.uniform, 4 * at, (x, y, z), handles)
+            words[i >= len(plan["setup"])].extend(command.words())
             if i >= len(plan["setup"]):
                 reads, writes = (sum(buffers[v].nbytes for v in step[k]) for k in ("reads", "writes"))
                 self.works += (Cost(name, "", reads, writes, 0),)
@@ -297,22 +297,18 @@ class _Ready:
             self._draw()
         before = []
         for n, place in zip(given, self.inputs, strict=True):
-            before += _copy(n.buffer, place)
+            before += copied(n.buffer, place)
         out, after = [], []
         for source, shape, dtype in self.outputs:
             node = Node(OPS["buffer"], (), {}, shape, dtype, self.device)
             node.buffer = self.device.pool.take(node.nbytes)
-            after += _copy(source, node.buffer)
+            after += copied(source, node.buffer)
             out.append(Tensor(node))
         submit(self.device, self.works, before, self.prepared, after)
         doubt = doubt_of(self.device, self.checks, [n.buffer for n in given])
         for t in out:
             t.node.buffer.doubt = doubt
         return out
-
-
-def _copy(source: Any, target: Any) -> list[int]:
-    return [COPY, source.handle, target.handle, -(-target.nbytes // 4) * 4] if target.nbytes else []
 
 
 def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:

@@ -7,7 +7,7 @@ from time import perf_counter, perf_counter_ns
 from typing import Any, NamedTuple
 
 from ..core import events
-from ..core.commands import flat, spans_of, words_of
+from ..core.commands import Command, Copy, Dispatch, encoded, flat, spans_of
 from ..errors import DeviceError
 from ..functions import empty
 from ..fusion.plan import Cost
@@ -69,17 +69,17 @@ def capture(call: Any) -> tuple[Any, Captured]:
             events.listener = before
 
 
-def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Cost, list[tuple]]]:
+def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Cost, list[Command]]]:
     """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
     found = list(spans_of(words))
-    kernels = sum(len(s[0]) == 6 for s in found)
+    kernels = sum(isinstance(s[0], Dispatch) for s in found)
     given = iter(works if len(works) == kernels else ())
     out = []
     for span in found:
-        if len(span[0]) == 6:
-            work = next(given, None) or Cost(f"pipeline {span[0][0]}", "", 0, 0, 0, span[0][3:])
+        if isinstance(c := span[0], Dispatch):
+            work = next(given, None) or Cost(f"pipeline {c.pipeline}", "", 0, 0, 0, c.grid)
         else:
-            moved = sum(c[2] for c in span)
+            moved = sum(c.nbytes for c in span if isinstance(c, Copy))
             work = Cost("copy buffers", "", moved, moved, 0)
         out.append((work, span))
     return out
@@ -156,20 +156,20 @@ class Meter:
         out = []
         for work, span in spans(self.device, works, words):
             begin = perf_counter_ns()
-            self.device.submit(words_of(span))
+            self.device.submit(encoded(span))
             self.device.wait()
             out.append(Span(work, begin, begin + round(1e9 * self._difference(span))))
         return out
 
-    def _difference(self, span: list[tuple]) -> float:
+    def _difference(self, span: list[Command]) -> float:
         """Seconds of a kernel: how much longer many runs take than one, with results put aside: in memory of
         their own, since the pool's may hold what later kernels of the same submit read."""
-        words = words_of(span)
-        aside = []
-        for i in range(-self.device.outputs_of(span[0][0]), 0) if len(span[0]) == 6 else ():
-            size = self.device.size_of(words[i])
-            aside.append(self.device.alloc(size, size))
-            words[i] = aside[-1]
+        words, aside = encoded(span), []
+        if isinstance(c := span[0], Dispatch):
+            outputs = self.device.outputs_of(c.pipeline)
+            sizes = [self.device.size_of(b) for b in c.buffers[-outputs:]]
+            aside = [self.device.alloc(size, size) for size in sizes]
+            words = c._replace(buffers=(*c.buffers[:-outputs], *aside)).words()
         once = min(self._wall(words), self._wall(words))
         seconds, most = REPEATED
         more = min(max(round(seconds / max(once, 1e-6)), 1), most)

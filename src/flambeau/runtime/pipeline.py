@@ -9,7 +9,8 @@ from typing import Any
 
 from ..codegen.bounds import is_ours, is_proven
 from ..codegen.render import render
-from ..core.commands import DISPATCH
+from ..core import commands
+from ..core.commands import Dispatch
 from ..core.events import stage
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
@@ -125,11 +126,10 @@ def compile_plan(device: Any, plan: Plan) -> Compiled:
                 value = 0
             params.append(word_of(value, wgsl))
         params.extend([0] * (-len(params) % PARAMS_ALIGN))
-        uniform_slots.append(len(words) + 2)
-        words += [DISPATCH, pipelines[k.shader], 0, base * 4, *k.grid, len(k.inputs) + len(k.outputs)]
-        for value in (*k.inputs, *k.outputs):
-            slots.append((len(words), value))
-            words.append(0)
+        uniform_slots.append(len(words) + commands.PARAMS)
+        values = (*k.inputs, *k.outputs)
+        slots += enumerate(values, len(words) + commands.BUFFERS)
+        words += Dispatch(pipelines[k.shader], 0, base * 4, k.grid, [0] * len(values)).words()
     counters.plans += 1
     uniform = device.uniform(4 * len(params)) if plan.kernels else 0
     for place in uniform_slots:
@@ -142,7 +142,7 @@ def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...],
     """A plan's commands by submits, each with the costs of its kernels."""
     if not compiled.cuts:
         return [(compiled.plan.costs, words)]
-    starts = [compiled.uniform_slots[i] - 2 for i in compiled.cuts]
+    starts = [compiled.uniform_slots[i] - commands.PARAMS for i in compiled.cuts]
     ends = zip([0, *starts], [*starts, len(words)], strict=True)
     kernels = zip([0, *compiled.cuts], [*compiled.cuts, len(compiled.plan.costs)], strict=True)
     return [(compiled.plan.costs[i:j], words[a:b]) for (i, j), (a, b) in zip(kernels, ends, strict=True)]

@@ -6,7 +6,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from ..core.commands import COPY
+from ..core.commands import Copy
 from ..core.dtype import DType
 from ..core.host import to_raw
 from ..core.node import Node
@@ -165,7 +165,7 @@ class Trials:
         if self.blank is None or self.blank.size < size:
             self.blank = self.device.pool.take(size)
             self.device.write(self.blank.handle, bytes(size))
-        self.device.submit([COPY, self.blank.handle, buffer.handle, size])
+        self.device.submit(Copy(self.blank.handle, buffer.handle, size).words())
 
     def difference(self, found: dict[int, Any], values: list[int]) -> str:
         """How results differ from the default's by more than their types allow, or ""."""
