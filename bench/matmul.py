@@ -83,7 +83,7 @@ def force(variant: str) -> None:
     """Plan anew, with this variant of contractions, or by rule."""
     os.environ["FLAMBEAU_VARIANT"] = f"contract={variant}" if variant else ""
     choose.forced.cache_clear()
-    get_device().__dict__.pop("plans", None)
+    get_device().plans.clear()
 
 
 def seconds_of(call: Callable[[], object], wait: Callable[[], object], seconds: float) -> float:

@@ -59,7 +59,7 @@ def main() -> None:
         calls, losses = {}, {}
         for name, graph_of in (("as written", as_written), ("planned", rewrite.graph_of)):
             with planned(graph_of):
-                device.__dict__.get("plans", {}).clear()
+                device.plans.clear()
                 fb.manual_seed(0)
                 calls[name] = step_of(dtype, args)
                 losses[name] = [calls[name]().item() for _ in range(3)]

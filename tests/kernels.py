@@ -9,7 +9,7 @@ import pytest
 @contextmanager
 def planned_for(device, software: bool, **other):
     """Plan for a CPU adapter, or for a GPU, with caches of its own and perhaps other limits."""
-    limits, plans = device.limits, device.__dict__.get("plans", {})
+    limits, plans = device.limits, device.plans
     device.limits, device.plans = replace(limits, software=software, **other), {}
     try:
         yield

@@ -35,7 +35,7 @@ VARIANTS = (
 def many_threads(gpu, monkeypatch):
     """The adapter planned for as if it were a real GPU."""
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
-    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(gpu, "plans", {})
     return gpu
 
 
@@ -277,7 +277,7 @@ def test_a_large_product_takes_two_steps_at_once(m, k, n, is_turned):
 def on_a_cpu(gpu, monkeypatch):
     """The adapter planned for as if it were a software one."""
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=True))
-    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(gpu, "plans", {})
     return gpu
 
 

@@ -83,14 +83,14 @@ def planted(text, says, **others):
 def test_a_doctored_kernel_is_found_and_made_small(gpu, monkeypatch):
     render = pipeline.render
     monkeypatch.setattr(pipeline, "render", lambda shader: render(shader).replace("abs(", "0.999 * abs("))
-    gpu.__dict__.pop("pipelines", None)
+    gpu.pipelines.clear()
     with planned_for(gpu, software=True):
         program = planted("v2.abs()", "np.abs(v2)", by=("v0",))
         wrong, _ = check(program, gpu, WAYS[:1])
         assert wrong is not None and wrong.name == "v4" and wrong.count > 200
         program, wrong = smaller(program, wrong, gpu)
         text = report([(program, wrong)], gpu, 7)
-    gpu.__dict__.pop("pipelines", None)
+    gpu.pipelines.clear()
     assert [(x.text, x.says) for x in program.lines] == [("v2.abs()", "np.abs(v2)")]
     assert [i.shape for i in program.inputs] == [(1, 1)] and not program.by
     assert "fn main" in text and "seed      7" in text and str(wrong) in text

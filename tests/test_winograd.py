@@ -47,7 +47,7 @@ def shape(request, gpu, monkeypatch):
     if w.memory > gpu.limits.workgroup_memory or w.threads > gpu.limits.invocations:
         pytest.skip(f"needs {w.memory} bytes of workgroup memory and {w.threads} threads")
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
-    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(gpu, "plans", {})
     monkeypatch.setattr(winograd, "TILES", {"forced": w})
     monkeypatch.setattr(choose, "forced", lambda: {"winograd": "forced"})
     return gpu
@@ -57,7 +57,7 @@ def shape(request, gpu, monkeypatch):
 def small(gpu, monkeypatch):
     """The smallest shape alone."""
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, software=False))
-    monkeypatch.setitem(gpu.__dict__, "plans", {})
+    monkeypatch.setattr(gpu, "plans", {})
     monkeypatch.setattr(choose, "forced", lambda: {"winograd": "32x32"})
     return gpu
 
@@ -126,7 +126,7 @@ def test_tint_takes_every_shape(monkeypatch):
     device = PaperDevice(Limits(software=False, workgroup_memory=49152, invocations=1024))
     for name in winograd.TILES:
         monkeypatch.setattr(choose, "forced", lambda name=name: {"winograd": name})
-        device.__dict__.pop("plans", None)
+        device.plans.clear()
         for size in ((8, 8), (7, 9)):
             x, w = (fb.empty(*s, device=device).realize() for s in ((2, 4, *size), (4, 4, 3, 3)))
             F.conv2d(x, w, padding=size[0] % 2).relu().realize()
@@ -148,7 +148,7 @@ def test_rules_say_from_where_on_a_shape_takes_the_place_of_direct_sums(gpu, mon
     names = lambda x, w: [k.name for k in F.conv2d(x, w, padding=1).plan()]  # noqa: E731
     for rules, wanted in (((), False), ((winograd.Rule("32x32", 32, 32, 8),), True)):
         monkeypatch.setattr(winograd, "RULES", rules)
-        monkeypatch.setitem(gpu.__dict__, "plans", {})
+        monkeypatch.setattr(gpu, "plans", {})
         assert ("filters" in names(x, w)) == wanted
     assert "filters" not in names(x[:, :16].contiguous().realize(), w[:, :16].contiguous().realize())
     assert "filters" not in names(x[:1, :, :9, :9].contiguous().realize(), w)

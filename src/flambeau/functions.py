@@ -187,9 +187,8 @@ def synchronize(device: Any = None) -> None:
 def memory(device: Any = None) -> dict[str, int]:
     """Bytes in use now (live), at most so far (peak), taken from the driver (reserved), and how often it
     was asked."""
-    pool = getattr(get_device(device), "pool", None)
-    names = ("live", "peak", "reserved", "allocations")
-    return {n: getattr(pool, n, 0) for n in names}
+    pool, names = get_device(device).pool, ("live", "peak", "reserved", "allocations")
+    return {n: getattr(pool, n) if pool else 0 for n in names}
 
 
 def _table() -> dict[str, Any]:

@@ -180,7 +180,7 @@ class Tensor(Exchange, ops.Table):
     def __repr__(self) -> str:
         if thread.recorder is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
-        if not getattr(self.device, "can_wait", True):
+        if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.data())"
         body = shown(Data(readback.read([self])[0], self.shape, self.dtype))
         extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
@@ -203,12 +203,11 @@ class Tensor(Exchange, ops.Table):
         return "\n".join(f"// {k.name}\n{render(k.shader)}" for k in self._planned().kernels)
 
     def _planned(self):
-        from .core.limits import Limits
         from .fusion.planner import plan
 
         roots = [self.node]
         with self.device.lock:  # whoever computes them lets go of inputs
-            return plan(roots, getattr(self.device, "limits", None) or Limits(), toposort(roots))
+            return plan(roots, self.device.limits, toposort(roots))
 
     # --- gradients ---
 

@@ -24,7 +24,7 @@ class memory_budget:
     """
 
     def __init__(self, size: str | int | None, device: Any = None):
-        self.pool: Any = getattr(get_device(device), "pool", None)
+        self.pool: Any = get_device(device).pool
         if self.pool is None:
             raise ValueError(
                 f"memory_budget({size!r}): {get_device(device)} has no memory of its own: use a GPU"

@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from ..errors import DeviceError, suggest
+from .seam import Caches
 
 IN_BROWSER = sys.platform == "emscripten"
 LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/namespace.py knows besides NumPy
@@ -23,12 +24,14 @@ def get_device(spec: Any = None) -> Any:
 
     FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU.
     """
+    if isinstance(spec, Caches):
+        return spec
     if spec is not None and not isinstance(spec, str):
-        return getattr(spec, "device", spec) if not hasattr(spec, "alloc") else spec
+        return _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
     with _lock:
         found = _devices.get(key)
-        if found is None or (IN_BROWSER and getattr(found, "lost", None)):
+        if found is None or (IN_BROWSER and found.lost):
             found = _devices[key] = _open(key)
         return found
 
@@ -45,38 +48,76 @@ async def open_device(spec: Any = None) -> Any:
     return get_device(spec)
 
 
-def _open(key: str) -> Any:
-    if key == "cpu":
-        from .cpu import CpuDevice
+def _device_of(value: Any) -> Any:
+    """The device that a tensor is on."""
+    try:
+        return value.device
+    except AttributeError:
+        rule = f"{type(value).__name__} names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
+        raise TypeError(f"device({value!r}): {rule}") from None
 
-        try:
-            return CpuDevice()
-        except ImportError as e:
-            raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
-    if key.split(":")[0] in LIBRARIES:
-        return _open_library(*key.split(":", 1))
-    if key != "default" and key.split(":")[0] != "gpu":
+
+def _open(key: str) -> Any:
+    kind, _, which = key.partition(":")
+    if kind not in OPENED or key.startswith("cpu:"):
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu', *LIBRARIES])}:"
             " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
         )
+    return OPENED[kind](kind, which)
+
+
+def _opened(name: str) -> Any:
+    """The device of this name, if it is open: two names for one GPU mean one device."""
+    return next((d for d in _devices.values() if d.name == name), None)
+
+
+def _open_default(_kind: str, _which: str) -> Any:
+    """The best adapter, or with none NumPy; a page has its GPU or none."""
+    try:
+        return _open_gpu("gpu", "")
+    except DeviceError as e:
+        if IN_BROWSER:
+            raise
+        print(f"flambeau: {e}; running on the CPU with NumPy", file=sys.stderr)
+        return get_device("cpu")
+
+
+def _open_gpu(_kind: str, which: str) -> Any:
     if IN_BROWSER:
         from . import web
 
         return web.open_now()
     from . import adapters, native
 
+    adapter = adapters.choose(which)
+    return _opened(f"gpu:{adapter}") or native.open_device(adapter)
+
+
+def _open_numpy(_kind: str, _which: str) -> Any:
+    from .cpu import CpuDevice
+
     try:
-        adapter = adapters.choose(key.partition(":")[2])
-        # an adapter opens once: two names for one GPU mean one device
-        return next((d for d in _devices.values() if d.name == f"gpu:{adapter}"), None) or native.open_device(
-            adapter
-        )
-    except DeviceError as e:
-        if key != "default":
-            raise
-        print(f"flambeau: {e}; running on the CPU with NumPy", file=sys.stderr)
-        return get_device("cpu")
+        return CpuDevice()
+    except ImportError as e:
+        raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
+
+
+def _open_library(library: str, where: str) -> Any:
+    """An array library's device: "torch" is "torch:cpu"."""
+    from .cpu import CpuDevice
+
+    where = where or ("cpu" if library == "torch" else "")
+    name = f"{library}:{where}" if where else library
+    return _opened(name) or CpuDevice(name, library, where)
+
+
+OPENED = {  # how a name is opened, by what stands before its colon
+    "default": _open_default,
+    "gpu": _open_gpu,
+    "cpu": _open_numpy,
+    **dict.fromkeys(LIBRARIES, _open_library),
+}
 
 
 def _after_fork() -> None:
@@ -89,15 +130,6 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
-
-
-def _open_library(library: str, where: str = "") -> Any:
-    """An array library's device: "torch" is "torch:cpu"."""
-    from .cpu import CpuDevice
-
-    where = where or ("cpu" if library == "torch" else "")
-    name = f"{library}:{where}" if where else library
-    return next((d for d in _devices.values() if d.name == name), None) or CpuDevice(name, library, where)
 
 
 def lanes_of(adapter: str) -> int:

@@ -2,13 +2,15 @@
 
 import sys
 import threading
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core import dtype as dt
 from ..core.faults import Doubt
 from ..core.host import from_raw, to_raw
+from ..core.limits import Limits
 from ..core.node import Node, toposort
 from .array_namespace import Namespace
+from .seam import Caches
 
 # What an array library raises for an op that it can't do; running out of memory is none of them.
 REFUSALS = (AttributeError, TypeError, NotImplementedError, RuntimeError, ValueError, IndexError)
@@ -25,14 +27,17 @@ class Array:
         self.array, self.doubt = array, doubt
 
 
-class CpuDevice:
+class CpuDevice(Caches):
     """NumPy ("cpu"), or another array library on a device of its own. It has no kernels: a plan is the graph
     itself, op after op."""
 
-    kind = "cpu"
+    kind: Literal["cpu"] = "cpu"
+    lost = pool = adapter = identity = None
+    can_wait = True
 
     def __init__(self, name: str = "cpu", library: str = "numpy", where: str = ""):
-        self.name = name
+        super().__init__()
+        self.name, self.limits = name, Limits()  # those that a plan is shown for
         self.xp = Namespace(library, where)
         self.numpy = self.xp if self.xp.is_numpy else Namespace("numpy")
         self.on_host: set[str] = set()  # ops that the library refused: NumPy runs them
@@ -129,8 +134,16 @@ class CpuDevice:
     def wait(self) -> None:
         """Everything is done when a call returns."""
 
-    keep_pace = wait
+    def keep_pace(self) -> None:
+        """Nothing is under way."""
 
     def after_fork(self) -> None:
         """In a forked child: whoever held the lock is not here."""
         self.lock = threading.RLock()
+
+
+if TYPE_CHECKING:
+    from .seam import Arrays
+
+    def _is_a_device(device: CpuDevice) -> Arrays:
+        return device

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.faults import BYTES, DECLARED, Doubts
 from ..core.limits import SOFTWARE_TURNS, Limits
@@ -18,6 +18,7 @@ from .adapters import Adapter, provider
 from .compilers import Job, compiling_of, layout_of
 from .pool import Pool
 from .readback import Fetch, Stagings
+from .seam import Caches
 from .timestamps import Stamps
 from .tuned import Identity, choices_for
 
@@ -54,7 +55,7 @@ def open_device(adapter: Adapter) -> "NativeDevice":
     return device
 
 
-class NativeDevice:
+class NativeDevice(Caches):
     """One GPU. Buffers, pipelines and bind groups are known outside by their numbers.
 
     Whoever takes memory, writes, looks commands up or submits holds `lock`, from the first `pool.take` to the
@@ -62,9 +63,11 @@ class NativeDevice:
     go, and then keeps pace. Reading waits without it.
     """
 
-    kind = "gpu"
+    kind: Literal["gpu"] = "gpu"
+    can_wait = True
 
     def __init__(self, adapter: Adapter):
+        super().__init__()
         self.adapter = adapter
         self.name = f"gpu:{adapter}"
         self.lock = threading.RLock()
@@ -348,3 +351,10 @@ def _fast_path(device: NativeDevice) -> Any:
 
 def _first(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+if TYPE_CHECKING:
+    from .seam import Gpu
+
+    def _is_a_device(device: NativeDevice) -> Gpu:
+        return device

@@ -5,7 +5,7 @@ import threading
 from array import array
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from ..core.commands import flat
 from ..core.faults import DECLARED, Doubts
@@ -14,6 +14,7 @@ from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, FlambeauError, KernelError
 from . import lanes_of
 from .pool import Pool
+from .seam import Caches
 
 REPLAY, FREE, FORGET = 3, 4, 5  # commands of executor.js beside those of commands.py
 STORAGE, UNIFORM = 0x80 | 0x04 | 0x08, 0x40 | 0x08
@@ -87,14 +88,17 @@ def error_of(e: Any) -> FlambeauError:
     return RAISED.get(name, DeviceError)(f"gpu: {ADVICE.get(name, '{}').format(text)}")
 
 
-class WebDevice:
+class WebDevice(Caches):
     """The page's GPU. Buffers and pipelines are numbers of executor.js; only reads wait."""
 
-    kind = "gpu"
+    kind: Literal["gpu"] = "gpu"
+    adapter = identity = None  # a page is not told of drivers
+    compilers = 1
 
     def __init__(self, executor: Any):
         from pyodide.ffi import JsException, to_js  # type: ignore[import-not-found]
 
+        super().__init__()
         self._executor, self._to_js, self._error = executor, to_js, JsException
         self.name = f"gpu:{executor.name} (WebGPU)"
         self.lock = threading.RLock()
@@ -130,6 +134,13 @@ class WebDevice:
         from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
 
         return can_run_sync()
+
+    def check(self) -> None:
+        """DeviceError if the device was lost."""
+        self._told(self._executor.check)
+
+    def after_fork(self) -> None:
+        """Nothing: pages do not fork."""
 
     def _told(self, call: Any, *args) -> Any:
         try:
@@ -322,3 +333,10 @@ def _waiting(name: str, coroutine: Any) -> Any:
         f"{name}: this call from JavaScript can't wait for the GPU: `await t.data()` or `await"
         " fb.read(t)`, or enter Python by runPythonAsync or callPromising"
     )
+
+
+if TYPE_CHECKING:
+    from .seam import Gpu
+
+    def _is_a_device(device: WebDevice) -> Gpu:
+        return device

@@ -313,7 +313,7 @@ class _Ready:
 
 def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:
     """The device's pipeline of this text, compiled at first sight."""
-    cache, key = device.__dict__.setdefault("pipelines", {}), (text, inputs, outputs)
+    cache, key = device.saved_pipelines, (text, inputs, outputs)
     if key not in cache:
         cache[key] = device.pipeline(text, name, inputs, outputs)
     return cache[key]

@@ -202,7 +202,6 @@ def doubt(times: list[tuple[int, int]], wall: int) -> str:
 
 def meter_of(device: Any) -> Meter:
     """The device's meter, tested once."""
-    found = device.__dict__.get("meter")
-    if found is None:
-        found = device.meter = Meter(device)
-    return found
+    if device.meter is None:
+        device.meter = Meter(device)
+    return device.meter

@@ -88,16 +88,15 @@ def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
 def ceilings_of(device: Any) -> Ceilings:
     """The device's ceilings: from the cache folder where this adapter, driver and version were measured
     before."""
-    found = device.__dict__.get("ceilings")
-    if found is None:
-        found = device.ceilings = kept(device) or keep(device, measured(device))
-    return found
+    if device.ceilings is None:
+        device.ceilings = kept(device) or keep(device, measured(device))
+    return device.ceilings
 
 
 def identity(device: Any) -> dict[str, Any]:
     """What the ceilings hold for."""
     found = {"device": device.name, "software": device.limits.software, "format": FORMAT}
-    if adapter := getattr(device, "adapter", None):  # a page is not told of drivers
+    if adapter := device.adapter:  # a page is not told of drivers
         made = provider()
         found |= {"driver": adapter.driver, "provider": f"{made.__name__} {made.__version__}"}
     return found

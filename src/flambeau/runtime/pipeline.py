@@ -74,7 +74,7 @@ class Compiled:
 def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     """The device's pipelines by structure; what these kernels lack begins to be compiled, several at once
     where the device can."""
-    cache = device.__dict__.setdefault("pipelines", {})
+    cache = device.pipelines
     missing: dict[Shader, str] = {}
     for k in kernels:
         if k.shader not in cache:

@@ -150,7 +150,7 @@ def plan_for(
 
     if shared.tuner is not None:
         shared.tuner(device, roots, order, key)
-    cache = device.__dict__.setdefault("plans", {})
+    cache = device.plans
     found = cache.get(key)
     if found is None:
         with stage("plan"):

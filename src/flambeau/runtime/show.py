@@ -23,7 +23,7 @@ def table(plan: Plan) -> str:
 def kernels_of(device: Any) -> list[dict[str, Any]]:
     """The kernels that a device was given, in order of first use: name, template, groups, WGSL."""
     found: dict[tuple, dict[str, Any]] = {}
-    for compiled in list(device.__dict__.get("plans", {}).values()):
+    for compiled in list(device.plans.values()):
         for k in compiled.plan.kernels:
             if (k.name, k.grid, k.shader) not in found:
                 row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}

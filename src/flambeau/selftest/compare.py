@@ -257,7 +257,7 @@ def variants(device: Any, forced: dict[str, str]) -> Iterator[None]:
     if not forced or device.kind != "gpu":
         yield
         return
-    limits, plans = device.limits, device.__dict__.get("plans", {})
+    limits, plans = device.limits, device.plans
     device.limits, device.plans = replace(limits, tuned=Forced(forced)), {}
     try:
         yield

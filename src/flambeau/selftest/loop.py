@@ -124,7 +124,7 @@ class Selftest:
 
     def is_dear(self, program: Program) -> bool:
         """Whether kernels of a GPU would be compiled for a CPU that are a minute's work to it."""
-        adapter = getattr(self.device, "adapter", None)
+        adapter = self.device.adapter
         slow = adapter is not None and adapter.is_software and not self.device.limits.software
         return slow and any("scaled_dot_product" in line.text for line in program.lines)
 

@@ -115,8 +115,8 @@ def values_of(given: Input) -> str:
 
 def facts(device: Any, seed: int) -> list[str]:
     """What ran: the adapter, its driver, and versions."""
-    adapter = getattr(device, "adapter", None)
-    rows = [("device", device.name), ("driver", getattr(adapter, "driver", "")), ("flambeau", fb.__version__)]
+    driver = device.adapter.driver if device.adapter else ""
+    rows = [("device", device.name), ("driver", driver), ("flambeau", fb.__version__)]
     rows += [("Python", platform.python_version()), ("system", platform.platform())]
     for name in ("numpy", "wgpu", "wgpudawn"):
         try:

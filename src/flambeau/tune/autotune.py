@@ -68,12 +68,12 @@ class autotune:
             if made is not None:
                 self.choices.append(made)
                 device.limits.tuned[family, bucket] = made.choice
-                if identity := getattr(device, "identity", None):
-                    tuned.keep(identity, [made])  # at once: a later candidate may end the process
+                if device.identity:
+                    tuned.keep(device.identity, [made])  # at once: a later candidate may end the process
             if progress is not None:
                 progress(done, len(wanted), made)
         if len(self.choices) > before:
-            run.forget(device, *device.__dict__.get("plans", {}))
+            run.forget(device, *device.plans)
 
     def _is_new(self, device: Any, family: str, bucket: tuple, names: tuple) -> bool:
         """Whether there is something to choose that was not measured."""
@@ -143,7 +143,7 @@ def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
 def compile_ahead(device: Any, made: Choice, kernels: list[Kernel]) -> None:
     """Compile what all candidates need, several at once. What does not compile is met again, and named, when
     its candidate is run; so is what crashes, in the next process."""
-    if getattr(device, "compilers", 1) < 2 or _key(made, TOGETHER) in (left_out() or ()):
+    if device.compilers < 2 or _key(made, TOGETHER) in (left_out() or ()):
         return
     tell(made, TOGETHER)
     begun = []
