@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core.node import Node, toposort
 from ..device import get_device
+from ..device.seam import Gpu
 from ..fusion.buffers import assign
 from ..fusion.planner import plan
 from ..runtime import run
@@ -48,7 +49,7 @@ def bytes_of(size: str | int | None) -> int | None:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def fit(tops: list[Node], gradients: list[Node], visits: Visits, device: Any) -> None:
+def fit(tops: list[Node], gradients: list[Node], visits: Visits, device: Gpu) -> None:
     """Let a walk's gradients read copies of as many forward values as the device's budget asks for: none of
     them, all that are cheap, or all inside of more and more checkpoints."""
     room = (device.pool.budget or 0) - device.pool.live

@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.commands import commands, fill
 from ..device.pool import Pool
+from ..device.seam import Gpu
 
 LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
 SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in
@@ -42,7 +43,7 @@ class Piece:
         self.runs = runs(words)
         self.ready: dict[tuple[int, ...], list[Any]] = {}  # none of one that came once
 
-    def prepared(self, device: Any, filled: tuple[int, ...]) -> list[Any]:
+    def prepared(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
         """What the device submits, where `filled` says what is in each hole."""
         found = self.ready.get(filled)
         if found:
@@ -62,7 +63,7 @@ class Run:
         self.words, self.holes = words, holes
         self.ready: dict[tuple[int, ...], Any] = {}
 
-    def prepared(self, device: Any, filled: tuple[int, ...]) -> Any:
+    def prepared(self, device: Gpu, filled: tuple[int, ...]) -> Any:
         """What the device submits, where `filled` says what is in each hole."""
         key = tuple([filled[~hole] for hole in self.holes])
         found = self.ready.get(key)

@@ -9,6 +9,7 @@ from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
 from ..device import IN_BROWSER, get_device
+from ..device.seam import Device, Gpu
 from ..errors import FlambeauError
 from ..ops.random import Noted
 from ..runtime import pipeline, run
@@ -40,7 +41,7 @@ def compile_call(call: Callable[[], Any]) -> int:
     return sum(_compiled(device, roots) for device, roots in by_device.items())
 
 
-def _compiled(device: Any, roots: list) -> int:
+def _compiled(device: Device, roots: list) -> int:
     if device.kind == "cpu":
         return 0
     order = toposort(roots)
@@ -50,7 +51,7 @@ def _compiled(device: Any, roots: list) -> int:
     return len(compiled.plan)
 
 
-def warm(device: Any, compiled: pipeline.Compiled) -> None:
+def warm(device: Gpu, compiled: pipeline.Compiled) -> None:
     """Have drivers that compile at the first use do so now: every kernel is dispatched with no workgroups."""
     most = max((len(k.inputs) + len(k.outputs) for k in compiled.plan), default=0)
     scratch = [device.pool.take(256) for _ in range(most)]

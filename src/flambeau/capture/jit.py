@@ -19,6 +19,7 @@ from ..core.node import Node
 from ..core.op import OPS
 from ..device import get_device
 from ..device.pool import Pool
+from ..device.seam import Gpu
 from ..ops.random import Generator
 from ..runtime import run
 from ..runtime.state import overhear_with, overheard, record_with, thread
@@ -124,7 +125,7 @@ class Recordings:
         finally:
             _recording.release()
 
-    def _recorded(self, device: Any, arguments: "Arguments", why: str | None) -> Any:
+    def _recorded(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
         """Call the function and keep what it does; `why` what was kept before does not serve."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
         if why is not None and self._gave_up(key, 1, f"{why} changes from call to call: pass it as a tensor"):
@@ -316,7 +317,7 @@ class Made(NamedTuple):
     certain: bool
 
 
-def record(fn: Callable, device: Any, arguments: Arguments) -> Made:
+def record(fn: Callable, device: Gpu, arguments: Arguments) -> Made:
     """Call a function and keep what it does."""
     several = any(t.device is not device for t in arguments.tensors)
     watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
@@ -335,7 +336,7 @@ class Call:
     listed: other threads, which run meanwhile, are to say what they assign to.
     """
 
-    def __init__(self, fn: Callable, device: Any, arguments: Arguments, watch: Watch, listed: bool = False):
+    def __init__(self, fn: Callable, device: Gpu, arguments: Arguments, watch: Watch, listed: bool = False):
         self.device, self.arguments, self.watch = device, arguments, watch
         self.pool = Pool(device, device.pool, exact=True)
         with device.lock:
@@ -419,7 +420,7 @@ class Call:
         return Made(program, out, "", False)
 
 
-def _standing(given: Node, device: Any) -> Node:
+def _standing(given: Node, device: Gpu) -> Node:
     """A node that stands for an argument while its function is recorded."""
     node = Node(OPS["buffer"], (), {}, given.shape, given.dtype, device)
     node.buffer = given.buffer
@@ -435,7 +436,7 @@ def _known(recorder: Recorder, inputs: list[Node], outputs: list[Tensor]) -> dic
     return known
 
 
-def _mixed(device: Any, recorder: Recorder, outputs: list[Tensor]) -> str:
+def _mixed(device: Gpu, recorder: Recorder, outputs: list[Tensor]) -> str:
     """Why a recording of one device's commands is not all that the call does."""
     moved = [old for _, old in recorder.before]
     if any((n.device or device) is not device for n in [*moved, *(t.node for t in outputs)]):

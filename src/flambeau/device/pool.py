@@ -2,10 +2,10 @@
 
 from collections import deque
 from functools import cache
-from typing import Any
 
 from ..errors import OutOfMemory
 from . import Buffer
+from .seam import Gpu
 
 SMALLEST = 256
 
@@ -29,7 +29,7 @@ class Pool:
     moment (the garbage collector asks nobody), and comes back at the next `take`.
     """
 
-    def __init__(self, device: Any, root: "Pool | None" = None, exact: bool = False):
+    def __init__(self, device: Gpu, root: "Pool | None" = None, exact: bool = False):
         self.device, self.root, self.exact = device, root or self, exact
         self.free: dict[int, list[int]] = {}
         # what died, in one line a device: of which pool, bytes, handle

@@ -16,6 +16,7 @@ from ..core.node import Node, describe
 from ..core.op import OPS
 from ..device import get_device
 from ..device.pool import Pool
+from ..device.seam import Device, Gpu
 from ..errors import DeviceError, FlambeauError, suggest
 from ..fusion.plan import Cost
 from ..io.safetensors import loaded
@@ -48,13 +49,14 @@ class SavedProgram:
     The result is what the function gave: a tensor, or a list or dict of tensors. It has no gradients.
     """
 
-    def __init__(self, source: Path | Mapping[str, Any], device: Any):
+    def __init__(self, source: Path | Mapping[str, Any], device: Device):
         given = "{...}" if isinstance(source, Mapping) else repr(str(source))
-        self._source, self._call, self.device = source, f"load_program({given})", device
+        self._source, self._call = source, f"load_program({given})"
         if device.kind != "gpu":
             self._fail(
                 f"{device} runs no kernels: install a driver (flambeau doctor says which)", DeviceError
             )
+        self.device = device
         self._program = self._read()
         texts = self._texts()
         self.inputs = [Spec(i["name"], SHORT[i["dtype"]], tuple(i["shape"])) for i in self._program["inputs"]]
@@ -311,7 +313,7 @@ class _Ready:
         return out
 
 
-def _pipeline(device: Any, text: str, name: str, inputs: int, outputs: int) -> int:
+def _pipeline(device: Gpu, text: str, name: str, inputs: int, outputs: int) -> int:
     """The device's pipeline of this text, compiled at first sight."""
     cache, key = device.saved_pipelines, (text, inputs, outputs)
     if key not in cache:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core import events
 from ..device import get_device
+from ..device.seam import Gpu
 from ..errors import FlambeauError
 from ..fusion.plan import Cost
 from . import chrome_trace, report
@@ -87,7 +88,7 @@ class Profile:
             pool.peak = max(pool.peak, self._peaks.pop(device))
         self.kernels.sort(key=lambda s: s.begin)
 
-    def _meter(self, device: Any) -> Meter:
+    def _meter(self, device: Gpu) -> Meter:
         found = self._meters.get(device)
         if found is None:
             found = self._meters[device] = meter_of(device)
@@ -127,7 +128,7 @@ class Profile:
                 stack[-1] += end - begin
             self.stages.append(Stage(name, threading.get_ident(), begin, end, end - begin - inside))
 
-    def submit(self, device: Any, works: tuple, parts: tuple) -> None:
+    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
         """Run commands, timed."""
         meter = self._meter(device)
         if meter.how == "repeats":

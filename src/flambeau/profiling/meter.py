@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ..core import events
 from ..core.commands import Command, Copy, Dispatch, encoded, flat, spans_of
+from ..device.seam import Gpu
 from ..errors import DeviceError
 from ..functions import empty
 from ..fusion.plan import Cost
@@ -48,7 +49,7 @@ class Captured:
     def stage(self, name: str):
         return nullcontext() if self.before is None else self.before.stage(name)
 
-    def submit(self, device: Any, works: tuple, parts: tuple) -> None:
+    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
         if get_ident() != self.thread:
             return device.submit(*parts) if self.before is None else self.before.submit(device, works, parts)
         self.device = device
@@ -69,7 +70,7 @@ def capture(call: Any) -> tuple[Any, Captured]:
             events.listener = before
 
 
-def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Cost, list[Command]]]:
+def spans(device: Gpu, works: tuple, words: list[int]) -> list[tuple[Cost, list[Command]]]:
     """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
     found = list(spans_of(words))
     kernels = sum(isinstance(s[0], Dispatch) for s in found)
@@ -88,7 +89,7 @@ def spans(device: Any, works: tuple, words: list[int]) -> list[tuple[Cost, list[
 class Meter:
     """Times the submits of one device. `how` is "timestamps" or "repeats", `why` says why not timestamps."""
 
-    def __init__(self, device: Any):
+    def __init__(self, device: Gpu):
         self.device, self.how, self.why = device, "repeats", ""
         self.shift = 0  # from the GPU's clock to the host's, ns
         self.each = 0.0  # seconds of host time that a timed kernel costs beyond a plain one
@@ -200,7 +201,7 @@ def doubt(times: list[tuple[int, int]], wall: int) -> str:
     return ""
 
 
-def meter_of(device: Any) -> Meter:
+def meter_of(device: Gpu) -> Meter:
     """The device's meter, tested once."""
     if device.meter is None:
         device.meter = Meter(device)

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..core.files import cache_folder, read, write_whole
 from ..device.adapters import provider
+from ..device.seam import Gpu
 from ..functions import empty
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
@@ -30,7 +31,7 @@ class Ceilings:
     fma: float  # float32 operations a second, two of a multiply-add, in registers
 
 
-def steady(device: Any, words: list[int], budget: float = 0.1) -> float:
+def steady(device: Gpu, words: list[int], budget: float = 0.1) -> float:
     """Seconds of one run of commands that come again and again without a pause."""
     prepared = device.prepare(words)
 
@@ -43,7 +44,7 @@ def steady(device: Any, words: list[int], budget: float = 0.1) -> float:
     return per_run(batch, budget, warm=not device.limits.software)
 
 
-def measured(device: Any) -> Ceilings:
+def measured(device: Gpu) -> Ceilings:
     """The ceilings, measured now (a tenth of a second on a GPU, about one on a software adapter)."""
     software = device.limits.software
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
@@ -63,7 +64,7 @@ def _plus_one(x: Any) -> Any:
     return y
 
 
-def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
+def _multiply_adds(device: Gpu, software: bool) -> tuple[list[int], int, Any]:
     """The commands of a kernel that only multiplies and adds, its operations, and the buffer it writes."""
     groups, threads, rounds = (64, 64, 32) if software else (8192, 256, 128)
     shader = Shader(
@@ -85,7 +86,7 @@ def _multiply_adds(device: Any, software: bool) -> tuple[list[int], int, Any]:
     return words, 2 * groups * threads * rounds * 4 * SUMS * 4, out
 
 
-def ceilings_of(device: Any) -> Ceilings:
+def ceilings_of(device: Gpu) -> Ceilings:
     """The device's ceilings: from the cache folder where this adapter, driver and version were measured
     before."""
     if device.ceilings is None:
@@ -93,7 +94,7 @@ def ceilings_of(device: Any) -> Ceilings:
     return device.ceilings
 
 
-def identity(device: Any) -> dict[str, Any]:
+def identity(device: Gpu) -> dict[str, Any]:
     """What the ceilings hold for."""
     found = {"device": device.name, "software": device.limits.software, "format": FORMAT}
     if adapter := device.adapter:  # a page is not told of drivers
@@ -102,13 +103,13 @@ def identity(device: Any) -> dict[str, Any]:
     return found
 
 
-def place_of(device: Any) -> Path:
+def place_of(device: Gpu) -> Path:
     """The file of a device's ceilings."""
     name = hashlib.sha256(json.dumps(identity(device)).encode()).hexdigest()[:16]
     return cache_folder("ceilings") / f"{name}.json"
 
 
-def kept(device: Any) -> Ceilings | None:
+def kept(device: Gpu) -> Ceilings | None:
     """The ceilings in the cache folder, if they are there, whole and of this device."""
     place = place_of(device)
     try:
@@ -125,7 +126,7 @@ def kept(device: Any) -> Ceilings | None:
     return None
 
 
-def keep(device: Any, found: Ceilings) -> Ceilings:
+def keep(device: Gpu, found: Ceilings) -> Ceilings:
     """Write ceilings to the cache folder; where that is not possible a line says so."""
     place = place_of(device)
     try:

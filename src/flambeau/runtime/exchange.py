@@ -12,6 +12,7 @@ from ..core.node import Node, describe
 from ..core.op import OPS, Op
 from ..core.shape import Shape
 from ..device import get_device
+from ..device.seam import Arrays, Device
 from . import readback, run
 from .state import thread
 
@@ -98,7 +99,7 @@ class _WRITABLE:
     writeable = True
 
 
-def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
+def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
     """A node that has its value: host bytes copied to the device."""
     node = Node(OPS["buffer"], (), {}, shape, dtype, device)
     if device.kind == "cpu":
@@ -112,7 +113,7 @@ def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Any) -> Node:
     return node
 
 
-def shared(array: Any, dtype: dt.DType, device: Any) -> Node:
+def shared(array: Any, dtype: dt.DType, device: Arrays) -> Node:
     """A node of which an array of the device's library is the value."""
     node = Node(OPS["buffer"], (), {}, tuple(array.shape), dtype, device)
     node.buffer = device.hold(array)

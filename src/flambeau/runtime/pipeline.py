@@ -12,6 +12,7 @@ from ..codegen.render import render
 from ..core import commands
 from ..core.commands import Dispatch
 from ..core.events import stage
+from ..device.seam import Gpu
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
 from ..kernels.ir import Kernel, Shader
@@ -59,7 +60,7 @@ class Compiled:
     # commands with their buffers, by what they say: None until they come again
     ready: dict[tuple[int, ...], Any] = field(default_factory=dict)
 
-    def again(self, device: Any, words: list[int]) -> Any:
+    def again(self, device: Gpu, words: list[int]) -> Any:
         """Commands as they are, or prepared from the second time on: in a loop the same buffers come back."""
         key = tuple(words)
         if key in self.ready:
@@ -71,7 +72,7 @@ class Compiled:
         return words
 
 
-def pipelines_of(device: Any, kernels: Sequence[Kernel]) -> dict[Shader, int]:
+def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
     """The device's pipelines by structure; what these kernels lack begins to be compiled, several at once
     where the device can."""
     cache = device.pipelines
@@ -110,7 +111,7 @@ def _finite(value: float) -> float:
     return float("inf") if value > 0 else float("-inf")
 
 
-def compile_plan(device: Any, plan: Plan) -> Compiled:
+def compile_plan(device: Gpu, plan: Plan) -> Compiled:
     """Find or compile every kernel's pipeline and lay the plan's Params out, each at an aligned place."""
     words: list[int] = []
     slots, patches, uniform_slots = [], [], []

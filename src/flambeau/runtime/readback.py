@@ -6,6 +6,7 @@ from ..core.events import stage
 from ..core.faults import BYTES, Doubt, raise_doubted, raise_found, raise_noted
 from ..core.node import Node
 from ..device import Arrived, get_device
+from ..device.seam import Device
 from .run import realize_nodes
 from .state import thread
 
@@ -60,7 +61,7 @@ class Fetch:
         return out
 
 
-def _begun(device: Any, nodes: list[Node]) -> tuple[Any, tuple[Any, Doubt] | None]:
+def _begun(device: Device, nodes: list[Node]) -> tuple[Any, tuple[Any, Doubt] | None]:
     """A read of one device that is under way, and the last doubt that it settles, where the device notes
     faults."""
     if device.kind == "cpu":

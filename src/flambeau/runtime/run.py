@@ -8,6 +8,7 @@ from ..core.events import has_run, stage, submit
 from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
+from ..device.seam import Device, Gpu
 from .memory import give, lay, place
 from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
 from .state import shared, thread
@@ -98,7 +99,7 @@ def _waiting() -> list[Node]:
     return found[::-1]
 
 
-def compute(device: Any, roots: list[Node]) -> None:
+def compute(device: Device, roots: list[Node]) -> None:
     """Give nodes of one device their values."""
     if device.kind == "cpu":
         with stage("compute"):
@@ -140,7 +141,7 @@ def may_reach(node: Node) -> bool:
 
 
 def plan_for(
-    device: Any, roots: list[Node], order: list[Node], key: tuple, dying: frozenset[int] = frozenset()
+    device: Gpu, roots: list[Node], order: list[Node], key: tuple, dying: frozenset[int] = frozenset()
 ) -> Compiled:
     """The compiled plan of a graph of this structure, from the device's cache when it was seen before.
 
@@ -166,7 +167,7 @@ def plan_for(
     return found
 
 
-def forget(device: Any, *keys: tuple) -> None:
+def forget(device: Gpu, *keys: tuple) -> None:
     """Drop plans from a device's cache."""
     for key in keys:
         old = device.plans.pop(key)
@@ -174,7 +175,7 @@ def forget(device: Any, *keys: tuple) -> None:
             device.free(old.uniform)
 
 
-def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
+def execute(device: Gpu, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
     buffers = (place if device.pool.budget is None else lay)(compiled, order, device.pool)
@@ -191,7 +192,7 @@ def execute(device: Any, compiled: Compiled, roots: list[Node], order: list[Node
     give(roots, plan.roots, buffers)  # what was not computed, or not all of it, has no value
 
 
-def send_params(device: Any, compiled: Compiled, order: list[Node]) -> None:
+def send_params(device: Gpu, compiled: Compiled, order: list[Node]) -> None:
     """Bring a plan's Params to the device where they are not there as they are now."""
     if compiled.sent and not compiled.patches:
         return

@@ -4,6 +4,7 @@ from math import prod
 from typing import Any
 
 from ..codegen.render import render
+from ..device.seam import Device
 from ..fusion.plan import Plan
 
 
@@ -20,7 +21,7 @@ def table(plan: Plan) -> str:
     return "\n".join([f"{len(plan.kernels)} kernel{'s' * (len(plan.kernels) != 1)}", *lines])
 
 
-def kernels_of(device: Any) -> list[dict[str, Any]]:
+def kernels_of(device: Device) -> list[dict[str, Any]]:
     """The kernels that a device was given, in order of first use: name, template, groups, WGSL."""
     found: dict[tuple, dict[str, Any]] = {}
     for compiled in list(device.plans.values()):

@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from ..core import choose
 from ..core.node import Node
 from ..device import tuned
+from ..device.seam import Gpu
 from ..device.tuned import Choice
 from ..errors import FlambeauError
 from ..fusion.plan import Plan
@@ -55,7 +55,7 @@ class autotune:
     def __repr__(self) -> str:
         return "\n".join(map(str, self.choices)) or "no choice of kernels was measured"
 
-    def _tune(self, device: Any, roots: list[Node], order: list[Node], graph: tuple) -> None:
+    def _tune(self, device: Gpu, roots: list[Node], order: list[Node], graph: tuple) -> None:
         """Measure what a graph asks for and was not measured yet."""
         if (device.name, graph) in self._done:
             return
@@ -75,7 +75,7 @@ class autotune:
         if len(self.choices) > before:
             run.forget(device, *device.plans)
 
-    def _is_new(self, device: Any, family: str, bucket: tuple, names: tuple) -> bool:
+    def _is_new(self, device: Gpu, family: str, bucket: tuple, names: tuple) -> bool:
         """Whether there is something to choose that was not measured."""
         if len(names) < 2 or family in choose.forced() or (device.name, (family, bucket)) in self._done:
             return False
@@ -83,7 +83,7 @@ class autotune:
         return self._again or device.limits.tuned.get((family, bucket)) not in names
 
 
-def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
+def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple]:
     """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
     asked = choose.of_thread.asked = []
     try:
@@ -97,7 +97,7 @@ def asked_by(device: Any, roots: list[Node], order: list[Node]) -> list[tuple]:
     return [(*key, *value) for key, value in found.items()]
 
 
-def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> Choice | None:
+def contest(device: Gpu, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> Choice | None:
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
     default itself can't be run, or no name makes a difference."""
     plans = planned(device, roots, order, made, names)
@@ -123,7 +123,7 @@ def contest(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
     return made
 
 
-def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> dict[str, Plan]:
+def planned(device: Gpu, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> dict[str, Plan]:
     """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
     to be better."""
     plans: dict[str, Plan] = {}
@@ -140,7 +140,7 @@ def planned(device: Any, roots: list[Node], order: list[Node], made: Choice, nam
     return plans
 
 
-def compile_ahead(device: Any, made: Choice, kernels: list[Kernel]) -> None:
+def compile_ahead(device: Gpu, made: Choice, kernels: list[Kernel]) -> None:
     """Compile what all candidates need, several at once. What does not compile is met again, and named, when
     its candidate is run; so is what crashes, in the next process."""
     if device.compilers < 2 or _key(made, TOGETHER) in (left_out() or ()):

@@ -10,6 +10,7 @@ from ..core.commands import Copy
 from ..core.dtype import DType
 from ..core.host import to_raw
 from ..core.node import Node
+from ..device.seam import Gpu
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
@@ -46,7 +47,7 @@ class Trials:
     up; what else it begins with has the values that it has. All others are computed of these.
     """
 
-    def __init__(self, device: Any, order: list[Node], direct: set[int]):
+    def __init__(self, device: Gpu, order: list[Node], direct: set[int]):
         self.device, self.order, self.direct = device, order, direct
         self.given: dict[int, Any] = {}  # a value that is read -> its buffer
         self.wanted: dict[int, Any] = {}  # a value that the default wrote -> its buffer
@@ -243,7 +244,7 @@ class Trials:
         self.entrants = {}
 
 
-def apart(device: Any, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
+def apart(device: Gpu, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
     """How far two buffers lie apart: the largest error, the largest wanted magnitude, and whether something
     that is no finite number differs; of "words" only the last."""
     import numpy as np
