@@ -71,7 +71,9 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     if isinstance(ext_tensor, Tensor):
         return ext_tensor if device is None else ext_tensor.to(device)
     to = get_device(device)
-    array = (to.xp if to.kind == "cpu" else get_device("cpu").xp).from_dlpack(ext_tensor)
+    library = to if to.kind == "cpu" else get_device("cpu")
+    assert library.kind == "cpu"
+    array = library.xp.from_dlpack(ext_tensor)
     if to.kind != "cpu" or to.xp.name_of(array) not in DTYPES:
         return tensor(array if to.kind != "cpu" else to.xp.to_host(array), device=to)
     return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))

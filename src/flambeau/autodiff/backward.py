@@ -130,7 +130,7 @@ def walk(
         found = _walk(starts, parents, None if wanted is None else set(wanted), visits)
     recorded = thread.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")
-    if device.pool is not None and device.pool.budget is not None:
+    if device.kind == "gpu" and device.pool.budget is not None:
         with device.lock:
             fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
     elif balanced or any(n.segment is not None for n in order):

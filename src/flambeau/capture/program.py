@@ -79,7 +79,7 @@ class Program:
         asked: set[Node],
         parts: tuple[list[Tensor], Callable],
     ):
-        self.device, self.watch, self.pool = recorder.device, watch, pool
+        self.device, self.watch, self.pool = pool.device, watch, pool
         outputs, self.rebuild = parts
         self.calls = 1  # those that it served, and that which was recorded
         self.due: float = 0  # the call that is checked next

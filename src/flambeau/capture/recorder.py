@@ -6,7 +6,7 @@ from sys import getrefcount
 from typing import Any
 
 from ..core.node import Node, next_serial, toposort
-from ..device.seam import Gpu
+from ..device.seam import Device
 from ..ops.random import Noted
 from ..runtime import run
 from ..runtime.state import assigned, stop_recording
@@ -17,7 +17,7 @@ ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere,
 class Recorder:
     """Listens to one call. Nothing runs meanwhile: all that the call computes becomes one plan."""
 
-    def __init__(self, device: Gpu, generators: Iterable[Any] = ()):
+    def __init__(self, device: Device, generators: Iterable[Any] = ()):
         self.device, self.start = device, next_serial()
         self.drawn = Noted(*generators)  # the call's random numbers
         self.numbers: dict[Any, None] = {}  # HostScalars whose values it takes as Python numbers

@@ -71,11 +71,12 @@ def tune(
     if (ops or model or common) and not here:
         return run_apart(_arguments())
     place = get_device(device)
-    if place.kind != "gpu":
+    identity = place.identity
+    if identity is None:
         raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
     if source is not None:
-        keep(place.identity, imported := taken(source, place.identity))
-        click.echo(f"kept {len(imported)} choices of {source} in {place_of(place.identity)}")
+        keep(identity, imported := taken(source, identity))
+        click.echo(f"kept {len(imported)} choices of {source} in {place_of(identity)}")
     calls = [(text, called(text, place)) for text in ops]
     calls += [(model, modelled(model, inputs, batch, place))] if model else []
     if calls:

@@ -6,11 +6,11 @@ import threading
 from typing import Any
 
 from ..errors import DeviceError, suggest
-from .seam import Caches
+from .seam import Caches, Device
 
 IN_BROWSER = sys.platform == "emscripten"
 LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/namespace.py knows besides NumPy
-_devices: dict[str, Any] = {}
+_devices: dict[str, Device] = {}
 _lock = threading.RLock()
 FORKED = (
     "GPUs found before a fork can't be used behind it: start the process by the 'spawn' method"
@@ -18,14 +18,12 @@ FORKED = (
 )
 
 
-def get_device(spec: Any = None) -> Any:
+def get_device(spec: Any = None) -> Device:
     """The device a name means: None the default, "gpu", "gpu:1", "gpu:NAME" (part of its name), "cpu"
     (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
 
     FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU.
     """
-    if isinstance(spec, Caches):
-        return spec
     if spec is not None and not isinstance(spec, str):
         return _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
@@ -36,7 +34,7 @@ def get_device(spec: Any = None) -> Any:
         return found
 
 
-async def open_device(spec: Any = None) -> Any:
+async def open_device(spec: Any = None) -> Device:
     """`get_device`, awaited: what a page calls first, since a browser gives its GPU only to those who wait.
 
     After the GPU was lost it opens it again; tensors from before are gone.
@@ -49,17 +47,17 @@ async def open_device(spec: Any = None) -> Any:
 
 
 def _device_of(value: Any) -> Any:
-    """The device that a tensor is on."""
+    """A device itself, or that which a tensor is on."""
     try:
-        return value.device
+        return value if isinstance(value, Caches) else value.device
     except AttributeError:
         rule = f"{type(value).__name__} names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's"
         raise TypeError(f"device({value!r}): {rule}") from None
 
 
-def _open(key: str) -> Any:
-    kind, _, which = key.partition(":")
-    if kind not in OPENED or key.startswith("cpu:"):
+def _open(key: str) -> Device:
+    kind, colon, which = key.partition(":")
+    if kind not in OPENED or (colon and kind in ("cpu", "default")):
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu', *LIBRARIES])}:"
             " use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"
@@ -67,12 +65,12 @@ def _open(key: str) -> Any:
     return OPENED[kind](kind, which)
 
 
-def _opened(name: str) -> Any:
+def _opened(name: str) -> Device | None:
     """The device of this name, if it is open: two names for one GPU mean one device."""
     return next((d for d in _devices.values() if d.name == name), None)
 
 
-def _open_default(_kind: str, _which: str) -> Any:
+def _open_default(_kind: str, _which: str) -> Device:
     """The best adapter, or with none NumPy; a page has its GPU or none."""
     try:
         return _open_gpu("gpu", "")
@@ -83,7 +81,7 @@ def _open_default(_kind: str, _which: str) -> Any:
         return get_device("cpu")
 
 
-def _open_gpu(_kind: str, which: str) -> Any:
+def _open_gpu(_kind: str, which: str) -> Device:
     if IN_BROWSER:
         from . import web
 
@@ -94,7 +92,7 @@ def _open_gpu(_kind: str, which: str) -> Any:
     return _opened(f"gpu:{adapter}") or native.open_device(adapter)
 
 
-def _open_numpy(_kind: str, _which: str) -> Any:
+def _open_numpy(_kind: str, _which: str) -> Device:
     from .cpu import CpuDevice
 
     try:
@@ -103,7 +101,7 @@ def _open_numpy(_kind: str, _which: str) -> Any:
         raise DeviceError(f"device('cpu'): {e}: it computes with NumPy: use 'gpu' here") from None
 
 
-def _open_library(library: str, where: str) -> Any:
+def _open_library(library: str, where: str) -> Device:
     """An array library's device: "torch" is "torch:cpu"."""
     from .cpu import CpuDevice
 

@@ -11,7 +11,7 @@ from ..core.faults import text_of
 from ..core.files import LEFT
 from ..core.node import Node, next_serial
 from ..device import get_device
-from ..device.seam import Gpu
+from ..device.seam import Device
 from ..errors import FlambeauError
 from ..io.safetensors import save_file, write_whole
 from ..kernels.ir import Shader
@@ -98,7 +98,7 @@ def _described(fn: Callable, specs: list[Spec], batches: list[int]) -> tuple[dic
     return program, text, weights
 
 
-def _sketched(fn, specs, batches: list[int], device: Gpu, weights: Weights):
+def _sketched(fn, specs, batches: list[int], device: Device, weights: Weights):
     """The graph at the last batch size, and by class of adapters the sketches of all."""
     start = next_serial()
     sketches: dict[str, list[Sketch]] = {kind: [] for kind in KINDS}

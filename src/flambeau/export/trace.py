@@ -9,7 +9,7 @@ from ..capture.recorder import made_before
 from ..core.modes import no_grad
 from ..core.node import Node, describe, toposort
 from ..core.op import OPS
-from ..device.seam import Gpu
+from ..device.seam import Device
 from ..errors import FlambeauError
 from ..ops.random import Noted, generator
 from ..runtime import run
@@ -76,7 +76,7 @@ def inference(fn: Any) -> Iterator[None]:
             m.training = training
 
 
-def graph_of(fn: Callable, specs: list[Spec], n: int, device: Gpu, start: int) -> Graph:
+def graph_of(fn: Callable, specs: list[Spec], n: int, device: Device, start: int) -> Graph:
     """The graph of a call with placeholders of batch size n; what it needs from before has its value.
 
     `start` is the serial number that nodes from before the first call lie below.
