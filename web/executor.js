@@ -15,16 +15,20 @@
  */
 
 export const DISPATCH = 1, COPY = 2, REPLAY = 3, FREE = 4, FORGET = 5, DROP = 6;
-export const PIPELINE = 1, PARAMS = 2, OFFSET = 3, GRID = 4, COUNT = 7, BUFFERS = 8; // where a dispatch has what
-const FROM = 1, TO = 2, BYTES = 3, COPY_WORDS = 4; // where a copy has what, and how long it is
-const NUMBER = 1, SHORT_WORDS = 2; // where the others have what they name, and how long they are
+// where a dispatch has what; where a copy does, and how long it is; the same of the others
+export const PIPELINE = 1, PARAMS = 2, OFFSET = 3, GRID = 4, COUNT = 7, BUFFERS = 8;
+const FROM = 1, TO = 2, BYTES = 3, COPY_WORDS = 4;
+const NUMBER = 1, SHORT_WORDS = 2;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
 const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
-export const FAULT_WORDS = 4; // of `executor.faults`: 0, or 1 or 2 where a signed or unsigned index was outside its dim, site, index, size of the dim
+// of `executor.faults`: 0, or 1 or 2 where a signed or unsigned index was outside its dim, site, index, size of the dim
+export const FAULT_WORDS = 4;
 const FAULTS = "var<storage, read_write> faults:"; // in the text of kernels that note it
-const CHECKED = 1 << 20; // smaller buffers are taken to fit: asking costs a round trip
-const STAGING_KEPT = 4, BINDINGS_KEPT = 4096; // the oldest bind groups go: buffers come together in ever new ways
+// smaller buffers are taken to fit: asking costs a round trip
+const CHECKED = 1 << 20;
+// the oldest bind groups go: buffers come together in ever new ways
+const STAGING_KEPT = 4, BINDINGS_KEPT = 4096;
 
 export const PORTABLE = { // no kernel goes beyond these, but one that does the work of several, by `bundleBuffers`;
   maxStorageBuffersPerShaderStage: 8, // memory limits are the adapter's own

@@ -75,11 +75,12 @@ fetches = [t.data() for t in x]
 
 def test_a_kernel_that_does_not_compile_is_told_with_its_line(python):
     told = python.run(f"""{START}
-from flambeau import render
+from flambeau.codegen import render
+from flambeau.core.commands import Dispatch
 device = await fb.open_device()
 number = device.pipeline("@compute @workgroup_size(1)\\nfn main() {{\\n  let x = y;\\n}}\\n", "broken", 0)
 out, uniform, good = device.pool.take(256), device.uniform(256), fb.tensor([1.0, 2.0]) * 3
-device.submit([1, number, uniform, 0, 1, 1, 1, 1, out.handle])
+device.submit(Dispatch(number, uniform, 0, (1, 1, 1), (out.handle,)).words())
 said = []
 for asked in ([(out.handle, 8)], [(out.handle, 8)]):
     try:
@@ -230,8 +231,8 @@ def test_replays_with_buffers_in_any_order(python, kept):
     """Fillings that come once, again, and after what was prepared for them was dropped."""
     got = python.run(f"""{START}
 import random
-from flambeau import holes
-before, holes.KEPT = holes.KEPT, {kept}
+from flambeau.capture import bindings
+before, bindings.KEPT = bindings.KEPT, {kept}
 total, draw = fb.zeros(8).realize(), random.Random(3)
 @fb.jit
 def step(x, y):
@@ -244,7 +245,7 @@ for _ in range(60):
     if draw.random() < 0.5:
         found.append((24 * a + b, a + b, out))
         olds.append(total.detach())
-holes.KEPT = before
+bindings.KEPT = before
 told = []
 for sums, both, (x, y) in found:
     told.append([(await x.data()).tolist() == [sums] * 8, (await y.data()).tolist() == [both] * 8])
