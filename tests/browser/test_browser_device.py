@@ -75,7 +75,6 @@ fetches = [t.data() for t in x]
 
 def test_a_kernel_that_does_not_compile_is_told_with_its_line(python):
     told = python.run(f"""{START}
-from flambeau.codegen import render
 from flambeau.core.commands import Dispatch
 device = await fb.open_device()
 number = device.pipeline("@compute @workgroup_size(1)\\nfn main() {{\\n  let x = y;\\n}}\\n", "broken", 0)

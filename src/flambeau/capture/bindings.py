@@ -5,6 +5,7 @@ from itertools import groupby
 from typing import Any
 
 from ..core.commands import commands, fill
+from ..core.recent import Again, Recent
 from ..device.pool import Pool
 from ..device.seam import Gpu
 
@@ -41,19 +42,15 @@ class Piece:
 
     def __init__(self, words: list[int]):
         self.runs = runs(words)
-        self.ready: dict[tuple[int, ...], list[Any]] = {}  # none of one that came once
+        self.ready: Again[tuple[int, ...], list[Any]] = Again()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
         """What the device submits, where `filled` says what is in each hole."""
-        found = self.ready.get(filled)
-        if found:
-            return found
+        return self.ready.get(filled) or self._looked_up(device, filled)
+
+    def _looked_up(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
         parts = [run.prepared(device, filled) for run in self.runs]
-        if found is None:
-            _keep(self.ready, filled, [])
-        else:
-            self.ready[filled] = [device.prepare(*parts)]
-        return parts
+        return self.ready.of(filled, lambda: [device.prepare(*parts)], KEPT) or parts
 
 
 class Run:
@@ -61,22 +58,12 @@ class Run:
 
     def __init__(self, words: list[int], holes: tuple[int, ...]):
         self.words, self.holes = words, holes
-        self.ready: dict[tuple[int, ...], Any] = {}
+        self.ready: Recent[tuple[int, ...], Any] = Recent()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> Any:
         """What the device submits, where `filled` says what is in each hole."""
         key = tuple([filled[~hole] for hole in self.holes])
-        found = self.ready.get(key)
-        if found is None:
-            found = device.prepare(fill(self.words, filled))
-            _keep(self.ready, key, found)
-        return found
-
-
-def _keep(ready: dict, key: tuple[int, ...], value: Any) -> None:
-    ready[key] = value
-    if len(ready) > KEPT:
-        ready.pop(next(iter(ready)))
+        return self.ready.get(key) or self.ready.keep(key, device.prepare(fill(self.words, filled)), KEPT)
 
 
 def runs(words: list[int]) -> list[Run]:

@@ -17,6 +17,7 @@ from ..core.interrupts import uninterrupted
 from ..core.modes import is_grad_enabled, settings
 from ..core.node import Node
 from ..core.op import OPS
+from ..core.recent import Recent
 from ..device import get_device
 from ..device.pool import Pool
 from ..device.seam import Gpu
@@ -83,7 +84,7 @@ class Recordings:
     def __init__(self, fn: Callable, check: str):
         self.fn, self.next = fn, CHECKS[check]
         self.misses = 0  # checks that found a recording out of date
-        self.programs: dict[Any, list[Program]] = {}  # by arguments, those used last at the end
+        self.programs: Recent[Any, list[Program]] = Recent()  # by arguments, those used last at the end
         self.last: Program | None = None  # recorded or replayed: it stands at its place
         self.tries: dict[Any, int] = {}  # recordings in a row that were never replayed
         self.failures = 0  # calls in a row that were not recorded, of whatever arguments
@@ -140,9 +141,8 @@ class Recordings:
             self._gave_up(key, TRIES if made.certain else 1, made.trouble)
             return made.result
         self.failures, made.program.due = 0, self.next(1)
-        self.last, self.programs[key] = made.program, [made.program, *variants[: VARIANTS_KEPT - 1]]
-        if len(self.programs) > PROGRAMS_KEPT:
-            self.programs.pop(next(iter(self.programs)))
+        self.last = made.program
+        self.programs.keep(key, [made.program, *variants[: VARIANTS_KEPT - 1]], PROGRAMS_KEPT)
         return made.result
 
     def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Made | None":

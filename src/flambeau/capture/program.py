@@ -60,10 +60,9 @@ class Draws:
         for source, blocks, draws in self.of:
             if not blocks:
                 continue
-            k0, k1, low, high = source.take(4 * blocks)
+            first = source.take(4 * blocks)
             for draw, begin in draws:
-                at = (high << 32 | low) + begin
-                draw.words = k0, k1, at & 0xFFFFFFFF, at >> 32
+                draw.words = first.at_block(first.block + begin)
 
 
 class Program:

@@ -11,6 +11,7 @@ from ..core.commands import flat
 from ..core.faults import DECLARED, Doubts
 from ..core.files import web_file
 from ..core.limits import SOFTWARE_TURNS, Limits
+from ..core.recent import Recent
 from ..errors import DeviceError, FlambeauError, KernelError
 from . import lanes_of
 from .pool import Pool
@@ -114,7 +115,7 @@ class WebDevice(Caches):
         self.max_binding = executor.maxBinding
         self.pool = Pool(self)
         self._ends: list[int] = []  # FREE and FORGET, sent with the next submit
-        self._inboxes: dict[tuple[str, int], Any] = {}
+        self._inboxes: Recent[tuple[str, int], Any] = Recent()
         # one look-up each: a JS attribute costs as much as the call
         self.faults, self.doubts = 0, Doubts()  # where kernels note faults, and which values are of them
         self._alloc, self._write = executor.alloc, executor.write
@@ -158,11 +159,8 @@ class WebDevice(Caches):
         key = data.format, len(data)
         found = self._inboxes.get(key)
         if found is None:
-            found = self._inboxes[key] = self._to_js(data)
-            if len(self._inboxes) > INBOXES_KEPT:
-                del self._inboxes[next(iter(self._inboxes))]
-        else:
-            found.assign(data)
+            return self._inboxes.keep(key, self._to_js(data), INBOXES_KEPT)
+        found.assign(data)
         return found
 
     def _words(self, words: list[int]) -> Any:

@@ -14,6 +14,7 @@ from ..core.faults import DECLARED, doubt_of
 from ..core.files import read
 from ..core.node import Node, describe
 from ..core.op import OPS
+from ..core.recent import Recent
 from ..device import get_device
 from ..device.pool import Pool
 from ..device.seam import Device, Gpu
@@ -70,7 +71,7 @@ class SavedProgram:
             self._fail(f"{told}: the files are not of one program: save it again")
         self._kernels = [(k["name"], text) for k, text in zip(kernels, texts, strict=True)]
         self._weights = self._loaded(wanted)
-        self._ready: dict[int, _Ready] = {}
+        self._ready: Recent[int, _Ready] = Recent()
 
     def __repr__(self) -> str:
         return f"SavedProgram({', '.join(f'{i.name}={i}' for i in self.inputs)})"
@@ -188,9 +189,7 @@ class SavedProgram:
         nodes = [t.node for t in tensors]
         run.realize_nodes(nodes)
         with self.device.lock:
-            ready = self._ready[n] = self._ready.pop(n, None) or self._made(n)
-            if len(self._ready) > SIZES_KEPT:
-                self._ready.pop(next(iter(self._ready)))
+            ready = self._ready.keep(n, self._ready.get(n) or self._made(n), SIZES_KEPT)
             out = ready.run(nodes)
         self.device.keep_pace()
         if self._program["result"] == "dict":
@@ -287,10 +286,9 @@ class _Ready:
 
     def _draw(self) -> None:
         """Take the call's part of the random stream."""
-        k0, k1, low, high = generator.take(4 * self.length)
+        begin = generator.take(4 * self.length)
         for word, draw, part in self.drawn:
-            at = (high << 32 | low) + self.begins[draw]
-            self.params[word] = (k0, k1, at & 0xFFFFFFFF, at >> 32 & 0xFFFFFFFF)[part]
+            self.params[word] = begin.at_block(begin.block + self.begins[draw])[part]
         if self.drawn:
             self.device.write(self.uniform, self.params.tobytes())
 

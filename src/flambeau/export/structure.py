@@ -143,5 +143,5 @@ def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict,
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:
     if draw.source is not generator:
         raise FlambeauError("the function draws from a generator of its own: only the default one is saved")
-    places[id(draw)] = (draw.words[3] << 32 | draw.words[2]) - graph.begin
+    places[id(draw)] = draw.at - graph.begin
     return draws.setdefault(id(draw), len(draws))

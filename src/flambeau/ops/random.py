@@ -4,6 +4,7 @@ import os
 import threading
 from itertools import count
 from math import pi, prod
+from typing import NamedTuple
 
 from ..core import dtype as dt
 from ..core import op as _op
@@ -28,6 +29,24 @@ class _Thread(threading.local):
 
 
 of_thread = _Thread()
+
+
+class Place(NamedTuple):
+    """A place in a generator's stream as Philox takes it: the words of its key and of its counter."""
+
+    k0: int
+    k1: int
+    low: int
+    high: int
+
+    @property
+    def block(self) -> int:
+        """The counter: how many blocks of four numbers come before."""
+        return self.high << 32 | self.low
+
+    def at_block(self, block: int) -> "Place":
+        """Another place in the same stream."""
+        return Place(self.k0, self.k1, block & 0xFFFFFFFF, block >> 32 & 0xFFFFFFFF)
 
 
 class Generator:
@@ -69,12 +88,12 @@ class Generator:
         """Another generator at the same place of the same stream."""
         return Generator().set_state(self.get_state())
 
-    def take(self, n: int) -> tuple[int, int, int, int]:
-        """The Philox key and counter (low and high words) of the next n numbers."""
+    def take(self, n: int) -> Place:
+        """The place of the next n numbers."""
         with self._lock:
             seed, at = self._seed, self.offset
             self.offset += -(-n // 4)
-        return seed & 0xFFFFFFFF, seed >> 32, at & 0xFFFFFFFF, at >> 32
+        return Place(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(at)
 
     def after_fork(self) -> None:
         """In a forked child: whoever held the lock is not here."""
@@ -98,7 +117,7 @@ class Draw:
     @property
     def at(self) -> int:
         """The place of its first four numbers."""
-        return self.words[3] << 32 | self.words[2]
+        return self.words.block
 
 
 class Noted:
@@ -133,8 +152,7 @@ class Noted:
                 if blocks and source.offset != self.begins[source] + blocks:
                     self.begins[source], source.offset = source.offset, source.offset + blocks
         for d, place in zip(self.draws, places, strict=True):
-            at = self.begins[d.source] + place
-            d.words = *d.words[:2], at & 0xFFFFFFFF, at >> 32
+            d.words = d.words.at_block(self.begins[d.source] + place)
 
     def take_back(self) -> None:
         """Give the numbers back, where nobody has drawn since."""

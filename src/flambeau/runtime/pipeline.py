@@ -12,6 +12,7 @@ from ..codegen.render import render
 from ..core import commands
 from ..core.commands import Dispatch
 from ..core.events import stage
+from ..core.recent import Again
 from ..device.seam import Gpu
 from ..errors import KernelError
 from ..fusion.plan import Cost, Plan
@@ -57,19 +58,12 @@ class Compiled:
     sent: bytes = b""  # what that buffer holds
     checks: bool = False  # indices, whether they are inside
     cuts: Sequence[int] = ()  # the kernels that begin another submit
-    # commands with their buffers, by what they say: None until they come again
-    ready: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    ready: Again[tuple[int, ...], Any] = field(default_factory=Again)  # commands with their buffers
 
     def again(self, device: Gpu, words: list[int]) -> Any:
         """Commands as they are, or prepared from the second time on: in a loop the same buffers come back."""
-        key = tuple(words)
-        if key in self.ready:
-            found = self.ready[key] = self.ready[key] or device.prepare(list(key))
-            return found
-        self.ready[key] = None
-        if len(self.ready) > READY_KEPT * (len(self.cuts) + 1):
-            self.ready.pop(next(iter(self.ready)))
-        return words
+        key, most = tuple(words), READY_KEPT * (len(self.cuts) + 1)
+        return self.ready.of(key, lambda: device.prepare(list(key)), most) or words
 
 
 def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
