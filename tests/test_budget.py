@@ -120,9 +120,8 @@ def test_a_device_that_has_no_more_leaves_the_process_usable(gpu, monkeypatch, r
     def small(size, asked, *usage):
         given.append(size if size > 10_000 else 0)
         if sum(given) > 1_200_000 and size > 10_000:
-            raise fb.OutOfMemory(
-                f"alloc({asked:,} bytes): {gpu.name} is out of memory, 1 in use (Not enough)"
-            )
+            rule = f"alloc({asked:,} bytes): {gpu.name} is out of memory, 1 in use (Not enough)"
+            raise fb.OutOfMemory(rule, reason="Not enough")
         return alloc(size, asked, *usage)
 
     monkeypatch.setattr(gpu, "alloc", small)

@@ -10,7 +10,14 @@ class DeviceError(FlambeauError):
 
 
 class OutOfMemory(DeviceError):
-    """What is to be computed needs more memory than a device or a budget has; smaller batches still run."""
+    """What is to be computed needs more memory than a device or a budget has; smaller batches still run.
+
+    reason: what the driver said, if it did.
+    """
+
+    def __init__(self, message: str, reason: str = ""):
+        super().__init__(message)
+        self.reason = reason
 
 
 class KernelError(FlambeauError):

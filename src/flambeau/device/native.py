@@ -136,7 +136,8 @@ class NativeDevice(Caches):
                 live = f"{self.pool.live:,} bytes are in use"
                 raise OutOfMemory(
                     f"alloc({asked:,} bytes): {self.name} is out of memory, {live}: use a smaller batch"
-                    f" ({_first(e)})"
+                    f" ({_first(e)})",
+                    reason=_first(e),
                 ) from e
         handle, self._next = self._next, self._next + 1
         self._buffers[handle] = buffer

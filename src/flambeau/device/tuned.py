@@ -28,6 +28,14 @@ TOLD = {  # part of an identity: how a line says that it differs
 Bucket = tuple[Any, ...]
 
 
+class Unusable(FlambeauError):
+    """A file of choices that can't be used; `why`, without its name."""
+
+    def __init__(self, path: Path, why: str):
+        super().__init__(f"{path}: {why}")
+        self.why = why
+
+
 class Identity(NamedTuple):
     """What measurements hold for."""
 
@@ -100,7 +108,7 @@ def shipped(of: Identity) -> list[Choice]:
     place = SHIPPED / named(of)
     try:
         return read(place)[1] if place.is_file() else []
-    except (FlambeauError, OSError) as e:
+    except (Unusable, OSError) as e:
         print(f"flambeau: {place}: the shipped choices are {_reason(e)}: not used", file=sys.stderr)
         return []
 
@@ -122,14 +130,14 @@ def kept(of: Identity) -> list[Choice]:
         if not wrong:
             return found
         what = f"{TOLD[wrong]} ({getattr(was, wrong)}, here {getattr(of, wrong)})"
-    except (FlambeauError, OSError) as e:
+    except (Unusable, OSError) as e:
         what = _reason(e)
     print(f"flambeau: {place}: the measured choices are {what}: not used", file=sys.stderr)
     return []
 
 
-def _reason(e: Exception) -> str:
-    return f"not readable ({e.strerror})" if isinstance(e, OSError) else str(e).rpartition(": ")[2]
+def _reason(e: Unusable | OSError) -> str:
+    return e.why if isinstance(e, Unusable) else f"not readable ({e.strerror})"
 
 
 def read(path: Path) -> tuple[Identity, list[Choice]]:
@@ -137,7 +145,7 @@ def read(path: Path) -> tuple[Identity, list[Choice]]:
     try:
         said = json.loads(str(read_file(path), "utf-8"))
         if said["format"] != FORMAT:
-            raise FlambeauError(f"{path}: of format {said['format']}, not {FORMAT}")
+            raise Unusable(path, f"of format {said['format']}, not {FORMAT}")
         of = Identity(**said["of"])
         found = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
         if not all(isinstance(text, str) for c in found for text in (c.family, c.choice, c.default)):
@@ -148,7 +156,7 @@ def read(path: Path) -> tuple[Identity, list[Choice]]:
             raise TypeError("a time is no number")
         hash(tuple(c.bucket for c in found))  # TypeError where one is no key
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise FlambeauError(f"{path}: damaged ({type(e).__name__})") from None
+        raise Unusable(path, f"damaged ({type(e).__name__})") from None
     return of, found
 
 
@@ -185,7 +193,7 @@ def _same(place: Path, of: Identity) -> list[Choice]:
     """What a file has, if it holds for the same."""
     try:
         was, found = read(place)
-    except (FlambeauError, OSError):
+    except (Unusable, OSError):
         return []
     return found if was == of else []
 
@@ -196,7 +204,7 @@ def taken(path: Path, of: Identity) -> list[Choice]:
         was, found = read(path)
     except OSError as e:
         raise FlambeauError(f"{path} can't be read ({e.strerror}): check the path") from None
-    except FlambeauError as e:
+    except Unusable as e:
         raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
     of = of._replace(templates=templates())
     wrong = [name for name in TOLD if getattr(was, name) != getattr(of, name)]

@@ -13,7 +13,7 @@ from ..core.node import Node, next_serial
 from ..device import get_device
 from ..device.seam import Device
 from ..errors import FlambeauError
-from ..io.safetensors import save_file, write_whole
+from ..io.safetensors import save_file, write_bytes
 from ..kernels.ir import Shader
 from ..runtime import run
 from .fit import fit
@@ -52,10 +52,10 @@ def save_program(
     out.mkdir(parents=True, exist_ok=True)
     (out / PROGRAM).unlink(missing_ok=True)  # no old program may run new kernels
     save_file(weights.file(), out / WEIGHTS)
-    write_whole(out / KERNELS, kernels.encode())
+    write_bytes(out / KERNELS, kernels.encode())
     if target == "web":
         add_module(out, program)
-    write_whole(out / PROGRAM, lines_of(program).encode())
+    write_bytes(out / PROGRAM, lines_of(program).encode())
     return out
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import web_file
-from ..io.safetensors import write_whole
+from ..io.safetensors import write_bytes
 
 MODULE, EXECUTOR, TYPES = "index.js", "executor.js", "index.d.ts"
 ARRAYS = {
@@ -76,8 +76,8 @@ export function open(): Promise<Executor>;
 def add_module(folder: Path, program: dict[str, Any]) -> None:
     """Write the module, its executor and its types beside the program."""
     for name, source in ((MODULE, "program.js"), (EXECUTOR, "executor.js")):
-        write_whole(folder / name, bare(web_file(source).read_text("utf-8")).encode())
-    write_whole(folder / TYPES, types_of(program).encode())
+        write_bytes(folder / name, bare(web_file(source).read_text("utf-8")).encode())
+    write_bytes(folder / TYPES, types_of(program).encode())
 
 
 def bare(source: str) -> str:

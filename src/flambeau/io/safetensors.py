@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.files import read
-from ..core.files import write_whole as write_by
-from ..core.node import describe
+from ..core.files import read, write_whole
 from ..device import get_device
 from ..errors import FlambeauError
 from ..runtime import readback
@@ -38,7 +36,7 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
     """Write tensors by name; the file is whole or as before. FlambeauError when it can't be written."""
     checked(tensors, f"save_file({str(path)!r})")
     raw = readback.read(list(tensors.values()))
-    write_whole(Path(path), packed(tensors, raw, metadata))
+    write_bytes(Path(path), packed(tensors, raw, metadata))
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
@@ -210,10 +208,10 @@ def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
         raise ValueError(f"{name!r}: {e}") from None
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Write beside and rename: a reader sees the old file or the new one."""
+def write_bytes(path: Path, data: bytes) -> None:
+    """`write_whole` of bytes; FlambeauError where that can't be."""
     try:
-        write_by(path, lambda part: part.write_bytes(data))
+        write_whole(path, lambda part: part.write_bytes(data))
     except OSError as e:
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
         raise FlambeauError(f"save_file({str(path)!r}): {rule}") from None

@@ -69,13 +69,12 @@ def check_room(pool: Any, plan: Any, need: int) -> None:
             raise _too_much(pool, plan, need, left, f"a budget of {pool.budget:,} leaves {max(left, 0):,}")
 
 
-def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: Exception, need: int = 0) -> OutOfMemory:
+def no_room(pool: Any, plan: Any, taken: dict[int, Any], error: OutOfMemory, need: int = 0) -> OutOfMemory:
     """Give back what was taken for a plan; what to say of a device that had no more."""
     pool, need, there = pool.root, need or peak(plan), pool.root.live
     taken.clear()
     got = there - pool.live
-    reason = str(error).partition("(")[2].rpartition("(")[2].rstrip(")")
-    told = f" ({reason})" if reason else ""
+    told = f" ({error.reason})" if error.reason else ""
     return _too_much(pool, plan, need, got, f"{pool.device.name} gave {got:,}{told}")
 
 
