@@ -66,6 +66,7 @@ def test_wheel_holds_the_package_and_its_wgsl_and_nothing_else(wheel):
         "flambeau/wgsl/kernel.wgsl" in ours
         and "flambeau/web/executor.js" in ours
         and "flambeau/__init__.py" in ours
+        and "flambeau/py.typed" in ours  # type checkers read the annotations of a package that has it
     )
 
 
