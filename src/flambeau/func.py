@@ -109,7 +109,7 @@ def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
     return out
 
 
-def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
+def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """A function's value, and the function from a gradient of it to the gradients of all arguments.
 
     Returns (output, vjp_fn) or (output, vjp_fn, aux); vjp_fn(gradient) is a tuple, one for each argument.
@@ -121,7 +121,7 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     ends = leaves(made)
     is_open = level.is_open(ends)
 
-    def pull(gradient: Any) -> tuple:
+    def pull(gradient: Any) -> tuple[Any, ...]:
         given = leaves(gradient)
         if len(given) != len(ends) or any(g.shape != y.shape for g, y in zip(given, ends, strict=True)):
             rule = f"the function returned {describe(ends)}: give gradients of these shapes"
@@ -133,7 +133,9 @@ def vjp(func: Callable, *primals: Any, has_aux: bool = False) -> tuple:
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
 
 
-def jvp(func: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = False) -> tuple:
+def jvp(
+    func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False
+) -> tuple[Any, ...]:
     """A function's value, and how it changes as its arguments move by the tangents.
 
     Returns (output, tangent) or (output, tangent, aux). Forward mode as the gradient of a gradient: vjp_fn
@@ -145,14 +147,14 @@ def jvp(func: Callable, primals: tuple, tangents: tuple, *, has_aux: bool = Fals
     return (out, push(tangents), *aux)
 
 
-def _linear(func: Callable, primals: tuple, has_aux: bool = False) -> tuple:
+def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = False) -> tuple[Any, ...]:
     """(output, function from tangents of the primals to the output's tangent[, aux])."""
     out, pull, *aux = vjp(func, *primals, has_aux=has_aux)
     with enable_grad():
         back, push = vjp(pull, tree_map(_zeros, out))
     shapes = [g.shape for g in leaves(back)]
 
-    def moved(tangents: tuple) -> Any:
+    def moved(tangents: tuple[Any, ...]) -> Any:
         given = leaves(tangents)
         if [t.shape for t in given] != shapes:
             raise ValueError(f"jvp(...): tangents {describe(given)}: a tangent has the shape of its primal")
@@ -164,7 +166,9 @@ def _linear(func: Callable, primals: tuple, has_aux: bool = False) -> tuple:
     return (out, moved, *aux)
 
 
-def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def value_and_grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns (value, gradient) of one that returns one number, as JAX's.
 
     The gradient has the containers of argument `argnums` (a tuple of them for several). A module's is a
@@ -196,7 +200,9 @@ def value_and_grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: 
     return call
 
 
-def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def grad(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns the gradient of one that returns one number; (gradient, aux) with has_aux."""
     both = value_and_grad(func, argnums, has_aux)
 
@@ -208,14 +214,14 @@ def grad(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = Fal
     return call
 
 
-def _arguments(call: str, args: tuple, argnums: int | tuple[int, ...]) -> list[int]:
+def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> list[int]:
     wanted = [argnums] if isinstance(argnums, int) else list(argnums)
     if any(not -len(args) <= i < len(args) for i in wanted):
         raise ValueError(f"{call}(...): argnums={argnums}, but {len(args)} arguments were given by position")
     return [i % len(args) for i in wanted]
 
 
-def _of(func: Callable, args: tuple, kw: dict, wanted: list[int], has_aux: bool):
+def _of(func: Callable[..., Any], args: tuple[Any, ...], kw: dict, wanted: list[int], has_aux: bool):
     """The function of the wanted arguments alone; what else it returns is kept aside."""
     aside: list[Any] = []
 
@@ -242,13 +248,15 @@ def _zeros(t: Tensor) -> Tensor:
     return Tensor.zeros(t.shape, dtype=t.dtype, device=t.device)
 
 
-def _rows(made: list[Tensor], lead: tuple, rest: tuple, like: Tensor) -> Tensor:
+def _rows(made: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like: Tensor) -> Tensor:
     if not made:
         return Tensor.zeros(*lead, *rest, dtype=like.dtype, device=like.device)
     return COMPOSED["stack"](made).reshape(*lead, *rest)
 
 
-def jacrev(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def jacrev(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """A function that returns the Jacobian, by one backward pass for each element of the output.
 
     [*output], [*input] -> [*output, *input], in the containers of the output, then of the argument.
@@ -280,7 +288,9 @@ def tensor_of(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else tensor(x)
 
 
-def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
+def jacfwd(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """As jacrev, by one forward-mode pass (see jvp) for each element of the input: for few inputs."""
 
     @functools.wraps(func)
@@ -317,7 +327,7 @@ def jacfwd(func: Callable, argnums: int | tuple[int, ...] = 0, has_aux: bool = F
 jacobian = jacrev
 
 
-def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
+def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that returns the matrix of second derivatives, as jacrev(jacrev(func)).
 
     [*output], [*input] -> [*output, *input, *input]; one backward pass for each element of the gradient.
@@ -325,7 +335,7 @@ def hessian(func: Callable, argnums: int | tuple[int, ...] = 0) -> Callable:
     return jacrev(jacrev(func, argnums), argnums)
 
 
-def hvp(func: Callable, primals: Any, tangents: Any) -> Any:
+def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """The Hessian of a function of one number times the tangents, without the Hessian.
 
     By a gradient of the gradient; the result has the containers of `primals` (a tensor, or a tuple of the

@@ -1,6 +1,6 @@
 """The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -135,7 +135,7 @@ def realize(*tensors: Tensor) -> None:
     run.realize(*tensors)
 
 
-class Reading(Sequence):
+class Reading(Sequence[Any]):
     """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
 
     def __init__(self, tensors: tuple[Tensor, ...]):
@@ -143,29 +143,29 @@ class Reading(Sequence):
         self._lists: list | None = None
         self._lock = Lock()  # several threads may ask
 
-    def _with(self, raw: list) -> list:
+    def _with(self, raw: list[Any]) -> list[Any]:
         if self._lists is None:
             pairs = zip(raw, self._tensors, strict=True)
             self._lists = [to_list(part, t.shape, t.dtype) for part, t in pairs]
         return self._lists
 
-    def _waited(self) -> list:
+    def _waited(self) -> list[Any]:
         with self._lock:
             return self._lists if self._lists is not None else self._with(self._fetch.wait())
 
-    async def _arrived(self) -> list:
+    async def _arrived(self) -> list[Any]:
         return self._with(await self._fetch.arrive())
 
-    def __await__(self):
+    def __await__(self) -> Iterator[Any]:
         return self._arrived().__await__()
 
     def __len__(self) -> int:
         return len(self._tensors)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: Any) -> Any:
         return self._waited()[i]
 
-    def __eq__(self, other) -> bool:
+    def __eq__(self, other: Any) -> bool:
         return self._waited() == (list(other) if isinstance(other, Reading) else other)
 
     def __repr__(self) -> str:

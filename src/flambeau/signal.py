@@ -1,8 +1,10 @@
 """Windows under the names of torch.signal.windows."""
 
 from types import SimpleNamespace
+from typing import Any
 
 from .core.op import COMPOSED
+from .tensor import Tensor
 
 PREFIX = "signal_windows_"
 OLDER = {
@@ -14,14 +16,14 @@ OLDER = {
 
 
 def _by_symmetry(window):
-    def symmetric(M: int, *, sym: bool = True, device=None):
+    def symmetric(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
         return window(M, not sym, device=device)
 
     symmetric.__doc__ = window.__doc__
     return symmetric
 
 
-def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device=None):
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device: Any = None) -> Tensor:
     """Kaiser's window. -> [M]"""
     return COMPOSED["kaiser_window"](M, not sym, beta, device=device)
 

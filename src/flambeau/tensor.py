@@ -1,5 +1,6 @@
 """Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
 
+from collections.abc import Iterator
 from itertools import count
 from math import prod
 from typing import Any
@@ -58,26 +59,32 @@ class Tensor(Exchange, ops.Table):
 
     @property
     def shape(self) -> Shape:
+        """The size of each dim, a tuple."""
         return self.node.shape
 
     @property
     def ndim(self) -> int:
+        """The number of dims."""
         return len(self.node.shape)
 
     @property
     def dtype(self) -> dt.DType:
+        """The type of the elements."""
         return self.node.dtype
 
     @property
     def device(self) -> Any:
+        """Where the value is, or will be computed."""
         return self.node.device or get_device()
 
     @property
     def requires_grad(self) -> bool:
+        """Whether backward() goes through this tensor."""
         return self.node.requires_grad
 
     @property
     def T(self) -> "Tensor":
+        """The dims in reverse order. [a, ..., z] -> [z, ..., a]"""
         return self.permute(*reversed(range(self.ndim)))
 
     @property
@@ -138,7 +145,7 @@ class Tensor(Exchange, ops.Table):
             raise TypeError("len(): a 0-d tensor has no length: use .item()")
         return self.shape[0]
 
-    def __iter__(self):
+    def __iter__(self) -> "Iterator[Tensor]":
         return (self[i] for i in range(len(self)))
 
     # --- reading ---

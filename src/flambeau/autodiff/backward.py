@@ -1,6 +1,6 @@
 """The reverse walk: from a scalar tensor back to its parameters, by each op's gradient, in Tensor ops."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core import op as ops
@@ -21,7 +21,7 @@ class Gradients:
     def __init__(self, found: dict[int, Any], loss: Any):
         self._found, self.loss = found, loss
 
-    def __getitem__(self, tensor) -> Any:
+    def __getitem__(self, tensor: Any) -> Any:
         key = tensor.node.param
         if key not in self._found:
             raise KeyError(
@@ -29,10 +29,10 @@ class Gradients:
             )
         return self._found[key]
 
-    def __setitem__(self, tensor, gradient) -> None:
+    def __setitem__(self, tensor: Any, gradient: Any) -> None:
         self.replace(tensor, gradient)
 
-    def __contains__(self, tensor) -> bool:
+    def __contains__(self, tensor: Any) -> bool:
         return tensor.node.param in self._found
 
     def __len__(self) -> int:
@@ -41,11 +41,11 @@ class Gradients:
     def __iter__(self) -> Iterator[Any]:
         return iter(self._found.values())
 
-    def get(self, tensor, default=None):
+    def get(self, tensor: Any, default: Any = None) -> Any:
         """The gradient, or `default` where the loss does not depend on the tensor."""
         return self._found.get(tensor.node.param, default)
 
-    def replace(self, tensor, gradient) -> None:
+    def replace(self, tensor: Any, gradient: Any) -> None:
         """Put another gradient in the place of a tensor's, or give it one."""
         if tensor.node.param is None:
             raise ValueError(f"replace({describe(tensor)}): has requires_grad=False: call requires_grad_()")
@@ -54,11 +54,11 @@ class Gradients:
             raise ValueError(f"replace({given}): shapes differ: a gradient has the shape of its tensor")
         self._found[tensor.node.param] = gradient
 
-    def remove(self, tensor) -> Any:
+    def remove(self, tensor: Any) -> Any:
         """Take a gradient out and return it; None where there is none."""
         return self._found.pop(tensor.node.param, None)
 
-    def map(self, f) -> "Gradients":
+    def map(self, f: Callable[[Any], Any]) -> "Gradients":
         """New gradients, each f(gradient): how clipping is written."""
         return Gradients({k: f(g) for k, g in self._found.items()}, self.loss)
 
@@ -69,7 +69,7 @@ class Gradients:
             found[k] = found[k] + g if k in found else g
         return Gradients(found, self.loss + other.loss)
 
-    def __mul__(self, factor) -> "Gradients":
+    def __mul__(self, factor: float) -> "Gradients":
         """Every gradient, and the loss, times a number."""
         scaled = self.map(lambda g: g * factor)
         scaled.loss = self.loss * factor
@@ -77,7 +77,7 @@ class Gradients:
 
     __rmul__ = __mul__
 
-    def __truediv__(self, factor) -> "Gradients":
+    def __truediv__(self, factor: float) -> "Gradients":
         return self * (1 / factor)
 
     def accumulate(self, other: "Gradients") -> "Gradients":
@@ -89,7 +89,9 @@ class Gradients:
         return self
 
 
-def backward(loss, gradient=None, retain_graph: bool | None = None, create_graph: bool = False) -> Gradients:
+def backward(
+    loss: Any, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+) -> Gradients:
     """Gradients of `loss` by every tensor with requires_grad that it was made from."""
     root = loss.node
     if not root.requires_grad:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from functools import wraps
 from math import inf
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
 from ..core.events import stage
@@ -46,10 +46,12 @@ CHECKS: dict[str, Callable[[int], float]] = {  # after which call is checked nex
 }
 TRIES = 3  # recordings in a row that were of no use, before a function is left alone
 NONE: Any = object()  # what no function returns
+P = ParamSpec("P")
+R = TypeVar("R")
 _recording = threading.RLock()  # held while a call is recorded
 
 
-def jit(fn: Callable, *, check: str = "sometimes") -> Callable:
+def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
 
     Tensors and arrays among the arguments, also inside lists, tuples and dicts, may change from call to call;
@@ -69,7 +71,7 @@ def jit(fn: Callable, *, check: str = "sometimes") -> Callable:
     recordings = Recordings(fn, check)
 
     @wraps(fn)
-    def call(*args, **kw):
+    def call(*args: P.args, **kw: P.kwargs) -> R:
         if thread.recorder is not None:
             return fn(*args, **kw)
         return recordings.call(args, kw)

@@ -1,8 +1,12 @@
 """A thread's (or task's) switches into what operations remember: whether gradients flow, what is kept."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache, wraps
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 KEEP = ("auto", "none", "balanced")
 PRECISIONS = ("highest", "high", "medium")
@@ -24,23 +28,24 @@ def kept() -> str:
 class _Switch:
     """A value of this thread for the time of a `with` block or of a decorated function."""
 
-    switch: ContextVar = _grad
+    switch: ContextVar[Any] = _grad
 
     def __init__(self, value: Any):
-        self.value, self.before = value, []
+        self.value: Any = value
+        self.before: list[Any] = []
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before.append(self.switch.get())
         self.switch.set(self.value)
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: Any) -> None:
         self.switch.set(self.before.pop())
 
-    def __call__(self, f):
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         switch, value = self.switch, self.value
 
         @wraps(f)
-        def run(*args, **kw):
+        def run(*args: P.args, **kw: P.kwargs) -> R:
             inside = _Switch(value)
             inside.switch = switch
             with inside:
@@ -49,13 +54,13 @@ class _Switch:
         return run
 
 
-def settings() -> tuple:
+def settings() -> tuple[Any, ...]:
     """What every switch is set to: what a recording depends on."""
     return tuple([switch.get() for switch in _switches()])
 
 
 @cache
-def _switches() -> tuple[ContextVar, ...]:
+def _switches() -> tuple[ContextVar[Any], ...]:
     return tuple(dict.fromkeys(kind.switch for kind in _Switch.__subclasses__()))
 
 
@@ -88,11 +93,11 @@ class set_grad_enabled(_Switch):
         self.earlier = _grad.get()
         _grad.set(self.value)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before.append(self.earlier)
         _grad.set(self.value)
 
-    def __call__(self, f):
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         _grad.set(self.earlier)  # the function alone is switched
         return super().__call__(f)
 
@@ -134,11 +139,11 @@ class set_matmul_precision(_Switch):
         self.earlier = _precision.get()
         _precision.set(precision)
 
-    def __enter__(self):
+    def __enter__(self) -> None:
         self.before.append(self.earlier)
         _precision.set(self.value)
 
-    def __call__(self, f):
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         _precision.set(self.earlier)  # the function alone is switched
         return super().__call__(f)
 

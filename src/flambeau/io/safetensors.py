@@ -12,7 +12,8 @@ from ..core.files import read, write_whole
 from ..device import get_device
 from ..errors import FlambeauError
 from ..runtime import readback
-from ..tensor import Tensor, leaf, tensor
+from ..runtime.exchange import leaf
+from ..tensor import Tensor, tensor
 
 # What a file may hold: the dtypes that buffers hold alike, and the element codes of those that are converted.
 OWN = {

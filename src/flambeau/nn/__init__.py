@@ -1,6 +1,7 @@
 """Layers, named and laid out as in torch.nn."""
 
 from . import functional, init
+from .activation import Dropout, Identity, PReLU, RReLU
 from .conv import (
     Conv1d,
     Conv2d,
@@ -62,7 +63,6 @@ from .stateless import (
     CosineSimilarity,
     CrossEntropyLoss,
     CTCLoss,
-    Dropout,
     Flatten,
     GaussianNLLLoss,
     Hardshrink,
@@ -71,7 +71,6 @@ from .stateless import (
     Hardtanh,
     HingeEmbeddingLoss,
     HuberLoss,
-    Identity,
     KLDivLoss,
     L1Loss,
     LeakyReLU,
@@ -88,10 +87,8 @@ from .stateless import (
     PixelShuffle,
     PixelUnshuffle,
     PoissonNLLLoss,
-    PReLU,
     ReLU,
     ReLU6,
-    RReLU,
     Shrink,
     Sigmoid,
     SiLU,

@@ -84,7 +84,7 @@ class _Conv(Convolution):
             before, after = padding, padding
             if padding == "same":
                 before, after = conv.same_padding(self.kernel_size, self.stride, self.dilation)
-            pairs = [n for side in zip(before[::-1], after[::-1], strict=True) for n in side]
+            pairs: list[Any] = [n for side in zip(before[::-1], after[::-1], strict=True) for n in side]
             x, padding = x.pad(pairs, self.padding_mode), 0
         run = type(self).function
         return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)

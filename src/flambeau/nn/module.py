@@ -1,8 +1,9 @@
 """Module, a tree of parameters, buffers and modules with PyTorch's names, and containers of modules."""
 
 from collections.abc import Callable, Iterable, Iterator
+from inspect import Parameter as Argument
 from inspect import Signature, signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ..capture.compile import compile_call
 from ..core.dtype import DType, bfloat16, float16, float32
@@ -42,16 +43,16 @@ class Module:
     training: bool
     _buffer_names: dict[str, bool]
 
-    def __new__(cls, *_args, **_kw):
+    def __new__(cls, *_args: Any, **_kw: Any) -> Self:
         self = super().__new__(cls)  # here and not in __init__: a subclass need not call super().__init__()
         self.training, self._buffer_names = True, {}
         return self
 
-    def forward(self, *inputs: Any) -> Any:
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; subclasses write it."""
         raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")
 
-    def __call__(self, *args, **kw) -> Any:
+    def __call__(self, *args: Any, **kw: Any) -> Any:
         return self.forward(*args, **kw)
 
     # --- what it is made of ---
@@ -116,30 +117,30 @@ class Module:
 
     # --- changing all of it ---
 
-    def apply(self, f: Callable[["Module"], Any]) -> "Module":
+    def apply(self, f: Callable[["Module"], Any]) -> Self:
         """Call f with every module inside, then with this one; returns self."""
         for m in self.children():
             m.apply(f)
         f(self)
         return self
 
-    def train(self, mode: bool = True) -> "Module":
+    def train(self, mode: bool = True) -> Self:
         """Choose how dropout and batch norm act, here and in all modules inside; returns self."""
         for m in self.modules():
             m.training = mode
         return self
 
-    def eval(self) -> "Module":
+    def eval(self) -> Self:
         """The same as train(False)."""
         return self.train(False)
 
-    def requires_grad_(self, requires_grad: bool = True) -> "Module":
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
         """Thaw (or freeze) all parameters; returns self."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         return self
 
-    def to(self, where: Any) -> "Module":
+    def to(self, where: Any) -> Self:
         """Move parameters and buffers to a device, or the floats among them to a dtype; the tensors stay the
         same objects. Returns self."""
         is_dtype = isinstance(where, DType | type)
@@ -166,15 +167,15 @@ class Module:
 
         return compile_call(call)
 
-    def half(self) -> "Module":
+    def half(self) -> Self:
         """Parameters and float buffers as float16; returns self."""
         return self.to(float16)
 
-    def bfloat16(self) -> "Module":
+    def bfloat16(self) -> Self:
         """Parameters and float buffers as bfloat16; returns self."""
         return self.to(bfloat16)
 
-    def float(self) -> "Module":
+    def float(self) -> Self:
         """Parameters and float buffers as float32; returns self."""
         return self.to(float32)
 
@@ -316,6 +317,21 @@ def _check_module(owner: Module, module: Any) -> None:
         raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")
 
 
+def _operands(function: Callable) -> list[Argument]:
+    """The arguments of an op or a function; a method's self is `input`."""
+    if isinstance(function, Op) and function.prepare is None:
+        return [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in function.operand_names]
+    called: Any = function.prepare if isinstance(function, Op) else function
+    found = signature(called).parameters.values()
+    return [p.replace(name="input") if p.name == "self" else p for p in found]
+
+
+def _sign(method: Callable, arguments: list[Argument], result: Any) -> None:
+    """Give a method that takes anything the signature that is shown to users."""
+    own = Argument("self", Argument.POSITIONAL_OR_KEYWORD)
+    vars(method)["__signature__"] = Signature([own, *arguments], return_annotation=result)
+
+
 def layer(
     name: str, function: Callable, inputs: int = 1, last: tuple[str, ...] = (), **defaults: Any
 ) -> type[Any]:
@@ -324,7 +340,7 @@ def layer(
     `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
     `inplace` is taken and has no meaning: the planner decides where values are kept.
     """
-    given = [] if isinstance(function, Op) else list(signature(function).parameters.values())[inputs:]
+    given = [] if isinstance(function, Op) else _operands(function)[inputs:]
     given.sort(key=lambda p: p.name in last)
     rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in given])
 
@@ -347,6 +363,9 @@ def layer(
         pairs = [(p, getattr(self, p.name)) for p in given]
         return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
 
+    inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
+    _sign(__init__, [*rules.parameters.values(), inplace], None)
+    _sign(forward, _operands(function)[:inputs], Tensor)
     doc = function.doc if isinstance(function, Op) else function.__doc__
     members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
     return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": rules})

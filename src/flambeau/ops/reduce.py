@@ -1,13 +1,16 @@
 """Reductions: sum, prod and the extremes as kernels, everything else composed of them."""
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite, kernel
 from ..core.op import Family
 from ..core.shape import normal_dim, normal_dims
 from .index.indices import picked
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 
 def _shape(s, dims):
@@ -86,8 +89,8 @@ def _corrected(dim, unbiased, correction):
 
 
 class Extremes(NamedTuple):
-    min: Any
-    max: Any
+    min: "Tensor"
+    max: "Tensor"
 
 
 class Reduce(Family):

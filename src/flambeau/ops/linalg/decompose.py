@@ -1,6 +1,6 @@
 """Cholesky, QR, eigenvalues and singular values by torch.linalg's names, and the methods of tensors."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed
 from . import factor as lf
@@ -8,37 +8,40 @@ from .factor import mT
 from .kernels import LARGEST
 from .lu import failed, matrices, unchecked
 
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
 
 class QR(NamedTuple):
-    Q: Any
-    R: Any
+    Q: "Tensor"
+    R: "Tensor"
 
 
 class CholeskyEx(NamedTuple):
-    L: Any
-    info: Any
+    L: "Tensor"
+    info: "Tensor"
 
 
 class Eigh(NamedTuple):
-    eigenvalues: Any
-    eigenvectors: Any
+    eigenvalues: "Tensor"
+    eigenvectors: "Tensor"
 
 
 class SVD(NamedTuple):
-    U: Any
-    S: Any
-    Vh: Any
+    U: "Tensor"
+    S: "Tensor"
+    Vh: "Tensor"
 
 
 class SVDTopLevel(NamedTuple):
-    U: Any
-    S: Any
-    V: Any
+    U: "Tensor"
+    S: "Tensor"
+    V: "Tensor"
 
 
 class Geqrf(NamedTuple):
-    a: Any
-    tau: Any
+    a: "Tensor"
+    tau: "Tensor"
 
 
 def _not_larger(x):

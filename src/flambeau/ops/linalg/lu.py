@@ -1,6 +1,6 @@
 """LU and what is made of it, by torch.linalg's names: systems of equations, inverses, determinants."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
@@ -8,39 +8,42 @@ from . import factor as lf
 from .factor import mT
 from .kernels import Factor
 
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
 FUNCTIONS = ("lu_unpack",)
 
 
 class LU(NamedTuple):
-    P: Any
-    L: Any
-    U: Any
+    P: "Tensor"
+    L: "Tensor"
+    U: "Tensor"
 
 
 class LUFactor(NamedTuple):
-    LU: Any
-    pivots: Any
+    LU: "Tensor"
+    pivots: "Tensor"
 
 
 class LUFactorEx(NamedTuple):
-    LU: Any
-    pivots: Any
-    info: Any
+    LU: "Tensor"
+    pivots: "Tensor"
+    info: "Tensor"
 
 
 class InverseEx(NamedTuple):
-    inverse: Any
-    info: Any
+    inverse: "Tensor"
+    info: "Tensor"
 
 
 class SolveEx(NamedTuple):
-    result: Any
-    info: Any
+    result: "Tensor"
+    info: "Tensor"
 
 
 class SignLogDet(NamedTuple):
-    sign: Any
-    logabsdet: Any
+    sign: "Tensor"
+    logabsdet: "Tensor"
 
 
 def matrices(x, square: bool = False):

@@ -1,6 +1,6 @@
 """Linear algebra made of factorisations: norms, condition, ranks, pseudo-inverses, least squares."""
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.declare import composed, composite
 from ...core.shape import normal_dim
@@ -10,14 +10,17 @@ from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
 from .factor import mT
 
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
 EPS = 2.0**-23
 
 
 class LeastSquares(NamedTuple):
-    solution: Any
-    residuals: Any
-    rank: Any
-    singular_values: Any
+    solution: "Tensor"
+    residuals: "Tensor"
+    rank: "Tensor"
+    singular_values: "Tensor"
 
 
 # --- norms ---

@@ -1,0 +1,141 @@
+"""Fourier transforms as torch.fft, of complex numbers as pairs: docs/linalg.md has the conventions.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from .core.dtype import DType
+from .tensor import Tensor
+
+__all__ = [
+    "fft",
+    "fft2",
+    "fftfreq",
+    "fftn",
+    "fftshift",
+    "hfft",
+    "ifft",
+    "ifft2",
+    "ifftn",
+    "ifftshift",
+    "ihfft",
+    "irfft",
+    "irfft2",
+    "irfftn",
+    "rfft",
+    "rfft2",
+    "rfftfreq",
+    "rfftn",
+]
+
+def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+
+def fft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """fftn along two dims, the last unless given."""
+
+def fftfreq(
+    n: _int,
+    d: _float = 1.0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """The frequencies of a transform of n samples, d apart. -> [n]"""
+
+def fftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]"""
+
+def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """Frequency 0 in the middle of dims, of the tensor as it is: name those of complex pairs."""
+
+def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]"""
+
+def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+
+def ifft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """ifftn along two dims, the last unless given."""
+
+def ifftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The inverse of fftn. [..., 2] -> [..., 2]"""
+
+def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """The inverse of fftshift."""
+
+def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]"""
+
+def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]"""
+
+def irfft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """irfftn along two dims, the last unless given."""
+
+def irfftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The inverse of rfftn. [..., m, 2] -> [..., n]"""
+
+def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]"""
+
+def rfft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """rfftn along two dims, the last unless given."""
+
+def rfftfreq(
+    n: _int,
+    d: _float = 1.0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
+
+def rfftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]"""

@@ -1,0 +1,2555 @@
+"""The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, overload
+
+from .core.dtype import DType
+from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
+from .ops.linalg.lu import LU, SignLogDet
+from .ops.quantized import Quantized
+from .ops.random import Generator
+from .ops.reduce import Extremes
+from .tensor import HostScalar, Tensor
+
+__all__ = [
+    "abs",
+    "absolute",
+    "acos",
+    "acosh",
+    "adaptive_avg_pool1d",
+    "adaptive_max_pool1d",
+    "add",
+    "addbmm",
+    "addcdiv",
+    "addcmul",
+    "addmm",
+    "addmv",
+    "addr",
+    "all",
+    "allclose",
+    "alpha_dropout",
+    "amax",
+    "amin",
+    "aminmax",
+    "any",
+    "arange",
+    "arccos",
+    "arccosh",
+    "arcsin",
+    "arcsinh",
+    "arctan",
+    "arctan2",
+    "arctanh",
+    "argmax",
+    "argmin",
+    "argsort",
+    "argwhere",
+    "as_tensor",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "avg_pool1d",
+    "baddbmm",
+    "bartlett_window",
+    "bernoulli",
+    "bilinear",
+    "bincount",
+    "bitwise_and",
+    "bitwise_left_shift",
+    "bitwise_not",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "blackman_window",
+    "block_diag",
+    "bmm",
+    "broadcast_tensors",
+    "broadcast_to",
+    "bucketize",
+    "cartesian_prod",
+    "cast",
+    "cat",
+    "cauchy",
+    "cdist",
+    "ceil",
+    "celu",
+    "chain_matmul",
+    "channel_shuffle",
+    "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
+    "chunk",
+    "clamp",
+    "clamp_max",
+    "clamp_min",
+    "clip",
+    "clone",
+    "column_stack",
+    "combinations",
+    "complex",
+    "complex_abs",
+    "complex_angle",
+    "complex_conj",
+    "complex_mul",
+    "concat",
+    "concatenate",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "copysign",
+    "corrcoef",
+    "cos",
+    "cosh",
+    "cosine_similarity",
+    "count_nonzero",
+    "cov",
+    "cross",
+    "cummax",
+    "cummin",
+    "cumprod",
+    "cumsum",
+    "cumulative_trapezoid",
+    "deform_conv2d",
+    "deg2rad",
+    "det",
+    "detach",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diagonal_scatter",
+    "diff",
+    "digamma",
+    "dist",
+    "div",
+    "divide",
+    "dot",
+    "dropout",
+    "dsplit",
+    "dstack",
+    "einsum",
+    "empty",
+    "empty_like",
+    "entr",
+    "eq",
+    "equal",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp",
+    "exp2",
+    "expand",
+    "expand_as",
+    "expm1",
+    "exponent",
+    "exponential",
+    "eye",
+    "feature_alpha_dropout",
+    "fix",
+    "flatten",
+    "flip",
+    "fliplr",
+    "flipud",
+    "float_power",
+    "floor",
+    "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
+    "frac",
+    "frexp",
+    "from_dlpack",
+    "from_numpy",
+    "full",
+    "full_like",
+    "gather",
+    "gather_nd",
+    "gcd",
+    "ge",
+    "geometric",
+    "geqrf",
+    "ger",
+    "gradient",
+    "greater",
+    "greater_equal",
+    "group_norm",
+    "gt",
+    "gumbel",
+    "hamming_window",
+    "hann_window",
+    "hardshrink",
+    "heaviside",
+    "histc",
+    "histogram",
+    "hsplit",
+    "hstack",
+    "hypot",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "imag",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "index_put",
+    "index_reduce",
+    "index_select",
+    "inner",
+    "inverse",
+    "is_complex",
+    "is_floating_point",
+    "is_nonzero",
+    "is_same_size",
+    "is_signed",
+    "is_tensor",
+    "isclose",
+    "isfinite",
+    "isin",
+    "isinf",
+    "isnan",
+    "isneginf",
+    "isposinf",
+    "isreal",
+    "istft",
+    "kaiser_window",
+    "kron",
+    "kthvalue",
+    "laplace",
+    "layer_norm",
+    "lcm",
+    "ldexp",
+    "le",
+    "lerp",
+    "less",
+    "less_equal",
+    "lgamma",
+    "linspace",
+    "log",
+    "log10",
+    "log1p",
+    "log2",
+    "log_ndtr",
+    "log_normal",
+    "log_softmax",
+    "logaddexp",
+    "logaddexp2",
+    "logcumsumexp",
+    "logdet",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "logit",
+    "logspace",
+    "logsumexp",
+    "lt",
+    "lu_solve",
+    "lu_unpack",
+    "masked_fill",
+    "masked_scatter",
+    "masked_select",
+    "matmul",
+    "matrix_exp",
+    "matrix_power",
+    "max",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "maximum",
+    "mean",
+    "median",
+    "memory",
+    "meshgrid",
+    "min",
+    "minimum",
+    "mm",
+    "mode",
+    "moveaxis",
+    "movedim",
+    "msort",
+    "mul",
+    "multinomial",
+    "multiply",
+    "mv",
+    "mvlgamma",
+    "nan_to_num",
+    "nanmean",
+    "nanmedian",
+    "nanquantile",
+    "nansum",
+    "narrow",
+    "ndtr",
+    "ndtri",
+    "ne",
+    "neg",
+    "negative",
+    "new_empty",
+    "new_full",
+    "new_ones",
+    "new_zeros",
+    "nextafter",
+    "nonzero",
+    "nonzero_static",
+    "norm",
+    "normal",
+    "not_equal",
+    "numel",
+    "ones",
+    "ones_like",
+    "outer",
+    "pad",
+    "pairwise_distance",
+    "pdist",
+    "permute",
+    "pinverse",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "polar",
+    "polygamma",
+    "positive",
+    "pow",
+    "prelu",
+    "prod",
+    "put",
+    "qr",
+    "quantile",
+    "quantize",
+    "quantized_linear",
+    "rad2deg",
+    "rand",
+    "rand_like",
+    "randint",
+    "randint_like",
+    "randn",
+    "randn_like",
+    "random_bits",
+    "randperm",
+    "ravel",
+    "read",
+    "real",
+    "realize",
+    "reciprocal",
+    "relu",
+    "remainder",
+    "renorm",
+    "repeat",
+    "repeat_interleave",
+    "reshape",
+    "reshape_as",
+    "result_type",
+    "rms_norm",
+    "roll",
+    "rot90",
+    "round",
+    "row_stack",
+    "rrelu",
+    "rsqrt",
+    "rsub",
+    "scatter",
+    "scatter_add",
+    "scatter_nd",
+    "scatter_reduce",
+    "searchsorted",
+    "select",
+    "select_scatter",
+    "selu",
+    "set_printoptions",
+    "sgn",
+    "sigmoid",
+    "sign",
+    "signbit",
+    "sin",
+    "sinc",
+    "sinh",
+    "slice_assign",
+    "slice_scatter",
+    "slogdet",
+    "softmax",
+    "sort",
+    "split",
+    "sqrt",
+    "square",
+    "squeeze",
+    "stack",
+    "std",
+    "std_mean",
+    "stft",
+    "sub",
+    "subtract",
+    "sum",
+    "sum_to_size",
+    "svd",
+    "swapaxes",
+    "swapdims",
+    "synchronize",
+    "t",
+    "take",
+    "take_along_dim",
+    "tan",
+    "tanh",
+    "tensor_split",
+    "tensor_unfold",
+    "tensordot",
+    "threshold",
+    "tile",
+    "topk",
+    "trace",
+    "transpose",
+    "trapezoid",
+    "trapz",
+    "tril",
+    "tril_indices",
+    "triu",
+    "triu_indices",
+    "true_divide",
+    "trunc",
+    "unbind",
+    "unflatten",
+    "unfold",
+    "uniform",
+    "unique",
+    "unique_consecutive",
+    "unravel_index",
+    "unsqueeze",
+    "vander",
+    "var",
+    "var_mean",
+    "vdot",
+    "view",
+    "view_as",
+    "view_as_complex",
+    "view_as_real",
+    "vsplit",
+    "vstack",
+    "where",
+    "xlog1py",
+    "xlogy",
+    "zeros",
+    "zeros_like",
+    "zeta",
+]
+
+def abs(input: Tensor) -> Tensor:
+    """absolute value"""
+
+def absolute(input: Tensor) -> Tensor:
+    """absolute value"""
+
+def acos(input: Tensor) -> Tensor:
+    """inverse cosine"""
+
+def acosh(input: Tensor) -> Tensor:
+    """inverse of cosh"""
+
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
+) -> Tensor:
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+def add(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """self + alpha * other. [...], [...] -> [...]"""
+
+def addbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: _float | HostScalar = 1,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+    """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
+
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+    """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    *,
+    beta: _float | HostScalar = 1,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+
+def addmv(
+    input: Tensor, mat: Tensor, vec: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+) -> Tensor:
+    """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: _float | HostScalar = 1,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+
+def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+) -> _bool:
+    """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+
+def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+
+def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+
+def aminmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
+    """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
+
+def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+
+def arange(
+    start: _float,
+    end: _float | None = None,
+    step: _float = 1,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+
+def arccos(input: Tensor) -> Tensor:
+    """inverse cosine"""
+
+def arccosh(input: Tensor) -> Tensor:
+    """inverse of cosh"""
+
+def arcsin(input: Tensor) -> Tensor:
+    """inverse sine"""
+
+def arcsinh(input: Tensor) -> Tensor:
+    """inverse of sinh"""
+
+def arctan(input: Tensor) -> Tensor:
+    """inverse tangent"""
+
+def arctan2(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """angle of the point (y, x), radians"""
+
+def arctanh(input: Tensor) -> Tensor:
+    """inverse of tanh"""
+
+def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+
+def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+
+def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+    """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...]"""
+
+def argwhere(input: Tensor) -> Tensor:
+    """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+
+def as_tensor(data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None) -> Tensor:
+    """A tensor of data; a tensor that is as wanted is returned itself."""
+
+def asin(input: Tensor) -> Tensor:
+    """inverse sine"""
+
+def asinh(input: Tensor) -> Tensor:
+    """inverse of sinh"""
+
+def atan(input: Tensor) -> Tensor:
+    """inverse tangent"""
+
+def atan2(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """angle of the point (y, x), radians"""
+
+def atanh(input: Tensor) -> Tensor:
+    """inverse of tanh"""
+
+@overload
+def atleast_1d(tensors: Tensor, /) -> Tensor:
+    """Dims of size 1 added to tensors of less than 1; several give a tuple."""
+
+@overload
+def atleast_1d(*tensors: Any) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(tensors: Tensor, /) -> Tensor:
+    """Dims of size 1 added to tensors of less than 2; several give a tuple."""
+
+@overload
+def atleast_2d(*tensors: Any) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(tensors: Tensor, /) -> Tensor:
+    """Dims of size 1 added to tensors of less than 3; several give a tuple."""
+
+@overload
+def atleast_3d(*tensors: Any) -> tuple[Tensor, ...]: ...
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+) -> Tensor:
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+
+def baddbmm(
+    input: Tensor,
+    batch1: Tensor,
+    batch2: Tensor,
+    *,
+    beta: _float | HostScalar = 1,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+
+def bartlett_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """A triangle. -> [window_length]"""
+
+def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
+    """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+
+def bincount(
+    input: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, length: _int | None = None
+) -> Tensor:
+    """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+    The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+    which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]"""
+
+def bitwise_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """bits set in both"""
+
+def bitwise_left_shift(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * 2^y, bits shifted up"""
+
+def bitwise_not(input: Tensor) -> Tensor:
+    """bits flipped"""
+
+def bitwise_or(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """bits set in either"""
+
+def bitwise_right_shift(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """bits shifted down (sign kept)"""
+
+def bitwise_xor(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """bits set in just one"""
+
+def blackman_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Blackman's sum of three cosines. -> [window_length]"""
+
+def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
+    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]"""
+
+def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+
+def broadcast_tensors(*tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
+
+def broadcast_to(input: Tensor, shape: _int | Sequence[_int]) -> Tensor:
+    """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
+
+def bucketize(
+    input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False
+) -> Tensor:
+    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]"""
+
+def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
+    """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]"""
+
+def cast(input: Tensor, to: DType | type[Any] | str) -> Tensor:
+    """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
+
+def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+
+def cauchy(
+    size: _int | Sequence[_int],
+    median: _float = 0.0,
+    sigma: _float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]"""
+
+def cdist(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Tensor:
+    """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
+
+    [..., n, d], [..., m, d] -> [..., n, m]"""
+
+def ceil(input: Tensor) -> Tensor:
+    """smallest integer not below x"""
+
+def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
+
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+
+def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
+    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+
+def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
+    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+
+def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
+    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+
+def clamp(
+    input: Tensor,
+    min: Tensor | _float | HostScalar | None = None,
+    max: Tensor | _float | HostScalar | None = None,
+) -> Tensor:
+    """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+
+def clamp_max(input: Tensor, max: Tensor | _float | HostScalar) -> Tensor:
+    """Values above max become max. [...] -> [...]"""
+
+def clamp_min(input: Tensor, min: Tensor | _float | HostScalar) -> Tensor:
+    """Values below min become min. [...] -> [...]"""
+
+def clip(
+    input: Tensor,
+    min: Tensor | _float | HostScalar | None = None,
+    max: Tensor | _float | HostScalar | None = None,
+) -> Tensor:
+    """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+
+def clone(input: Tensor) -> Tensor:
+    """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Vectors and matrices joined as columns. [a], [a, m] -> [a, 1 + m]"""
+
+def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]"""
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """Complex numbers of two parts. [...], [...] -> [..., 2]"""
+
+def complex_abs(input: Tensor) -> Tensor:
+    """The sizes of complex numbers; the slope at 0 is 0. [..., 2] -> [...]"""
+
+def complex_angle(input: Tensor) -> Tensor:
+    """The angles of complex numbers. [..., 2] -> [...]"""
+
+def complex_conj(input: Tensor) -> Tensor:
+    """The conjugates. [..., 2] -> [..., 2]"""
+
+def complex_mul(input: Tensor, other: Tensor) -> Tensor:
+    """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
+
+def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 1 dims, as PyTorch's conv1d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 2 dims, as PyTorch's conv2d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 3 dims, as PyTorch's conv3d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def copysign(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """|x| with the sign of y"""
+
+def corrcoef(input: Tensor) -> Tensor:
+    """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+
+def cos(input: Tensor) -> Tensor:
+    """cosine of x radians"""
+
+def cosh(input: Tensor) -> Tensor:
+    """hyperbolic cosine"""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+
+def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+
+def cov(
+    input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+) -> Tensor:
+    """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
+
+def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+
+def cummax(input: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+    """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+
+def cummin(input: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+    """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+
+def cumprod(input: Tensor, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
+
+def cumsum(input: Tensor, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
+
+def cumulative_trapezoid(
+    y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1
+) -> Tensor:
+    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
+
+def deform_conv2d(
+    input: Tensor,
+    offset: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    mask: Tensor | None = None,
+) -> Tensor:
+    """Convolution whose taps read where offset moves them, times mask (Dai et al., 2017; Zhu et al., 2018).
+
+    The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
+    [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]"""
+
+def deg2rad(input: Tensor) -> Tensor:
+    """Degrees as radians. [...] -> [...]"""
+
+def det(A: Tensor) -> Tensor:
+    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+
+def detach(input: Tensor) -> Tensor:
+    """The same values, through which no gradient flows."""
+
+def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+
+def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+
+def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
+    """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+
+def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+
+def diagonal_scatter(
+    input: Tensor, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
+) -> Tensor:
+    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+
+def diff(
+    input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+
+def digamma(input: Tensor) -> Tensor:
+    """slope of lgamma"""
+
+def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
+    """The p-norm of the difference. [...], [...] -> []"""
+
+def div(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    rounding_mode: str | None = None,
+) -> Tensor:
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+
+def divide(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    rounding_mode: str | None = None,
+) -> Tensor:
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+
+def dot(input: Tensor, tensor: Tensor) -> Tensor:
+    """Sum of products of two vectors. [n], [n] -> []"""
+
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+
+def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 2."""
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """Sums of products by Einstein's convention: einsum("...ij,jk->...ik", a, b).
+
+    Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
+    broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
+    Also as einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+
+def empty(
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str = ...,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """A tensor whose values are not to be relied on (zeros). (2, 3) -> [2, 3]"""
+
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Values not to be relied on, in the shape, dtype and device of x."""
+
+def entr(input: Tensor) -> Tensor:
+    """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+
+def eq(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x = y"""
+
+def equal(input: Tensor, other: Tensor) -> _bool:
+    """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+
+def erf(input: Tensor) -> Tensor:
+    """error function"""
+
+def erfc(input: Tensor) -> Tensor:
+    """1 - erf(x), exact far out"""
+
+def erfcx(input: Tensor) -> Tensor:
+    """exp(x * x) * erfc(x)"""
+
+def erfinv(input: Tensor) -> Tensor:
+    """inverse of erf"""
+
+def exp(input: Tensor) -> Tensor:
+    """e to the power x"""
+
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power x"""
+
+def expand(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """The tensor expanded to the shape of another."""
+
+def expm1(input: Tensor) -> Tensor:
+    """exp(x) - 1, exact near 0"""
+
+def exponent(input: Tensor) -> Tensor:
+    """e of x = m * 2**e with m in [0.5, 1)"""
+
+def exponential(
+    size: _int | Sequence[_int],
+    lambd: _float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Exponential with rate lambd. (2, 3) -> [2, 3]"""
+
+def eye(
+    n: _int,
+    m: _int | None = None,
+    *,
+    dtype: DType | type[Any] | str = ...,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Ones on the diagonal. n -> [n, n] (or [n, m])"""
+
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+
+def fix(input: Tensor) -> Tensor:
+    """integer part, towards 0"""
+
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+
+def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
+    """The elements of these dims in reverse order. [...] -> [...]"""
+
+def fliplr(input: Tensor) -> Tensor:
+    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+
+def flipud(input: Tensor) -> Tensor:
+    """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+
+def float_power(input: Tensor | _float | HostScalar, exponent: Tensor | _float | HostScalar) -> Tensor:
+    """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
+
+def floor(input: Tensor) -> Tensor:
+    """largest integer not above x"""
+
+def floor_divide(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """floor(x / y)"""
+
+def fmax(input: Tensor, other: Tensor | _float | HostScalar) -> Tensor:
+    """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+
+def fmin(input: Tensor, other: Tensor | _float | HostScalar) -> Tensor:
+    """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+
+def fmod(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x - trunc(x / y) * y: the sign is x's"""
+
+def frac(input: Tensor) -> Tensor:
+    """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
+
+def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+    """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
+
+def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
+    """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
+    a GPU copies what the host can read."""
+
+def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
+    """A tensor of a NumPy array, copied."""
+
+def full(
+    size: _int | Sequence[_int],
+    fill_value: _float | HostScalar,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Every element the same number. (size, value) -> [*size]"""
+
+def full_like(
+    input: Tensor,
+    fill_value: _float | HostScalar,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """One number in the shape, dtype and device of x. [...] -> [...]"""
+
+def gather(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+    """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+
+def gather_nd(input: Tensor, indices: Tensor) -> Tensor:
+    """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+
+def gcd(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """greatest common divisor"""
+
+def ge(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x >= y"""
+
+def geometric(
+    size: _int | Sequence[_int], p: _float, *, generator: Generator | None = None, device: Any = None
+) -> Tensor:
+    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]"""
+
+def geqrf(input: Tensor) -> Geqrf:
+    """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+
+def ger(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
+) -> tuple[Tensor, ...]:
+    """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
+
+    spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]"""
+
+def greater(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x > y"""
+
+def greater_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x >= y"""
+
+def group_norm(
+    input: Tensor,
+    num_groups: _int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
+
+    [n, c, ...], [c] -> [n, c, ...]"""
+
+def gt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x > y"""
+
+def gumbel(
+    size: _int | Sequence[_int],
+    loc: _float = 0.0,
+    scale: _float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
+
+def hamming_window(
+    window_length: _int,
+    periodic: _bool = True,
+    alpha: _float | HostScalar = 0.54,
+    beta: _float | HostScalar = 0.46,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """alpha - beta * cos. -> [window_length]"""
+
+def hann_window(
+    window_length: _int,
+    periodic: _bool = True,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Hann's raised cosine. -> [window_length]"""
+
+def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+    """x, or 0 where |x| <= lambd."""
+
+def heaviside(input: Tensor, values: Tensor | _float | HostScalar) -> Tensor:
+    """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+
+def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+    """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+    Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]"""
+
+def histogram(
+    input: Tensor,
+    bins: _int | Tensor,
+    *,
+    range: tuple[_float, _float] | None = None,
+    weight: Tensor | None = None,
+    density: _bool = False,
+) -> tuple[Tensor, Tensor]:
+    """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+    bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+    [...] -> [bins], [bins + 1]"""
+
+def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 1, or along the only dim."""
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
+
+def hypot(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """sqrt(x * x + y * y), safe for large x"""
+
+def i0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+
+def i0e(input: Tensor) -> Tensor:
+    """exp(-|x|) * i0(x)"""
+
+def i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+
+def i1e(input: Tensor) -> Tensor:
+    """exp(-|x|) * i1(x)"""
+
+def imag(input: Tensor) -> Tensor:
+    """The imaginary parts. [..., 2] -> [...]"""
+
+def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
+    """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+
+def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+
+def index_fill(input: Tensor, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+    """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+
+def index_put(
+    input: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor | _float | HostScalar,
+    accumulate: _bool = False,
+) -> Tensor:
+    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+
+def index_reduce(
+    input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
+) -> Tensor:
+    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+
+def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+
+def inverse(A: Tensor) -> Tensor:
+    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+
+def is_complex(input: Tensor) -> _bool:
+    """False: complex numbers are pairs of floats in a last dim of 2."""
+
+def is_floating_point(input: Tensor) -> _bool:
+    """Whether a tensor's elements are floats."""
+
+def is_nonzero(input: Tensor) -> _bool:
+    """Whether the one element is not 0; runs the graph and waits."""
+
+def is_same_size(input: Tensor, other: Tensor) -> _bool:
+    """Whether the shapes are equal."""
+
+def is_signed(input: Tensor) -> _bool:
+    """Whether the dtype has numbers below 0."""
+
+def is_tensor(obj: Any) -> _bool:
+    """Whether something is a tensor."""
+
+def isclose(
+    input: Tensor,
+    other: Tensor | _float | HostScalar,
+    rtol: _float = 1e-05,
+    atol: _float = 1e-08,
+    equal_nan: _bool = False,
+) -> Tensor:
+    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+
+def isfinite(input: Tensor) -> Tensor:
+    """whether x is neither infinite nor not a number"""
+
+def isin(
+    elements: Tensor,
+    test_elements: Tensor | _float | HostScalar,
+    *,
+    assume_unique: _bool = False,
+    invert: _bool = False,
+) -> Tensor:
+    """Whether each element is among the test elements. [...], [...] -> [...]"""
+
+def isinf(input: Tensor) -> Tensor:
+    """whether x is infinite"""
+
+def isnan(input: Tensor) -> Tensor:
+    """whether x is not a number"""
+
+def isneginf(input: Tensor) -> Tensor:
+    """Whether x is infinite and negative. [...] -> [...]"""
+
+def isposinf(input: Tensor) -> Tensor:
+    """Whether x is infinite and positive. [...] -> [...]"""
+
+def isreal(input: Tensor) -> Tensor:
+    """True: no dtype here is complex. [...] -> [...]"""
+
+def istft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = None,
+    win_length: _int | None = None,
+    window: Tensor | None = None,
+    center: _bool = True,
+    normalized: _bool = False,
+    onesided: _bool = True,
+    length: _int | None = None,
+    return_complex: _bool = False,
+) -> Tensor:
+    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
+
+    Samples that no window covers become inf or NaN (torch raises, which needs a read)."""
+
+def kaiser_window(
+    window_length: _int,
+    periodic: _bool = True,
+    beta: _float = 12.0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Kaiser's window, of Bessel functions. -> [window_length]"""
+
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
+
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+
+def laplace(
+    size: _int | Sequence[_int],
+    loc: _float = 0.0,
+    scale: _float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: _int | Sequence[_int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+
+def lcm(input: Tensor, other: Tensor) -> Tensor:
+    """Least common multiple, 0 where either is. [...], [...] -> [...]"""
+
+def ldexp(input: Tensor, other: Tensor) -> Tensor:
+    """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
+
+def le(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x <= y"""
+
+def lerp(input: Tensor, end: Tensor | _float | HostScalar, weight: Tensor | _float | HostScalar) -> Tensor:
+    """self + weight * (end - self); with weight 1 just `end`. [...], [...], [...] -> [...]"""
+
+def less(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x < y"""
+
+def less_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x <= y"""
+
+def lgamma(input: Tensor) -> Tensor:
+    """logarithm of |gamma(x)|"""
+
+def linspace(
+    start: _float,
+    end: _float,
+    steps: _int,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+
+def log(input: Tensor) -> Tensor:
+    """natural logarithm"""
+
+def log10(input: Tensor) -> Tensor:
+    """logarithm to base 10"""
+
+def log1p(input: Tensor) -> Tensor:
+    """log(1 + x), exact near 0"""
+
+def log2(input: Tensor) -> Tensor:
+    """logarithm to base 2"""
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+
+def log_normal(
+    size: _int | Sequence[_int],
+    mean: _float = 1.0,
+    std: _float = 2.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]"""
+
+def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+
+def logaddexp(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """log(exp(x) + exp(y))"""
+
+def logaddexp2(input: Tensor, other: Tensor) -> Tensor:
+    """log2(2**x + 2**y). [...], [...] -> [...]"""
+
+def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
+    """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
+
+def logdet(input: Tensor) -> Tensor:
+    """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+
+def logical_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether both are not 0"""
+
+def logical_not(input: Tensor) -> Tensor:
+    """whether x is 0"""
+
+def logical_or(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether either is not 0"""
+
+def logical_xor(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether just one is not 0"""
+
+def logit(input: Tensor, eps: _float | None = None) -> Tensor:
+    """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+
+def logspace(
+    start: _float,
+    end: _float,
+    steps: _int,
+    base: _float = 10.0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """base to the powers of linspace(start, end, steps). -> [steps]"""
+
+def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+    """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+
+def lt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x < y"""
+
+def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+
+def lu_unpack(
+    LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True
+) -> LU:
+    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]"""
+
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+    """`value` where mask is true. [...], [...] -> [...]"""
+
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """The elements where mask is true replaced by those of source in order, which must be as many.
+
+    It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
+    [...], [...], [m] -> [...]"""
+
+def masked_select(input: Tensor, mask: Tensor) -> Tensor:
+    """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+
+def matrix_exp(input: Tensor) -> Tensor:
+    """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
+
+def matrix_power(input: Tensor, n: _int) -> Tensor:
+    """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
+
+@overload
+def max(input: Tensor) -> Tensor:
+    """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+
+@overload
+def max(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+def maximum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the larger of x and y; NaN if either is"""
+
+def mean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+
+@overload
+def median(input: Tensor) -> Tensor:
+    """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+
+    [..., n, ...] -> [...]"""
+
+@overload
+def median(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def memory(device: Any = None) -> dict[str, _int]:
+    """Bytes in use now (live), at most so far (peak), taken from the driver (reserved), and how often it
+    was asked."""
+
+def meshgrid(*tensors: Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
+    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]"""
+
+@overload
+def min(input: Tensor) -> Tensor:
+    """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+
+@overload
+def min(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def minimum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the smaller of x and y; NaN if either is"""
+
+def mm(input: Tensor, mat2: Tensor) -> Tensor:
+    """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+
+    [..., n, ...] -> [...], [...]"""
+
+def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+    """One dim or several moved to other places, the others in order."""
+
+def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+    """One dim or several moved to other places, the others in order."""
+
+def msort(input: Tensor) -> Tensor:
+    """The elements in order along the first dim. [n, ...] -> [n, ...]"""
+
+def mul(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * y"""
+
+def multinomial(
+    input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
+) -> Tensor:
+    """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
+    without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+
+def multiply(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * y"""
+
+def mv(input: Tensor, vec: Tensor) -> Tensor:
+    """A matrix times a vector. [n, k], [k] -> [n]"""
+
+def mvlgamma(input: Tensor, p: _int) -> Tensor:
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+
+def nan_to_num(
+    input: Tensor, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None
+) -> Tensor:
+    """NaN becomes `nan`, infinities posinf and neginf (by default the largest floats). [...] -> [...]"""
+
+def nanmean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
+
+@overload
+def nanmedian(input: Tensor) -> Tensor:
+    """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+
+@overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def nanquantile(
+    input: Tensor,
+    q: _float | Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+
+def nansum(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """sum, NaN counting as 0. [..., n, ...] -> [...]"""
+
+def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+
+def ndtr(input: Tensor) -> Tensor:
+    """The mass of the normal distribution below x. [...] -> [...]"""
+
+def ndtri(input: Tensor) -> Tensor:
+    """x of a normal distribution with this mass below it"""
+
+def ne(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x and y differ"""
+
+def neg(input: Tensor) -> Tensor:
+    """-x"""
+
+def negative(input: Tensor) -> Tensor:
+    """-x"""
+
+def new_empty(
+    input: Tensor,
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+
+def new_full(
+    input: Tensor,
+    size: _int | Sequence[_int],
+    fill_value: _float | HostScalar,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """One number in a new shape, in this dtype and on this device. -> [*size]"""
+
+def new_ones(
+    input: Tensor,
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+
+def new_zeros(
+    input: Tensor,
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+
+def nextafter(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the next float32 from x towards y"""
+
+@overload
+def nonzero(
+    input: Tensor, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
+) -> Tensor:
+    """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+
+    k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
+    what is missing has fill_value."""
+
+@overload
+def nonzero(
+    input: Tensor, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
+) -> tuple[Tensor, ...]: ...
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
+    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+
+def norm(
+    input: Tensor,
+    p: _float | str = "fro",
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+
+def normal(
+    mean: Tensor | _float = 0.0,
+    std: Tensor | _float = 1.0,
+    size: _int | Sequence[_int] | None = None,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast."""
+
+def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """whether x and y differ"""
+
+def numel(input: Tensor) -> _int:
+    """The number of elements."""
+
+def ones(
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str = ...,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Ones. (2, 3) -> [2, 3]"""
+
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Ones of the shape, dtype and device of x. [...] -> [...]"""
+
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+
+def pad(
+    input: Tensor, pad: _int | Sequence[_int], mode: str = "constant", value: _float | None = None
+) -> Tensor:
+    """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
+
+    Negative amounts cut. [..., n] -> [..., left + n + right]"""
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
+
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+
+def permute(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
+    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+
+def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
+    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]"""
+
+def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+
+def positive(input: Tensor) -> Tensor:
+    """Itself; bools are refused, as by neg. [...] -> [...]"""
+
+def pow(input: Tensor | _float | HostScalar, exponent: Tensor | _float | HostScalar) -> Tensor:
+    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+
+def prod(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+
+def qr(input: Tensor, some: _bool = True) -> QR:
+    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+
+def quantile(
+    input: Tensor,
+    q: _float | Tensor,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    *,
+    interpolation: str = "linear",
+) -> Tensor:
+    """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+
+    [..., n, ...] -> [...] or [k, ...]"""
+
+def quantize(input: Tensor, bits: _int = 4, block: _int = 32) -> Quantized:
+    """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
+    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized"""
+
+def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
+    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]"""
+
+def rad2deg(input: Tensor) -> Tensor:
+    """Radians as degrees. [...] -> [...]"""
+
+def rand(
+    *size: _int | Sequence[_int],
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]"""
+
+def rand_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Uniform in [0, 1) in the shape and on the device of x. [...] -> [...]"""
+
+def randint(
+    low: _int,
+    high: _int | None = None,
+    size: _int | Sequence[_int] = (),
+    *,
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
+
+def randint_like(
+    input: Tensor,
+    low: _int,
+    high: _int | None = None,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Integers in [low, high) in the shape, dtype and on the device of x. [...] -> [...]"""
+
+def randn(
+    *size: _int | Sequence[_int],
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]"""
+
+def randn_like(
+    input: Tensor,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Standard normal in the shape and on the device of x. [...] -> [...]"""
+
+def random_bits(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """32 random bits an element"""
+
+def randperm(
+    n: _int,
+    *,
+    generator: Generator | None = None,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
+
+def ravel(input: Tensor) -> Tensor:
+    """The same elements in order, in one dim. [...] -> [n]"""
+
+def read(*tensors: Tensor) -> Reading:
+    """The values of several tensors as nested lists, with one wait: `a, b = await fb.read(x, y)`.
+
+    Without `await` it is a sequence whose first use waits, which a browser's main thread may refuse."""
+
+def real(input: Tensor) -> Tensor:
+    """The real parts. [..., 2] -> [...]"""
+
+def realize(*tensors: Tensor) -> None:
+    """Run what several tensors need in one submit, without waiting for it."""
+
+def reciprocal(input: Tensor) -> Tensor:
+    """1 / x"""
+
+def relu(input: Tensor) -> Tensor:
+    """max(x, 0)"""
+
+def remainder(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x - floor(x / y) * y: the sign is y's"""
+
+def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+
+def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
+    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+
+def repeat_interleave(
+    input: Tensor, repeats: _int | Tensor, dim: _int | None = None, output_size: _int | None = None
+) -> Tensor:
+    """Each element so many times in a row: a count, a list, or a tensor of counts.
+
+    Counts in a tensor take one read for their sum, unless it is given as output_size.
+    [..., n, ...] -> [..., sum of the counts, ...]"""
+
+def reshape(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in order, in the shape of another."""
+
+def result_type(*tensors: Any) -> DType:
+    """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
+    0-d tensors and then numbers only where their category (bool, integer, float) is higher."""
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: _int | Sequence[_int],
+    weight: Tensor | None = None,
+    eps: _float | None = None,
+) -> Tensor:
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+
+def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+    """Elements moved on along dims (or flattened, without), those past the end to the front."""
+
+def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
+    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+
+def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
+    """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+
+def rsqrt(input: Tensor) -> Tensor:
+    """1 / sqrt(x)"""
+
+def rsub(input: Tensor, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+    """other - alpha * input. [...], [...] -> [...]"""
+
+def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
+    """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+
+    [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
+
+def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+
+def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
+    """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+
+    [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]"""
+
+def scatter_reduce(
+    input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
+) -> Tensor:
+    """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+
+    Without include_self, elements that an index names do not count themselves. -> the shape of self"""
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Tensor | _float,
+    *,
+    out_int32: _bool = False,
+    right: _bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:
+    """Where values would be put in to keep the order (int32): before equals, or after them (right).
+
+    [n], [...] -> [...] or [..., n], [..., m] -> [..., m]"""
+
+def select(input: Tensor, dim: _int, index: _int) -> Tensor:
+    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+
+def select_scatter(input: Tensor, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
+    """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+
+def selu(input: Tensor) -> Tensor:
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+
+def set_printoptions(
+    precision: _int | None = None,
+    threshold: _int | None = None,
+    edgeitems: _int | None = None,
+    linewidth: _int | None = None,
+    profile: str | None = None,
+    sci_mode: _bool | None = None,
+) -> None:
+    """How tensors print: digits after the point, the number of elements from which most are left out, how
+    many then stay at each end, characters a line; a profile (default, short, full) first; sci_mode=False
+    writes small numbers without an exponent."""
+
+def sgn(input: Tensor) -> Tensor:
+    """-1, 0 or 1; 0 for NaN"""
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))"""
+
+def sign(input: Tensor) -> Tensor:
+    """-1, 0 or 1; 0 for NaN"""
+
+def signbit(input: Tensor) -> Tensor:
+    """whether the sign is minus (of -0.0 too)"""
+
+def sin(input: Tensor) -> Tensor:
+    """sine of x radians"""
+
+def sinc(input: Tensor) -> Tensor:
+    """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
+
+def sinh(input: Tensor) -> Tensor:
+    """hyperbolic sine"""
+
+def slice_assign(input: Tensor, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
+    """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor | _float | HostScalar,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+) -> Tensor:
+    """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+
+def slogdet(A: Tensor) -> SignLogDet:
+    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+
+def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+
+def sort(
+    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False
+) -> tuple[Tensor, Tensor]:
+    """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
+
+    [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+
+def split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+
+def sqrt(input: Tensor) -> Tensor:
+    """square root"""
+
+def square(input: Tensor) -> Tensor:
+    """x * x"""
+
+def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
+    """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+
+def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
+
+def std(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _int = 1,
+) -> Tensor:
+    """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+
+def std_mean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _int = 1,
+) -> tuple[Tensor, Tensor]:
+    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+
+def stft(
+    input: Tensor,
+    n_fft: _int,
+    hop_length: _int | None = None,
+    win_length: _int | None = None,
+    window: Tensor | None = None,
+    center: _bool = True,
+    pad_mode: str = "reflect",
+    normalized: _bool = False,
+    onesided: _bool = True,
+    return_complex: _bool = True,
+) -> Tensor:
+    """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
+
+    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here."""
+
+def sub(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """self - alpha * other. [...], [...] -> [...]"""
+
+def subtract(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    alpha: _float | HostScalar = 1,
+) -> Tensor:
+    """self - alpha * other. [...], [...] -> [...]"""
+
+def sum(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    keepdim: _bool = False,
+    dtype: DType | type[Any] | str | None = None,
+) -> Tensor:
+    """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+
+def sum_to_size(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
+    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
+    """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+
+    [..., m, n] -> [..., m, k], [..., k], [..., n, k]"""
+
+def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+
+def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+
+def synchronize(device: Any = None) -> None:
+    """Return when everything submitted to the device is done."""
+
+def t(input: Tensor) -> Tensor:
+    """A matrix transposed. [n, m] -> [m, n]"""
+
+def take(input: Tensor, index: Tensor) -> Tensor:
+    """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+
+def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
+    """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+
+    [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+
+def tan(input: Tensor) -> Tensor:
+    """tangent of x radians"""
+
+def tanh(input: Tensor) -> Tensor:
+    """hyperbolic tangent"""
+
+def tensor_split(
+    input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0
+) -> tuple[Tensor, ...]:
+    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+
+def tensor_unfold(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+
+def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2) -> Tensor:
+    """Sum of products over the last dims of a and the first of b, or over the dims listed for each."""
+
+def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
+    """x, or `value` where x <= threshold."""
+
+def tile(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
+    """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+
+def topk(
+    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
+) -> tuple[Tensor, Tensor]:
+    """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
+
+    [..., n, ...] -> [..., k, ...], [..., k, ...]"""
+
+def trace(input: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal. [n, m] -> []"""
+
+def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1) -> Tensor:
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1) -> Tensor:
+    """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
+
+def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
+
+def tril_indices(
+    row: _int,
+    col: _int,
+    offset: _int = 0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]"""
+
+def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
+    """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
+
+def triu_indices(
+    row: _int,
+    col: _int,
+    offset: _int = 0,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]"""
+
+def true_divide(
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    rounding_mode: str | None = None,
+) -> Tensor:
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+
+def trunc(input: Tensor) -> Tensor:
+    """integer part, towards 0"""
+
+def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+
+def unflatten(input: Tensor, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
+    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+
+def unfold(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+
+def uniform(
+    size: _int | Sequence[_int],
+    low: _float = 0.0,
+    high: _float = 1.0,
+    *,
+    generator: Generator | None = None,
+    device: Any = None,
+) -> Tensor:
+    """Uniform in [low, high). (2, 3) -> [2, 3]"""
+
+@overload
+def unique(
+    input: Tensor,
+    sorted: _bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: _int | None = None,
+) -> Tensor:
+    """The different elements (or slices of a dim) in order; their number takes one read.
+
+    With return_inverse also where each element went, with return_counts how often each occurs, int32.
+    [...] -> [k], or [..., k, ...] with dim"""
+
+@overload
+def unique(
+    input: Tensor,
+    sorted: _bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: _int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: _bool = True,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: _int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: _bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: _int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: _int | None = None,
+) -> Tensor:
+    """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: _int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: _int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique_consecutive(
+    input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+) -> tuple[Tensor, Tensor, Tensor]: ...
+def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
+
+def unsqueeze(input: Tensor, dim: _int) -> Tensor:
+    """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+
+def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
+
+def var(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _int = 1,
+) -> Tensor:
+    """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
+
+def var_mean(
+    input: Tensor,
+    dim: _int | Sequence[_int] | None = None,
+    unbiased: _bool | None = None,
+    keepdim: _bool = False,
+    *,
+    correction: _int = 1,
+) -> tuple[Tensor, Tensor]:
+    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """Sum of products of two vectors, as dot. [n], [n] -> []"""
+
+def view(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """The same elements in order, in the shape of another."""
+
+def view_as_complex(input: Tensor) -> Tensor:
+    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+
+def view_as_real(input: Tensor) -> Tensor:
+    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+
+def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """tensor_split along dim 0 of 2 or more."""
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
+
+def where(
+    condition: Tensor, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar
+) -> Tensor:
+    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
+
+def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * log(1 + y); 0 where x is, whatever y is"""
+
+def xlogy(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * log(y); 0 where x is, whatever y is"""
+
+def zeros(
+    *size: _int | Sequence[_int],
+    dtype: DType | type[Any] | str = ...,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Zeros. (2, 3) -> [2, 3]"""
+
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: DType | type[Any] | str | None = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """Zeros of the shape, dtype and device of x. [...] -> [...]"""
+
+def zeta(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+
+class Reading(Sequence[Any]):
+    """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
+    def __init__(self, tensors: tuple[Tensor, ...]) -> None: ...
+    def _with(self, raw: list[Any]) -> list[Any]: ...
+    def _waited(self) -> list[Any]: ...
+    async def _arrived(self) -> list[Any]: ...
+    def __await__(self) -> Iterator[Any]: ...
+    def __len__(self) -> _int: ...
+    def __getitem__(self, i: Any) -> Any: ...
+    def __eq__(self, other: Any) -> _bool: ...
+    def __repr__(self) -> str: ...

@@ -1,0 +1,858 @@
+"""The functions behind the layers, as in torch.nn.functional.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, overload
+
+from ..core.dtype import DType
+from ..ops.random import Generator
+from ..tensor import HostScalar, Tensor
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+    "affine_grid",
+    "alpha_dropout",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "batch_norm",
+    "bilinear",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "celu",
+    "channel_shuffle",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "cosine_embedding_loss",
+    "cosine_similarity",
+    "cross_entropy",
+    "ctc_loss",
+    "dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "elu",
+    "embedding",
+    "embedding_bag",
+    "feature_alpha_dropout",
+    "fold",
+    "gaussian_nll_loss",
+    "gelu",
+    "glu",
+    "grid_sample",
+    "group_norm",
+    "gumbel_softmax",
+    "hardshrink",
+    "hardsigmoid",
+    "hardswish",
+    "hardtanh",
+    "hinge_embedding_loss",
+    "huber_loss",
+    "instance_norm",
+    "interpolate",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "leaky_relu",
+    "linear",
+    "local_response_norm",
+    "log_softmax",
+    "logsigmoid",
+    "lp_pool1d",
+    "lp_pool2d",
+    "lp_pool3d",
+    "margin_ranking_loss",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_unpool1d",
+    "max_unpool2d",
+    "max_unpool3d",
+    "mish",
+    "mse_loss",
+    "multi_margin_loss",
+    "multilabel_margin_loss",
+    "multilabel_soft_margin_loss",
+    "nll_loss",
+    "normalize",
+    "one_hot",
+    "pad",
+    "pairwise_distance",
+    "pdist",
+    "pixel_shuffle",
+    "pixel_unshuffle",
+    "poisson_nll_loss",
+    "prelu",
+    "put_rows",
+    "quiet_softmax",
+    "relu",
+    "relu6",
+    "rms_norm",
+    "rrelu",
+    "scaled_dot_product_attention",
+    "selu",
+    "shrink",
+    "sigmoid",
+    "silu",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+    "softmax",
+    "softmin",
+    "softplus",
+    "softshrink",
+    "softsign",
+    "swiglu",
+    "tanh",
+    "tanhshrink",
+    "threshold",
+    "thresholded_relu",
+    "triplet_margin_loss",
+    "triplet_margin_with_distance_loss",
+    "unfold",
+    "upsample",
+]
+
+def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+
+def adaptive_avg_pool2d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+
+def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
+    """Mean of output_size windows that cover the input; None keeps a size. [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
+) -> Tensor:
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool1d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool2d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
+) -> Tensor:
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool2d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def adaptive_max_pool3d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
+) -> Tensor:
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+
+@overload
+def adaptive_max_pool3d(
+    input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
+) -> tuple[Tensor, Tensor]: ...
+def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None) -> Tensor:
+    """The places that affine maps take to an output of `size`, for grid_sample.
+
+    [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]"""
+
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+) -> Tensor:
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor:
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    ceil_mode: _bool = False,
+    count_include_pad: _bool = True,
+    divisor_override: _int | None = None,
+) -> Tensor:
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+
+def batch_norm(
+    input: Tensor,
+    running_mean: Tensor,
+    running_var: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    training: _bool = False,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
+
+    [n, c, ...], [c] -> [n, c, ...]"""
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
+
+def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
+
+def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+
+def conv1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 1 dims, as PyTorch's conv1d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 2 dims, as PyTorch's conv2d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] | str = 0,
+    dilation: _int | Sequence[_int] = 1,
+    groups: _int = 1,
+) -> Tensor:
+    """Cross-correlation over 3 dims, as PyTorch's conv3d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose1d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose2d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def conv_transpose3d(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    stride: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    output_padding: _int | Sequence[_int] = 0,
+    groups: _int = 1,
+    dilation: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+
+def cross_entropy(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: _int = -100,
+    reduction: str = "mean",
+    label_smoothing: _float = 0.0,
+) -> Tensor:
+    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
+    probabilities [n, classes, ...] -> []"""
+
+def ctc_loss(
+    log_probs: Tensor,
+    targets: Tensor,
+    input_lengths: Tensor | Sequence[_int],
+    target_lengths: Tensor | Sequence[_int],
+    blank: _int = 0,
+    reduction: str = "mean",
+    zero_infinity: _bool = False,
+) -> Tensor:
+    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
+
+    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
+    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []"""
+
+def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+
+def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """dropout of whole channels. [n, c, l] -> [n, c, l]"""
+
+def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]"""
+
+def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
+    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]"""
+
+def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """x, or alpha * (exp(x) - 1) where x < 0."""
+
+def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
+    """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
+
+def embedding_bag(
+    input: Tensor,
+    weight: Tensor,
+    offsets: Tensor | None = None,
+    *,
+    mode: str = "mean",
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _bool = False,
+    padding_idx: _int | None = None,
+) -> Tensor:
+    """Rows of weight pooled bag by bag: sum, mean or max; row padding_idx is left out, an empty bag gives 0.
+
+    Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply
+    the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]"""
+
+def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+
+def fold(
+    input: Tensor,
+    output_size: _int | Sequence[_int],
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """Columns added back where im2col took them: nn.functional.fold.
+
+    [n, c * kh * kw, positions] -> [n, c, *output_size]"""
+
+def gaussian_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    var: Tensor | _float,
+    full: _bool = False,
+    eps: _float = 1e-06,
+    reduction: str = "mean",
+) -> Tensor:
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x times the normal distribution's mass below x; approximate="tanh" is the older formula."""
+
+def glu(input: Tensor, dim: _int = -1) -> Tensor:
+    """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
+
+def grid_sample(
+    input: Tensor,
+    grid: Tensor,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: _bool | None = None,
+) -> Tensor:
+    """The input read at the grid's places, x first, -1 to 1 from edge to edge (align_corners: of centres).
+
+    mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
+    [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]"""
+
+def group_norm(
+    input: Tensor,
+    num_groups: _int,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
+
+    [n, c, ...], [c] -> [n, c, ...]"""
+
+def gumbel_softmax(
+    logits: Tensor, tau: _float = 1.0, hard: _bool = False, dim: _int = -1, generator: Generator | None = None
+) -> Tensor:
+    """softmax((logits + Gumbel noise) / tau): a soft draw; hard is one-hot, with the soft one's gradient."""
+
+def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+    """x, or 0 where |x| <= lambd."""
+
+def hardsigmoid(input: Tensor) -> Tensor:
+    """(x + 3) / 6 held inside [0, 1]."""
+
+def hardswish(input: Tensor) -> Tensor:
+    """x * hardsigmoid(x)"""
+
+def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+    """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+
+def hinge_embedding_loss(
+    input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
+
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+
+def instance_norm(
+    input: Tensor,
+    running_mean: Tensor | None = None,
+    running_var: Tensor | None = None,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    use_input_stats: _bool = True,
+    momentum: _float = 0.1,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
+
+    [n, c, ...], [c] -> [n, c, ...]"""
+
+def interpolate(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+    mode: str = "nearest",
+    align_corners: _bool | None = None,
+    recompute_scale_factor: _bool | None = None,
+    antialias: _bool = False,
+) -> Tensor:
+    """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
+
+    mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking."""
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone."""
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+
+def layer_norm(
+    input: Tensor,
+    normalized_shape: _int | Sequence[_int],
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: _float = 1e-05,
+) -> Tensor:
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+
+def leaky_relu(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
+    """x, or x * negative_slope where x < 0."""
+
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
+
+def local_response_norm(
+    input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
+) -> Tensor:
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012)."""
+
+def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)), safe for large negative x."""
+
+def lp_pool1d(
+    input: Tensor,
+    norm_type: _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+
+def lp_pool2d(
+    input: Tensor,
+    norm_type: _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+
+def lp_pool3d(
+    input: Tensor,
+    norm_type: _float,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
+
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool2d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    return_indices: Literal[False] = False,
+    ceil_mode: _bool = False,
+) -> Tensor:
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    *,
+    return_indices: Literal[True],
+    ceil_mode: _bool = False,
+) -> tuple[Tensor, Tensor]: ...
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: _int | Sequence[_int] | None = None,
+) -> Tensor:
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: _int | Sequence[_int] | None = None,
+) -> Tensor:
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    output_size: _int | Sequence[_int] | None = None,
+) -> Tensor:
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+
+def mish(input: Tensor) -> Tensor:
+    """x * tanh(softplus(x))"""
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+
+def multi_margin_loss(
+    input: Tensor,
+    target: Tensor,
+    p: _int = 1,
+    margin: _float = 1.0,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+) -> Tensor:
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
+
+def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+
+    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []"""
+
+def multilabel_soft_margin_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
+
+def nll_loss(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    ignore_index: _int = -100,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
+
+def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor:
+    """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
+
+def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
+    """1 at each index, else 0, as int32. [...] -> [..., num_classes]
+
+    Without num_classes it takes one read, of the largest index."""
+
+def pad(
+    input: Tensor, pad: _int | Sequence[_int], mode: str = "constant", value: _float | None = None
+) -> Tensor:
+    """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
+
+    Negative amounts cut. [..., n] -> [..., left + n + right]"""
+
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor:
+    """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
+
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+
+def poisson_nll_loss(
+    input: Tensor,
+    target: Tensor,
+    log_input: _bool = True,
+    full: _bool = False,
+    eps: _float = 1e-08,
+    reduction: str = "mean",
+) -> Tensor:
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+
+def put_rows(table: Tensor, rows: Tensor, start: _int | Tensor | HostScalar) -> Tensor:
+    """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end are left
+    out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]"""
+
+def quiet_softmax(input: Tensor, dim: _int = -1) -> Tensor:
+    """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
+
+def relu(input: Tensor) -> Tensor:
+    """max(x, 0)"""
+
+def relu6(input: Tensor) -> Tensor:
+    """x held inside [0, 6]."""
+
+def rms_norm(
+    input: Tensor,
+    normalized_shape: _int | Sequence[_int],
+    weight: Tensor | None = None,
+    eps: _float | None = None,
+) -> Tensor:
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+
+def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    scale: _float | HostScalar | None = None,
+    enable_gqa: _bool = False,
+    softcap: _float | HostScalar | None = None,
+    start: _int | Tensor | HostScalar | None = None,
+) -> Tensor:
+    """softmax(q @ k.T * scale + mask) @ v, the scores never in memory (Dao et al., 2022), but for software
+    adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
+    0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
+    `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
+    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+
+def selu(input: Tensor) -> Tensor:
+    """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+
+def shrink(input: Tensor, lambd: _float = 0.5, bias: _float = 0.0) -> Tensor:
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink)."""
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))"""
+
+def silu(input: Tensor) -> Tensor:
+    """x * sigmoid(x)"""
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
+
+def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+
+def softmin(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """softmax of -x. [..., n, ...] -> [..., n, ...]"""
+
+def softplus(input: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
+    """log(1 + exp(beta * x)) / beta; x itself above the threshold, where they agree."""
+
+def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+    """x moved towards 0 by lambd, 0 where |x| <= lambd."""
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|)"""
+
+def swiglu(input: Tensor, dim: _int = -1) -> Tensor:
+    """silu(a) * b of the halves a, b (Shazeer, 2020). [..., 2n, ...] -> [..., n, ...]"""
+
+def tanh(input: Tensor) -> Tensor:
+    """hyperbolic tangent"""
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)"""
+
+def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
+    """x, or `value` where x <= threshold."""
+
+def thresholded_relu(input: Tensor, alpha: _float = 1.0) -> Tensor:
+    """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
+
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: _float = 1.0,
+    p: _float = 2.0,
+    eps: _float = 1e-06,
+    swap: _bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+
+def triplet_margin_with_distance_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None,
+    margin: _float = 1.0,
+    swap: _bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
+
+def unfold(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    dilation: _int | Sequence[_int] = 1,
+    padding: _int | Sequence[_int] = 0,
+    stride: _int | Sequence[_int] = 1,
+) -> Tensor:
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
+
+def upsample(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+    mode: str = "nearest",
+    align_corners: _bool | None = None,
+) -> Tensor:
+    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]"""

@@ -1,0 +1,50 @@
+"""Windows under the names of torch.signal.windows.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from .tensor import Tensor
+
+__all__ = ["windows"]
+
+class windows:
+    @staticmethod
+    def bartlett(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """A triangle. -> [window_length]"""
+    @staticmethod
+    def blackman(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """Blackman's sum of three cosines. -> [window_length]"""
+    @staticmethod
+    def cosine(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """The arch of a sine. -> [M]"""
+    @staticmethod
+    def exponential(
+        M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, device: Any = None
+    ) -> Tensor:
+        """exp(-|k - center| / tau). -> [M]"""
+    @staticmethod
+    def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, device: Any = None) -> Tensor:
+        """exp(-(k / std)^2 / 2) about the middle. -> [M]"""
+    @staticmethod
+    def general_cosine(M: _int, *, a: Sequence[_float], sym: _bool = True, device: Any = None) -> Tensor:
+        """Sums of cosines with weights a, signs alternating. -> [M]"""
+    @staticmethod
+    def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, device: Any = None) -> Tensor:
+        """alpha - (1 - alpha) * cos. -> [M]"""
+    @staticmethod
+    def hamming(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """alpha - beta * cos. -> [window_length]"""
+    @staticmethod
+    def hann(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """Hann's raised cosine. -> [window_length]"""
+    @staticmethod
+    def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, device: Any = None) -> Tensor:
+        """Kaiser's window. -> [M]"""
+    @staticmethod
+    def nuttall(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
+        """Nuttall's sum of four cosines. -> [M]"""

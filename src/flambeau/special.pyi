@@ -1,0 +1,195 @@
+"""Special functions under the names of torch.special: entries of the op table, nothing of its own.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from .core.dtype import DType
+from .tensor import HostScalar, Tensor
+
+__all__ = [
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammaln",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+    "log1p",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "modified_bessel_i0",
+    "modified_bessel_i1",
+    "multigammaln",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "psi",
+    "round",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
+    "sinc",
+    "softmax",
+    "spherical_bessel_j0",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]
+
+def chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's T polynomial of degree n at x. [...] -> [...]"""
+
+def chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's U polynomial of degree n at x. [...] -> [...]"""
+
+def chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's V polynomial of degree n at x. [...] -> [...]"""
+
+def chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's W polynomial of degree n at x. [...] -> [...]"""
+
+def digamma(input: Tensor) -> Tensor:
+    """slope of lgamma"""
+
+def entr(input: Tensor) -> Tensor:
+    """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+
+def erf(input: Tensor) -> Tensor:
+    """error function"""
+
+def erfc(input: Tensor) -> Tensor:
+    """1 - erf(x), exact far out"""
+
+def erfcx(input: Tensor) -> Tensor:
+    """exp(x * x) * erfc(x)"""
+
+def erfinv(input: Tensor) -> Tensor:
+    """inverse of erf"""
+
+def exp2(input: Tensor) -> Tensor:
+    """2 to the power x"""
+
+def expit(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))"""
+
+def expm1(input: Tensor) -> Tensor:
+    """exp(x) - 1, exact near 0"""
+
+def gammaln(input: Tensor) -> Tensor:
+    """logarithm of |gamma(x)|"""
+
+def hermite_polynomial_h(input: Tensor, n: _int) -> Tensor:
+    """Hermite's H polynomial of degree n at x. [...] -> [...]"""
+
+def hermite_polynomial_he(input: Tensor, n: _int) -> Tensor:
+    """Hermite's He polynomial of degree n at x. [...] -> [...]"""
+
+def i0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+
+def i0e(input: Tensor) -> Tensor:
+    """exp(-|x|) * i0(x)"""
+
+def i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+
+def i1e(input: Tensor) -> Tensor:
+    """exp(-|x|) * i1(x)"""
+
+def laguerre_polynomial_l(input: Tensor, n: _int) -> Tensor:
+    """Laguerre's L polynomial of degree n at x. [...] -> [...]"""
+
+def legendre_polynomial_p(input: Tensor, n: _int) -> Tensor:
+    """Legendre's P polynomial of degree n at x. [...] -> [...]"""
+
+def log1p(input: Tensor) -> Tensor:
+    """log(1 + x), exact near 0"""
+
+def log_ndtr(input: Tensor) -> Tensor:
+    """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+
+def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+
+def logit(input: Tensor, eps: _float | None = None) -> Tensor:
+    """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+
+def logsumexp(input: Tensor, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+    """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+
+def modified_bessel_i0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+
+def modified_bessel_i1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+
+def multigammaln(input: Tensor, p: _int) -> Tensor:
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+
+def ndtr(input: Tensor) -> Tensor:
+    """The mass of the normal distribution below x. [...] -> [...]"""
+
+def ndtri(input: Tensor) -> Tensor:
+    """x of a normal distribution with this mass below it"""
+
+def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+
+def psi(input: Tensor) -> Tensor:
+    """slope of lgamma"""
+
+def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
+    """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+
+def shifted_chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's T polynomial of degree n at 2 x - 1. [...] -> [...]"""
+
+def shifted_chebyshev_polynomial_u(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's U polynomial of degree n at 2 x - 1. [...] -> [...]"""
+
+def shifted_chebyshev_polynomial_v(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's V polynomial of degree n at 2 x - 1. [...] -> [...]"""
+
+def shifted_chebyshev_polynomial_w(input: Tensor, n: _int) -> Tensor:
+    """Chebyshev's W polynomial of degree n at 2 x - 1. [...] -> [...]"""
+
+def sinc(input: Tensor) -> Tensor:
+    """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
+
+def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+    """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+
+def spherical_bessel_j0(x: Tensor) -> Tensor:
+    """sin(x) / x, 1 at 0. [...] -> [...]"""
+
+def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * log(1 + y); 0 where x is, whatever y is"""
+
+def xlogy(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """x * log(y); 0 where x is, whatever y is"""
+
+def zeta(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""

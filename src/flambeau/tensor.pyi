@@ -1,0 +1,1165 @@
+"""Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, overload
+
+from .autodiff.backward import Gradients
+from .core.dtype import DType
+from .core.host import Data
+from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
+from .ops.linalg.lu import SignLogDet
+from .ops.random import Generator
+from .ops.reduce import Extremes
+
+class HostScalar:
+    """A number on the host that kernels read at every run: a recorded step sees its new `value`."""
+
+    _value: Any
+    def __init__(self, value: _float) -> None: ...
+    @property
+    def value(self) -> Any: ...
+    @value.setter
+    def value(self, value: Any) -> None: ...
+    def __repr__(self) -> str: ...
+
+class Tensor:
+    """An array of one dtype on one device. Operations on it run nothing; reading does."""
+
+    node: Any
+    def __init__(self, node: Any) -> None: ...
+    @property
+    def shape(self) -> tuple[_int, ...]:
+        """The size of each dim, a tuple."""
+    @property
+    def ndim(self) -> _int:
+        """The number of dims."""
+    @property
+    def dtype(self) -> DType:
+        """The type of the elements."""
+    @property
+    def device(self) -> Any:
+        """Where the value is, or will be computed."""
+    @property
+    def requires_grad(self) -> _bool:
+        """Whether backward() goes through this tensor."""
+    @property
+    def T(self) -> Tensor:
+        """The dims in reverse order. [a, ..., z] -> [z, ..., a]"""
+    @property
+    def mT(self) -> Tensor:
+        """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
+    @property
+    def itemsize(self) -> _int:
+        """Bytes of an element."""
+    @property
+    def nbytes(self) -> _int:
+        """Bytes of all elements."""
+    @overload
+    def size(self) -> tuple[_int, ...]:
+        """The shape, or one of its sizes."""
+    @overload
+    def size(self, dim: _int) -> _int: ...
+    def dim(self) -> _int:
+        """The number of dims."""
+    def numel(self) -> _int:
+        """The number of elements."""
+    def nelement(self) -> _int:
+        """The number of elements."""
+    def ndimension(self) -> _int:
+        """The number of dims."""
+    def element_size(self) -> _int:
+        """Bytes of an element."""
+    def is_contiguous(self) -> _bool:
+        """True: what a kernel reads through a view is no other kind of tensor."""
+    def is_complex(self) -> _bool:
+        """False: complex numbers are pairs of floats in a last dim of 2."""
+    def is_signed(self) -> _bool:
+        """Whether the dtype has numbers below 0."""
+    def is_same_size(self, other: Tensor) -> _bool:
+        """Whether the shapes are equal."""
+    def is_nonzero(self) -> _bool:
+        """Whether the one element is not 0; runs the graph and waits."""
+    def __len__(self) -> _int: ...
+    def __iter__(self) -> Iterator[Tensor]: ...
+    def realize(self) -> Tensor:
+        """Run what the value needs, without waiting for it; returns self."""
+    async def data(self) -> Data:
+        """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
+    def numpy(self) -> Any:
+        """The values as a NumPy array; runs the graph and waits."""
+    def tolist(self) -> Any:
+        """The values as nested lists; runs the graph and waits."""
+    def item(self) -> Any:
+        """The value of a tensor of one element, as a Python number; runs the graph and waits."""
+    def __float__(self) -> _float: ...
+    def __int__(self) -> _int: ...
+    def __bool__(self) -> _bool: ...
+    def __repr__(self) -> str: ...
+    def plan(self) -> Any:
+        """What would run to compute this tensor: a list of kernels that prints as a table."""
+    def wgsl(self) -> str:
+        """The WGSL of every kernel that would run, in order."""
+    def _planned(self) -> Any: ...
+    def backward(
+        self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False
+    ) -> Gradients:
+        """Gradients of this scalar by every tensor with requires_grad behind it; nothing is stored on
+        tensors.
+
+        `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
+        when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
+        backward. With `create_graph` the gradients can be differentiated themselves."""
+    def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
+        """Make this tensor one that gradients are taken by (or not); returns self."""
+    def assign_(self, value: Any) -> Tensor:
+        """Replace the value by another of the same shape; it is computed with the next run. Returns self."""
+    def replace_(self, value: Tensor) -> Tensor:
+        """assign_ through which gradients flow; a parameter takes values only. Returns self."""
+    def float(self) -> Tensor:
+        """As float32."""
+    def half(self) -> Tensor:
+        """As float16."""
+    def bfloat16(self) -> Tensor:
+        """As bfloat16."""
+    def char(self) -> Tensor:
+        """As int8, towards 0; what does not fit wraps."""
+    def byte(self) -> Tensor:
+        """As uint8, towards 0; what does not fit wraps."""
+    def is_floating_point(self) -> _bool:
+        """Whether the elements are floats."""
+    def int(self) -> Tensor:
+        """As int32, towards 0."""
+    def long(self) -> Tensor:
+        """As int32, towards 0: the widest integer that WGSL has."""
+    def short(self) -> Tensor:
+        """As int32, towards 0: there is no 16-bit integer."""
+    def type_as(self, other: Tensor) -> Tensor:
+        """In the dtype of another tensor."""
+    def bool(self) -> Tensor:
+        """True where not 0."""
+    def contiguous(self) -> Tensor:
+        """Itself: views are copied only when a kernel must."""
+    def new_tensor(
+        self, data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None
+    ) -> Tensor:
+        """A tensor of host data on the device of this one, in its dtype unless another is given."""
+    def __array_namespace__(self, api_version: str | None = None) -> Any:
+        """The array API's functions for tensors: flambeau.array_api."""
+    def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: _bool = False) -> Any:
+        """The tensor in another dtype, on another device, or as another tensor is; itself if nothing changes.
+
+        to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
+        and is not for recorded functions; gradients move back. Between array libraries on the host the
+        memory is shared."""
+    def cpu(self) -> Any:
+        """On the NumPy device."""
+    def gpu(self, index: _int | None = None) -> Any:
+        """On the best adapter, or on number `index`."""
+    def to_device(self, device: Any, stream: Any = None) -> Any:
+        """The array API's name of to(device)."""
+    def __array__(self, dtype: Any = None, copy: _bool | None = None) -> Any: ...
+    def __dlpack_device__(self) -> tuple[_int, _int]: ...
+    def __dlpack__(
+        self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
+    ) -> Any:
+        """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
+    def masked_fill(self, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """`value` where mask is true. [...], [...] -> [...]"""
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
+    def softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+    def log_softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+    def matmul(self, other: Tensor) -> Tensor:
+        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    def __matmul__(self, other: Tensor) -> Tensor:
+        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    def __rmatmul__(self, other: Tensor) -> Tensor: ...
+    def dot(self, tensor: Tensor) -> Tensor:
+        """Sum of products of two vectors. [n], [n] -> []"""
+    def outer(self, vec2: Tensor) -> Tensor:
+        """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+    def ger(self, vec2: Tensor) -> Tensor:
+        """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+    def vdot(self, other: Tensor) -> Tensor:
+        """Sum of products of two vectors, as dot. [n], [n] -> []"""
+    def mm(self, mat2: Tensor) -> Tensor:
+        """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+    def mv(self, vec: Tensor) -> Tensor:
+        """A matrix times a vector. [n, k], [k] -> [n]"""
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+    def addmm(
+        self, mat1: Tensor, mat2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """beta * self + alpha * (mat1 @ mat2). [n, m], [n, k], [k, m] -> [n, m]"""
+    def addmv(
+        self, mat: Tensor, vec: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """beta * self + alpha * (mat @ vec). [n], [n, k], [k] -> [n]"""
+    def addr(
+        self, vec1: Tensor, vec2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
+    def addbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+    def baddbmm(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """beta * self + alpha * (batch1 @ batch2). [b, n, m], [b, n, k], [b, k, m] -> [b, n, m]"""
+    @staticmethod
+    def full(
+        size: _int | Sequence[_int],
+        fill_value: _float | HostScalar,
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Every element the same number. (size, value) -> [*size]"""
+    @staticmethod
+    def zeros(
+        *size: _int | Sequence[_int],
+        dtype: DType | type[Any] | str = ...,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Zeros. (2, 3) -> [2, 3]"""
+    @staticmethod
+    def ones(
+        *size: _int | Sequence[_int],
+        dtype: DType | type[Any] | str = ...,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Ones. (2, 3) -> [2, 3]"""
+    @staticmethod
+    def arange(
+        start: _float,
+        end: _float | None = None,
+        step: _float = 1,
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+    def new_full(
+        self,
+        size: _int | Sequence[_int],
+        fill_value: _float | HostScalar,
+        *,
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """One number in a new shape, in this dtype and on this device. -> [*size]"""
+    def new_zeros(
+        self,
+        *size: _int | Sequence[_int],
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    def new_ones(
+        self,
+        *size: _int | Sequence[_int],
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Ones in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    def new_empty(
+        self,
+        *size: _int | Sequence[_int],
+        dtype: DType | type[Any] | str | None = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal. [n, m] -> []"""
+    def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
+        """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
+    def multinomial(
+        self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
+        without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+    def exp(self) -> Tensor:
+        """e to the power x"""
+    def exp2(self) -> Tensor:
+        """2 to the power x"""
+    def expm1(self) -> Tensor:
+        """exp(x) - 1, exact near 0"""
+    def log(self) -> Tensor:
+        """natural logarithm"""
+    def log2(self) -> Tensor:
+        """logarithm to base 2"""
+    def log10(self) -> Tensor:
+        """logarithm to base 10"""
+    def log1p(self) -> Tensor:
+        """log(1 + x), exact near 0"""
+    def sqrt(self) -> Tensor:
+        """square root"""
+    def rsqrt(self) -> Tensor:
+        """1 / sqrt(x)"""
+    def reciprocal(self) -> Tensor:
+        """1 / x"""
+    def sin(self) -> Tensor:
+        """sine of x radians"""
+    def cos(self) -> Tensor:
+        """cosine of x radians"""
+    def tan(self) -> Tensor:
+        """tangent of x radians"""
+    def asin(self) -> Tensor:
+        """inverse sine"""
+    def acos(self) -> Tensor:
+        """inverse cosine"""
+    def atan(self) -> Tensor:
+        """inverse tangent"""
+    def sinh(self) -> Tensor:
+        """hyperbolic sine"""
+    def cosh(self) -> Tensor:
+        """hyperbolic cosine"""
+    def tanh(self) -> Tensor:
+        """hyperbolic tangent"""
+    def asinh(self) -> Tensor:
+        """inverse of sinh"""
+    def acosh(self) -> Tensor:
+        """inverse of cosh"""
+    def atanh(self) -> Tensor:
+        """inverse of tanh"""
+    def erf(self) -> Tensor:
+        """error function"""
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))"""
+    def neg(self) -> Tensor:
+        """-x"""
+    def abs(self) -> Tensor:
+        """absolute value"""
+    def sign(self) -> Tensor:
+        """-1, 0 or 1; 0 for NaN"""
+    def floor(self) -> Tensor:
+        """largest integer not above x"""
+    def ceil(self) -> Tensor:
+        """smallest integer not below x"""
+    def trunc(self) -> Tensor:
+        """integer part, towards 0"""
+    def relu(self) -> Tensor:
+        """max(x, 0)"""
+    def square(self) -> Tensor:
+        """x * x"""
+    def isnan(self) -> Tensor:
+        """whether x is not a number"""
+    def isinf(self) -> Tensor:
+        """whether x is infinite"""
+    def isfinite(self) -> Tensor:
+        """whether x is neither infinite nor not a number"""
+    def logical_not(self) -> Tensor:
+        """whether x is 0"""
+    def mul(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * y"""
+    def maximum(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """the larger of x and y; NaN if either is"""
+    def minimum(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """the smaller of x and y; NaN if either is"""
+    def remainder(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x - floor(x / y) * y: the sign is y's"""
+    def fmod(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x - trunc(x / y) * y: the sign is x's"""
+    def floor_divide(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """floor(x / y)"""
+    def atan2(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """angle of the point (y, x), radians"""
+    def eq(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x = y"""
+    def ne(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x and y differ"""
+    def lt(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x < y"""
+    def le(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x <= y"""
+    def gt(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x > y"""
+    def ge(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x >= y"""
+    def logical_and(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether both are not 0"""
+    def logical_or(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether either is not 0"""
+    def logical_xor(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether just one is not 0"""
+    def bitwise_and(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in both"""
+    def bitwise_or(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in either"""
+    def bitwise_xor(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in just one"""
+    def bitwise_not(self) -> Tensor:
+        """bits flipped"""
+    def bitwise_left_shift(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * 2^y, bits shifted up"""
+    def bitwise_right_shift(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits shifted down (sign kept)"""
+    def copysign(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """|x| with the sign of y"""
+    def signbit(self) -> Tensor:
+        """whether the sign is minus (of -0.0 too)"""
+    def exponent(self) -> Tensor:
+        """e of x = m * 2**e with m in [0.5, 1)"""
+    def nextafter(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """the next float32 from x towards y"""
+    def hypot(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """sqrt(x * x + y * y), safe for large x"""
+    def gcd(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """greatest common divisor"""
+    def logaddexp(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """log(exp(x) + exp(y))"""
+    def add(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self + alpha * other. [...], [...] -> [...]"""
+    def sub(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self - alpha * other. [...], [...] -> [...]"""
+    def pow(self, exponent: Tensor | _float | HostScalar) -> Tensor:
+        """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+    def div(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    def round(self, *, decimals: _int = 0) -> Tensor:
+        """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+    def ldexp(self, other: Tensor) -> Tensor:
+        """self * 2**other, exact; other is cast to int32. [...], [...] -> [...]"""
+    def where(self, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+        """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
+    def cast(self, to: DType | type[Any] | str) -> Tensor:
+        """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
+    def absolute(self) -> Tensor:
+        """absolute value"""
+    def negative(self) -> Tensor:
+        """-x"""
+    def arccos(self) -> Tensor:
+        """inverse cosine"""
+    def arcsin(self) -> Tensor:
+        """inverse sine"""
+    def arctan(self) -> Tensor:
+        """inverse tangent"""
+    def arctan2(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """angle of the point (y, x), radians"""
+    def arccosh(self) -> Tensor:
+        """inverse of cosh"""
+    def arcsinh(self) -> Tensor:
+        """inverse of sinh"""
+    def arctanh(self) -> Tensor:
+        """inverse of tanh"""
+    def subtract(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self - alpha * other. [...], [...] -> [...]"""
+    def multiply(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * y"""
+    def divide(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    def true_divide(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    def fix(self) -> Tensor:
+        """integer part, towards 0"""
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1; 0 for NaN"""
+    def greater(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x > y"""
+    def greater_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x >= y"""
+    def less(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x < y"""
+    def less_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x <= y"""
+    def not_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x and y differ"""
+    def __neg__(self) -> Tensor:
+        """-x"""
+    def __abs__(self) -> Tensor:
+        """absolute value"""
+    def __invert__(self) -> Tensor:
+        """bits flipped"""
+    def __add__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self + alpha * other. [...], [...] -> [...]"""
+    def __sub__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self - alpha * other. [...], [...] -> [...]"""
+    def __mul__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * y"""
+    def __truediv__(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    def __mod__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x - floor(x / y) * y: the sign is y's"""
+    def __floordiv__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """floor(x / y)"""
+    def __radd__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """self + alpha * other. [...], [...] -> [...]"""
+    def __rmul__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * y"""
+    def __eq__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x = y"""
+    def __ne__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x and y differ"""
+    def __lt__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x < y"""
+    def __le__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x <= y"""
+    def __gt__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x > y"""
+    def __ge__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """whether x >= y"""
+    def __and__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in both"""
+    def __or__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in either"""
+    def __xor__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in just one"""
+    def __rand__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in both"""
+    def __ror__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in either"""
+    def __rxor__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits set in just one"""
+    def __lshift__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * 2^y, bits shifted up"""
+    def __rshift__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """bits shifted down (sign kept)"""
+    def __pow__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x ** 2 is by far the most common power, and pow the slowest of functions."""
+    def __rsub__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rtruediv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rpow__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rmod__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rfloordiv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rlshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def __rrshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def bincount(
+        self, weights: Tensor | None = None, minlength: _int = 0, *, length: _int | None = None
+    ) -> Tensor:
+        """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]"""
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]"""
+    def histogram(
+        self,
+        bins: _int | Tensor,
+        *,
+        range: tuple[_float, _float] | None = None,
+        weight: Tensor | None = None,
+        density: _bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+        [...] -> [bins], [bins + 1]"""
+    def gather(self, dim: _int, index: Tensor) -> Tensor:
+        """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    def index_select(self, dim: _int, index: Tensor) -> Tensor:
+        """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+    def take(self, index: Tensor) -> Tensor:
+        """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
+        """gather whose tensor and indices broadcast; of the flattened tensor without dim.
+
+        [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    def gather_nd(self, indices: Tensor) -> Tensor:
+        """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """The elements where mask is true replaced by those of source in order, which must be as many.
+
+        It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
+        [...], [...], [m] -> [...]"""
+    def __getitem__(self, key: Any) -> Tensor:
+        """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
+
+        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded."""
+    def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+    def tensor_split(
+        self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0
+    ) -> tuple[Tensor, ...]:
+        """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+    def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """tensor_split along dim 1, or along the only dim."""
+    def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """tensor_split along dim 0 of 2 or more."""
+    def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """tensor_split along dim 2."""
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+        """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
+    def kron(self, other: Tensor) -> Tensor:
+        """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
+    def norm(
+        self,
+        p: _float | str = "fro",
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """The p-norm of all elements or of some dims, "nuc" that of matrices. [..., n, ...] -> [...]"""
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
+        """The p-norm of the difference. [...], [...] -> []"""
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
+    def det(self) -> Tensor:
+        """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+    def slogdet(self) -> SignLogDet:
+        """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+    def inverse(self) -> Tensor:
+        """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+    def qr(self, some: _bool = True) -> QR:
+        """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
+        """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
+
+        [..., m, n] -> [..., m, k], [..., k], [..., n, k]"""
+    def geqrf(self) -> Geqrf:
+        """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+        """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+    def matrix_power(self, n: _int) -> Tensor:
+        """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
+    def matrix_exp(self) -> Tensor:
+        """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+    def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
+        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    def permute(self, *dims: _int | Sequence[_int]) -> Tensor:
+        """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+    def expand(self, *shape: _int | Sequence[_int]) -> Tensor:
+        """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+    def detach(self) -> Tensor:
+        """The same values, through which no gradient flows."""
+    def flip(self, dims: _int | Sequence[_int]) -> Tensor:
+        """The elements of these dims in reverse order. [...] -> [...]"""
+    def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    def t(self) -> Tensor:
+        """A matrix transposed. [n, m] -> [m, n]"""
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
+    def unflatten(self, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
+        """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
+    def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """self + value * tensor1 * tensor2. [...], [...], [...] -> [...]"""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
+    def clamp(
+        self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
+    ) -> Tensor:
+        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+    def clip(
+        self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
+    ) -> Tensor:
+        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+    def clamp_min(self, min: Tensor | _float | HostScalar) -> Tensor:
+        """Values below min become min. [...] -> [...]"""
+    def clamp_max(self, max: Tensor | _float | HostScalar) -> Tensor:
+        """Values above max become max. [...] -> [...]"""
+    def lerp(self, end: Tensor | _float | HostScalar, weight: Tensor | _float | HostScalar) -> Tensor:
+        """self + weight * (end - self); with weight 1 just `end`. [...], [...], [...] -> [...]"""
+    def deg2rad(self) -> Tensor:
+        """Degrees as radians. [...] -> [...]"""
+    def rad2deg(self) -> Tensor:
+        """Radians as degrees. [...] -> [...]"""
+    def positive(self) -> Tensor:
+        """Itself; bools are refused, as by neg. [...] -> [...]"""
+    def frac(self) -> Tensor:
+        """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
+    def float_power(self, exponent: Tensor | _float | HostScalar) -> Tensor:
+        """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
+    def fmax(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """The larger of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+    def fmin(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
+    def heaviside(self, values: Tensor | _float | HostScalar) -> Tensor:
+        """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+    def lcm(self, other: Tensor) -> Tensor:
+        """Least common multiple, 0 where either is. [...], [...] -> [...]"""
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """log2(2**x + 2**y). [...], [...] -> [...]"""
+    def nan_to_num(
+        self, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """NaN becomes `nan`, infinities posinf and neginf (by default the largest floats). [...] -> [...]"""
+    def isposinf(self) -> Tensor:
+        """Whether x is infinite and positive. [...] -> [...]"""
+    def isneginf(self) -> Tensor:
+        """Whether x is infinite and negative. [...] -> [...]"""
+    def isreal(self) -> Tensor:
+        """True: no dtype here is complex. [...] -> [...]"""
+    def isclose(
+        self,
+        other: Tensor | _float | HostScalar,
+        rtol: _float = 1e-05,
+        atol: _float = 1e-08,
+        equal_nan: _bool = False,
+    ) -> Tensor:
+        """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
+    def equal(self, other: Tensor) -> _bool:
+        """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
+    @overload
+    def median(self) -> Tensor:
+        """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+
+        [..., n, ...] -> [...]"""
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def nanmedian(self) -> Tensor:
+        """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+    @overload
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+
+        [..., n, ...] -> [...], [...]"""
+    def quantile(
+        self,
+        q: _float | Tensor,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+
+        [..., n, ...] -> [...] or [k, ...]"""
+    def nanquantile(
+        self,
+        q: _float | Tensor,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+    def inner(self, other: Tensor) -> Tensor:
+        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+    def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """32 random bits an element"""
+    def view(self, *shape: _int | Sequence[_int]) -> Tensor:
+        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+    def broadcast_to(self, shape: _int | Sequence[_int]) -> Tensor:
+        """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """The tensor expanded to the shape of another."""
+    def view_as(self, other: Tensor) -> Tensor:
+        """The same elements in order, in the shape of another."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """The same elements in order, in the shape of another."""
+    def ravel(self) -> Tensor:
+        """The same elements in order, in one dim. [...] -> [n]"""
+    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """One dim or several moved to other places, the others in order."""
+    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """One dim or several moved to other places, the others in order."""
+    def fliplr(self) -> Tensor:
+        """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+    def flipud(self) -> Tensor:
+        """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+    def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
+        """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+    def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
+        """Elements moved on along dims (or flattened, without), those past the end to the front."""
+    def repeat(self, *repeats: _int | Sequence[_int]) -> Tensor:
+        """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+    def clone(self) -> Tensor:
+        """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
+    def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
+        """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+    def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
+        """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
+    def repeat_interleave(
+        self, repeats: _int | Tensor, dim: _int | None = None, output_size: _int | None = None
+    ) -> Tensor:
+        """Each element so many times in a row: a count, a list, or a tensor of counts.
+
+        Counts in a tensor take one read for their sum, unless it is given as output_size.
+        [..., n, ...] -> [..., sum of the counts, ...]"""
+    def tensor_unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    def pad(self, pad: _int | Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
+        """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
+
+        Negative amounts cut. [..., n] -> [..., left + n + right]"""
+    def sum(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    def prod(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    def mean(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """Mean over all dims or some, in floats. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
+    def amax(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+    @overload
+    def max(self) -> Tensor:
+        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+    @overload
+    def max(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def min(self) -> Tensor:
+        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+    @overload
+    def min(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def var(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _int = 1,
+    ) -> Tensor:
+        """Variance, dividing by n - correction; unbiased=False is correction=0. [..., n, ...] -> [...]"""
+    def std(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _int = 1,
+    ) -> Tensor:
+        """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+    def var_mean(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _int = 1,
+    ) -> tuple[Tensor, Tensor]:
+        """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    def std_mean(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: _int = 1,
+    ) -> tuple[Tensor, Tensor]:
+        """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    def nansum(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """sum, NaN counting as 0. [..., n, ...] -> [...]"""
+    def nanmean(
+        self,
+        dim: _int | Sequence[_int] | None = None,
+        keepdim: _bool = False,
+        dtype: DType | type[Any] | str | None = None,
+    ) -> Tensor:
+        """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
+    def aminmax(self, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
+        """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
+    def all(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether every element is true (not 0). [..., n, ...] -> [...]"""
+    def any(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether some element is true (not 0). [..., n, ...] -> [...]"""
+    def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
+        """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+    def cumsum(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
+    def cumprod(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
+    def logcumsumexp(self, dim: _int) -> Tensor:
+        """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
+    def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+    def cummin(self, dim: _int) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
+        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+
+        [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+
+        Without include_self, elements that an index names do not count themselves. -> the shape of self"""
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
+        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+    def index_reduce(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+    def slice_assign(self, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
+        """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+    def __setitem__(self, key: Any, value: Tensor | _float | HostScalar) -> None:
+        """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
+        tensor that changes, for none shares its elements."""
+    def index_put(
+        self,
+        indices: Sequence[Tensor | None],
+        values: Tensor | _float | HostScalar,
+        accumulate: _bool = False,
+    ) -> Tensor:
+        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+    def slice_scatter(
+        self,
+        src: Tensor | _float | HostScalar,
+        dim: _int = 0,
+        start: _int | None = None,
+        end: _int | None = None,
+        step: _int = 1,
+    ) -> Tensor:
+        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+    def select_scatter(self, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
+        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+    def diagonal_scatter(
+        self, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
+    ) -> Tensor:
+        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+    def scatter_nd(self, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
+        """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+
+        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]"""
+    @overload
+    def nonzero(
+        self, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
+    ) -> Tensor:
+        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+
+        k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
+        what is missing has fill_value."""
+    @overload
+    def nonzero(
+        self, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
+    ) -> tuple[Tensor, ...]: ...
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+    def argwhere(self) -> Tensor:
+        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor:
+        """The different elements (or slices of a dim) in order; their number takes one read.
+
+        With return_inverse also where each element went, with return_counts how often each occurs, int32.
+        [...] -> [k], or [..., k, ...] with dim"""
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[True],
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[True],
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[True],
+        return_counts: Literal[True],
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor:
+        """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+        """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...]"""
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
+        """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
+
+        [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+    def msort(self) -> Tensor:
+        """The elements in order along the first dim. [n, ...] -> [n, ...]"""
+    def topk(
+        self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
+    ) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
+
+        [..., n, ...] -> [..., k, ...], [..., k, ...]"""
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+    def lgamma(self) -> Tensor:
+        """logarithm of |gamma(x)|"""
+    def digamma(self) -> Tensor:
+        """slope of lgamma"""
+    def zeta(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+    def erfc(self) -> Tensor:
+        """1 - erf(x), exact far out"""
+    def erfcx(self) -> Tensor:
+        """exp(x * x) * erfc(x)"""
+    def ndtri(self) -> Tensor:
+        """x of a normal distribution with this mass below it"""
+    def erfinv(self) -> Tensor:
+        """inverse of erf"""
+    def i0e(self) -> Tensor:
+        """exp(-|x|) * i0(x)"""
+    def i1e(self) -> Tensor:
+        """exp(-|x|) * i1(x)"""
+    def xlogy(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * log(y); 0 where x is, whatever y is"""
+    def xlog1py(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """x * log(1 + y); 0 where x is, whatever y is"""
+    def i0(self) -> Tensor:
+        """Modified Bessel function of the first kind, order 0. [...] -> [...]"""
+    def i1(self) -> Tensor:
+        """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
+    def polygamma(self, n: _int | Tensor | None = None) -> Tensor:
+        """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
+    def sinc(self) -> Tensor:
+        """sin(pi * x) / (pi * x), 1 at 0. [...] -> [...]"""
+    def entr(self) -> Tensor:
+        """-x * log(x), 0 at 0 and -inf below. [...] -> [...]"""
+    def ndtr(self) -> Tensor:
+        """The mass of the normal distribution below x. [...] -> [...]"""
+    def log_ndtr(self) -> Tensor:
+        """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
+    def mvlgamma(self, p: _int) -> Tensor:
+        """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+    def cov(
+        self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    ) -> Tensor:
+        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
+    def corrcoef(self) -> Tensor:
+        """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
+
+class Plans(list[Any]):
+    """Kernels in order; printing shows them as a table."""
+
+    text: str
+    def __init__(self, plan: Any, text: str) -> None: ...
+    def __repr__(self) -> str: ...
+
+def own(node: Any) -> Any:
+    """A node of its own over the same value: marking or replacing it touches nothing else."""
+
+def tensor(
+    data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of numbers, nested lists or an array, copied to the device.
+
+    64-bit and 16-bit integers become int32, with a range check, and float64 becomes float32."""
