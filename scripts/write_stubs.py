@@ -39,8 +39,8 @@ BY_TYPE = {
     "Tensor": "input x x1 x2 y z A B L LU LU_data LU_pivots a b abs angle anchor attn_mask aweights"
     " batch1 batch2 bias boundaries condition elements fweights grid imag index indices input1 input2 key"
     " log_probs logits mask mat mat1 mat2 negative offset offsets other per_sample_weights pivots pos_weight"
-    " positive query real rows running_mean running_var sorted_sequence sorter source src table target targets"
-    " tau tensor tensor1 tensor2 theta updates vec vec1 vec2 weight weights window",
+    " positive query real rows running_mean running_var sorted_sequence sorter source src table target"
+    " targets tau tensor tensor1 tensor2 theta updates vec vec1 vec2 weight weights window",
     VALUE: "exponent max min end values rhs q",
     NUMBER: "alpha beta fill_value scale softcap start step",
     SIZES: "dilation dim dims kernel_size normalized_shape output_padding output_size pad padding s shape"

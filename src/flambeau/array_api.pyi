@@ -49,7 +49,9 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+
+    Raises ValueError where step is 0."""
 
 def argmax(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...
 def argmin(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...
@@ -119,7 +121,9 @@ def divide(
     *,
     rounding_mode: str | None = None,
 ) -> Tensor:
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+    Raises ValueError where rounding_mode is unknown."""
 
 def empty(
     *size: _int | Sequence[_int],
@@ -167,7 +171,9 @@ def full(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Every element the same number. (size, value) -> [*size]"""
+    """Every element the same number. (size, value) -> [*size]
+
+    fill_value: what elements are"""
 
 def full_like(
     input: Tensor,
@@ -177,7 +183,9 @@ def full_like(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """One number in the shape, dtype and device of x. [...] -> [...]"""
+    """One number in the shape, dtype and device of x. [...] -> [...]
+
+    fill_value: what elements are"""
 
 def greater(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x > y"""
@@ -215,7 +223,9 @@ def linspace(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
+
+    Raises ValueError where steps is no whole number from 0."""
 
 def log(input: Tensor) -> Tensor:
     """natural logarithm"""
@@ -245,7 +255,9 @@ def logical_xor(input: Tensor | _float | HostScalar, other: Tensor | _float | Ho
     """whether just one is not 0"""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
+
+    Raises ValueError where either is 0-d, or inner sizes differ."""
 
 def matrix_transpose(x: Tensor, /) -> Tensor:
     """The last two axes exchanged."""
@@ -288,7 +300,10 @@ def permute_dims(x: Tensor, /, axes: Any) -> Tensor:
     """The axes in another order."""
 
 def pow(input: Tensor | _float | HostScalar, exponent: Tensor | _float | HostScalar) -> Tensor:
-    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
+
+    exponent: the power, a number or a tensor
+    Raises ValueError where an integer has a negative power."""
 
 def prod(x: Tensor, /, *, axis: Any = None, keepdims: Any = False, **kw: Any) -> Tensor: ...
 def reciprocal(input: Tensor) -> Tensor:

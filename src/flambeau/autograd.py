@@ -5,6 +5,7 @@ from typing import Any
 
 from .autodiff.backward import Gradients, backward, first_gradient, walk
 from .core.declare import stand_for
+from .core.docstrings import explained
 from .core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from .core.node import describe
 from .core.op import Op
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@explained
 def grad(
     outputs: Tensor | Sequence[Tensor],
     inputs: Tensor | Sequence[Tensor],
@@ -33,10 +35,10 @@ def grad(
     allow_unused: bool | None = None,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The sum of the outputs' gradients by each input, which may be any tensor on the way.
+    """The sum of the outputs' gradients by each of `inputs`, which may be any tensor on the way.
 
     grad_outputs: a start for each output (None: 1, for a single number). An input that no output depends
-    on is an error, None with allow_unused, zeros with materialize_grads.
+    on is a ValueError, None with allow_unused, zeros with materialize_grads.
     """
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     by = [inputs] if isinstance(inputs, Tensor) else list(inputs)

@@ -33,7 +33,9 @@ __all__ = [
 ]
 
 def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def fft2(
     input: Tensor,
@@ -41,7 +43,10 @@ def fft2(
     dim: _int | Sequence[_int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """fftn along two dims, the last unless given."""
+    """fftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def fftfreq(
     n: _int,
@@ -59,16 +64,23 @@ def fftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]"""
+    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Frequency 0 in the middle of dims, of the tensor as it is: name those of complex pairs."""
 
 def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]"""
+    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
+    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def ifft2(
     input: Tensor,
@@ -76,7 +88,10 @@ def ifft2(
     dim: _int | Sequence[_int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """ifftn along two dims, the last unless given."""
+    """ifftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def ifftn(
     input: Tensor,
@@ -84,16 +99,24 @@ def ifftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of fftn. [..., 2] -> [..., 2]"""
+    """The inverse of fftn. [..., 2] -> [..., 2]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """The inverse of fftshift."""
 
 def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]"""
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]"""
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
+    Raises ValueError where n is below 1."""
 
 def irfft2(
     input: Tensor,
@@ -101,7 +124,10 @@ def irfft2(
     dim: _int | Sequence[_int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """irfftn along two dims, the last unless given."""
+    """irfftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def irfftn(
     input: Tensor,
@@ -109,10 +135,15 @@ def irfftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of rfftn. [..., m, 2] -> [..., n]"""
+    """The inverse of rfftn. [..., m, 2] -> [..., n]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]"""
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]
+
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def rfft2(
     input: Tensor,
@@ -120,7 +151,10 @@ def rfft2(
     dim: _int | Sequence[_int] = (-2, -1),
     norm: str | None = None,
 ) -> Tensor:
-    """rfftn along two dims, the last unless given."""
+    """rfftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def rfftfreq(
     n: _int,
@@ -138,4 +172,7 @@ def rfftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]"""
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""

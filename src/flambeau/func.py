@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from .autodiff.backward import Gradients, walk
+from .core.docstrings import explained
 from .core.modes import enable_grad, is_grad_enabled
 from .core.node import Node, describe, next_serial
 from .core.op import COMPOSED, OPS, apply
@@ -109,6 +110,7 @@ def _split(out: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
     return out
 
 
+@explained
 def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """A function's value, and the function from a gradient of it to the gradients of all arguments.
 
@@ -133,6 +135,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple
     return (results, pull, aux if is_open else _plain(aux)) if has_aux else (results, pull)
 
 
+@explained
 def jvp(
     func: Callable[..., Any], primals: tuple[Any, ...], tangents: tuple[Any, ...], *, has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -166,6 +169,7 @@ def _linear(func: Callable[..., Any], primals: tuple[Any, ...], has_aux: bool = 
     return (out, moved, *aux)
 
 
+@explained
 def value_and_grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -200,6 +204,7 @@ def value_and_grad(
     return call
 
 
+@explained
 def grad(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -254,6 +259,7 @@ def _rows(made: list[Tensor], lead: tuple[Any, ...], rest: tuple[Any, ...], like
     return COMPOSED["stack"](made).reshape(*lead, *rest)
 
 
+@explained
 def jacrev(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -288,6 +294,7 @@ def tensor_of(x: Any) -> Tensor:
     return x if isinstance(x, Tensor) else tensor(x)
 
 
+@explained
 def jacfwd(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -327,6 +334,7 @@ def jacfwd(
 jacobian = jacrev
 
 
+@explained
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that returns the matrix of second derivatives, as jacrev(jacrev(func)).
 
@@ -335,6 +343,7 @@ def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Cal
     return jacrev(jacrev(func, argnums), argnums)
 
 
+@explained
 def hvp(func: Callable[..., Any], primals: Any, tangents: Any) -> Any:
     """The Hessian of a function of one number times the tangents, without the Hessian.
 

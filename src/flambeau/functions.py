@@ -5,6 +5,7 @@ from threading import Lock
 from typing import Any
 
 from . import ops
+from .core.docstrings import explained
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
 from .core.host import set_printoptions, to_list
@@ -60,11 +61,13 @@ def as_tensor(data: Any, dtype=None, device=None) -> Tensor:
     return tensor(data, dtype, device)
 
 
+@explained
 def from_numpy(ndarray: Any, device=None) -> Tensor:
     """A tensor of a NumPy array, copied."""
     return tensor(ndarray, device=device)
 
 
+@explained
 def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
     a GPU copies what the host can read."""
@@ -86,7 +89,10 @@ def where(condition: Tensor, input: Any, other: Any) -> Tensor:
 
 def result_type(*tensors: Any) -> DType:
     """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
-    0-d tensors and then numbers only where their category (bool, integer, float) is higher."""
+    0-d tensors and then numbers only where their category (bool, integer, float) is higher.
+
+    ValueError where nothing is given.
+    """
     nodes = [t.node for t in tensors if isinstance(t, Tensor)]
     scalars = [dtype_of_scalar(t) for t in tensors if not isinstance(t, Tensor)]
     found = combine(result_of(nodes), promote(*scalars) if scalars else None)
@@ -100,6 +106,7 @@ def is_floating_point(input: Tensor) -> bool:
     return input.is_floating_point()
 
 
+@explained
 def is_tensor(obj: Any) -> bool:
     """Whether something is a tensor."""
     return isinstance(obj, Tensor)

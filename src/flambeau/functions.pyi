@@ -485,7 +485,9 @@ def addbmm(
     beta: _float | HostScalar = 1,
     alpha: _float | HostScalar = 1,
 ) -> Tensor:
-    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+    """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]
+
+    Raises ValueError where either batch has not 3 dims, or inner sizes differ."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
     """self + value * tensor1 / tensor2. [...], [...], [...] -> [...]"""
@@ -527,7 +529,10 @@ def allclose(
     """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
-    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def amax(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Largest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
@@ -549,7 +554,9 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+
+    Raises ValueError where step is 0."""
 
 def arccos(input: Tensor) -> Tensor:
     """inverse cosine"""
@@ -581,7 +588,9 @@ def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Te
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
     """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
 
-    [..., n, ...] -> [..., n, ...]"""
+    [..., n, ...] -> [..., n, ...]
+
+    descending: the largest first"""
 
 def argwhere(input: Tensor) -> Tensor:
     """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
@@ -630,7 +639,10 @@ def avg_pool1d(
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
 ) -> Tensor:
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+
+    kernel_size: the window's size, one number or one for each dim"""
 
 def baddbmm(
     input: Tensor,
@@ -650,13 +662,18 @@ def bartlett_window(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """A triangle. -> [window_length]"""
+    """A triangle. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters"""
 
 def bernoulli(input: Tensor, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]
+
+    input1: the first tensor
+    input2: the second tensor"""
 
 def bincount(
     input: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, length: _int | None = None
@@ -664,7 +681,9 @@ def bincount(
     """How often each of 0, 1, ... occurs, or the sum of the weights there.
 
     The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
-    which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]"""
+    which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+
+    Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
 
 def bitwise_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """bits set in both"""
@@ -692,13 +711,20 @@ def blackman_window(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Blackman's sum of three cosines. -> [window_length]"""
+    """Blackman's sum of three cosines. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters"""
 
 def block_diag(*tensors: Sequence[Tensor]) -> Tensor:
-    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]"""
+    """Matrices along a diagonal, zeros elsewhere. [a, b], [c, d] -> [a + c, b + d]
+
+    Raises ValueError where one has more than 2 dims."""
 
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+    """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]
+
+    mat2: the second matrix
+    Raises ValueError where the numbers of matrices or inner sizes differ."""
 
 def broadcast_tensors(*tensors: Sequence[Tensor]) -> tuple[Tensor, ...]:
     """Every tensor expanded to the shape that all broadcast to; no copies. -> tuple"""
@@ -709,16 +735,24 @@ def broadcast_to(input: Tensor, shape: _int | Sequence[_int]) -> Tensor:
 def bucketize(
     input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False
 ) -> Tensor:
-    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]"""
+    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]
+
+    out_int32: taken and without effect: places are int32
+    right: the place behind equals; else before them
+    Raises ValueError where boundaries have not 1 dim."""
 
 def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
     """Every choice of one element of each vector, the last fastest. [a], [b] -> [a * b, 2]"""
 
 def cast(input: Tensor, to: DType | type[Any] | str) -> Tensor:
-    """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
+    """The same values in another dtype; floats become integers towards 0. [...] -> [...]
+
+    to: the dtype"""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
-    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
+
+    Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim."""
 
 def cauchy(
     size: _int | Sequence[_int],
@@ -728,14 +762,22 @@ def cauchy(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]"""
+    """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]
+
+    median: the centre
+    sigma: how wide it is"""
 
 def cdist(
     x1: Tensor, x2: Tensor, p: _float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
 ) -> Tensor:
     """Distances of all pairs in the p-norm; p = 2 of more than 25 rows goes by matmul.
 
-    [..., n, d], [..., m, d] -> [..., n, m]"""
+    [..., n, d], [..., m, d] -> [..., n, m]
+
+    x1: the first rows
+    x2: the second rows
+    compute_mode: how the Euclidean distance is computed: by matrix product or directly
+    Raises ValueError where compute_mode is unknown, rows differ in length, or p is below 0."""
 
 def ceil(input: Tensor) -> Tensor:
     """smallest integer not below x"""
@@ -747,26 +789,40 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     """The product of matrices in the order of fewest multiplications. [a, b], [b, c], [c, d] -> [a, d]"""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+
+    Raises ValueError where the groups do not divide the channels."""
 
 def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
-    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+    """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]
+
+    upper: the upper triangle, not the lower"""
 
 def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
-    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+    """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
+
+    L: a lower triangular factor, as of cholesky
+    upper: the upper triangle, not the lower"""
 
 def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
-    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+    """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
+
+    L: a lower triangular factor, as of cholesky
+    upper: the upper triangle, not the lower"""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
+
+    Raises ValueError where chunks is below 1."""
 
 def clamp(
     input: Tensor,
     min: Tensor | _float | HostScalar | None = None,
     max: Tensor | _float | HostScalar | None = None,
 ) -> Tensor:
-    """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+    """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+
+    Raises ValueError where neither min nor max is given."""
 
 def clamp_max(input: Tensor, max: Tensor | _float | HostScalar) -> Tensor:
     """Values above max become max. [...] -> [...]"""
@@ -779,7 +835,9 @@ def clip(
     min: Tensor | _float | HostScalar | None = None,
     max: Tensor | _float | HostScalar | None = None,
 ) -> Tensor:
-    """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+    """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+
+    Raises ValueError where neither min nor max is given."""
 
 def clone(input: Tensor) -> Tensor:
     """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
@@ -788,10 +846,16 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Vectors and matrices joined as columns. [a], [a, m] -> [a, 1 + m]"""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
-    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]"""
+    """Every choice of r elements of a vector, in order of their places. [n] -> [choices, r]
+
+    with_replacement: elements may be taken several times
+    Raises ValueError where the input has not 1 dim, or r is below 0."""
 
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Complex numbers of two parts. [...], [...] -> [..., 2]"""
+    """Complex numbers of two parts. [...], [...] -> [..., 2]
+
+    real: real parts
+    imag: imaginary parts"""
 
 def complex_abs(input: Tensor) -> Tensor:
     """The sizes of complex numbers; the slope at 0 is 0. [..., 2] -> [...]"""
@@ -806,10 +870,14 @@ def complex_mul(input: Tensor, other: Tensor) -> Tensor:
     """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
-    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
+
+    Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim."""
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
-    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]"""
+    """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
+
+    Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim."""
 
 def conv1d(
     input: Tensor,
@@ -854,7 +922,12 @@ def conv_transpose1d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def conv_transpose2d(
     input: Tensor,
@@ -866,7 +939,12 @@ def conv_transpose2d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def conv_transpose3d(
     input: Tensor,
@@ -878,7 +956,12 @@ def conv_transpose3d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def copysign(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """|x| with the sign of y"""
@@ -893,7 +976,10 @@ def cosh(input: Tensor) -> Tensor:
     """hyperbolic cosine"""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
+
+    x1: the first rows
+    x2: the second rows"""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
@@ -901,10 +987,15 @@ def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Te
 def cov(
     input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
+    """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
+
+    correction: what is subtracted from n in the divisor
+    Raises ValueError where the input has more than 2 dims."""
 
 def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
-    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+    """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
+
+    Raises ValueError where no dim has size 3."""
 
 def cummax(input: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
     """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
@@ -925,7 +1016,9 @@ def cumsum(input: Tensor, dim: _int, dtype: DType | type[Any] | str | None = Non
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1
 ) -> Tensor:
-    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]"""
+    """The areas under points so far along a dim; as trapezoid. [..., n, ...] -> [..., n - 1, ...]
+
+    dx: the distance of samples, where x is not given"""
 
 def deform_conv2d(
     input: Tensor,
@@ -940,38 +1033,66 @@ def deform_conv2d(
     """Convolution whose taps read where offset moves them, times mask (Dai et al., 2017; Zhu et al., 2018).
 
     The numbers of groups follow from the shapes; offset has (y, x) of each tap, tap by tap, group by group.
-    [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]"""
+    [n, c, h, w], [n, 2 * groups * kh * kw, oh, ow], [o, c / weight groups, kh, kw] -> [n, o, oh, ow]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    Raises ValueError where the weight does not divide the channels into groups."""
 
 def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. [...] -> [...]"""
 
 def det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+
+    A: the matrix, or a batch of them"""
 
 def detach(input: Tensor) -> Tensor:
     """The same values, through which no gradient flows."""
 
 def diag(input: Tensor, diagonal: _int = 0) -> Tensor:
-    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+    """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]
+
+    Raises ValueError where the input has not 1 or 2 dims."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+    """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
+
+    dim1: the first of the two dims
+    dim2: the second of the two dims"""
 
 def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
-    """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+    """All elements as the diagonal of a matrix. [...] -> [n, n]
+
+    offset: which diagonal: above the main one where > 0, below where < 0"""
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+    """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where the input has fewer than 2 dims."""
 
 def diagonal_scatter(
     input: Tensor, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
 ) -> Tensor:
-    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+    """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
+
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims
+    Raises ValueError where src has not the shape of the diagonal."""
 
 def diff(
     input: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+    """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]
+
+    prepend: what is put before
+    append: what is put behind
+    Raises ValueError where n is below 0, or the input is 0-d."""
 
 def digamma(input: Tensor) -> Tensor:
     """slope of lgamma"""
@@ -985,7 +1106,9 @@ def div(
     *,
     rounding_mode: str | None = None,
 ) -> Tensor:
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+    Raises ValueError where rounding_mode is unknown."""
 
 def divide(
     input: Tensor | _float | HostScalar,
@@ -993,16 +1116,24 @@ def divide(
     *,
     rounding_mode: str | None = None,
 ) -> Tensor:
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+    Raises ValueError where rounding_mode is unknown."""
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Sum of products of two vectors. [n], [n] -> []"""
+    """Sum of products of two vectors. [n], [n] -> []
+
+    Raises ValueError where either has not 1 dim."""
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
+
+    training: whether it acts at all"""
 
 def dsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 2."""
+    """tensor_split along dim 2.
+
+    indices_or_sections: how many parts, or the places of the cuts"""
 
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along dim 2. [a, b, n], [a, b, m] -> [a, b, n + m]"""
@@ -1012,7 +1143,9 @@ def einsum(equation: str, *operands: Any) -> Tensor:
 
     Repeated letters in a term take the diagonal, letters left out of the output are summed, sizes of 1
     broadcast; three operands and more are multiplied pair by pair in the order of fewest multiplications.
-    Also as einsum(a, [0, 1], b, [1, 2], [0, 2])."""
+    Also as einsum(a, [0, 1], b, [1, 2], [0, 2]).
+
+    equation: subscripts, as "ij,jk->ik" """
 
 def empty(
     *size: _int | Sequence[_int],
@@ -1059,7 +1192,9 @@ def exp2(input: Tensor) -> Tensor:
     """2 to the power x"""
 
 def expand(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
-    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+    """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
+
+    Raises ValueError where a size that is not 1 would change."""
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """The tensor expanded to the shape of another."""
@@ -1090,7 +1225,10 @@ def eye(
     """Ones on the diagonal. n -> [n, n] (or [n, m])"""
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
-    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def fix(input: Tensor) -> Tensor:
     """integer part, towards 0"""
@@ -1102,10 +1240,14 @@ def flip(input: Tensor, dims: _int | Sequence[_int]) -> Tensor:
     """The elements of these dims in reverse order. [...] -> [...]"""
 
 def fliplr(input: Tensor) -> Tensor:
-    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+    """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
+
+    Raises ValueError where the input has fewer than 2 dims."""
 
 def flipud(input: Tensor) -> Tensor:
-    """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+    """Dim 0 in reverse order. [n, ...] -> [n, ...]
+
+    Raises ValueError where the input is 0-d."""
 
 def float_power(input: Tensor | _float | HostScalar, exponent: Tensor | _float | HostScalar) -> Tensor:
     """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
@@ -1133,10 +1275,14 @@ def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
 
 def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
     """A tensor of another library's array. On an array device the memory is shared, and not to be written to;
-    a GPU copies what the host can read."""
+    a GPU copies what the host can read.
+
+    ext_tensor: an array of a library that speaks DLPack"""
 
 def from_numpy(ndarray: Any, device: Any = None) -> Tensor:
-    """A tensor of a NumPy array, copied."""
+    """A tensor of a NumPy array, copied.
+
+    ndarray: a NumPy array"""
 
 def full(
     size: _int | Sequence[_int],
@@ -1145,7 +1291,9 @@ def full(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Every element the same number. (size, value) -> [*size]"""
+    """Every element the same number. (size, value) -> [*size]
+
+    fill_value: what elements are"""
 
 def full_like(
     input: Tensor,
@@ -1155,7 +1303,9 @@ def full_like(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """One number in the shape, dtype and device of x. [...] -> [...]"""
+    """One number in the shape, dtype and device of x. [...] -> [...]
+
+    fill_value: what elements are"""
 
 def gather(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
@@ -1172,20 +1322,27 @@ def ge(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar)
 def geometric(
     size: _int | Sequence[_int], p: _float, *, generator: Generator | None = None, device: Any = None
 ) -> Tensor:
-    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]"""
+    """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]
+
+    Raises ValueError where p is not inside 0 to 1."""
 
 def geqrf(input: Tensor) -> Geqrf:
     """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+    """Every product of two vectors' elements. [n], [m] -> [n, m]
+
+    vec2: the second vector"""
 
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
 ) -> tuple[Tensor, ...]:
     """Slopes along each dim by central differences, at the ends one-sided of order 1 or 2. -> a tuple
 
-    spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]"""
+    spacing: how far apart points are, a number or one a dim, or a vector of coordinates a dim. [...] -> [...]
+
+    edge_order: 1 or 2: the order of the differences at the ends
+    Raises ValueError where there is not one spacing a dim, or edge_order is not 1 or 2."""
 
 def greater(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x > y"""
@@ -1202,7 +1359,11 @@ def group_norm(
 ) -> Tensor:
     """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
 
-    [n, c, ...], [c] -> [n, c, ...]"""
+    [n, c, ...], [c] -> [n, c, ...]
+
+    num_groups: how many groups the channels are divided into
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the groups do not divide the channels."""
 
 def gt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x > y"""
@@ -1215,7 +1376,10 @@ def gumbel(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
+    """Gumbel: the largest of many. (2, 3) -> [2, 3]
+
+    loc: the centre
+    scale: how wide it is"""
 
 def hamming_window(
     window_length: _int,
@@ -1227,7 +1391,9 @@ def hamming_window(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """alpha - beta * cos. -> [window_length]"""
+    """alpha - beta * cos. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters"""
 
 def hann_window(
     window_length: _int,
@@ -1237,18 +1403,24 @@ def hann_window(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Hann's raised cosine. -> [window_length]"""
+    """Hann's raised cosine. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters"""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
     """x, or 0 where |x| <= lambd."""
 
 def heaviside(input: Tensor, values: Tensor | _float | HostScalar) -> Tensor:
-    """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+    """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]
+
+    Raises TypeError where the dtypes differ."""
 
 def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
     """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
 
-    Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]"""
+    Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+
+    Raises ValueError where bins is below 1, or max below min."""
 
 def histogram(
     input: Tensor,
@@ -1261,10 +1433,15 @@ def histogram(
     """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
     bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-    [...] -> [bins], [bins + 1]"""
+    [...] -> [bins], [bins + 1]
+
+    density: divide so that the area is 1
+    Raises ValueError where bins is below 1, or edges are fewer than 2."""
 
 def hsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 1, or along the only dim."""
+    """tensor_split along dim 1, or along the only dim.
+
+    indices_or_sections: how many parts, or the places of the cuts"""
 
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined along dim 1, or along dim 0 where they have one. [a, n], [a, m] -> [a, n + m]"""
@@ -1302,21 +1479,30 @@ def index_put(
     values: Tensor | _float | HostScalar,
     accumulate: _bool = False,
 ) -> Tensor:
-    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+    """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
+
+    accumulate: add to what is there"""
 
 def index_reduce(
     input: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
 ) -> Tensor:
-    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+    """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
+
+    include_self: what is there takes part"""
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
-    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+    """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
+
+    index: which elements, integers
+    Raises ValueError where index has more than 1 dim."""
 
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
 
 def inverse(A: Tensor) -> Tensor:
-    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
+
+    A: the matrix, or a batch of them"""
 
 def is_complex(input: Tensor) -> _bool:
     """False: complex numbers are pairs of floats in a last dim of 2."""
@@ -1334,7 +1520,9 @@ def is_signed(input: Tensor) -> _bool:
     """Whether the dtype has numbers below 0."""
 
 def is_tensor(obj: Any) -> _bool:
-    """Whether something is a tensor."""
+    """Whether something is a tensor.
+
+    obj: anything"""
 
 def isclose(
     input: Tensor,
@@ -1343,7 +1531,9 @@ def isclose(
     atol: _float = 1e-08,
     equal_nan: _bool = False,
 ) -> Tensor:
-    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+    """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
+
+    equal_nan: NaNs equal each other"""
 
 def isfinite(input: Tensor) -> Tensor:
     """whether x is neither infinite nor not a number"""
@@ -1355,7 +1545,12 @@ def isin(
     assume_unique: _bool = False,
     invert: _bool = False,
 ) -> Tensor:
-    """Whether each element is among the test elements. [...], [...] -> [...]"""
+    """Whether each element is among the test elements. [...], [...] -> [...]
+
+    test_elements: what elements are looked for in
+    assume_unique: taken and without effect
+    invert: True where an element is in none
+    Raises TypeError where neither is a tensor."""
 
 def isinf(input: Tensor) -> Tensor:
     """whether x is infinite"""
@@ -1386,7 +1581,16 @@ def istft(
 ) -> Tensor:
     """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
 
-    Samples that no window covers become inf or NaN (torch raises, which needs a read)."""
+    Samples that no window covers become inf or NaN (torch raises, which needs a read).
+
+    hop_length: how far apart frames are (a quarter of n_fft)
+    win_length: how long the window is (n_fft)
+    center: the signal is padded, so that frame t is centred at t * hop_length
+    normalized: divide by sqrt(n_fft)
+    onesided: only the half of the spectrum that a real signal needs
+    length: how many samples the result has
+    return_complex: give pairs (real, imaginary)
+    Raises ValueError where return_complex is True."""
 
 def kaiser_window(
     window_length: _int,
@@ -1397,13 +1601,18 @@ def kaiser_window(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Kaiser's window, of Bessel functions. -> [window_length]"""
+    """Kaiser's window, of Bessel functions. -> [window_length]
+
+    periodic: a period of a longer window, for spectra; else symmetric, for filters
+    beta: how far down its sides go"""
 
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
 
 def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
-    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+    """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
+
+    Raises ValueError where k is not from 1 to n."""
 
 def laplace(
     size: _int | Sequence[_int],
@@ -1413,7 +1622,10 @@ def laplace(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
+    """Laplace: exponential to both sides. (2, 3) -> [2, 3]
+
+    loc: the centre
+    scale: how wide it is"""
 
 def layer_norm(
     input: Tensor,
@@ -1422,7 +1634,11 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: _float = 1e-05,
 ) -> Tensor:
-    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape."""
 
 def lcm(input: Tensor, other: Tensor) -> Tensor:
     """Least common multiple, 0 where either is. [...], [...] -> [...]"""
@@ -1454,7 +1670,9 @@ def linspace(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]"""
+    """`steps` numbers from start to end, both included; each half counts from its own end. -> [steps]
+
+    Raises ValueError where steps is no whole number from 0."""
 
 def log(input: Tensor) -> Tensor:
     """natural logarithm"""
@@ -1479,7 +1697,9 @@ def log_normal(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]"""
+    """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]
+
+    std: the standard deviation"""
 
 def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
@@ -1530,12 +1750,20 @@ def lt(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar)
     """whether x < y"""
 
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+    """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
+
+    LU_data: both factors in one matrix, as lu_factor gives them
+    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them"""
 
 def lu_unpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: _bool = True, unpack_pivots: _bool = True
 ) -> LU:
-    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]"""
+    """P, L, U of what lu_factor gives. [..., m, n], [..., k] -> [..., m, m], [..., m, k], [..., k, n]
+
+    LU_data: both factors in one matrix, as lu_factor gives them
+    LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them
+    unpack_data: give L and U
+    unpack_pivots: give P"""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
     """`value` where mask is true. [...], [...] -> [...]"""
@@ -1544,13 +1772,17 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """The elements where mask is true replaced by those of source in order, which must be as many.
 
     It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
-    [...], [...], [m] -> [...]"""
+    [...], [...], [m] -> [...]
+
+    Raises ValueError where source is empty; TypeError where its dtype differs."""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+    """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
+
+    Raises ValueError where either is 0-d, or inner sizes differ."""
 
 def matrix_exp(input: Tensor) -> Tensor:
     """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
@@ -1574,7 +1806,12 @@ def max_pool1d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool1d(
@@ -1597,7 +1834,12 @@ def max_pool2d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool2d(
@@ -1620,7 +1862,12 @@ def max_pool3d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool3d(
@@ -1657,7 +1904,10 @@ def memory(device: Any = None) -> dict[str, _int]:
     was asked."""
 
 def meshgrid(*tensors: Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, ...]:
-    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]"""
+    """Each vector along a dim of its own of a grid; "xy" swaps the first two. [a], [b] -> 2 x [a, b]
+
+    indexing: "ij" for rows first, "xy" for columns first
+    Raises ValueError where indexing is unknown, or one has more than 1 dim."""
 
 @overload
 def min(input: Tensor) -> Tensor:
@@ -1669,7 +1919,9 @@ def minimum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostSc
     """the smaller of x and y; NaN if either is"""
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+    """Product of two matrices. [n, k], [k, m] -> [n, m]
+
+    mat2: the second matrix"""
 
 def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
     """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
@@ -1677,10 +1929,18 @@ def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor,
     [..., n, ...] -> [...], [...]"""
 
 def moveaxis(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-    """One dim or several moved to other places, the others in order."""
+    """One dim or several moved to other places, the others in order.
+
+    source: the dims that move
+    destination: where they go to
+    Raises ValueError where source and destination are not as many dims, or one is named twice."""
 
 def movedim(input: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-    """One dim or several moved to other places, the others in order."""
+    """One dim or several moved to other places, the others in order.
+
+    source: the dims that move
+    destination: where they go to
+    Raises ValueError where source and destination are not as many dims, or one is named twice."""
 
 def msort(input: Tensor) -> Tensor:
     """The elements in order along the first dim. [n, ...] -> [n, ...]"""
@@ -1692,16 +1952,22 @@ def multinomial(
     input: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
 ) -> Tensor:
     """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
-    without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+    without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
+
+    Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
 
 def multiply(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """x * y"""
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """A matrix times a vector. [n, k], [k] -> [n]"""
+    """A matrix times a vector. [n, k], [k] -> [n]
+
+    vec: a vector"""
 
 def mvlgamma(input: Tensor, p: _int) -> Tensor:
-    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
+
+    Raises ValueError where p is no whole number above 0."""
 
 def nan_to_num(
     input: Tensor, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None
@@ -1730,7 +1996,10 @@ def nanquantile(
     *,
     interpolation: str = "linear",
 ) -> Tensor:
-    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+    """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
+
+    q: shares from 0 to 1
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
 
 def nansum(
     input: Tensor,
@@ -1741,7 +2010,9 @@ def nansum(
     """sum, NaN counting as 0. [..., n, ...] -> [...]"""
 
 def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
-    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+    """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
+
+    Raises ValueError where the piece is not inside the dim."""
 
 def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""
@@ -1776,7 +2047,9 @@ def new_full(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """One number in a new shape, in this dtype and on this device. -> [*size]"""
+    """One number in a new shape, in this dtype and on this device. -> [*size]
+
+    fill_value: what elements are"""
 
 def new_ones(
     input: Tensor,
@@ -1806,14 +2079,18 @@ def nonzero(
     """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
     k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
-    what is missing has fill_value."""
+    what is missing has fill_value.
+
+    as_tuple: one tensor of places for each dim, in place of a row a place"""
 
 @overload
 def nonzero(
     input: Tensor, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
 ) -> tuple[Tensor, ...]: ...
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
-    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+    """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
+
+    fill_value: what elements are"""
 
 def norm(
     input: Tensor,
@@ -1832,7 +2109,10 @@ def normal(
     generator: Generator | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast."""
+    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast.
+
+    std: the standard deviation
+    Raises ValueError where numbers come without a size."""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x and y differ"""
@@ -1858,14 +2138,20 @@ def ones_like(
     """Ones of the shape, dtype and device of x. [...] -> [...]"""
 
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+    """Every product of two vectors' elements. [n], [m] -> [n, m]
+
+    vec2: the second vector"""
 
 def pad(
     input: Tensor, pad: _int | Sequence[_int], mode: str = "constant", value: _float | None = None
 ) -> Tensor:
     """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
 
-    Negative amounts cut. [..., n] -> [..., left + n + right]"""
+    Negative amounts cut. [..., n] -> [..., left + n + right]
+
+    pad: how many elements at both ends, the last dim first
+    value: what is added
+    Raises ValueError where there are too many pairs, more is cut than is there, or the mode takes no value."""
 
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
@@ -1873,34 +2159,58 @@ def pairwise_distance(
     """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]
+
+    Raises ValueError where the input has not 2 dims."""
 
 def permute(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
-    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+    """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]
+
+    Raises ValueError where dims are not each dim once."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
-    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+    """linalg.pinv by its older name. [..., m, n] -> [..., n, m]
+
+    rcond: singular values below this share of the largest count as 0"""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
+
+    upscale_factor: how many times larger height and width become
+    Raises ValueError where the factor does not divide the channels."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
+
+    downscale_factor: how many times smaller height and width become
+    Raises ValueError where the factor does not divide height and width."""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]"""
+    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]
+
+    abs: sizes
+    angle: angles in radians"""
 
 def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
-    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
+
+    Raises ValueError where n is no whole number from 0."""
 
 def positive(input: Tensor) -> Tensor:
-    """Itself; bools are refused, as by neg. [...] -> [...]"""
+    """Itself; bools are refused, as by neg. [...] -> [...]
+
+    Raises TypeError for bools."""
 
 def pow(input: Tensor | _float | HostScalar, exponent: Tensor | _float | HostScalar) -> Tensor:
-    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+    """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
+
+    exponent: the power, a number or a tensor
+    Raises ValueError where an integer has a negative power."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
+
+    Raises ValueError where weight has not one value, or one a channel."""
 
 def prod(
     input: Tensor,
@@ -1911,10 +2221,15 @@ def prod(
     """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+    """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
+
+    index: which elements, integers
+    accumulate: add to what is there"""
 
 def qr(input: Tensor, some: _bool = True) -> QR:
-    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+    """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
+
+    some: the short form: as many columns as the rank can be"""
 
 def quantile(
     input: Tensor,
@@ -1926,15 +2241,21 @@ def quantile(
 ) -> Tensor:
     """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
 
-    [..., n, ...] -> [...] or [k, ...]"""
+    [..., n, ...] -> [...] or [k, ...]
+
+    interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
 
 def quantize(input: Tensor, bits: _int = 4, block: _int = 32) -> Quantized:
     """A matrix as integers of 8 or 4 bits, symmetric about 0, with a scale (the largest magnitude over 127
-    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized"""
+    or 7, in bfloat16) for each block of a row; computed at once. [n, k] -> Quantized
+
+    Raises ValueError where the input has not 2 dims, or block does not divide its rows."""
 
 def quantized_linear(input: Tensor, weight: Quantized, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias for a Quantized weight, of which nothing is unpacked in memory; sums in float32,
-    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]"""
+    the result in the input's dtype. [..., k], [n, k], [n] -> [..., n]
+
+    Raises TypeError where the weight is no Quantized."""
 
 def rad2deg(input: Tensor) -> Tensor:
     """Radians as degrees. [...] -> [...]"""
@@ -1968,7 +2289,9 @@ def randint(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
+    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
+
+    Raises ValueError where high is not above low, or by more than 2**31."""
 
 def randint_like(
     input: Tensor,
@@ -2012,7 +2335,9 @@ def randperm(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
+    """The integers below n in random order, int32: the order that sorts n random words. -> [n]
+
+    Raises ValueError where n is no whole number from 0."""
 
 def ravel(input: Tensor) -> Tensor:
     """The same elements in order, in one dim. [...] -> [n]"""
@@ -2041,7 +2366,10 @@ def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
     """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
 
 def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
-    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+    """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
+
+    repeats: how often
+    Raises ValueError where there are fewer counts than dims."""
 
 def repeat_interleave(
     input: Tensor, repeats: _int | Tensor, dim: _int | None = None, output_size: _int | None = None
@@ -2049,17 +2377,24 @@ def repeat_interleave(
     """Each element so many times in a row: a count, a list, or a tensor of counts.
 
     Counts in a tensor take one read for their sum, unless it is given as output_size.
-    [..., n, ...] -> [..., sum of the counts, ...]"""
+    [..., n, ...] -> [..., sum of the counts, ...]
+
+    repeats: how often
+    Raises ValueError where counts are not one for each element, or below 0."""
 
 def reshape(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
-    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+
+    Raises ValueError where the elements do not fill the shape."""
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
 
 def result_type(*tensors: Any) -> DType:
     """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
-    0-d tensors and then numbers only where their category (bool, integer, float) is higher."""
+    0-d tensors and then numbers only where their category (bool, integer, float) is higher.
+
+    ValueError where nothing is given."""
 
 def rms_norm(
     input: Tensor,
@@ -2067,13 +2402,22 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: _float | None = None,
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape."""
 
 def roll(input: Tensor, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """Elements moved on along dims (or flattened, without), those past the end to the front."""
+    """Elements moved on along dims (or flattened, without), those past the end to the front.
+
+    shifts: how far, one number a dim
+    Raises ValueError where shifts and dims differ in number."""
 
 def rot90(input: Tensor, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+    """k quarter turns from the first dim towards the second. [n, m] -> [m, n]
+
+    Raises ValueError where the dims are not two different ones."""
 
 def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
@@ -2082,7 +2426,10 @@ def row_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
 
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
-    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+
+    lower: the least slope
+    upper: the greatest slope"""
 
 def rsqrt(input: Tensor) -> Tensor:
     """1 / sqrt(x)"""
@@ -2101,14 +2448,18 @@ def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
 def scatter_nd(input: Tensor, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
     """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
 
-    [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]"""
+    [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+
+    Raises ValueError where reduce is unknown."""
 
 def scatter_reduce(
     input: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
 ) -> Tensor:
     """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
 
-    Without include_self, elements that an index names do not count themselves. -> the shape of self"""
+    Without include_self, elements that an index names do not count themselves. -> the shape of self
+
+    Raises ValueError where reduce is unknown."""
 
 def searchsorted(
     sorted_sequence: Tensor,
@@ -2121,10 +2472,18 @@ def searchsorted(
 ) -> Tensor:
     """Where values would be put in to keep the order (int32): before equals, or after them (right).
 
-    [n], [...] -> [...] or [..., n], [..., m] -> [..., m]"""
+    [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
+
+    sorted_sequence: what is searched. [..., n]
+    out_int32: taken and without effect: places are int32
+    side: "left" or "right": the same as `right`
+    sorter: the order in which it is sorted
+    Raises ValueError where side is unknown or contradicts right, or shapes do not fit."""
 
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
-    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+    """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]
+
+    Raises IndexError where the index is out of range."""
 
 def select_scatter(input: Tensor, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
     """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
@@ -2140,9 +2499,11 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: _bool | None = None,
 ) -> None:
-    """How tensors print: digits after the point, the number of elements from which most are left out, how
-    many then stay at each end, characters a line; a profile (default, short, full) first; sci_mode=False
-    writes small numbers without an exponent."""
+    """How tensors print: digits after the point (precision), the number of elements from which most are left
+    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
+    (default, short, full) first; sci_mode=False writes small numbers without an exponent.
+
+    ValueError for an unknown profile."""
 
 def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1; 0 for NaN"""
@@ -2179,7 +2540,9 @@ def slice_scatter(
     """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
 
 def slogdet(A: Tensor) -> SignLogDet:
-    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
+
+    A: the matrix, or a batch of them"""
 
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
@@ -2189,10 +2552,14 @@ def sort(
 ) -> tuple[Tensor, Tensor]:
     """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
-    [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+    [..., n, ...] -> [..., n, ...], [..., n, ...]
+
+    descending: the largest first"""
 
 def split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
+
+    Raises ValueError where sizes do not add up, or split_size is below 1."""
 
 def sqrt(input: Tensor) -> Tensor:
     """square root"""
@@ -2204,7 +2571,9 @@ def squeeze(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
     """Dims of size 1 taken out: all of them, or those named. [a, 1, b] -> [a, b]"""
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
-    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]"""
+    """Tensors of one shape along a new dim. [a, b] * n -> [n, a, b]
+
+    Raises ValueError where there is no tensor, or shapes differ."""
 
 def std(
     input: Tensor,
@@ -2214,7 +2583,10 @@ def std(
     *,
     correction: _int = 1,
 ) -> Tensor:
-    """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+    """Standard deviation, the root of var. [..., n, ...] -> [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor"""
 
 def std_mean(
     input: Tensor,
@@ -2224,7 +2596,10 @@ def std_mean(
     *,
     correction: _int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor"""
 
 def stft(
     input: Tensor,
@@ -2240,7 +2615,15 @@ def stft(
 ) -> Tensor:
     """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
 
-    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here."""
+    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here.
+
+    win_length: how long the window is (n_fft)
+    window: factors of each frame. [win_length]
+    center: the signal is padded, so that frame t is centred at t * hop_length
+    pad_mode: how ends are padded where center is
+    normalized: divide by sqrt(n_fft)
+    onesided: only the half of the spectrum that a real signal needs
+    Raises ValueError where there are fewer samples than n_fft, or hop_length is below 1."""
 
 def sub(
     input: Tensor | _float | HostScalar,
@@ -2267,18 +2650,28 @@ def sum(
     """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
 
 def sum_to_size(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
-    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+    """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]
+
+    Raises ValueError where the size does not broadcast to the shape."""
 
 def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
     """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
 
-    [..., m, n] -> [..., m, k], [..., k], [..., n, k]"""
+    [..., m, n] -> [..., m, k], [..., k], [..., n, k]
+
+    some: the short form: as many columns as the rank can be"""
 
 def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+    dim0: the one dim
+    dim1: the first of the two dims"""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+    dim0: the one dim
+    dim1: the first of the two dims"""
 
 def synchronize(device: Any = None) -> None:
     """Return when everything submitted to the device is done."""
@@ -2287,12 +2680,16 @@ def t(input: Tensor) -> Tensor:
     """A matrix transposed. [n, m] -> [m, n]"""
 
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+    """Elements at places of the flattened tensor. [...], [*m] -> [*m]
+
+    index: which elements, integers"""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """gather whose tensor and indices broadcast; of the flattened tensor without dim.
 
-    [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+    [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+    Raises ValueError where numbers of dims differ."""
 
 def tan(input: Tensor) -> Tensor:
     """tangent of x radians"""
@@ -2303,13 +2700,22 @@ def tanh(input: Tensor) -> Tensor:
 def tensor_split(
     input: Tensor, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0
 ) -> tuple[Tensor, ...]:
-    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+    """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple
+
+    indices_or_sections: how many parts, or the places of the cuts
+    Raises ValueError where there are fewer than 1 sections."""
 
 def tensor_unfold(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
-    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
+
+    dimension: the dim that is cut
+    step: the distance of windows
+    Raises ValueError where size and step do not fit the dim."""
 
 def tensordot(a: Tensor, b: Tensor, dims: _int | Sequence[Sequence[_int]] = 2) -> Tensor:
-    """Sum of products over the last dims of a and the first of b, or over the dims listed for each."""
+    """Sum of products over the last dims of a and the first of b, or over the dims listed for each.
+
+    Raises ValueError where dims of a and b differ in number."""
 
 def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """x, or `value` where x <= threshold."""
@@ -2322,13 +2728,21 @@ def topk(
 ) -> tuple[Tensor, Tensor]:
     """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
 
-    [..., n, ...] -> [..., k, ...], [..., k, ...]"""
+    [..., n, ...] -> [..., k, ...], [..., k, ...]
+
+    sorted: in order
+    Raises ValueError where k is not from 0 to n."""
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal. [n, m] -> []"""
+    """The sum of a matrix's diagonal. [n, m] -> []
+
+    Raises ValueError where the input has not 2 dims."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+    """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+    dim0: the one dim
+    dim1: the first of the two dims"""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1) -> Tensor:
     """The area under points along a dim, which are dx (or 1) apart, or at x. [..., n, ...] -> [...]"""
@@ -2347,7 +2761,11 @@ def tril_indices(
     dtype: DType | type[Any] | str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]"""
+    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]
+
+    row: the number of rows
+    col: the number of columns
+    offset: which diagonal: above the main one where > 0, below where < 0"""
 
 def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
@@ -2360,7 +2778,11 @@ def triu_indices(
     dtype: DType | type[Any] | str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]"""
+    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]
+
+    row: the number of rows
+    col: the number of columns
+    offset: which diagonal: above the main one where > 0, below where < 0"""
 
 def true_divide(
     input: Tensor | _float | HostScalar,
@@ -2368,7 +2790,9 @@ def true_divide(
     *,
     rounding_mode: str | None = None,
 ) -> Tensor:
-    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+    """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+    Raises ValueError where rounding_mode is unknown."""
 
 def trunc(input: Tensor) -> Tensor:
     """integer part, towards 0"""
@@ -2377,10 +2801,17 @@ def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
 
 def unflatten(input: Tensor, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
-    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+    """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
+
+    sizes: the sizes that the dim becomes; one may be -1
+    Raises ValueError where the sizes do not multiply to that of the dim."""
 
 def unfold(input: Tensor, dimension: _int, size: _int, step: _int) -> Tensor:
-    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+    """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
+
+    dimension: the dim that is cut
+    step: the distance of windows
+    Raises ValueError where size and step do not fit the dim."""
 
 def uniform(
     size: _int | Sequence[_int],
@@ -2403,7 +2834,9 @@ def unique(
     """The different elements (or slices of a dim) in order; their number takes one read.
 
     With return_inverse also where each element went, with return_counts how often each occurs, int32.
-    [...] -> [k], or [..., k, ...] with dim"""
+    [...] -> [k], or [..., k, ...] with dim
+
+    sorted: in order"""
 
 @overload
 def unique(
@@ -2439,7 +2872,10 @@ def unique_consecutive(
     return_counts: Literal[False] = False,
     dim: _int | None = None,
 ) -> Tensor:
-    """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+    """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
+
+    return_inverse: also where each element went
+    return_counts: also how often each occurs"""
 
 @overload
 def unique_consecutive(
@@ -2462,7 +2898,9 @@ def unique_consecutive(
     input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
+    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]
+
+    indices: places, integers"""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
@@ -2488,13 +2926,18 @@ def var_mean(
     *,
     correction: _int = 1,
 ) -> tuple[Tensor, Tensor]:
-    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+    """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+    unbiased: False is correction=0
+    correction: what is subtracted from n in the divisor"""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """Sum of products of two vectors, as dot. [n], [n] -> []"""
 
 def view(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
-    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+    """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+
+    Raises ValueError where the elements do not fill the shape."""
 
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
@@ -2506,7 +2949,9 @@ def view_as_real(input: Tensor) -> Tensor:
     """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """tensor_split along dim 0 of 2 or more."""
+    """tensor_split along dim 0 of 2 or more.
+
+    indices_or_sections: how many parts, or the places of the cuts"""
 
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""

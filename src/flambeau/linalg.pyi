@@ -54,10 +54,16 @@ __all__ = [
 ]
 
 def cholesky(A: Tensor, upper: _bool = False) -> Tensor:
-    """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite."""
+    """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite.
+
+    upper: the upper triangle, not the lower"""
 
 def cholesky_ex(A: Tensor, upper: _bool = False, check_errors: _bool = False) -> CholeskyEx:
-    """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0."""
+    """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0.
+
+    A: the matrix, or a batch of them
+    upper: the upper triangle, not the lower
+    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
 
 def cond(A: Tensor, p: _float | str | None = None) -> Tensor:
     """How far relative errors can grow: norm(A, p) * norm(A^-1, p); inf where A is singular. -> [...]"""
@@ -66,53 +72,90 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
 
 def det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+
+    A: the matrix, or a batch of them"""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]"""
+    """The diagonal of two dims, as the last dim. [..., m, n] -> [..., k]
+
+    A: the matrix, or a batch of them
+    offset: which diagonal: above the main one where > 0, below where < 0
+    dim1: the first of the two dims
+    dim2: the second of the two dims"""
 
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
 
-    One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary."""
+    One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
+
+    A: the matrix, or a batch of them
+    UPLO: "L" or "U": which triangle is read"""
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
-    """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]"""
+    """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]
+
+    A: the matrix, or a batch of them
+    UPLO: "L" or "U": which triangle is read"""
 
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
-    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]"""
+    """The first columns of the product of Householder's reflections. [..., m, n], [..., k] -> [..., m, n]
+
+    A: the matrix, or a batch of them
+    tau: the reflections' factors
+    Raises ValueError where there are fewer rows than columns, or columns than factors."""
 
 def inv(A: Tensor) -> Tensor:
-    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+    """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
+
+    A: the matrix, or a batch of them"""
 
 def inv_ex(A: Tensor, check_errors: _bool = False) -> InverseEx:
-    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    """The inverse, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+
+    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
 
 def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None) -> LeastSquares:
     """X that makes |A X - B| least, of the shortest where there are many. -> (solution [..., n, k], ...)
 
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
-    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n."""
+    values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
+
+    rcond: singular values below this share of the largest count as 0
+    Raises ValueError where the driver is unknown."""
 
 def lu(A: Tensor, pivot: _bool = True) -> LU:
-    """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]"""
+    """P, L, U with A = P @ L @ U. [..., m, n] -> [..., m, m], [..., m, k], [..., k, n]
+
+    pivot: exchange rows; only True is possible"""
 
 def lu_factor(A: Tensor, pivot: _bool = True) -> LUFactor:
-    """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]"""
+    """LU in one matrix and pivots (int32, from 1). [..., m, n] -> [..., m, n], [..., min(m, n)]
+
+    A: the matrix, or a batch of them
+    pivot: exchange rows; only True is possible"""
 
 def lu_factor_ex(A: Tensor, pivot: _bool = True, check_errors: _bool = False) -> LUFactorEx:
     """LU in one matrix, pivots (int32, from 1), and info: the place of the first zero of U's diagonal, or 0.
 
-    [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused."""
+    [..., m, n] -> [..., m, n], [..., min(m, n)], [...]. check_errors would read and so is refused.
+
+    A: the matrix, or a batch of them
+    pivot: exchange rows; only True is possible"""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: _bool = True, adjoint: _bool = False) -> Tensor:
-    """X with A X = B (X A = B if not left, A^T X = B if adjoint), A factorised. -> [..., n, k]"""
+    """X with A X = B (X A = B if not left, A^T X = B if adjoint), A factorised. -> [..., n, k]
+
+    LU: both factors in one matrix, as lu_factor gives them
+    pivots: the rows that were exchanged, counted from 1"""
 
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The product of matrices, as Tensor.matmul. [..., n, k], [..., k, m] -> [..., n, m]"""
 
 def matrix_exp(A: Tensor) -> Tensor:
-    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]"""
+    """The exponential of square matrices of 1-norm up to 2^14. [..., n, n] -> [..., n, n]
+
+    A: the matrix, or a batch of them"""
 
 def matrix_norm(
     A: Tensor,
@@ -121,7 +164,11 @@ def matrix_norm(
     keepdim: _bool = False,
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
-    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
+    """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]
+
+    A: the matrix, or a batch of them
+    ord: which norm
+    Raises ValueError where ord is no norm of matrices."""
 
 def matrix_power(A: Tensor, n: _int) -> Tensor:
     """A @ A @ ... n times, of the inverse for n < 0. [..., k, k] -> [..., k, k]"""
@@ -134,7 +181,13 @@ def matrix_rank(
     rtol: _float | None = None,
     hermitian: _bool = False,
 ) -> Tensor:
-    """How many singular values are above a threshold (int32). [..., m, n] -> [...]"""
+    """How many singular values are above a threshold (int32). [..., m, n] -> [...]
+
+    A: the matrix, or a batch of them
+    tol: singular values below it count as 0
+    atol: absolute tolerance
+    rtol: relative tolerance
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values"""
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of matrices (the outer ones may be vectors) in the order of fewest multiplications."""
@@ -146,20 +199,32 @@ def norm(
     keepdim: _bool = False,
     dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
-    """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements."""
+    """A matrix norm for two dims, a vector norm for one; without ord the 2-norm of all elements.
+
+    Raises ValueError where ord needs 1 or 2 dims and there are more."""
 
 def pinv(
     A: Tensor, *, atol: _float | None = None, rtol: _float | None = None, hermitian: _bool = False
 ) -> Tensor:
-    """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]"""
+    """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]
+
+    A: the matrix, or a batch of them
+    atol: absolute tolerance
+    rtol: relative tolerance
+    hermitian: the matrix is symmetric: eigenvalues take the place of singular values"""
 
 def qr(A: Tensor, mode: str = "reduced") -> QR:
     """Q with orthonormal columns and an upper R. [..., m, n] -> [..., m, k], [..., k, n], k = min(m, n)
 
-    mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's."""
+    mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
+
+    A: the matrix, or a batch of them
+    Raises ValueError where mode is unknown."""
 
 def slogdet(A: Tensor) -> SignLogDet:
-    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+    """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
+
+    A: the matrix, or a batch of them"""
 
 def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
@@ -167,26 +232,41 @@ def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
     [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them."""
 
 def solve_ex(A: Tensor, B: Tensor, left: _bool = True, check_errors: _bool = False) -> SolveEx:
-    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
+    """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.
+
+    B: the right-hand sides, one a column
+    left: solve A X = B; else X A = B
+    check_errors: raise where a factorisation failed, in place of saying so in `info`"""
 
 def solve_triangular(
     A: Tensor, B: Tensor, upper: _bool, left: _bool = True, unitriangular: _bool = False
 ) -> Tensor:
-    """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]"""
+    """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]
+
+    unitriangular: the diagonal is taken as ones"""
 
 def svd(A: Tensor, full_matrices: _bool = True, driver: str | None = None) -> SVD:
     """U, S, V^T with A = U diag(S) V^T, S descending. [..., m, n] -> [..., m, k], [..., k], [..., k, n]
 
-    full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows."""
+    full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
+
+    driver: taken and without effect: there is one algorithm"""
 
 def svdvals(A: Tensor, driver: str | None = None) -> Tensor:
-    """Singular values, descending. [..., m, n] -> [..., min(m, n)]"""
+    """Singular values, descending. [..., m, n] -> [..., min(m, n)]
+
+    A: the matrix, or a batch of them
+    driver: taken and without effect: there is one algorithm"""
 
 def tensorinv(A: Tensor, ind: _int = 2) -> Tensor:
-    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]"""
+    """The inverse of tensordot by A, whose first `ind` dims are rows. [*m, *n] -> [*n, *m]
+
+    Raises ValueError where the two halves differ in size."""
 
 def tensorsolve(A: Tensor, B: Tensor, dims: _int | Sequence[_int] | None = None) -> Tensor:
-    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X"""
+    """X with tensordot(A, X, X.ndim) = B. [*B.shape, *X.shape], B -> X
+
+    Raises ValueError where A is not square."""
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """Rising powers of x in columns. [..., n] -> [..., n, N]"""

@@ -1,8 +1,10 @@
 """Windows under the names of torch.signal.windows."""
 
+from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 
+from .core.docstrings import explained
 from .core.op import COMPOSED
 from .tensor import Tensor
 
@@ -19,10 +21,11 @@ def _by_symmetry(window):
     def symmetric(M: int, *, sym: bool = True, device: Any = None) -> Tensor:
         return window(M, not sym, device=device)
 
-    symmetric.__doc__ = window.__doc__
-    return symmetric
+    symmetric.__doc__ = unwrap(window).__doc__
+    return explained(symmetric)
 
 
+@explained
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device: Any = None) -> Tensor:
     """Kaiser's window. -> [M]"""
     return COMPOSED["kaiser_window"](M, not sym, beta, device=device)

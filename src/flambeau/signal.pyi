@@ -15,36 +15,63 @@ __all__ = ["windows"]
 class windows:
     @staticmethod
     def bartlett(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """A triangle. -> [window_length]"""
+        """A triangle. -> [window_length]
+
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def blackman(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """Blackman's sum of three cosines. -> [window_length]"""
+        """Blackman's sum of three cosines. -> [window_length]
+
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def cosine(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """The arch of a sine. -> [M]"""
+        """The arch of a sine. -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def exponential(
         M: _int, *, center: _float | None = None, tau: _float = 1.0, sym: _bool = True, device: Any = None
     ) -> Tensor:
-        """exp(-|k - center| / tau). -> [M]"""
+        """exp(-|k - center| / tau). -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def gaussian(M: _int, *, std: _float = 1.0, sym: _bool = True, device: Any = None) -> Tensor:
-        """exp(-(k / std)^2 / 2) about the middle. -> [M]"""
+        """exp(-(k / std)^2 / 2) about the middle. -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def general_cosine(M: _int, *, a: Sequence[_float], sym: _bool = True, device: Any = None) -> Tensor:
-        """Sums of cosines with weights a, signs alternating. -> [M]"""
+        """Sums of cosines with weights a, signs alternating. -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def general_hamming(M: _int, *, alpha: _float = 0.54, sym: _bool = True, device: Any = None) -> Tensor:
-        """alpha - (1 - alpha) * cos. -> [M]"""
+        """alpha - (1 - alpha) * cos. -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def hamming(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """alpha - beta * cos. -> [window_length]"""
+        """alpha - beta * cos. -> [window_length]
+
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def hann(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """Hann's raised cosine. -> [window_length]"""
+        """Hann's raised cosine. -> [window_length]
+
+        M: how many points
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def kaiser(M: _int, *, beta: _float = 12.0, sym: _bool = True, device: Any = None) -> Tensor:
-        """Kaiser's window. -> [M]"""
+        """Kaiser's window. -> [M]
+
+        beta: how far down its sides go
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""
     @staticmethod
     def nuttall(M: _int, *, sym: _bool = True, device: Any = None) -> Tensor:
-        """Nuttall's sum of four cosines. -> [M]"""
+        """Nuttall's sum of four cosines. -> [M]
+
+        sym: symmetric, for filters; else a period of a longer window, for spectra"""

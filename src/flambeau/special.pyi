@@ -147,7 +147,9 @@ def modified_bessel_i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
 
 def multigammaln(input: Tensor, p: _int) -> Tensor:
-    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+    """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
+
+    Raises ValueError where p is no whole number above 0."""
 
 def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""
@@ -156,7 +158,9 @@ def ndtri(input: Tensor) -> Tensor:
     """x of a normal distribution with this mass below it"""
 
 def polygamma(input: Tensor, n: _int | Tensor | None = None) -> Tensor:
-    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+    """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
+
+    Raises ValueError where n is no whole number from 0."""
 
 def psi(input: Tensor) -> Tensor:
     """slope of lgamma"""

@@ -179,24 +179,41 @@ class Tensor:
     def log_softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
         """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
     def matmul(self, other: Tensor) -> Tensor:
-        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
+
+        Raises ValueError where either is 0-d, or inner sizes differ."""
     def __matmul__(self, other: Tensor) -> Tensor:
-        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+        """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
+
+        Raises ValueError where either is 0-d, or inner sizes differ."""
     def __rmatmul__(self, other: Tensor) -> Tensor: ...
     def dot(self, tensor: Tensor) -> Tensor:
-        """Sum of products of two vectors. [n], [n] -> []"""
+        """Sum of products of two vectors. [n], [n] -> []
+
+        Raises ValueError where either has not 1 dim."""
     def outer(self, vec2: Tensor) -> Tensor:
-        """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+        """Every product of two vectors' elements. [n], [m] -> [n, m]
+
+        vec2: the second vector"""
     def ger(self, vec2: Tensor) -> Tensor:
-        """Every product of two vectors' elements. [n], [m] -> [n, m]"""
+        """Every product of two vectors' elements. [n], [m] -> [n, m]
+
+        vec2: the second vector"""
     def vdot(self, other: Tensor) -> Tensor:
         """Sum of products of two vectors, as dot. [n], [n] -> []"""
     def mm(self, mat2: Tensor) -> Tensor:
-        """Product of two matrices. [n, k], [k, m] -> [n, m]"""
+        """Product of two matrices. [n, k], [k, m] -> [n, m]
+
+        mat2: the second matrix"""
     def mv(self, vec: Tensor) -> Tensor:
-        """A matrix times a vector. [n, k], [k] -> [n]"""
+        """A matrix times a vector. [n, k], [k] -> [n]
+
+        vec: a vector"""
     def bmm(self, mat2: Tensor) -> Tensor:
-        """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]"""
+        """Products of two batches of matrices. [b, n, k], [b, k, m] -> [b, n, m]
+
+        mat2: the second matrix
+        Raises ValueError where the numbers of matrices or inner sizes differ."""
     def addmm(
         self, mat1: Tensor, mat2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
@@ -212,7 +229,9 @@ class Tensor:
     def addbmm(
         self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
-        """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]"""
+        """beta * self + alpha * the sum of batch1[i] @ batch2[i]. [n, m], [b, n, k], [b, k, m] -> [n, m]
+
+        Raises ValueError where either batch has not 3 dims, or inner sizes differ."""
     def baddbmm(
         self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
     ) -> Tensor:
@@ -225,7 +244,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """Every element the same number. (size, value) -> [*size]"""
+        """Every element the same number. (size, value) -> [*size]
+
+        fill_value: what elements are"""
     @staticmethod
     def zeros(
         *size: _int | Sequence[_int],
@@ -251,7 +272,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+        """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+
+        Raises ValueError where step is 0."""
     def new_full(
         self,
         size: _int | Sequence[_int],
@@ -261,7 +284,9 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """One number in a new shape, in this dtype and on this device. -> [*size]"""
+        """One number in a new shape, in this dtype and on this device. -> [*size]
+
+        fill_value: what elements are"""
     def new_zeros(
         self,
         *size: _int | Sequence[_int],
@@ -287,22 +312,38 @@ class Tensor:
     ) -> Tensor:
         """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]"""
+        """The diagonal of two dims, at the end: a view of what is contiguous. [n, m, ...] -> [..., k]
+
+        offset: which diagonal: above the main one where > 0, below where < 0
+        dim1: the first of the two dims
+        dim2: the second of the two dims
+        Raises ValueError where the input has fewer than 2 dims."""
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-        """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]"""
+        """The last dim as a diagonal of zeros otherwise. [..., k] -> [..., k + |offset|, k + |offset|]
+
+        dim1: the first of the two dims
+        dim2: the second of the two dims"""
     def diag(self, diagonal: _int = 0) -> Tensor:
-        """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]"""
+        """A vector as a diagonal matrix, a matrix's diagonal as a vector. [n] -> [n, n], [n, m] -> [k]
+
+        Raises ValueError where the input has not 1 or 2 dims."""
     def diagflat(self, offset: _int = 0) -> Tensor:
-        """All elements as the diagonal of a matrix. [...] -> [n, n]"""
+        """All elements as the diagonal of a matrix. [...] -> [n, n]
+
+        offset: which diagonal: above the main one where > 0, below where < 0"""
     def trace(self) -> Tensor:
-        """The sum of a matrix's diagonal. [n, m] -> []"""
+        """The sum of a matrix's diagonal. [n, m] -> []
+
+        Raises ValueError where the input has not 2 dims."""
     def bernoulli(self, p: _float | None = None, *, generator: Generator | None = None) -> Tensor:
         """1 with the probability that each element is (or p), else 0, in its dtype. [...] -> [...]"""
     def multinomial(
         self, num_samples: _int, replacement: _bool = False, *, generator: Generator | None = None
     ) -> Tensor:
         """Indices drawn with weights, rows apart, by the largest of log-weight plus Gumbel noise (Gumbel, 1954;
-        without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]"""
+        without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
+
+        Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
     def exp(self) -> Tensor:
         """e to the power x"""
     def exp2(self) -> Tensor:
@@ -438,9 +479,14 @@ class Tensor:
     def sub(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
         """self - alpha * other. [...], [...] -> [...]"""
     def pow(self, exponent: Tensor | _float | HostScalar) -> Tensor:
-        """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
+        """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]
+
+        exponent: the power, a number or a tensor
+        Raises ValueError where an integer has a negative power."""
     def div(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
-        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+        Raises ValueError where rounding_mode is unknown."""
     def round(self, *, decimals: _int = 0) -> Tensor:
         """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
     def ldexp(self, other: Tensor) -> Tensor:
@@ -448,7 +494,9 @@ class Tensor:
     def where(self, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
         """`input` where this (bool) tensor is true, else `other`. [...], [...], [...] -> [...]"""
     def cast(self, to: DType | type[Any] | str) -> Tensor:
-        """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
+        """The same values in another dtype; floats become integers towards 0. [...] -> [...]
+
+        to: the dtype"""
     def absolute(self) -> Tensor:
         """absolute value"""
     def negative(self) -> Tensor:
@@ -472,9 +520,13 @@ class Tensor:
     def multiply(self, other: Tensor | _float | HostScalar) -> Tensor:
         """x * y"""
     def divide(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
-        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+        Raises ValueError where rounding_mode is unknown."""
     def true_divide(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
-        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+        Raises ValueError where rounding_mode is unknown."""
     def fix(self) -> Tensor:
         """integer part, towards 0"""
     def sgn(self) -> Tensor:
@@ -502,7 +554,9 @@ class Tensor:
     def __mul__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """x * y"""
     def __truediv__(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
-        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]"""
+        """self / other in floats; rounding_mode "floor" (down) or "trunc" (to 0). [...], [...] -> [...]
+
+        Raises ValueError where rounding_mode is unknown."""
     def __mod__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """x - floor(x / y) * y: the sign is y's"""
     def __floordiv__(self, other: Tensor | _float | HostScalar) -> Tensor:
@@ -554,11 +608,15 @@ class Tensor:
         """How often each of 0, 1, ... occurs, or the sum of the weights there.
 
         The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
-        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]"""
+        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+
+        Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
         """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
 
-        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]"""
+        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+
+        Raises ValueError where bins is below 1, or max below min."""
     def histogram(
         self,
         bins: _int | Tensor,
@@ -570,17 +628,27 @@ class Tensor:
         """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
         bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-        [...] -> [bins], [bins + 1]"""
+        [...] -> [bins], [bins + 1]
+
+        density: divide so that the area is 1
+        Raises ValueError where bins is below 1, or edges are fewer than 2."""
     def gather(self, dim: _int, index: Tensor) -> Tensor:
         """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
-        """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]"""
+        """Whole slices at the indices. [..., n, ...], [m] -> [..., m, ...]
+
+        index: which elements, integers
+        Raises ValueError where index has more than 1 dim."""
     def take(self, index: Tensor) -> Tensor:
-        """Elements at places of the flattened tensor. [...], [*m] -> [*m]"""
+        """Elements at places of the flattened tensor. [...], [*m] -> [*m]
+
+        index: which elements, integers"""
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """gather whose tensor and indices broadcast; of the flattened tensor without dim.
 
-        [..., n, ...], [..., m, ...] -> [..., m, ...]"""
+        [..., n, ...], [..., m, ...] -> [..., m, ...]
+
+        Raises ValueError where numbers of dims differ."""
     def gather_nd(self, indices: Tensor) -> Tensor:
         """self[indices[i]] for each i. [*n, *rest], [..., k] with k = len(n) -> [..., *rest]"""
     def masked_select(self, mask: Tensor) -> Tensor:
@@ -589,25 +657,42 @@ class Tensor:
         """The elements where mask is true replaced by those of source in order, which must be as many.
 
         It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
-        [...], [...], [m] -> [...]"""
+        [...], [...], [m] -> [...]
+
+        Raises ValueError where source is empty; TypeError where its dtype differs."""
     def __getitem__(self, key: Any) -> Tensor:
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 
-        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded."""
+        A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
+
+        key: what queries are compared with"""
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple"""
+        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
+
+        Raises ValueError where sizes do not add up, or split_size is below 1."""
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple"""
+        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
+
+        Raises ValueError where chunks is below 1."""
     def tensor_split(
         self, indices_or_sections: _int | Sequence[_int] | Tensor, dim: _int = 0
     ) -> tuple[Tensor, ...]:
-        """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple"""
+        """So many pieces, the first larger by one where needed; or cut before each index. [n] -> tuple
+
+        indices_or_sections: how many parts, or the places of the cuts
+        Raises ValueError where there are fewer than 1 sections."""
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """tensor_split along dim 1, or along the only dim."""
+        """tensor_split along dim 1, or along the only dim.
+
+        indices_or_sections: how many parts, or the places of the cuts"""
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """tensor_split along dim 0 of 2 or more."""
+        """tensor_split along dim 0 of 2 or more.
+
+        indices_or_sections: how many parts, or the places of the cuts"""
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """tensor_split along dim 2."""
+        """tensor_split along dim 2.
+
+        indices_or_sections: how many parts, or the places of the cuts"""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """The slices along a dim, without it. [..., n, ...] -> n times [..., ...]"""
     def kron(self, other: Tensor) -> Tensor:
@@ -625,57 +710,97 @@ class Tensor:
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
     def det(self) -> Tensor:
-        """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
+        """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+
+        A: the matrix, or a batch of them"""
     def slogdet(self) -> SignLogDet:
-        """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
+        """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]
+
+        A: the matrix, or a batch of them"""
     def inverse(self) -> Tensor:
-        """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
+        """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]
+
+        A: the matrix, or a batch of them"""
     def qr(self, some: _bool = True) -> QR:
-        """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]"""
+        """linalg.qr by its older name: reduced, or complete. [..., m, n] -> [..., m, k], [..., k, n]
+
+        some: the short form: as many columns as the rank can be"""
     def logdet(self) -> Tensor:
         """The logarithm of the determinant, NaN where that is negative. [..., n, n] -> [...]"""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDTopLevel:
         """U, S, V (not transposed) with A = U diag(S) V^T; without compute_uv zeros for U and V.
 
-        [..., m, n] -> [..., m, k], [..., k], [..., n, k]"""
+        [..., m, n] -> [..., m, k], [..., k], [..., n, k]
+
+        some: the short form: as many columns as the rank can be"""
     def geqrf(self) -> Geqrf:
         """Householder's vectors below R, and their factors. [..., m, n] -> [..., m, n], [..., min(m, n)]"""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-        """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]"""
+        """X with A X = b, A as lu_factor gives it. [..., n, k], [..., n, n], [..., n] -> [..., n, k]
+
+        LU_data: both factors in one matrix, as lu_factor gives them
+        LU_pivots: the rows that were exchanged, counted from 1, as lu_factor gives them"""
     def cholesky(self, upper: _bool = False) -> Tensor:
-        """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]"""
+        """linalg.cholesky by its older name. [..., n, n] -> [..., n, n]
+
+        upper: the upper triangle, not the lower"""
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
-        """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]"""
+        """X with A X = B, A given by its Cholesky factor. [..., n, k], [..., n, n] -> [..., n, k]
+
+        L: a lower triangular factor, as of cholesky
+        upper: the upper triangle, not the lower"""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
-        """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]"""
+        """The inverse of A, given by its Cholesky factor. [..., n, n] -> [..., n, n]
+
+        L: a lower triangular factor, as of cholesky
+        upper: the upper triangle, not the lower"""
     def matrix_power(self, n: _int) -> Tensor:
         """linalg.matrix_power by its older name. [..., k, k] -> [..., k, k]"""
     def matrix_exp(self) -> Tensor:
         """linalg.matrix_exp by its older name. [..., n, n] -> [..., n, n]"""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
-        """linalg.pinv by its older name. [..., m, n] -> [..., n, m]"""
+        """linalg.pinv by its older name. [..., m, n] -> [..., n, m]
+
+        rcond: singular values below this share of the largest count as 0"""
     def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+
+        Raises ValueError where the elements do not fill the shape."""
     def permute(self, *dims: _int | Sequence[_int]) -> Tensor:
-        """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
+        """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]
+
+        Raises ValueError where dims are not each dim once."""
     def expand(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
+        """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]
+
+        Raises ValueError where a size that is not 1 would change."""
     def detach(self) -> Tensor:
         """The same values, through which no gradient flows."""
     def flip(self, dims: _int | Sequence[_int]) -> Tensor:
         """The elements of these dims in reverse order. [...] -> [...]"""
     def narrow(self, dim: _int, start: _int, length: _int) -> Tensor:
-        """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]"""
+        """`length` elements of a dim from `start`. [..., n, ...] -> [..., length, ...]
+
+        Raises ValueError where the piece is not inside the dim."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+        dim0: the one dim
+        dim1: the first of the two dims"""
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+        dim0: the one dim
+        dim1: the first of the two dims"""
     def t(self) -> Tensor:
         """A matrix transposed. [n, m] -> [m, n]"""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
     def unflatten(self, dim: _int, sizes: _int | Sequence[_int]) -> Tensor:
-        """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]"""
+        """One dim as several. [..., a * b, ...], (a, b) -> [..., a, b, ...]
+
+        sizes: the sizes that the dim becomes; one may be -1
+        Raises ValueError where the sizes do not multiply to that of the dim."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
     def squeeze(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
@@ -687,11 +812,15 @@ class Tensor:
     def clamp(
         self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
     ) -> Tensor:
-        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+        """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+
+        Raises ValueError where neither min nor max is given."""
     def clip(
         self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
     ) -> Tensor:
-        """Values below min become min, above max max; NaN stays; the slope at both ends is 1."""
+        """Values below min become min, above max max; NaN stays; the slope at both ends is 1.
+
+        Raises ValueError where neither min nor max is given."""
     def clamp_min(self, min: Tensor | _float | HostScalar) -> Tensor:
         """Values below min become min. [...] -> [...]"""
     def clamp_max(self, max: Tensor | _float | HostScalar) -> Tensor:
@@ -703,7 +832,9 @@ class Tensor:
     def rad2deg(self) -> Tensor:
         """Radians as degrees. [...] -> [...]"""
     def positive(self) -> Tensor:
-        """Itself; bools are refused, as by neg. [...] -> [...]"""
+        """Itself; bools are refused, as by neg. [...] -> [...]
+
+        Raises TypeError for bools."""
     def frac(self) -> Tensor:
         """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
     def float_power(self, exponent: Tensor | _float | HostScalar) -> Tensor:
@@ -713,7 +844,9 @@ class Tensor:
     def fmin(self, other: Tensor | _float | HostScalar) -> Tensor:
         """The smaller of both, self of equals; where one is NaN, the other. [...], [...] -> [...]"""
     def heaviside(self, values: Tensor | _float | HostScalar) -> Tensor:
-        """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]"""
+        """0 below 0, 1 above, `values` at 0; 0 for NaN. [...], [...] -> [...]
+
+        Raises TypeError where the dtypes differ."""
     def lcm(self, other: Tensor) -> Tensor:
         """Least common multiple, 0 where either is. [...], [...] -> [...]"""
     def logaddexp2(self, other: Tensor) -> Tensor:
@@ -735,7 +868,9 @@ class Tensor:
         atol: _float = 1e-08,
         equal_nan: _bool = False,
     ) -> Tensor:
-        """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
+        """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves.
+
+        equal_nan: NaNs equal each other"""
     def allclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> _bool:
@@ -768,7 +903,9 @@ class Tensor:
     ) -> Tensor:
         """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
 
-        [..., n, ...] -> [...] or [k, ...]"""
+        [..., n, ...] -> [...] or [k, ...]
+
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
     def nanquantile(
         self,
         q: _float | Tensor,
@@ -777,19 +914,31 @@ class Tensor:
         *,
         interpolation: str = "linear",
     ) -> Tensor:
-        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]"""
+        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
+
+        q: shares from 0 to 1
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
     def inner(self, other: Tensor) -> Tensor:
         """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
-        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]"""
+        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
+
+        Raises ValueError where no dim has size 3."""
     def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
         """32 random bits an element"""
     def view(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
+        """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
+
+        Raises ValueError where the elements do not fill the shape."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]"""
+        """Two dims exchanged. [..., a, ..., b, ...] -> [..., b, ..., a, ...]
+
+        dim0: the one dim
+        dim1: the first of the two dims"""
     def select(self, dim: _int, index: _int) -> Tensor:
-        """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]"""
+        """The slice at one index of a dim, without it. [..., n, ...] -> [..., ...]
+
+        Raises IndexError where the index is out of range."""
     def broadcast_to(self, shape: _int | Sequence[_int]) -> Tensor:
         """The tensor expanded to a shape, without copying. [n, 1], (n, m) -> [n, m]"""
     def expand_as(self, other: Tensor) -> Tensor:
@@ -801,23 +950,45 @@ class Tensor:
     def ravel(self) -> Tensor:
         """The same elements in order, in one dim. [...] -> [n]"""
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """One dim or several moved to other places, the others in order."""
+        """One dim or several moved to other places, the others in order.
+
+        source: the dims that move
+        destination: where they go to
+        Raises ValueError where source and destination are not as many dims, or one is named twice."""
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """One dim or several moved to other places, the others in order."""
+        """One dim or several moved to other places, the others in order.
+
+        source: the dims that move
+        destination: where they go to
+        Raises ValueError where source and destination are not as many dims, or one is named twice."""
     def fliplr(self) -> Tensor:
-        """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]"""
+        """Dim 1 in reverse order. [n, m, ...] -> [n, m, ...]
+
+        Raises ValueError where the input has fewer than 2 dims."""
     def flipud(self) -> Tensor:
-        """Dim 0 in reverse order. [n, ...] -> [n, ...]"""
+        """Dim 0 in reverse order. [n, ...] -> [n, ...]
+
+        Raises ValueError where the input is 0-d."""
     def rot90(self, k: _int = 1, dims: _int | Sequence[_int] = (0, 1)) -> Tensor:
-        """k quarter turns from the first dim towards the second. [n, m] -> [m, n]"""
+        """k quarter turns from the first dim towards the second. [n, m] -> [m, n]
+
+        Raises ValueError where the dims are not two different ones."""
     def roll(self, shifts: _int | Sequence[_int], dims: _int | Sequence[_int] | None = None) -> Tensor:
-        """Elements moved on along dims (or flattened, without), those past the end to the front."""
+        """Elements moved on along dims (or flattened, without), those past the end to the front.
+
+        shifts: how far, one number a dim
+        Raises ValueError where shifts and dims differ in number."""
     def repeat(self, *repeats: _int | Sequence[_int]) -> Tensor:
-        """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]"""
+        """Copies of the tensor side by side, along each dim. [n, m], (2, 3) -> [2 * n, 3 * m]
+
+        repeats: how often
+        Raises ValueError where there are fewer counts than dims."""
     def clone(self) -> Tensor:
         """The same value as a tensor of its own: assigning to one leaves the other. [...] -> [...]"""
     def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
-        """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]"""
+        """Sums over what broadcasting from that size has repeated. [n, m], (1, m) -> [1, m]
+
+        Raises ValueError where the size does not broadcast to the shape."""
     def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
         """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
     def repeat_interleave(
@@ -826,15 +997,30 @@ class Tensor:
         """Each element so many times in a row: a count, a list, or a tensor of counts.
 
         Counts in a tensor take one read for their sum, unless it is given as output_size.
-        [..., n, ...] -> [..., sum of the counts, ...]"""
+        [..., n, ...] -> [..., sum of the counts, ...]
+
+        repeats: how often
+        Raises ValueError where counts are not one for each element, or below 0."""
     def tensor_unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
-        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
+
+        dimension: the dim that is cut
+        step: the distance of windows
+        Raises ValueError where size and step do not fit the dim."""
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
-        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]"""
+        """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
+
+        dimension: the dim that is cut
+        step: the distance of windows
+        Raises ValueError where size and step do not fit the dim."""
     def pad(self, pad: _int | Sequence[_int], mode: str = "constant", value: _float | None = None) -> Tensor:
         """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
 
-        Negative amounts cut. [..., n] -> [..., left + n + right]"""
+        Negative amounts cut. [..., n] -> [..., left + n + right]
+
+        pad: how many elements at both ends, the last dim first
+        value: what is added
+        Raises ValueError where there are too many pairs, more is cut than is there, or the mode takes no value."""
     def sum(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -891,7 +1077,10 @@ class Tensor:
         *,
         correction: _int = 1,
     ) -> Tensor:
-        """Standard deviation, the root of var. [..., n, ...] -> [...]"""
+        """Standard deviation, the root of var. [..., n, ...] -> [...]
+
+        unbiased: False is correction=0
+        correction: what is subtracted from n in the divisor"""
     def var_mean(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -900,7 +1089,10 @@ class Tensor:
         *,
         correction: _int = 1,
     ) -> tuple[Tensor, Tensor]:
-        """(var, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+        """(var, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+        unbiased: False is correction=0
+        correction: what is subtracted from n in the divisor"""
     def std_mean(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -909,7 +1101,10 @@ class Tensor:
         *,
         correction: _int = 1,
     ) -> tuple[Tensor, Tensor]:
-        """(std, mean) of the same elements. [..., n, ...] -> [...], [...]"""
+        """(std, mean) of the same elements. [..., n, ...] -> [...], [...]
+
+        unbiased: False is correction=0
+        correction: what is subtracted from n in the divisor"""
     def nansum(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -949,7 +1144,11 @@ class Tensor:
     def diff(
         self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
-        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]"""
+        """Differences of neighbours along a dim, n times. [..., m, ...] -> [..., m - n, ...]
+
+        prepend: what is put before
+        append: what is put behind
+        Raises ValueError where n is below 0, or the input is 0-d."""
     def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
         """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
 
@@ -961,7 +1160,9 @@ class Tensor:
     ) -> Tensor:
         """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
 
-        Without include_self, elements that an index names do not count themselves. -> the shape of self"""
+        Without include_self, elements that an index names do not count themselves. -> the shape of self
+
+        Raises ValueError where reduce is unknown."""
     def index_add(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
         """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
@@ -971,9 +1172,14 @@ class Tensor:
     def index_reduce(
         self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
     ) -> Tensor:
-        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin."""
+        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
+
+        include_self: what is there takes part"""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]"""
+        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
+
+        index: which elements, integers
+        accumulate: add to what is there"""
     def slice_assign(self, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
         """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
     def __setitem__(self, key: Any, value: Tensor | _float | HostScalar) -> None:
@@ -985,7 +1191,9 @@ class Tensor:
         values: Tensor | _float | HostScalar,
         accumulate: _bool = False,
     ) -> Tensor:
-        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape"""
+        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
+
+        accumulate: add to what is there"""
     def slice_scatter(
         self,
         src: Tensor | _float | HostScalar,
@@ -1000,11 +1208,18 @@ class Tensor:
     def diagonal_scatter(
         self, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
     ) -> Tensor:
-        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]"""
+        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
+
+        offset: which diagonal: above the main one where > 0, below where < 0
+        dim1: the first of the two dims
+        dim2: the second of the two dims
+        Raises ValueError where src has not the shape of the diagonal."""
     def scatter_nd(self, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
         """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
 
-        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]"""
+        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+
+        Raises ValueError where reduce is unknown."""
     @overload
     def nonzero(
         self, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
@@ -1012,13 +1227,17 @@ class Tensor:
         """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
         k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
-        what is missing has fill_value."""
+        what is missing has fill_value.
+
+        as_tuple: one tensor of places for each dim, in place of a row a place"""
     @overload
     def nonzero(
         self, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
     ) -> tuple[Tensor, ...]: ...
     def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
-        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]"""
+        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
+
+        fill_value: what elements are"""
     def argwhere(self) -> Tensor:
         """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
@@ -1034,7 +1253,9 @@ class Tensor:
         """The different elements (or slices of a dim) in order; their number takes one read.
 
         With return_inverse also where each element went, with return_counts how often each occurs, int32.
-        [...] -> [k], or [..., k, ...] with dim"""
+        [...] -> [k], or [..., k, ...] with dim
+
+        sorted: in order"""
     @overload
     def unique(
         self,
@@ -1069,7 +1290,10 @@ class Tensor:
         return_counts: Literal[False] = False,
         dim: _int | None = None,
     ) -> Tensor:
-        """Elements (or slices of a dim) that differ from the one before; as unique otherwise."""
+        """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
+
+        return_inverse: also where each element went
+        return_counts: also how often each occurs"""
     @overload
     def unique_consecutive(
         self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
@@ -1085,11 +1309,15 @@ class Tensor:
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
 
-        [..., n, ...] -> [..., n, ...]"""
+        [..., n, ...] -> [..., n, ...]
+
+        descending: the largest first"""
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
         """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
-        [..., n, ...] -> [..., n, ...], [..., n, ...]"""
+        [..., n, ...] -> [..., n, ...], [..., n, ...]
+
+        descending: the largest first"""
     def msort(self) -> Tensor:
         """The elements in order along the first dim. [n, ...] -> [n, ...]"""
     def topk(
@@ -1097,9 +1325,14 @@ class Tensor:
     ) -> tuple[Tensor, Tensor]:
         """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
 
-        [..., n, ...] -> [..., k, ...], [..., k, ...]"""
+        [..., n, ...] -> [..., k, ...], [..., k, ...]
+
+        sorted: in order
+        Raises ValueError where k is not from 0 to n."""
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
-        """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]"""
+        """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
+
+        Raises ValueError where k is not from 1 to n."""
     def lgamma(self) -> Tensor:
         """logarithm of |gamma(x)|"""
     def digamma(self) -> Tensor:
@@ -1127,7 +1360,9 @@ class Tensor:
     def i1(self) -> Tensor:
         """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
     def polygamma(self, n: _int | Tensor | None = None) -> Tensor:
-        """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]"""
+        """The nth derivative of digamma; polygamma(n, x), or x.polygamma(n) as a method. [...] -> [...]
+
+        Raises ValueError where n is no whole number from 0."""
     def logit(self, eps: _float | None = None) -> Tensor:
         """log(x / (1 - x)), x first held inside [eps, 1 - eps] where eps is given. [...] -> [...]"""
     def sinc(self) -> Tensor:
@@ -1139,11 +1374,16 @@ class Tensor:
     def log_ndtr(self) -> Tensor:
         """Logarithm of the normal distribution's mass below x, exact far out. [...] -> [...]"""
     def mvlgamma(self, p: _int) -> Tensor:
-        """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]"""
+        """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
+
+        Raises ValueError where p is no whole number above 0."""
     def cov(
         self, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
     ) -> Tensor:
-        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []"""
+        """Covariances of rows: fweights count, aweights weigh columns. [n, m] -> [n, n]; [m], [1, m] -> []
+
+        correction: what is subtracted from n in the divisor
+        Raises ValueError where the input has more than 2 dims."""
     def corrcoef(self) -> Tensor:
         """Pearson's correlations of rows, held inside [-1, 1]. [n, m] -> [n, n]; [m], [1, m] -> []"""
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core import op as ops
+from ..core.docstrings import explained
 from ..core.events import stage
 from ..core.modes import enable_grad, kept, no_grad
 from ..core.node import Node, describe
@@ -89,10 +90,13 @@ class Gradients:
         return self
 
 
+@explained
 def backward(
     loss: Any, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
 ) -> Gradients:
-    """Gradients of `loss` by every tensor with requires_grad that it was made from."""
+    """Gradients of `loss` by every tensor with requires_grad that it was made from; `gradient` is where to
+    start from when the loss is no scalar. ValueError where there is no such tensor.
+    """
     root = loss.node
     if not root.requires_grad:
         raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")

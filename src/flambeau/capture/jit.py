@@ -12,6 +12,7 @@ from operator import is_
 from typing import Any, NamedTuple, ParamSpec, TypeVar
 from weakref import ref
 
+from ..core.docstrings import explained
 from ..core.events import stage
 from ..core.interrupts import uninterrupted
 from ..core.modes import is_grad_enabled, settings
@@ -51,6 +52,7 @@ R = TypeVar("R")
 _recording = threading.RLock()  # held while a call is recorded
 
 
+@explained
 def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
     """Record the kernels of a call and replay them after: no Python graph, planning or rendering in the loop.
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from . import op as _op
+from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
@@ -12,7 +13,11 @@ from .spelling import explain, spelled
 
 def kernel(kind: str, **rules):
     """Declare an op with attributes: the decorated function normalises arguments to (inputs, attrs)."""
-    return lambda prepare: Op(kind, prepare=prepare, doc=prepare.__doc__ or "", **rules)
+    return lambda prepare: Op(kind, prepare=prepare, doc=_doc(prepare), **rules)
+
+
+def _doc(f: Callable) -> str:
+    return told(f.__doc__, f.__name__, names_of(f))
 
 
 def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
@@ -32,6 +37,7 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
 
+    call.__doc__ = _doc(f)
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)
     return call
@@ -72,6 +78,7 @@ def composite(grad: Callable) -> Callable:
                 raise explain(e, f.__name__, inputs, attrs) from None
             return _op.Tensor(stand_for(op, lowered, tuple(x.node for x in inputs), attrs))
 
+        call.__doc__ = _doc(f)
         call.dtypes = ""  # type: ignore[attr-defined]
         _enter(f.__name__, call)
         return call

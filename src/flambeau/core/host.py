@@ -251,9 +251,12 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors print: digits after the point, the number of elements from which most are left out, how
-    many then stay at each end, characters a line; a profile (default, short, full) first; sci_mode=False
-    writes small numbers without an exponent."""
+    """How tensors print: digits after the point (precision), the number of elements from which most are left
+    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
+    (default, short, full) first; sci_mode=False writes small numbers without an exponent.
+
+    ValueError for an unknown profile.
+    """
     if profile is not None and profile not in PROFILES:
         raise ValueError(f"set_printoptions(profile={profile!r}): unknown: use one of {', '.join(PROFILES)}")
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}

@@ -5,6 +5,8 @@ from contextvars import ContextVar
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from .docstrings import explained
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -102,6 +104,7 @@ class set_grad_enabled(_Switch):
         return super().__call__(f)
 
 
+@explained
 class checkpointing(_Switch):
     """What backward passes inside this context keep of the forward pass.
 
@@ -119,6 +122,7 @@ class checkpointing(_Switch):
         super().__init__(strategy)
 
 
+@explained
 class set_matmul_precision(_Switch):
     """How products of float32 matrices (and convolutions) are made from this call on; as a context or
     decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.

@@ -40,7 +40,10 @@ class Dataset:
 
 
 class TensorDataset(Dataset):
-    """Arrays (or tensors) of one length: item i is the tuple of their rows i, a batch one index of each."""
+    """Arrays (or tensors) of one length: item i is the tuple of their rows i, a batch one index of each.
+
+    arrays: one for each part of an item. ValueError where their lengths differ.
+    """
 
     def __init__(self, *arrays: Any):
         import numpy as np
@@ -63,7 +66,7 @@ class TensorDataset(Dataset):
 
 
 class Subset(Dataset):
-    """The items of `dataset` at `indices`, in that order."""
+    """The items of `dataset` at `indices`, in that order; IndexError for one that is not there."""
 
     def __init__(self, dataset: Indexable, indices: Sequence[int] | np.ndarray):
         import numpy as np
@@ -111,7 +114,10 @@ class Mapped(Dataset):
 
 
 def random_split(dataset: Indexable, lengths: Sequence[float], seed: int | None = None) -> list[Subset]:
-    """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1."""
+    """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1.
+
+    seed: makes the draw repeatable. ValueError where lengths do not add up.
+    """
     import numpy as np
 
     counts = split_counts(len(dataset), lengths)
@@ -144,7 +150,10 @@ def gather(dataset: Indexable, indices: np.ndarray) -> Any:
 
 
 def collate(items: list[Any]) -> Any:
-    """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one."""
+    """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
+
+    ValueError where shapes differ.
+    """
     import numpy as np
 
     first = items[0]

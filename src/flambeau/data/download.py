@@ -28,7 +28,7 @@ class Content:
 
 
 class DownloadError(FlambeauError):
-    """No address gave the file; `reason` is the cause in a few words."""
+    """No address gave the file `path`; `reason` is the cause in a few words."""
 
     def __init__(self, path: Path, reason: str):
         super().__init__(f"download('{path}'): {reason}: check the network, or put the file there yourself")

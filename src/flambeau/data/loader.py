@@ -27,6 +27,7 @@ class DataLoader:
     `shuffle` gives a new order each epoch; the same `seed` gives the same epochs, and setting `epoch` goes to
     one of them. `collate_fn` makes a batch from a list of items. A thread prepares `prefetch` batches ahead
     (0: none, as in the browser, which has no threads); what it raises is raised in the loop.
+    TypeError for what is no dataset, ValueError for sizes that can't be meant.
     """
 
     def __init__(

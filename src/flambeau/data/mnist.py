@@ -51,7 +51,8 @@ def mnist(
     download: bool = True,
     progress: Progress | None = None,
 ) -> MNIST:
-    """MNIST's 60,000 training or 10,000 test digits, else 10,000 and 2,000 of them that flambeau carries.
+    """MNIST's 60,000 training (`train`) or 10,000 test digits, else 10,000 and 2,000 of them that
+    flambeau carries.
 
     Looked for in `root` (or the folder `FLAMBEAU_DATA`), the cache folder, the network if `download`, the
     shipped subset, in this order. `progress(file name, bytes received, bytes in all)` is called on the way.
@@ -71,7 +72,8 @@ def mnist(
 def download_mnist(folder: str | os.PathLike | None = None, progress: Progress | None = None) -> Path:
     """Fetch the four files of MNIST into `folder` (the cache folder unless given) and return it.
 
-    Files that are there already are kept. DownloadError says why no mirror could give one.
+    Files that are there already are kept. `progress(file name, bytes received, bytes in all)` is called on
+    the way. DownloadError says why no mirror could give one.
     """
     folder = Path(folder).expanduser() if folder is not None else cache_folder("mnist")
     for name in missing(folder):

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..core.docstrings import explained
 from ..ops import activation
 from ..ops.random import dropout
 from ..tensor import Tensor
@@ -18,6 +19,7 @@ class Identity(Module):
         return x
 
 
+@explained
 class RReLU(Module):
     """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]"""
 
@@ -31,6 +33,7 @@ class RReLU(Module):
         return f"lower={self.lower}, upper={self.upper}"
 
 
+@explained
 class PReLU(Module):
     """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
 
@@ -44,8 +47,12 @@ class PReLU(Module):
         return f"num_parameters={self.weight.numel()}"
 
 
+@explained
 class Dropout(Module):
-    """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]"""
+    """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]
+
+    ValueError unless p is in 0 to 1.
+    """
 
     def __init__(self, p: float = 0.5, inplace: bool = False):
         if not 0 <= p <= 1:

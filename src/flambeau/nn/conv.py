@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..core.docstrings import explained
 from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
 from ..tensor import Tensor
@@ -90,20 +91,32 @@ class _Conv(Convolution):
         return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
+@explained
 class Conv1d(_Conv):
-    """Cross-correlation with learned kernels. [n, in, l] -> [n, out, ol]"""
+    """Cross-correlation with learned kernels. [n, in, l] -> [n, out, ol]
+
+    ValueError where the channels do not divide evenly, or a mode is unknown.
+    """
 
     nd, function = 1, staticmethod(conv.conv1d)
 
 
+@explained
 class Conv2d(_Conv):
-    """Cross-correlation with learned kernels. [n, in, h, w] -> [n, out, oh, ow]"""
+    """Cross-correlation with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
+
+    ValueError where the channels do not divide evenly, or a mode is unknown.
+    """
 
     nd, function = 2, staticmethod(conv.conv2d)
 
 
+@explained
 class Conv3d(_Conv):
-    """Cross-correlation with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]"""
+    """Cross-correlation with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
+
+    ValueError where the channels do not divide evenly, or a mode is unknown.
+    """
 
     nd, function = 3, staticmethod(conv.conv3d)
 
@@ -157,26 +170,40 @@ class _ConvTranspose(Convolution):
         return tuple(n - a for n, a in zip(wanted, least, strict=True))
 
 
+@explained
 class ConvTranspose1d(_ConvTranspose):
-    """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]"""
+    """The adjoint of a convolution, with learned kernels. [n, in, l] -> [n, out, ol]
+
+    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    """
 
     nd, function = 1, staticmethod(conv.conv_transpose1d)
 
 
+@explained
 class ConvTranspose2d(_ConvTranspose):
-    """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]"""
+    """The adjoint of a convolution, with learned kernels. [n, in, h, w] -> [n, out, oh, ow]
+
+    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    """
 
     nd, function = 2, staticmethod(conv.conv_transpose2d)
 
 
+@explained
 class ConvTranspose3d(_ConvTranspose):
-    """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]"""
+    """The adjoint of a convolution, with learned kernels. [n, in, d, h, w] -> [n, out, od, oh, ow]
+
+    ValueError where the channels do not divide evenly, or for another way of padding than zeros.
+    """
 
     nd, function = 3, staticmethod(conv.conv_transpose3d)
 
 
+@explained
 class DeformConv2d(Convolution):
-    """Convolution whose taps read where offset moves them, as torchvision's.
+    """Convolution whose taps read where offset moves them, as torchvision's. ValueError where the
+    channels do not divide evenly.
 
     [n, in, h, w], offset [n, 2 * groups * kh * kw, oh, ow], mask [n, groups * kh * kw, oh, ow]
     -> [n, out, oh, ow]

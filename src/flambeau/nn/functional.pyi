@@ -167,10 +167,17 @@ def adaptive_max_pool3d(
 def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None) -> Tensor:
     """The places that affine maps take to an output of `size`, for grid_sample.
 
-    [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]"""
+    [n, 2, 3], (n, c, h, w) -> [n, h, w, 2]; [n, 3, 4], (n, c, d, h, w) -> [n, d, h, w, 3]
+
+    theta: affine maps. [n, 2, 3]
+    align_corners: the outermost places are centres of elements, not their edges
+    Raises ValueError where theta does not fit the size."""
 
 def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
-    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]"""
+    """dropout that keeps mean 0 and variance 1 behind selu (Klambauer et al., 2017). [...] -> [...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def avg_pool1d(
     input: Tensor,
@@ -180,7 +187,10 @@ def avg_pool1d(
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
 ) -> Tensor:
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+
+    kernel_size: the window's size, one number or one for each dim"""
 
 def avg_pool2d(
     input: Tensor,
@@ -191,7 +201,10 @@ def avg_pool2d(
     count_include_pad: _bool = True,
     divisor_override: _int | None = None,
 ) -> Tensor:
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has"""
 
 def avg_pool3d(
     input: Tensor,
@@ -202,7 +215,10 @@ def avg_pool3d(
     count_include_pad: _bool = True,
     divisor_override: _int | None = None,
 ) -> Tensor:
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has"""
 
 def batch_norm(
     input: Tensor,
@@ -216,15 +232,27 @@ def batch_norm(
 ) -> Tensor:
     """Mean 0, variance 1 by channel, then affine; training takes the batch's own and moves the running ones.
 
-    [n, c, ...], [c] -> [n, c, ...]"""
+    [n, c, ...], [c] -> [n, c, ...]
+
+    running_mean: the mean to use, or to move towards the batch's
+    running_var: the variance to use, or to move towards the batch's
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where a channel has one value, or running statistics are needed and not given."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]"""
+    """x1 @ weight[o] @ x2 for each o. [..., i], [..., j], [o, i, j], [o] -> [..., o]
+
+    input1: the first tensor
+    input2: the second tensor"""
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def binary_cross_entropy_with_logits(
     input: Tensor,
@@ -233,13 +261,19 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:
-    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    pos_weight: a factor for the positive targets of each class"""
 
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
-    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape"""
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+
+    Raises ValueError where the groups do not divide the channels."""
 
 def conv1d(
     input: Tensor,
@@ -284,7 +318,12 @@ def conv_transpose1d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv1d by its input, as PyTorch's conv_transpose1d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def conv_transpose2d(
     input: Tensor,
@@ -296,7 +335,12 @@ def conv_transpose2d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv2d by its input, as PyTorch's conv_transpose2d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def conv_transpose3d(
     input: Tensor,
@@ -308,15 +352,27 @@ def conv_transpose3d(
     groups: _int = 1,
     dilation: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]"""
+    """The adjoint of conv3d by its input, as PyTorch's conv_transpose3d. [n, c, *size], [c, o / groups, *kernel] -> [n, o, *out]
+
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_padding: rows added at one side of the result, where several sizes fit
+    dilation: the distance between elements of a window, one number or one for each dim"""
 
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+
+    input1: the first tensor
+    input2: the second tensor
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
-    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
+
+    x1: the first rows
+    x2: the second rows"""
 
 def cross_entropy(
     input: Tensor,
@@ -327,7 +383,12 @@ def cross_entropy(
     label_smoothing: _float = 0.0,
 ) -> Tensor:
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
-    probabilities [n, classes, ...] -> []"""
+    probabilities [n, classes, ...] -> []
+
+    target: what is wanted
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    label_smoothing: the share of the target that is spread over all classes"""
 
 def ctc_loss(
     log_probs: Tensor,
@@ -341,19 +402,37 @@ def ctc_loss(
     """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
 
     Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
-    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []"""
+    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+
+    log_probs: logarithms of probabilities. [steps, n, classes]
+    input_lengths: how many steps each sequence has
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown."""
 
 def dropout(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]"""
+    """Zero each element with probability p and scale the others by 1 / (1 - p). [...] -> [...]
+
+    training: whether it acts at all"""
 
 def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """dropout of whole channels. [n, c, l] -> [n, c, l]"""
+    """dropout of whole channels. [n, c, l] -> [n, c, l]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]"""
+    """dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
-    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]"""
+    """dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x < 0."""
@@ -374,10 +453,17 @@ def embedding_bag(
     """Rows of weight pooled bag by bag: sum, mean or max; row padding_idx is left out, an empty bag gives 0.
 
     Bags are the rows of input, or run from each offset to the next. per_sample_weights (mode "sum") multiply
-    the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]"""
+    the rows. [b, n], [rows, d] -> [b, d]; [n], [rows, d], [b] -> [b, d]
+
+    offsets: where each bag begins
+    include_last_offset: the last offset is the end of the last bag
+    Raises ValueError where mode is unknown, the input has not 2 dims (or 1, with offsets), or weights do not fit."""
 
 def feature_alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False) -> Tensor:
-    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]"""
+    """alpha_dropout of whole channels. [n, c, ...] -> [n, c, ...]
+
+    p: the probability that an element is zeroed
+    training: whether it acts at all"""
 
 def fold(
     input: Tensor,
@@ -389,7 +475,13 @@ def fold(
 ) -> Tensor:
     """Columns added back where im2col took them: nn.functional.fold.
 
-    [n, c * kh * kw, positions] -> [n, c, *output_size]"""
+    [n, c * kh * kw, positions] -> [n, c, *output_size]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the last two dims are not the windows of output_size."""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -399,10 +491,14 @@ def gaussian_nll_loss(
     eps: _float = 1e-06,
     reduction: str = "mean",
 ) -> Tensor:
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula."""
+    """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+
+    Raises ValueError where approximate is unknown."""
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
     """a * sigmoid(b) of the halves a, b (Dauphin et al., 2017). [..., 2n, ...] -> [..., n, ...]"""
@@ -417,7 +513,9 @@ def grid_sample(
     """The input read at the grid's places, x first, -1 to 1 from edge to edge (align_corners: of centres).
 
     mode bilinear (also over 3 dims), nearest or bicubic (2 dims); padding_mode zeros, border or reflection.
-    [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]"""
+    [n, c, h, w], [n, oh, ow, 2] -> [n, c, oh, ow]; [n, c, d, h, w], [n, od, oh, ow, 3] -> [n, c, od, oh, ow]
+
+    Raises ValueError where mode or padding_mode is unknown, the grid does not fit, or a size is 0."""
 
 def group_norm(
     input: Tensor,
@@ -428,7 +526,11 @@ def group_norm(
 ) -> Tensor:
     """Mean 0, variance 1 over each group of channels of each sample, then affine (Wu and He, 2018).
 
-    [n, c, ...], [c] -> [n, c, ...]"""
+    [n, c, ...], [c] -> [n, c, ...]
+
+    num_groups: how many groups the channels are divided into
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the groups do not divide the channels."""
 
 def gumbel_softmax(
     logits: Tensor, tau: _float = 1.0, hard: _bool = False, dim: _int = -1, generator: Generator | None = None
@@ -450,12 +552,17 @@ def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Te
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
 ) -> Tensor:
-    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
+    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: _float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def instance_norm(
     input: Tensor,
@@ -469,7 +576,14 @@ def instance_norm(
 ) -> Tensor:
     """Mean 0, variance 1 over each channel of each sample, then affine (Ulyanov et al., 2016).
 
-    [n, c, ...], [c] -> [n, c, ...]"""
+    [n, c, ...], [c] -> [n, c, ...]
+
+    running_mean: the mean to use, or to move towards the batch's
+    running_var: the variance to use, or to move towards the batch's
+    use_input_stats: mean and variance of the input, not the running ones
+    momentum: the share of the batch in the running statistics; None averages over all batches
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where a channel has one value."""
 
 def interpolate(
     input: Tensor,
@@ -483,13 +597,24 @@ def interpolate(
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking."""
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    antialias: average over more elements where the result is smaller
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: _bool = False) -> Tensor:
-    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone."""
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    log_target: the target is logarithms too"""
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def layer_norm(
     input: Tensor,
@@ -498,7 +623,11 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: _float = 1e-05,
 ) -> Tensor:
-    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape."""
 
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """x, or x * negative_slope where x < 0."""
@@ -509,7 +638,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 def local_response_norm(
     input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
 ) -> Tensor:
-    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012)."""
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+
+    Raises ValueError where the input has fewer than 3 dims."""
 
 def log_softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
@@ -524,7 +655,11 @@ def lp_pool1d(
     stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 def lp_pool2d(
     input: Tensor,
@@ -533,7 +668,11 @@ def lp_pool2d(
     stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 def lp_pool3d(
     input: Tensor,
@@ -542,12 +681,18 @@ def lp_pool3d(
     stride: _int | Sequence[_int] | None = None,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 @overload
 def max_pool1d(
@@ -559,7 +704,12 @@ def max_pool1d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool1d(
@@ -582,7 +732,12 @@ def max_pool2d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool2d(
@@ -605,7 +760,12 @@ def max_pool3d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool3d(
@@ -626,7 +786,14 @@ def max_unpool1d(
     padding: _int | Sequence[_int] = 0,
     output_size: _int | Sequence[_int] | None = None,
 ) -> Tensor:
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool1d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 2 or 3 dims, or indices another shape."""
 
 def max_unpool2d(
     input: Tensor,
@@ -636,7 +803,14 @@ def max_unpool2d(
     padding: _int | Sequence[_int] = 0,
     output_size: _int | Sequence[_int] | None = None,
 ) -> Tensor:
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool2d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 3 or 4 dims, or indices another shape."""
 
 def max_unpool3d(
     input: Tensor,
@@ -646,13 +820,23 @@ def max_unpool3d(
     padding: _int | Sequence[_int] = 0,
     output_size: _int | Sequence[_int] | None = None,
 ) -> Tensor:
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool3d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 4 or 5 dims, or indices another shape."""
 
 def mish(input: Tensor) -> Tensor:
     """x * tanh(softplus(x))"""
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def multi_margin_loss(
     input: Tensor,
@@ -662,17 +846,27 @@ def multi_margin_loss(
     weight: Tensor | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where p is neither 1 nor 2."""
 
 def multilabel_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
 
-    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []"""
+    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes differ, or the target is not of integers."""
 
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def nll_loss(
     input: Tensor,
@@ -681,7 +875,10 @@ def nll_loss(
     ignore_index: _int = -100,
     reduction: str = "mean",
 ) -> Tensor:
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor:
     """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
@@ -696,7 +893,11 @@ def pad(
 ) -> Tensor:
     """Padding, (left, right) of the last dim first; mode constant, reflect, replicate or circular.
 
-    Negative amounts cut. [..., n] -> [..., left + n + right]"""
+    Negative amounts cut. [..., n] -> [..., left + n + right]
+
+    pad: how many elements at both ends, the last dim first
+    value: what is added
+    Raises ValueError where there are too many pairs, more is cut than is there, or the mode takes no value."""
 
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
@@ -704,13 +905,21 @@ def pairwise_distance(
     """The p-norm of x1 - x2 + eps along the last dim. [..., d], [..., d] -> [...]"""
 
 def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
-    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]"""
+    """The p-norm distances of all pairs of rows, i < j in reading order. [n, d] -> [n * (n - 1) / 2]
+
+    Raises ValueError where the input has not 2 dims."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
+
+    upscale_factor: how many times larger height and width become
+    Raises ValueError where the factor does not divide the channels."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
-    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
+
+    downscale_factor: how many times smaller height and width become
+    Raises ValueError where the factor does not divide height and width."""
 
 def poisson_nll_loss(
     input: Tensor,
@@ -720,14 +929,22 @@ def poisson_nll_loss(
     eps: _float = 1e-08,
     reduction: str = "mean",
 ) -> Tensor:
-    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+
+    log_input: the input is the logarithm of the rate
+    eps: a small number that keeps divisions from 0
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
+    """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
+
+    Raises ValueError where weight has not one value, or one a channel."""
 
 def put_rows(table: Tensor, rows: Tensor, start: _int | Tensor | HostScalar) -> Tensor:
     """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end are left
-    out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]"""
+    out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]
+
+    Raises ValueError where rows differ from the table's in more than their number."""
 
 def quiet_softmax(input: Tensor, dim: _int = -1) -> Tensor:
     """exp(x) / (1 + sum(exp(x))): softmax that may choose nothing (Miller, 2023). [..., n, ...] -> same"""
@@ -744,10 +961,17 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: _float | None = None,
 ) -> Tensor:
-    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
+    """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]
+
+    normalized_shape: the sizes of the last dims, over which it goes
+    eps: a small number that keeps divisions from 0
+    Raises ValueError where the last dims are not normalized_shape."""
 
 def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Tensor:
-    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds."""
+    """leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+
+    lower: the least slope
+    upper: the greatest slope"""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -765,13 +989,22 @@ def scaled_dot_product_attention(
     adapters up to 4 Mi of them. A bool mask keeps where true, a float one is added; a row without keys gives
     0; softcap s makes scores s * tanh(score / s). Causal query i sees the keys up to place start + i:
     `start`, a number, HostScalar or int tensor, is 0 for PyTorch's mask.
-    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]"""
+    [..., h, n, d], [..., h, m, d], [..., h, m, e] -> [..., h, n, e]
+
+    key: what queries are compared with
+    value: what is averaged
+    attn_mask: True where a key may be looked at, or floats added to the scores. [..., n, m]
+    dropout_p: the share of weights that are dropped
+    is_causal: each query looks at keys up to its own place
+    enable_gqa: several heads of queries share one of keys and values"""
 
 def selu(input: Tensor) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
 
 def shrink(input: Tensor, lambd: _float = 0.5, bias: _float = 0.0) -> Tensor:
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink)."""
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
+
+    Raises ValueError where lambd is below 0."""
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))"""
@@ -780,10 +1013,16 @@ def silu(input: Tensor) -> Tensor:
     """x * sigmoid(x)"""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: _float = 1.0) -> Tensor:
-    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where beta is below 0."""
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
@@ -825,7 +1064,12 @@ def triplet_margin_loss(
     swap: _bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
+
+    p: which norm the distance is
+    eps: a small number that keeps divisions from 0
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
@@ -837,7 +1081,15 @@ def triplet_margin_with_distance_loss(
     swap: _bool = False,
     reduction: str = "mean",
 ) -> Tensor:
-    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []"""
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []
+
+    anchor: the rows that others are compared with
+    positive: rows that should be near
+    negative: rows that should be far
+    distance_function: of two tensors of rows; the Euclidean distance where there is none
+    margin: how much farther the negative should be
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
 def unfold(
     input: Tensor,
@@ -846,7 +1098,12 @@ def unfold(
     padding: _int | Sequence[_int] = 0,
     stride: _int | Sequence[_int] = 1,
 ) -> Tensor:
-    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim"""
 
 def upsample(
     input: Tensor,
@@ -855,4 +1112,8 @@ def upsample(
     mode: str = "nearest",
     align_corners: _bool | None = None,
 ) -> Tensor:
-    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]"""
+    """The same as interpolate, by its older name. [n, c, *size] -> [n, c, *out]
+
+    scale_factor: how many times larger
+    mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
+    align_corners: the outermost places are centres of elements, not their edges"""

@@ -25,7 +25,7 @@ GAINS = {
 
 @no_grad()
 def constant_(tensor: Tensor, value: float) -> Tensor:
-    """Every element the same number."""
+    """Every element the same number, `value`."""
     return tensor.assign_(Tensor.full(tensor.shape, value, tensor.dtype, tensor.device))
 
 
@@ -47,7 +47,7 @@ def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
 
 @no_grad()
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    """Normal with that mean and standard deviation."""
+    """Normal with that mean and standard deviation (std)."""
     return tensor.assign_(randn(*tensor.shape, device=tensor.device) * std + mean)
 
 
@@ -55,7 +55,7 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
 ) -> Tensor:
-    """Normal, but drawn again outside [a, b]: by the inverse of its distribution, so in one draw."""
+    """Normal (mean, std), but drawn again outside [a, b]: by the inverse distribution, so in one draw."""
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
     drawn = (rand(*tensor.shape, device=tensor.device) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
@@ -63,7 +63,7 @@ def trunc_normal_(
 
 @no_grad()
 def eye_(tensor: Tensor) -> Tensor:
-    """Ones on the diagonal of a matrix, zeros elsewhere."""
+    """Ones on the diagonal of a matrix, zeros elsewhere; ValueError for other than 2 dims."""
     if tensor.ndim != 2:
         raise ValueError(f"eye_({list(tensor.shape)}): takes 2 dims: use dirac_ for convolutions")
     return tensor.assign_(eye(*tensor.shape, device=tensor.device))
@@ -71,7 +71,8 @@ def eye_(tensor: Tensor) -> Tensor:
 
 @no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Convolution weights [out, in, *kernel] that hand each channel on, as far as there are as many."""
+    """Convolution weights [out, in, *kernel] that hand each channel on, as far as there are as
+    many; `groups` of channels are alike. ValueError for other than 3 to 5 dims."""
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ValueError(f"dirac_({list(tensor.shape)}, {groups}): needs 3 to 5 dims, groups dividing out")
     out, into, *kernel = tensor.shape
@@ -84,7 +85,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 @no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
-    """Orthonormal rows, or columns where those are fewer, times gain (Saxe et al., 2013). [n, ...]"""
+    """Orthonormal rows, or columns where those are fewer, times gain (Saxe et al., 2013). [n, ...]
+
+    ValueError for fewer than 2 dims.
+    """
     if tensor.ndim < 2:
         raise ValueError(f"orthogonal_({list(tensor.shape)}): takes at least 2 dims: use normal_")
     if not tensor.numel():
@@ -99,7 +103,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 
 @no_grad()
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
-    """Normal, with a share of each column 0 (Martens, 2010). [n, m]"""
+    """Normal (0, std), with the share `sparsity` of each column 0 (Martens, 2010). [n, m]
+
+    ValueError for other than 2 dims.
+    """
     if tensor.ndim != 2:
         raise ValueError(f"sparse_({list(tensor.shape)}): takes 2 dims: reshape it")
     rows = tensor.shape[0]
@@ -122,7 +129,11 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 def kaiming_uniform_(
     tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
-    """Uniform with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope."""
+    """Uniform with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
+
+    mode: "fan_in" or "fan_out", which fan; nonlinearity: the name of what follows the layer, for the gain.
+    ValueError for other names.
+    """
     bound = sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
@@ -130,12 +141,19 @@ def kaiming_uniform_(
 def kaiming_normal_(
     tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
 ) -> Tensor:
-    """Normal with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope."""
+    """Normal with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
+
+    mode: "fan_in" or "fan_out", which fan; nonlinearity: the name of what follows the layer, for the gain.
+    ValueError for other names.
+    """
     return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
 
 
 def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
-    """What a layer before this nonlinearity is scaled by so that variance is kept."""
+    """What a layer before this nonlinearity is scaled by so that variance is kept.
+
+    param: leaky_relu's slope. ValueError for an unknown name.
+    """
     if nonlinearity == "leaky_relu":
         return sqrt(2 / (1 + param**2))
     if nonlinearity not in GAINS:
@@ -145,7 +163,10 @@ def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:
 
 
 def fans(tensor: Tensor) -> tuple[int, int]:
-    """How many numbers go into and come out of one element of a weight [out, in, *kernel]."""
+    """How many numbers go into and come out of one element of a weight [out, in, *kernel].
+
+    ValueError for fewer than 2 dims.
+    """
     if tensor.ndim < 2:
         raise ValueError(f"fans({list(tensor.shape)}): weights need at least 2 dims: use uniform_ or normal_")
     taps = prod(tensor.shape[2:])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..ops.attention.attention import scaled_dot_product_attention
 from ..ops.attention.kv_cache import put_rows
@@ -10,6 +11,7 @@ from ..tensor import Tensor
 from .module import Module
 
 
+@explained
 class KVCache(Module):
     """Keys and values [batch, heads, length, features] of which `count` are there, filled as tokens come.
 

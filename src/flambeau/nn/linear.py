@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import Any
 
+from ..core.docstrings import explained
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import embedding, embedding_bag
 from ..ops.softmax import linear
@@ -32,6 +33,7 @@ def positive(layer: str, **sizes: int) -> None:
             raise ValueError(f"{layer}({name}={n!r}): sizes are whole numbers above 0: give another")
 
 
+@explained
 class Linear(Module):
     """x @ weight.T + bias. [..., in_features] -> [..., out_features]"""
 
@@ -52,6 +54,7 @@ class Linear(Module):
         return f"{sizes}, bias={self.bias is not None}"
 
 
+@explained
 class Bilinear(Module):
     """x1 @ weight[o] @ x2 + bias[o]. [..., in1_features], [..., in2_features] -> [..., out_features]"""
 
@@ -100,6 +103,7 @@ class _Table(Module):
         return f"{self.num_embeddings}, {self.embedding_dim}{padding}"
 
 
+@explained
 class Embedding(_Table):
     """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]"""
 
@@ -112,6 +116,7 @@ class Embedding(_Table):
         return embedding(x, self.weight, self.padding_idx)
 
 
+@explained
 class EmbeddingBag(_Table):
     """Vectors looked up and pooled bag by bag. [b, n] -> [b, dim]; [n], offsets [b] -> [b, dim]"""
 

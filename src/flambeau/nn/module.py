@@ -6,6 +6,7 @@ from inspect import Signature, signature
 from typing import Any, NamedTuple, Self
 
 from ..capture.compile import compile_call
+from ..core.docstrings import explained
 from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
@@ -15,6 +16,7 @@ from ..runtime.state import assigned
 from ..tensor import Tensor, tensor
 
 
+@explained
 class Parameter(Tensor):
     """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
 
@@ -265,6 +267,7 @@ def _shapes(name: str, own: Tensor, given: Any) -> str:
     return f"{name!r} is {describe(own)}, given {list(given.shape)}"
 
 
+@explained
 class Sequential(Module):
     """Modules one after another; give them, or one dict of name to module."""
 

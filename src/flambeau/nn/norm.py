@@ -4,6 +4,7 @@ from math import prod
 from typing import Any
 
 from ..core import dtype as dt
+from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..ops.norm import affine_norm, batch_affine_norm, group_norm, instance_norm, moments, rms_norm, track
@@ -82,18 +83,21 @@ class BatchNorm(Module):
         return f"{shown}, track_running_stats={self.track_running_stats}"
 
 
+@explained
 class BatchNorm1d(BatchNorm):
     """Batch normalisation. [n, c] -> [n, c], [n, c, l] -> [n, c, l]"""
 
     ranks = (2, 3)
 
 
+@explained
 class BatchNorm2d(BatchNorm):
     """Batch normalisation. [n, c, h, w] -> [n, c, h, w]"""
 
     ranks = (4,)
 
 
+@explained
 class BatchNorm3d(BatchNorm):
     """Batch normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
 
@@ -123,26 +127,33 @@ class InstanceNorm(BatchNorm):
         return instance_norm(x, *running, self.weight, self.bias, own, momentum, self.eps)
 
 
+@explained
 class InstanceNorm1d(InstanceNorm):
     """Instance normalisation. [n, c, l] -> [n, c, l]"""
 
     ranks = (3,)
 
 
+@explained
 class InstanceNorm2d(InstanceNorm):
     """Instance normalisation. [n, c, h, w] -> [n, c, h, w]"""
 
     ranks = (4,)
 
 
+@explained
 class InstanceNorm3d(InstanceNorm):
     """Instance normalisation. [n, c, d, h, w] -> [n, c, d, h, w]"""
 
     ranks = (5,)
 
 
+@explained
 class GroupNorm(Module):
-    """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same"""
+    """Zero mean, unit variance over groups of channels (Wu and He, 2018), then affine. [n, c, ...] -> same
+
+    ValueError where the groups do not divide the channels.
+    """
 
     weight: Parameter | None
     bias: Parameter | None
@@ -165,6 +176,7 @@ class GroupNorm(Module):
         return f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
 
 
+@explained
 class RMSNorm(Module):
     """Root mean square 1 over the last dims (Zhang and Sennrich, 2019), then weight. [..., n] -> [..., n]"""
 
@@ -189,6 +201,7 @@ class RMSNorm(Module):
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
 
 
+@explained
 class LayerNorm(Module):
     """Zero mean, unit variance over the last dims (Ba et al., 2016), then affine. [..., n] -> [..., n]"""
 

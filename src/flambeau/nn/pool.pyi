@@ -69,7 +69,10 @@ class AdaptiveMaxPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AvgPool1d(Module):
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]
+
+    kernel_size: the window's size, one number or one for each dim"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -89,7 +92,10 @@ class AvgPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AvgPool2d(Module):
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -111,7 +117,10 @@ class AvgPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AvgPool3d(Module):
-    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]"""
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless count_include_pad is False, those that ceil_mode adds never do. [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    divisor_override: what sums are divided by, in place of how many elements a window has"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -135,7 +144,13 @@ class AvgPool3d(Module):
 class Fold(Module):
     """Columns added back where im2col took them: nn.functional.fold.
 
-    [n, c * kh * kw, positions] -> [n, c, *output_size]"""
+    [n, c * kh * kw, positions] -> [n, c, *output_size]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    Raises ValueError where the last two dims are not the windows of output_size."""
 
     output_size: _int | Sequence[_int]
     kernel_size: _int | Sequence[_int]
@@ -155,7 +170,11 @@ class Fold(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LPPool1d(Module):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -173,7 +192,11 @@ class LPPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LPPool2d(Module):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -191,7 +214,11 @@ class LPPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class LPPool3d(Module):
-    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]"""
+    """The root of the sum of powers of each window, for even powers its p-norm; stride defaults to the kernel size. [n, c, *size] -> [n, c, *out]
+
+    norm_type: the power p of the norm
+    kernel_size: the window's size, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     norm_type: _float
     kernel_size: _int | Sequence[_int]
@@ -209,7 +236,12 @@ class LPPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool1d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -231,7 +263,12 @@ class MaxPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool2d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -253,7 +290,12 @@ class MaxPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool3d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"""
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -275,7 +317,14 @@ class MaxPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxUnpool1d(Module):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool1d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 2 or 3 dims, or indices another shape."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -293,7 +342,14 @@ class MaxUnpool1d(Module):
     def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
 
 class MaxUnpool2d(Module):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool2d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 3 or 4 dims, or indices another shape."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -311,7 +367,14 @@ class MaxUnpool2d(Module):
     def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
 
 class MaxUnpool3d(Module):
-    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]"""
+    """Zeros, with each value where max_pool (return_indices=True) found it; of several for one place the last. [n, c, *size], the same int -> [n, c, *out]
+
+    indices: the places that max_pool3d gave
+    kernel_size: the window's size, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    output_size: the size of the result, where several fit
+    Raises ValueError where the input has not 4 or 5 dims, or indices another shape."""
 
     kernel_size: _int | Sequence[_int]
     stride: _int | Sequence[_int] | None
@@ -329,7 +392,12 @@ class MaxUnpool3d(Module):
     def __call__(self, input: Tensor, indices: Tensor) -> Tensor: ...
 
 class Unfold(Module):
-    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]"""
+    """Every window as a column: nn.functional.unfold. [n, c, h, w] -> [n, c * kh * kw, positions]
+
+    kernel_size: the window's size, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    stride: the distance of windows, one number or one for each dim"""
 
     kernel_size: _int | Sequence[_int]
     dilation: _int | Sequence[_int]
@@ -350,7 +418,12 @@ class Upsample(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking."""
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    antialias: average over more elements where the result is smaller
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any
@@ -375,7 +448,12 @@ class UpsamplingBilinear2d(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking."""
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    antialias: average over more elements where the result is smaller
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any
@@ -400,7 +478,12 @@ class UpsamplingNearest2d(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking."""
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+
+    align_corners: the outermost places are centres of elements, not their edges
+    recompute_scale_factor: take the factor from the rounded sizes
+    antialias: average over more elements where the result is smaller
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from ..core.docstrings import explained
 from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
 from ..tensor import Tensor
 from .linear import Linear
@@ -36,6 +37,7 @@ class QuantizedLinear(Module):
         return f"{sizes}, bias={self.bias is not None}, bits={self.bits}, block={self.block}"
 
 
+@explained
 def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     """Put a QuantizedLinear in place of every Linear in a model; returns the names of those changed.
 

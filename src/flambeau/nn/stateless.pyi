@@ -29,7 +29,9 @@ class ELU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class GELU(Module):
-    """x times the normal distribution's mass below x; approximate="tanh" is the older formula."""
+    """x times the normal distribution's mass below x; approximate="tanh" is the older formula.
+
+    Raises ValueError where approximate is unknown."""
 
     approximate: str
     def __init__(self, approximate: str = "none", inplace: _bool = False) -> None: ...
@@ -123,7 +125,9 @@ class SELU(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class Shrink(Module):
-    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink)."""
+    """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
+
+    Raises ValueError where lambd is below 0."""
 
     lambd: _float
     bias: _float
@@ -235,7 +239,10 @@ class Flatten(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class BCELoss(Module):
-    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     weight: Tensor | None
     reduction: str
@@ -246,7 +253,11 @@ class BCELoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class BCEWithLogitsLoss(Module):
-    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    pos_weight: a factor for the positive targets of each class"""
 
     weight: Tensor | None
     reduction: str
@@ -262,7 +273,11 @@ class BCEWithLogitsLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class CosineEmbeddingLoss(Module):
-    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []"""
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+
+    input1: the first tensor
+    input2: the second tensor
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     margin: _float
     reduction: str
@@ -274,7 +289,14 @@ class CTCLoss(Module):
     """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
 
     Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
-    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []"""
+    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+
+    log_probs: logarithms of probabilities. [steps, n, classes]
+    input_lengths: how many steps each sequence has
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown."""
 
     blank: _int
     reduction: str
@@ -299,7 +321,12 @@ class CTCLoss(Module):
 
 class CrossEntropyLoss(Module):
     """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
-    probabilities [n, classes, ...] -> []"""
+    probabilities [n, classes, ...] -> []
+
+    target: what is wanted
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    label_smoothing: the share of the target that is spread over all classes"""
 
     weight: Tensor | None
     ignore_index: _int
@@ -317,7 +344,9 @@ class CrossEntropyLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class GaussianNLLLoss(Module):
-    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []"""
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     full: _bool
     eps: _float
@@ -329,7 +358,9 @@ class GaussianNLLLoss(Module):
     def __call__(self, input: Tensor, target: Tensor, var: Any) -> Tensor: ...
 
 class HingeEmbeddingLoss(Module):
-    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []"""
+    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     margin: _float
     reduction: str
@@ -338,7 +369,10 @@ class HingeEmbeddingLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class HuberLoss(Module):
-    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []"""
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     reduction: str
     delta: _float
@@ -354,7 +388,10 @@ class HuberLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class KLDivLoss(Module):
-    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone."""
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    log_target: the target is logarithms too"""
 
     reduction: str
     log_target: _bool
@@ -365,7 +402,10 @@ class KLDivLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class L1Loss(Module):
-    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     reduction: str
     weight: Tensor | None
@@ -376,7 +416,9 @@ class L1Loss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class MarginRankingLoss(Module):
-    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []"""
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     margin: _float
     reduction: str
@@ -385,7 +427,10 @@ class MarginRankingLoss(Module):
     def __call__(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
 
 class MSELoss(Module):
-    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []"""
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     reduction: str
     weight: Tensor | None
@@ -396,7 +441,10 @@ class MSELoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class MultiLabelSoftMarginLoss(Module):
-    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []"""
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     weight: Tensor | None
     reduction: str
@@ -407,7 +455,11 @@ class MultiLabelSoftMarginLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class MultiMarginLoss(Module):
-    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []"""
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where p is neither 1 nor 2."""
 
     p: _int
     margin: _float
@@ -425,7 +477,10 @@ class MultiMarginLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class NLLLoss(Module):
-    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []"""
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     weight: Tensor | None
     ignore_index: _int
@@ -441,7 +496,11 @@ class NLLLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class PoissonNLLLoss(Module):
-    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []"""
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+
+    log_input: the input is the logarithm of the rate
+    eps: a small number that keeps divisions from 0
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     log_input: _bool
     full: _bool
@@ -459,7 +518,11 @@ class PoissonNLLLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class SmoothL1Loss(Module):
-    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []"""
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where beta is below 0."""
 
     reduction: str
     beta: _float
@@ -468,7 +531,9 @@ class SmoothL1Loss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class SoftMarginLoss(Module):
-    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []"""
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     reduction: str
     def __init__(self, reduction: str = "mean", inplace: _bool = False) -> None: ...
@@ -476,7 +541,12 @@ class SoftMarginLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class TripletMarginLoss(Module):
-    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []"""
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
+
+    p: which norm the distance is
+    eps: a small number that keeps divisions from 0
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
 
     margin: _float
     p: _float
@@ -496,7 +566,10 @@ class TripletMarginLoss(Module):
     def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
 
 class CosineSimilarity(Module):
-    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]"""
+    """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
+
+    x1: the first rows
+    x2: the second rows"""
 
     dim: _int
     eps: _float
@@ -505,7 +578,9 @@ class CosineSimilarity(Module):
     def __call__(self, x1: Tensor, x2: Tensor) -> Tensor: ...
 
 class LocalResponseNorm(Module):
-    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012)."""
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+
+    Raises ValueError where the input has fewer than 3 dims."""
 
     size: _int
     alpha: _float
@@ -530,7 +605,10 @@ class PairwiseDistance(Module):
     def __call__(self, x1: Tensor, x2: Tensor) -> Tensor: ...
 
 class PixelShuffle(Module):
-    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]"""
+    """Channels become pixels (Shi et al., 2016). [..., c * r * r, h, w] -> [..., c, h * r, w * r]
+
+    upscale_factor: how many times larger height and width become
+    Raises ValueError where the factor does not divide the channels."""
 
     upscale_factor: _int
     def __init__(self, upscale_factor: _int, inplace: _bool = False) -> None: ...
@@ -538,7 +616,10 @@ class PixelShuffle(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class PixelUnshuffle(Module):
-    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]"""
+    """Pixels become channels. [..., c, h * r, w * r] -> [..., c * r * r, h, w]
+
+    downscale_factor: how many times smaller height and width become
+    Raises ValueError where the factor does not divide height and width."""
 
     downscale_factor: _int
     def __init__(self, downscale_factor: _int, inplace: _bool = False) -> None: ...

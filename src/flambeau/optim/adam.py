@@ -3,14 +3,17 @@
 from collections.abc import Iterable
 from math import log
 
+from ..core.docstrings import explained
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
+@explained
 class Adam(Optimizer):
     """p - lr * m / (sqrt(v) + eps), m and v the corrected running means of g and g^2 (Kingma and Ba, 2015).
 
     `weight_decay` adds that share of p to g; `amsgrad` uses the largest v so far (Reddi et al., 2018).
+    ValueError for values that can't be meant.
     """
 
     decoupled = False
@@ -50,6 +53,7 @@ class Adam(Optimizer):
         return p - moved * self._lr
 
 
+@explained
 class AdamW(Adam):
     """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019)."""
 

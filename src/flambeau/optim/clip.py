@@ -3,9 +3,11 @@
 from typing import Any
 
 from ..autodiff.backward import Gradients
+from ..core.docstrings import explained
 from ..core.modes import no_grad
 
 
+@explained
 @no_grad()
 def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     """Scale all gradients by one number so that together they are at most max_norm long.
@@ -20,6 +22,7 @@ def clip_grad_norm(grads: Gradients, max_norm: float) -> tuple[Gradients, Any]:
     return grads.map(lambda g: g * scale), total
 
 
+@explained
 @no_grad()
 def clip_grad_value(grads: Gradients, value: float) -> Gradients:
     """New gradients with every element held inside [-value, value]. ValueError unless value > 0."""

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 from ..autodiff.backward import Gradients
+from ..core.docstrings import explained
 from ..core.interrupts import uninterrupted
 from ..core.modes import no_grad
 from ..core.node import describe
@@ -17,6 +18,7 @@ from ..tensor import HostScalar, Tensor, tensor
 HOST = "cpu"
 
 
+@explained
 class Optimizer:
     """What optimisers share; one of its own writes `update` and lists the names of its state.
 

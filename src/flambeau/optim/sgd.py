@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 
+from ..core.docstrings import explained
 from ..tensor import Tensor
 from .optimizer import Optimizer
 
 
+@explained
 class SGD(Optimizer):
     """p - lr * g; with momentum p - lr * m, m = momentum * m + (1 - dampening) * g (Sutskever et al., 2013).
 

@@ -214,6 +214,8 @@ _AVERAGE = (
 
 @composed
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
+    """Mean of each window; stride defaults to the kernel size. Zeros of the padding count unless
+    count_include_pad is False, those that ceil_mode adds never do. [n, c, l] -> [n, c, ol]"""
     return _avg_pool(input, 1, kernel_size, stride, padding, ceil_mode, count_include_pad)
 
 
@@ -234,7 +236,6 @@ def _avg_pool_nd(nd):
     return composed(pool)
 
 
-avg_pool1d.__doc__ = _AVERAGE
 avg_pool2d, avg_pool3d = _avg_pool_nd(2), _avg_pool_nd(3)
 
 
