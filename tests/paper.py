@@ -3,6 +3,7 @@
 import threading
 from typing import Any, Literal
 
+from flambeau.core.faults import Doubts
 from flambeau.core.limits import Limits
 from flambeau.device import Arrived
 from flambeau.device.pool import Pool
@@ -16,10 +17,11 @@ class PaperDevice(Caches):
     kind: Literal["gpu"] = "gpu"
     name, max_binding, compilers, can_wait = "gpu:paper", 2**31, 1, True
     lost = adapter = identity = None
-    faults = told = 0
+    faults = 0
 
     def __init__(self, limits: Limits = Limits()):  # noqa: B008  frozen
         super().__init__()
+        self.doubts = Doubts()
         self.limits, self.lock, self.pool = limits, threading.RLock(), Pool(self)
         self.shaders: dict[str, tuple[str, int]] = {}  # text -> label, inputs
         self.handles, self.sizes, self.outputs = 0, {}, {}

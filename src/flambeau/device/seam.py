@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from ..core.faults import Doubts
     from ..core.limits import Limits
     from ..core.node import Node
     from ..kernels.ir import Shader
@@ -109,7 +110,7 @@ class Gpu(Common, Protocol):
     kind: Literal["gpu"]
     max_binding: int  # bytes of the largest buffer that a kernel can bind
     faults: int  # the buffer where kernels note indices outside their dim; 0 before there is such a kernel
-    told: int  # how many of those faults were raised
+    doubts: "Doubts"  # which values may be of such faults
     compilers: int  # how many kernels are compiled at once
     pipelines: "dict[Shader, int]"
     saved_pipelines: dict[tuple[str, int, int], int]

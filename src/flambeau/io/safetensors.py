@@ -9,6 +9,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.files import read, write_whole
+from ..core.node import describe
 from ..device import get_device
 from ..errors import FlambeauError
 from ..runtime import readback
