@@ -356,10 +356,11 @@ def raises(name: str, doc: str) -> list[str]:
 def told(doc: str | None, name: str, arguments: tuple[str, ...]) -> str:
     """A docstring with a line for each argument that it says nothing of and that the tables know."""
     text = doc or ""
+    words = set(re.findall(r"\w+", text))
     more = [
         f"{a}: {meaning}"
         for a in arguments
-        if (meaning := OWN.get((name, a)) or MEANINGS.get(a)) and not re.search(rf"\b{a}\b", text)
+        if (meaning := OWN.get((name, a)) or MEANINGS.get(a)) and a not in words
     ]
     more += [f"Raises {line}." for line in raises(name, text)]
     return "\n".join([cleandoc(text), "", *more]) if more and text else text
