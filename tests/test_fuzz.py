@@ -15,6 +15,7 @@ from kernels import planned_for
 
 import flambeau as fb
 from flambeau.core import choose
+from flambeau.core.op import OPS
 from flambeau.runtime import pipeline
 from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_program, report, script, smaller
 from flambeau.selftest.bounds import known
@@ -124,7 +125,7 @@ def test_a_wrong_op_is_found_and_its_script_shows_it(monkeypatch, tmp_path):
 
 
 def test_a_wrong_gradient_is_found(monkeypatch):
-    monkeypatch.setitem(fb.op.OPS["sin"].__dict__, "grad", lambda g, y, x: [g * x.cos() * 1.01])
+    monkeypatch.setitem(OPS["sin"].__dict__, "grad", lambda g, y, x: [g * x.cos() * 1.01])
     program = planted("v2.sin()", "np.sin(v2)", by=("v0", "v1"))
     wrong, _ = check(program, fb.tensor(0.0, device="cpu").device, ())
     assert wrong is not None and wrong.way == "slopes"

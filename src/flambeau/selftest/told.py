@@ -18,7 +18,7 @@ import numpy as np
 from numpy import inf, nan
 
 import flambeau as fb
-from flambeau import dtype as dt
+from flambeau.core import dtype as dt
 from flambeau.nn import functional as F
 from flambeau.selftest import reference as ref
 from flambeau.selftest.programs import Input, settled
