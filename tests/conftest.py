@@ -67,9 +67,17 @@ def pytest_testnodedown(node):
 
 def pytest_terminal_summary(terminalreporter, config):
     reports = [r for kind in ("passed", "failed") for r in terminalreporter.stats.get(kind, [])]
-    tried = sum(dict(r.user_properties).get("new cases", 0) for r in reports if r.when == "call")
-    if tried:
-        terminalreporter.write_line(f"{tried:,} new cases by {GRID_SEED}={os.environ[GRID_SEED]}")
+    tried = Counter()
+    for properties in (dict(r.user_properties) for r in reports if r.when == "call"):
+        tried.update({name: count for name, count in properties.items() if isinstance(count, int)})
+    if tried["new cases"]:
+        terminalreporter.write_line(
+            f"{tried['new cases']:,} new cases by {GRID_SEED}={os.environ[GRID_SEED]}"
+        )
+    if lines := tried["lines"]:
+        ran = tried["lines by torch"]
+        told = f"{ran:,} of {lines:,} lines of random programs ({ran / lines:.1%}) ran on torch as well"
+        terminalreporter.write_line(told)
     for name, count in config.stash[LEFT_OUT].items():
         told = f"{count:,} comparison{'s' * (count > 1)} with {PEERS[name]}: ./run test --{name}"
         terminalreporter.write_line(told)

@@ -132,7 +132,7 @@ def where(b: Builder) -> Texts:
     if x is None:
         return None
     if b.chance(0.3):
-        return f"{c.name}.where({x.name}, 1)", f"np.where({c.name}, {x.name}, 1)"
+        return f"fb.where({c.name}, {x.name}, 1)", f"np.where({c.name}, {x.name}, 1)"
     y = b.pick(lambda v: v.is_number and meets(c, v) and meets(x, v) and of_alike(x, v))
     if y is None or b.chance(0.2):
         fits = len(c.shape) <= len(x.shape) and all(
@@ -143,7 +143,7 @@ def where(b: Builder) -> Texts:
             if fits and x.ndim
             else None
         )
-    return f"{c.name}.where({x.name}, {y.name})", f"np.where({c.name}, {x.name}, {y.name})"
+    return f"fb.where({c.name}, {x.name}, {y.name})", f"np.where({c.name}, {x.name}, {y.name})"
 
 
 def cast(b: Builder) -> Texts:
@@ -219,7 +219,7 @@ def padded(b: Builder) -> Texts:
     dims = b.whole(1, min(x.ndim, 2))
     ends = [b.whole(0, 2) for _ in range(2 * dims)]
     pairs = [(0, 0)] * (x.ndim - dims) + [(ends[2 * i], ends[2 * i + 1]) for i in reversed(range(dims))]
-    return f"{x.name}.pad({tuple(ends)})", f"np.pad({x.name}, {pairs})"
+    return f"F.pad({x.name}, {tuple(ends)})", f"np.pad({x.name}, {pairs})"
 
 
 def expanded(b: Builder) -> Texts:

@@ -60,7 +60,7 @@ OF_MASKS = {
     "of the finite": ("{x}[{x}.isfinite()].sum()", "{x}[np.isfinite({x})].sum()"),
     "nonzero": ("{m}.nonzero().sum(0)", "np.argwhere({m}).sum(0)"),
     "masked_fill": ("{x}.masked_fill({m}, {v})", "np.where({m}, {v}, {x})"),
-    "where": ("{m}.where({x}, {v})", "np.where({m}, {x}, {v})"),
+    "where": ("fb.where({m}, {x}, {v})", "np.where({m}, {x}, {v})"),
 }
 VALUES = ("float('inf')", "float('-inf')", "float('nan')", "2")
 
