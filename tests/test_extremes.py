@@ -221,6 +221,37 @@ def test_variance_beside_a_large_mean(shape, dim, kernels):
             np.testing.assert_allclose(F.layer_norm(t, shape[1:]).numpy(), want, atol=5e-7 * offset)
 
 
+def standardized(x):
+    x = x.astype("f8")
+    away = x - x.mean(-1, keepdims=True)
+    return away / np.sqrt((away * away).mean(-1, keepdims=True) + 1e-5)
+
+
+@pytest.mark.parametrize("n", [16384, 300_000])
+def test_norms_of_long_rows_beside_a_large_mean(n, kernels):
+    """A float32 near a million is a multiple of 1/16, and so is a mean: what is left of it has that off."""
+    rng = np.random.default_rng(n)
+    data, g = (rng.normal(size=(2, n)) + 1e6).astype("f4"), rng.normal(size=(2, n)).astype("f4")
+    want = standardized(data)
+    x = fb.tensor(data, device=kernels, requires_grad=True)
+    for y in (F.layer_norm(x, (n,)), F.group_norm(x.reshape(1, 2, n), 2).reshape(2, n)):
+        np.testing.assert_allclose(y.detach().numpy(), want, atol=3e-6)
+        slopes = (y * fb.tensor(g, device=kernels)).sum().backward()[x].numpy()
+        rest = g - g.mean(-1, keepdims=True, dtype="f8") - want * (g * want).mean(-1, keepdims=True)
+        spread = np.sqrt(data.var(-1, keepdims=True, dtype="f8") + 1e-5)
+        np.testing.assert_allclose(slopes, rest / spread, atol=1e-5)
+
+
+def test_covariances_beside_a_large_mean(kernels):
+    rng = np.random.default_rng(4)
+    data = (rng.normal(size=(3, 5000)) + 1e6).astype("f4")
+    x, weights = fb.tensor(data, device=kernels), rng.integers(1, 4, 5000)
+    np.testing.assert_allclose(x.cov().numpy(), np.cov(data.astype("f8")), atol=2e-5)
+    np.testing.assert_allclose(x.corrcoef().numpy(), np.corrcoef(data.astype("f8")), atol=2e-6)
+    found = x.cov(fweights=fb.tensor(weights, device=kernels)).numpy()
+    np.testing.assert_allclose(found, np.cov(data.astype("f8"), fweights=weights), atol=2e-5)
+
+
 def test_a_loss_in_halves_is_divided_before_it_is_added_up(device):
     x = fb.full((4000,), 12.0, dtype="float16", device=device)
     assert F.smooth_l1_loss(x, x * 0, reduction="sum", beta=2.0).item() == 4000 * 11

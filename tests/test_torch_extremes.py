@@ -242,6 +242,28 @@ def test_attention_masks_are_torchs(torch, name, m, n, kernels):
         np.testing.assert_allclose(grads[x].numpy(), t.grad.numpy(), atol=1e-4)
 
 
+# --- norms beside a large mean
+
+FAR = {
+    "layer_norm": (lambda f, x: f.layer_norm(x, x.shape[-1:]), 300_000),
+    "group_norm": (lambda f, x: f.group_norm(x.reshape(1, 6, -1), 3), 16384),
+    "batch_norm": (lambda f, x: f.batch_norm(x.reshape(3, 8, -1), None, None, training=True), 16384),
+    "cov": (lambda f, x: x.cov(), 16384),
+    "corrcoef": (lambda f, x: x.corrcoef(), 16384),
+    "var": (lambda f, x: x.var(-1), 300_000),
+}
+
+
+@pytest.mark.parametrize("name", FAR)
+def test_beside_a_large_mean_we_are_no_further_off_than_torch(torch, name, kernels):
+    make, n = FAR[name]
+    data = (np.random.default_rng(1).normal(size=(3, n)) + 1e6).astype("f4")
+    want = make(torch.nn.functional, torch.tensor(data).double()).numpy()
+    theirs = make(torch.nn.functional, torch.tensor(data)).numpy()
+    ours = make(F, fb.tensor(data, device=kernels)).numpy()
+    assert abs(ours - want).max() <= max(abs(theirs - want).max(), 2e-5)
+
+
 # --- no dims
 
 

@@ -5,7 +5,7 @@ from math import prod
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
 from ..core.shape import Window
-from .reduce import in_float32
+from .reduce import in_float32, standardized
 
 NN = (
     "batch_norm",
@@ -134,8 +134,7 @@ def group_norm(input, num_groups: int, weight=None, bias=None, eps: float = 1e-5
         raise ValueError(f"{c} channels do not divide into {num_groups} groups: give a divisor")
     wide, dtype = in_float32(input)
     x = wide.reshape(n, num_groups, c // num_groups * prod(input.shape[2:]))
-    away = x - x.mean(-1, keepdim=True)
-    y = (away * (away.square().mean(-1, keepdim=True) + eps).rsqrt()).reshape(*input.shape)
+    y = standardized(x, (x.ndim - 1,), eps).reshape(*input.shape)
     y = y if weight is None else y * by_channel(weight, input.ndim)
     return (y if bias is None else y + by_channel(bias, input.ndim)).to(dtype)
 

@@ -12,6 +12,8 @@ from .index.indices import picked
 if TYPE_CHECKING:
     from ..tensor import Tensor
 
+LONG = 16384  # elements from which on a norm takes out what a mean was rounded by
+
 
 def _shape(s, dims):
     """The reduced dims stay, with size 1: the planner then knows where they were."""
@@ -250,6 +252,17 @@ def _variance(x, *, dims, share):
     lost = lost.isfinite().where(lost, 0.0)
     count = prod(x.shape[d] for d in dims)
     return ((away * away)._sum(dims) - lost * lost * (1 / count)).relu() * share
+
+
+def standardized(x, dims, eps: float):
+    """x less its mean, over the root of its variance and eps. Beside a large mean its rounding is no small
+    part of what is left: of long rows, whose sums are the least exact, that is taken out as well."""
+    away = x - x.mean(dims, keepdim=True)
+    var = (away * away).mean(dims, keepdim=True)
+    if prod(x.shape[d] for d in dims) >= LONG:
+        lost = away.detach().mean(dims, keepdim=True)
+        away, var = away - lost, (var - lost * lost).relu()
+    return away * (var + eps).rsqrt()
 
 
 @composite(grad=lambda g, y, x: [(y == 0).where(0.0, g / (y * 2))])

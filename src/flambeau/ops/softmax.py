@@ -4,7 +4,7 @@ from ..core.declare import composed, composite
 from ..core.op import Family
 from ..core.shape import normal_dim
 from .elementwise import fitted
-from .reduce import in_float32
+from .reduce import in_float32, standardized
 
 NN = ("layer_norm", "linear", "log_softmax", "softmax")
 
@@ -89,7 +89,6 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-
         raise ValueError(f"the last dims are {found}: normalized_shape must equal them")
     dims = tuple(range(input.ndim - k, input.ndim))
     x, dtype = in_float32(input)
-    away = x - x.mean(dims, keepdim=True)
-    y = (away * ((away * away).mean(dims, keepdim=True) + eps).rsqrt()).to(dtype)
+    y = standardized(x, dims, eps).to(dtype)
     y = y if weight is None else y * weight
     return y if bias is None else y + bias

@@ -30,11 +30,13 @@ class Statistics(Family):
         given = [w.float() for w in (fweights, aweights) if w is not None]
         if not given:
             away = x - x.mean(1, keepdim=True)
+            away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
             c = away @ away.mT / max(x.shape[1] - correction, 0)
         else:
             w = given[0] * given[-1] if len(given) == 2 else given[0]
             total = w.sum()
             away = x - (x * w).sum(1, keepdim=True) / total
+            away = away - (away * w).sum(1, keepdim=True).detach() / total.detach()
             lost = correction if aweights is None else (w * aweights).sum() / total * correction
             c = (away * w) @ away.mT / (total - lost).clamp(min=0.0)
         return (c if c.shape[0] > 1 else c.reshape(())).to(dtype)
