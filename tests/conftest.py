@@ -10,7 +10,9 @@ from collections import Counter
 from contextlib import suppress
 
 import pytest
-from kernels import kernels as kernels  # a fixture
+
+pytest.register_assert_rewrite("helpers", "grids")
+pytest_plugins = ["helpers.kernels"]  # a fixture
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it

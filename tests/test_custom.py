@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau.testing import check_op
@@ -96,9 +97,8 @@ def test_errors(gpu):
 
 
 def test_the_example_runs(gpu, capsys, monkeypatch):
-    from pathlib import Path
 
-    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples"))
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
     import custom_op
 
     custom_op.main()

@@ -1,27 +1,14 @@
 """Turns docs/coverage.md and docs/reference.md into what they claim: they are current, and complete."""
 
-import importlib.util
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from test_torch_names import arrays
+from helpers.expressions import arrays
+from helpers.paths import ROOT
+from helpers.scripts import script
 
 import flambeau as fb
-
-ROOT = Path(__file__).parents[1]
-
-
-def script(name: str):
-    """A file of scripts/ as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec and spec.loader
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 docs = script("write_docs")
 BURN = [(name, text) for table in docs.NAMES["burn"].values() for name, text in table.items()]

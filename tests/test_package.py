@@ -1,33 +1,14 @@
 """Turns the checkout into a wheel and an sdist, and those into an installed flambeau that runs elsewhere."""
 
 import email
-import os
-import subprocess
-import sys
 import tarfile
 import zipfile
 from email.message import Message
 from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).parents[1]
-# No network: the build backend is a dev dependency, and the package's own dependencies are installed already.
-OFFLINE = ["--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check", "--quiet"]
-
-
-def call(*arguments: str | Path, cwd: Path, **environment: str) -> str:
-    """What a Python program prints; its failure fails the test with all that it said."""
-    called = [sys.executable, *arguments]
-    done = subprocess.run(called, cwd=cwd, env=os.environ | environment, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def built_wheel(source: Path, folder: Path) -> Path:
-    call("-m", "pip", "wheel", *OFFLINE, "--wheel-dir", folder, source, cwd=folder)
-    (wheel,) = folder.glob("*.whl")
-    return wheel
+from helpers.packaging import OFFLINE, built_wheel, call
+from helpers.paths import ROOT
 
 
 def contents(wheel: Path) -> dict[str, bytes]:

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from helpers.paths import ROOT
 
-ROOT = Path(__file__).parents[1]
 PAGES = [
     "README.md", "bench/README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))),
 ]  # fmt: skip

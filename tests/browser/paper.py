@@ -2,9 +2,10 @@
 
 import re
 from math import cos, pi, sin
-from pathlib import Path
 
-SHOTS = Path(__file__).parents[2] / "build" / "screenshots"  # what the page looked like; git ignores it
+from helpers.paths import ROOT
+
+SHOTS = ROOT / "build" / "screenshots"  # what the page looked like; git ignores it
 READY = re.compile("^ready on .*swiftshader")
 WAIT = 60_000  # milliseconds for a page to start, or for some steps, on a busy machine
 Stroke = list[tuple[float, float]]

@@ -6,10 +6,10 @@ import re
 import shutil
 import struct
 import threading
-from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau import nn
@@ -421,7 +421,7 @@ def test_the_module_is_small_and_typed(folder):
 
 
 def test_the_documentation_runs(browser, home, folder, monkeypatch):
-    text = (Path(__file__).parents[2] / "docs" / "export.md").read_text("utf-8")
+    text = (ROOT / "docs" / "export.md").read_text("utf-8")
     python, html = (
         re.search(rf"^```{kind}\n(.*?)^```$", text, re.M | re.S)[1] for kind in ("python", "html")
     )

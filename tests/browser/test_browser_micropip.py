@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_package import ROOT, built_wheel
+from helpers.packaging import built_wheel
+from helpers.paths import ROOT
 
 from flambeau.errors import FlambeauError
 from flambeau.site import pyodide, serve

@@ -1,14 +1,14 @@
 """A saved program in a page's Python: from bytes that were fetched, and from its file system."""
 
 import re
-from pathlib import Path
 
 import pytest
+from helpers.paths import ROOT
 
 import flambeau as fb
 from flambeau import nn
 
-DOCS = Path(__file__).parents[2] / "docs" / "export.md"
+DOCS = ROOT / "docs" / "export.md"
 INPUT = [[0.1 * (i * j % 7) - 0.2 for i in range(12)] for j in range(5)]
 
 LOADED = f"""

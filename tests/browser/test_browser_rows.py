@@ -6,21 +6,22 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers.compare import check
+from helpers.inputs import arrays, host
+from helpers.paths import TESTS
 from rows import ROWS, SOURCE
-from test_ops import arrays, check, host
 
 import flambeau as fb
 from flambeau.core.dtype import SHORT
 from flambeau.core.host import to_numpy
 
-TESTS = Path(__file__).parents[1]
 CODES = {"f4": "f", "i4": "i", "u4": "I", "b1": "?"}
 PLAIN = [name for name in ROWS if name not in SOURCE]
 
 
 def table_files() -> dict[str, str]:
     """The op table's own files, by their place beside the page's modules."""
-    paths = [*TESTS.glob("references*.py"), *TESTS.glob("rows/*.py")]
+    paths = [*TESTS.glob("references/*.py"), *TESTS.glob("rows/*.py")]
     return {path.relative_to(TESTS).as_posix(): path.read_text("utf-8") for path in paths}
 
 

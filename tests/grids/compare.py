@@ -7,8 +7,8 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from kernels import planned_for
-from test_ops import values
+from helpers.compare import values
+from helpers.kernels import planned_for
 
 import flambeau as fb
 from flambeau.core.op import COMPOSED, OPS

@@ -9,8 +9,8 @@ from .grid import Table, call
 
 GRIDS = Table()
 WITHOUT = {
-    "quantize": "not in torch: tests/test_quantized.py compares with the weights unpacked",
-    "quantized_linear": "not in torch: tests/test_quantized.py compares with the weights unpacked",
+    "quantize": "not in torch: tests/ops/test_quantized.py compares with the weights unpacked",
+    "quantized_linear": "not in torch: tests/ops/test_quantized.py compares with the weights unpacked",
 }
 # sizes of a product: few, whole multiples of tiles and turns, and beside them
 FEW = (1, 2, 3, 4, 5, 7, 8, 9, 16)

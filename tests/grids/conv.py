@@ -102,4 +102,4 @@ def col2im(d):
     return call(d.array((d.int(1, 3), rows, count[0] * count[1])), tuple(size), tuple(kernel), **arguments)
 
 
-WITHOUT = {"deform_conv2d": "in torchvision, not in torch: tests/references_conv.py has its formula"}
+WITHOUT = {"deform_conv2d": "in torchvision, not in torch: tests/references/conv.py has its formula"}

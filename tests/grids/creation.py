@@ -10,9 +10,9 @@ randn randn_like random_bits randperm uniform
 """
 FILLED = "full_like new_full new_ones new_zeros ones ones_like zeros zeros_like"
 WITHOUT = (
-    dict.fromkeys(RANDOM.split(), "draws: tests/test_random.py compares their distributions")
+    dict.fromkeys(RANDOM.split(), "draws: tests/ops/test_random.py compares their distributions")
     | dict.fromkeys(("empty", "empty_like", "new_empty"), "its values are not said")
-    | dict.fromkeys(FILLED.split(), "takes a dtype of its library: tests/test_dtype.py")
+    | dict.fromkeys(FILLED.split(), "takes a dtype of its library: tests/core/test_dtype.py")
 )
 
 

@@ -117,7 +117,7 @@ def of_angles(d):
     return call(d.array(shape, 0.2, 2), d.array(shape))
 
 
-WITHOUT = {"istft": "torch refuses most windows that are drawn: tests/test_fourier.py inverts stft"}
+WITHOUT = {"istft": "torch refuses most windows that are drawn: tests/ops/test_fft.py inverts stft"}
 
 
 @GRIDS("bartlett_window", "blackman_window", "hamming_window", "hann_window", slopes=False, fixed=1)

@@ -10,7 +10,7 @@ from .grid import Table, call
 GRIDS = Table()
 WITHOUT = {
     "gather_nd": "ONNX's: not in torch", "scatter_nd": "ONNX's: not in torch",
-    "put_rows": "not in torch: tests/test_attention.py compares with slices",
+    "put_rows": "not in torch: tests/ops/test_attention.py compares with slices",
     "nonzero_static": "not in torch's CPU build for all shapes: nonzero is compared",
 }  # fmt: skip
 

@@ -214,9 +214,9 @@ def lu_solve(d):
 
 
 WITHOUT = {
-    "linalg_cholesky_ex": "linalg.cholesky with a flag: tests/test_linalg.py",
-    "linalg_householder_product": "of geqrf's factors, which have signs of their own: tests/test_linalg.py",
-    "geqrf": "its reflectors have signs of their own: tests/test_linalg.py",
+    "linalg_cholesky_ex": "linalg.cholesky with a flag: tests/ops/test_linalg.py",
+    "linalg_householder_product": "of geqrf's factors, whose signs are their own: tests/ops/test_linalg.py",
+    "geqrf": "its reflectors have signs of their own: tests/ops/test_linalg.py",
     "lu_solve": "linalg.lu_solve is compared",
     "lu_unpack": "a part of linalg.lu", "qr": "linalg.qr is compared", "svd": "linalg.svd is compared",
 }  # fmt: skip

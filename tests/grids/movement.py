@@ -10,7 +10,7 @@ WITHOUT = {
     "detach": "a view", "view_as": "reshape, which is compared",
     "real": "a part of pairs", "imag": "a part of pairs", "view_as_complex": "the identity on pairs",
     "view_as_real": "the identity on pairs",
-    "slice_assign": "x[key] = value of torch, which writes: tests/test_index.py compares with NumPy",
+    "slice_assign": "x[key] = value of torch, which writes: tests/ops/test_index.py compares with NumPy",
 }  # fmt: skip
 
 

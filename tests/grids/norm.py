@@ -44,7 +44,7 @@ def channels_first(d) -> tuple[int, ...]:
 
 @GRIDS("batch_norm", fixed=5, tol=ROUNDS)
 def batch_norm(d):
-    """The result; that running statistics are assigned to is a layer's affair (tests/test_nn.py)."""
+    """The result; that running statistics are assigned to is a layer's affair (tests/nn/test_nn.py)."""
     shape = channels_first(d)
     n, training = (shape[1],), d.maybe(0.7)
     statistics = (still(d.array(n)), still(d.array(n, 0.5, 2))) if not training else (None, None)

@@ -1,7 +1,7 @@
 """Rows of the activations that have no kernel line of their own."""
 
 import numpy as np
-from references import sigmoid, softmax
+from references.base import sigmoid, softmax
 
 from .row import COMPOSED, In, Row, unary
 

@@ -3,8 +3,8 @@
 from functools import partial
 
 import numpy as np
-from references import conv, conv_views, fold, max_pool, window_sum
-from references_conv import (
+from references.base import conv, conv_views, fold, max_pool, window_sum
+from references.conv import (
     adaptive,
     adaptive_taken,
     avg_pool,
@@ -15,8 +15,8 @@ from references_conv import (
     lp_pool,
     max_unpool,
 )
-from references_conv import max_pool as max_pool_loop
-from references_resize import (
+from references.conv import max_pool as max_pool_loop
+from references.resize import (
     affine_grid,
     along,
     ctc_alphas,

@@ -3,7 +3,7 @@
 from math import erf
 
 import numpy as np
-from references import gelu, shift_left, shift_right, sigmoid, softplus, whole
+from references.base import gelu, shift_left, shift_right, sigmoid, softplus, whole
 
 from flambeau.core.dtype import float32
 

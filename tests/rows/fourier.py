@@ -3,7 +3,7 @@
 from math import pi
 
 import numpy as np
-from references_fourier import apart, cosines, istft, joined, on_pairs, stft, unscaled
+from references.fourier import apart, cosines, istft, joined, on_pairs, stft, unscaled
 
 from .creation import made
 from .row import COMPOSED, OPS, In, Row

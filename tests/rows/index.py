@@ -1,7 +1,7 @@
 """Rows of reading and writing by index."""
 
 import numpy as np
-from references_index import assigned, by_slices, joined, nd_scattered, scattered
+from references.index import assigned, by_slices, joined, nd_scattered, scattered
 
 from .row import In, Row
 

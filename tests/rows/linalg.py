@@ -3,7 +3,7 @@
 from math import inf
 
 import numpy as np
-from references_linalg import (
+from references.linalg import (
     PREPARED,
     T,
     expm,

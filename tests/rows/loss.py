@@ -1,8 +1,8 @@
 """Rows of the losses and of the normalisations of nn.functional."""
 
 import numpy as np
-import references_loss as ref
-from references import softplus
+from references import loss as ref
+from references.base import softplus
 
 from .row import COMPOSED, In, Row
 

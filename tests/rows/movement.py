@@ -1,8 +1,8 @@
 """Rows of the movement family."""
 
 import numpy as np
-from references import windows
-from references_index import slid
+from references.base import windows
+from references.index import slid
 
 from flambeau.core.shape import Window
 

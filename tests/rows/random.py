@@ -1,7 +1,7 @@
 """Rows of the random family: what Philox's words become, drawn with seed 7."""
 
 import numpy as np
-from references import philox
+from references.base import philox
 
 from .row import COMPOSED, In, Row
 

@@ -1,7 +1,7 @@
 """Rows of the reduce family."""
 
 import numpy as np
-from references import (
+from references.base import (
     layer_norm,
     log_softmax,
     logsumexp,

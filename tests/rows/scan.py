@@ -1,7 +1,7 @@
 """Rows of the scan family."""
 
 import numpy as np
-from references_order import area, latest_extreme, log_sums
+from references.order import area, latest_extreme, log_sums
 
 from .row import COMPOSED, In, Row, first
 

@@ -1,7 +1,7 @@
 """Rows of the sort and order families, and of counting and selecting."""
 
 import numpy as np
-from references_order import (
+from references.order import (
     different,
     how_often,
     in_bins,

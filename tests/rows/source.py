@@ -3,7 +3,7 @@
 from math import prod
 
 import numpy as np
-from references import philox
+from references.base import philox
 
 from .row import COMPOSED, In, Row
 

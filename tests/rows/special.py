@@ -3,7 +3,7 @@
 from math import erfc
 
 import numpy as np
-from references_special import (
+from references.special import (
     bessel,
     each,
     hurwitz,

@@ -1,7 +1,8 @@
 """A small NumPy in plain Python, for a page that has none: there this file is the module `numpy`.
 
 An array is a list of its elements, one after the other, a shape and a dtype. It has what the self-test and
-the references of ops use, and computes what NumPy does, slowly: tests/test_small_numpy.py compares the two.
+the references of ops use, and computes what NumPy does, slowly: tests/selftest/test_small_numpy.py compares
+the two.
 Only `reshape` and `asarray` share elements; all other views are copies. Its random numbers are Python's.
 """
 

@@ -5,7 +5,7 @@ from typing import Any
 from .render import ADDED
 
 # Templates whose indices are affine in coordinates that are below their sizes, or brought into range first
-# (what a gather reads), and whose loops end for every size. tests/test_trust.py watches each access.
+# (what a gather reads), and whose loops end for every size. tests/codegen/test_bounds.py watches each access.
 PROVEN = frozenset(
     {
         "attention/split_keys.wgsl",

@@ -1,0 +1,132 @@
+"""Elementwise values that share what they read: one kernel with several outputs, with the values of NumPy."""
+
+import numpy as np
+import pytest
+from helpers.kernels import planned_for
+
+import flambeau as fb
+from flambeau.core import choose
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
+from flambeau.optim import AdamW
+
+
+def made(*shape, seed=0):
+    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
+
+
+def kernels(*tensors):
+    return [(k.shader.template, len(k.outputs)) for k in plan([t.node for t in tensors], Limits())]
+
+
+X, Y = made(12, 8), made(12, 8, seed=1)
+
+
+def test_values_that_share_a_buffer_are_one_kernel():
+    assert kernels(X * Y, X + Y, X.exp()) == [("map/map_multi.wgsl", 3)]
+    moved = X * 0.9 + Y
+    assert kernels(moved, X - moved * 0.1) == [("map/map_multi.wgsl", 2)]
+
+
+def test_values_that_share_nothing_are_apart():
+    assert kernels(X.exp(), Y.exp()) == [("map/map.wgsl", 1)] * 2
+    assert kernels(X.exp(), X[:6] * 2) == [("map/map.wgsl", 1)] * 2
+    assert kernels(X.exp(), X.t() * 2) == [("map/map.wgsl", 1)] * 2
+
+
+def test_nothing_waits_for_itself():
+    first = X.exp()
+    later = X * first.sum(0)  # made of a sum of the other: no kernel could be both
+    assert [t for t, _ in kernels(first, later)] == ["map/map.wgsl", "reduce/tree.wgsl", "map/map.wgsl"]
+
+
+def test_buffers_are_counted():
+    many = [made(12, 8, seed=i) for i in range(8)]
+    found = plan([(X * m).node for m in many], Limits())
+    assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found) and len(found) < 8
+
+
+def test_an_optimisers_step_is_a_kernel_for_each_parameter():
+    p, g = fb.zeros(12, 8).requires_grad_(), X
+    opt = AdamW([p], lr=0.01)
+    with fb.no_grad():
+        state = opt.state[0]
+        new = opt.update(p, g, state, opt._steps[p.device])
+    assert kernels(new, *state.values()) == [("map/map_multi.wgsl", 3)]
+
+
+@pytest.mark.parametrize("shape", ((12, 8), (7,), (3,), (), (5, 3, 2)))
+@pytest.mark.parametrize("dtype", (fb.float32, fb.float16, fb.int8))
+def test_values(gpu, shape, dtype):
+    x = np.random.default_rng(3).integers(-9, 9, shape).astype("f4")
+    a = fb.tensor(x, device=gpu).to(dtype).realize()
+    results = (a + 1, a * 2, (a > 0), a.flip(0) if shape else a - 1)
+    fb.realize(*results)
+    wanted = (x + 1, x * 2, x > 0, x[::-1] if shape else x - 1)
+    for got, want in zip(results, wanted, strict=True):
+        assert np.array_equal(got.numpy().astype("f4"), np.asarray(want, "f4"))
+
+
+def test_they_can_be_kept_apart(monkeypatch):
+    monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
+    choose.forced.cache_clear()
+    try:
+        assert kernels(X * Y, X + Y) == [("map/map.wgsl", 1)] * 2
+    finally:
+        choose.forced.cache_clear()
+
+
+def test_states_that_change_places_in_a_recorded_step(gpu):
+    """Each new value may lie where the other's old one was: the copies at the end take care."""
+    a, b, c = (fb.tensor([float(i)] * 8, device=gpu).realize() for i in range(3))
+
+    @fb.jit
+    def turn(x):
+        old = a + 0, b + 0, c + 0
+        a.assign_(old[1] * 1)
+        b.assign_(old[2] * 1)
+        c.assign_(old[0] * 1)
+        return x + 1
+
+    for i in range(1, 6):
+        turn(X)
+        assert [t.numpy()[0] for t in (a, b, c)] == [i % 3, (i + 1) % 3, (i + 2) % 3]
+
+
+def test_what_the_group_alone_reads_is_not_stored():
+    dear = (X * Y).exp()  # both read it, and it is dear
+    assert kernels(dear * 2 + X, dear * X) == [("map/map_multi.wgsl", 2)]
+    assert kernels(dear * 2 + X, dear * X, dear) == [("map/map_multi.wgsl", 3)]
+    assert kernels(dear * 2 + X, dear * X, dear.sum(0))[0] == ("map/map_multi.wgsl", 3)
+    assert kernels(dear * 2 + X, (dear * X).t().relu() @ X)[0] == ("map/map_multi.wgsl", 2)
+
+
+def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
+    monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
+    choose.forced.cache_clear()
+    try:
+        dear = (X * Y).exp()
+        assert kernels(dear * 2 + X, dear * X) == [("map/map.wgsl", 1)] * 3
+    finally:
+        choose.forced.cache_clear()
+
+
+def test_a_gelus_gradient_stores_what_products_read(gpu):
+    """Its gradient, and itself anew: no part of the formula."""
+    x, w, v = made(40, 24), made(24, 32, seed=1).requires_grad_(), made(32, 24, seed=2).requires_grad_()
+    with planned_for(gpu, software=False):
+        h = x @ w
+        loss = (fb.nn.functional.gelu(h, approximate="tanh") @ v).square().sum()
+        grads = loss.backward()
+        found = plan([loss.node, grads[w].node, grads[v].node], gpu.limits)
+        most = max(len(k.outputs) for k in found)
+        got = grads[w].numpy(), grads[v].numpy()
+    assert most <= 3
+    x, w, v = (t.detach().numpy().astype("f8") for t in (x, w, v))
+    h = x @ w
+    u = np.tanh(np.sqrt(2 / np.pi) * (h + 0.044715 * h**3))
+    y = 0.5 * h * (1 + u)
+    slope = 0.5 * (1 + u) + 0.5 * h * (1 - u * u) * np.sqrt(2 / np.pi) * (1 + 3 * 0.044715 * h * h)
+    g = 2 * y @ v
+    assert np.allclose(got[0], x.T @ (g @ v.T * slope), rtol=1e-4, atol=1e-2)
+    assert np.allclose(got[1], y.T @ g, rtol=1e-4, atol=1e-2)

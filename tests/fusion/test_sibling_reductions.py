@@ -1,0 +1,126 @@
+"""Reductions over the same dims that read the same buffers: one kernel, with the values of NumPy."""
+
+import numpy as np
+import pytest
+from helpers.kernels import planned_for
+
+import flambeau as fb
+from flambeau.core import choose
+from flambeau.core.limits import Limits
+from flambeau.fusion.planner import plan
+from flambeau.nn import functional as F
+
+
+def made(*shape, seed=0):
+    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
+
+
+def kernels(*tensors, limits=Limits()):  # noqa: B008
+    return [(k.shader.template, len(k.outputs)) for k in plan([t.node for t in tensors], limits)]
+
+
+X, Y, ROWS = made(60, 48), made(60, 48, seed=1), made(60, 1, seed=2)
+
+
+@pytest.fixture(autouse=True)
+def variant(monkeypatch):
+    def force(name):
+        monkeypatch.setenv("FLAMBEAU_VARIANT", f"sums={name}")
+        choose.forced.cache_clear()
+
+    force("together")
+    yield force
+    choose.forced.cache_clear()
+
+
+def test_sums_that_share_a_buffer_are_one_kernel():
+    assert kernels(X.sum(0), (X * Y).sum(0)) == [("reduce/tree.wgsl", 2)]
+    assert kernels(X.sum(0), X.amax(0), X.square().mean(0)) == [("reduce/tree.wgsl", 3)]
+    assert kernels(X.sum(0), X.abs().sum(0) * 2 + 1) == [("reduce/tree.wgsl", 2)]
+
+
+def test_dims_of_one_are_no_dims():
+    x, y, rows = X.reshape(1, 60, 48).realize(), Y.reshape(1, 60, 48).realize(), ROWS.reshape(1, 60, 1)
+    assert kernels(x.sum((0, 1)), (x * y * rows).sum((0, 1))) == [("reduce/tree.wgsl", 2)]
+
+
+def test_they_can_be_kept_apart(variant):
+    variant("apart")
+    assert kernels(X.sum(0), (X * Y).sum(0)) == [("reduce/tree.wgsl", 1)] * 2
+
+
+def test_others_are_apart():
+    assert kernels(X.sum(0), Y.sum(0)) == [("reduce/tree.wgsl", 1)] * 2
+    assert kernels(X.sum(0), (X * ROWS).sum((0, 1))) == [("reduce/tree.wgsl", 1)] * 2
+    turned = made(48, 60).t()  # read in another order
+    assert kernels((X * 2).sum(0), (turned + X).sum(0)) == [("reduce/tree.wgsl", 1)] * 2
+    software = Limits(software=True)
+    assert kernels(X.sum(0), (X * Y).sum(0), limits=software) == [("reduce/serial.wgsl", 1)] * 2
+
+
+def test_a_sum_that_needs_another_waits_for_it():
+    mean = X.mean(0)
+    assert [t for t, _ in kernels(mean, (X - mean).square().sum(0))] == ["reduce/tree.wgsl"] * 2
+    first = X.sum(0)
+    second = (X * Y).sum(0)
+    assert kernels(first * second, second)[0][0] == "reduce/tree.wgsl"  # an epilogue reads the other's result
+
+
+def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
+    w, b, m = made(48, seed=3).requires_grad_(), made(48, seed=4).requires_grad_(), made(48, 5, seed=6)
+    with planned_for(gpu, software=False):
+        loss = (F.layer_norm(X, (48,), w, b) @ m).square().sum()
+        grads = loss.backward()
+        assert ("reduce/tree.wgsl", 2) in kernels(loss, grads[w], grads[b], limits=gpu.limits)
+        found = grads[w].numpy(), grads[b].numpy()
+    x, w, b, m = (t.detach().numpy().astype("f8") for t in (X, w, b, m))
+    away = x - x.mean(1, keepdims=True)
+    unit = away / np.sqrt((away**2).mean(1, keepdims=True) + 1e-5)
+    g = 2 * (unit * w + b) @ m @ m.T
+    assert np.allclose(found[0], (g * unit).sum(0), rtol=1e-4, atol=1e-3)
+    assert np.allclose(found[1], g.sum(0), rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("shape", ((5000, 48), (70, 33), (9, 3), (4096, 768), (1, 7)))
+@pytest.mark.parametrize("dtype", (fb.float32, fb.float16, fb.int32))
+def test_values(gpu, shape, dtype):
+    """Few rows in one kernel, many in pieces; sums of other types beside each other, with epilogues."""
+    x = np.random.default_rng(5).integers(-9, 9, shape).astype("f4")
+    with planned_for(gpu, software=False):
+        t = fb.tensor(x, device=gpu).to(dtype).realize()
+        results = t.float().sum(0) * 0.5 + 1, t.float().square().sum(0).sqrt(), t.amax(0), (t > 0).sum(0)
+        fb.realize(*results)
+        found = [r.numpy().astype("f8") for r in results]
+    wanted = x.sum(0) * 0.5 + 1, np.sqrt((x.astype("f8") ** 2).sum(0)), x.max(0), (x > 0).sum(0)
+    for got, want in zip(found, wanted, strict=True):
+        assert np.allclose(got, want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dims", ((0, 2, 3), (1,), (0, 1), (2, 3), (0,)))
+def test_dims(gpu, dims):
+    x, y = (np.random.default_rng(s).normal(size=(6, 8, 7, 12)).astype("f4") for s in (1, 2))
+    with planned_for(gpu, software=False):
+        a, b = fb.tensor(x, device=gpu).realize(), fb.tensor(y, device=gpu).realize()
+        results = (a * b).sum(dims), a.sum(dims), (a - 1).amax(dims)
+        fb.realize(*results)
+        found = [r.numpy() for r in results]
+    wanted = (x * y).sum(dims), x.sum(dims), x.max(dims) - 1
+    for got, want in zip(found, wanted, strict=True):
+        assert np.allclose(got, want, atol=1e-4)
+
+
+def test_a_batch_norms_gradients_are_two_kernels(gpu):
+    """One for two sums by channel, in pieces or not, and one for what they are needed for."""
+    x = made(4, 8, 6, 6).requires_grad_()
+    w, b = made(8, seed=1).requires_grad_(), made(8, seed=2).requires_grad_()
+    y = F.batch_norm(x, None, None, w, b, training=True)
+    mean, var = x.detach().mean((0, 2, 3)), x.detach().var((0, 2, 3), correction=0)
+    assert np.allclose(y.detach().sum((0, 2, 3)).numpy(), 4 * 36 * b.numpy(), atol=1e-3)
+    grads = y.backward(made(4, 8, 6, 6, seed=3))
+    found = kernels(grads[x], grads[w], grads[b], mean, var)
+    assert ("reduce/tree.wgsl", 2) in found
+
+
+def test_rows_that_are_broadcast_do_not_turn_a_sum_by_columns():
+    (kernel,) = plan([(X * ROWS).sum(0).node], Limits())
+    assert dict(kernel.shader.options)["columns"]

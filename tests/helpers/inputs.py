@@ -1,0 +1,57 @@
+"""Inputs of the op table's rows: as arrays, as the reference takes them, in each dtype that an op takes."""
+
+import numpy as np
+from rows import ROWS, In
+
+import flambeau as fb
+from flambeau.core.op import COMPOSED, OPS
+
+KINDS = {"f": fb.float32, "i": fb.int32, "u": fb.uint32, "b": fb.bool_}
+
+
+def host(array):
+    """An input as the reference takes it: floats as float64."""
+    return array.astype("f8") if array.dtype.kind == "f" else array
+
+
+def arrays(row, rng, shape=None, kind=None):
+    return [i.make(rng, shape, kind) for i in row.inputs]
+
+
+def tensors(arrays, device, **kw):
+    return [fb.tensor(a, device=device, **kw) for a in arrays]
+
+
+SIZED = {
+    "f": (fb.float16, fb.bfloat16),
+    "i": (fb.int32, fb.int8),
+    "u": (fb.uint32, fb.uint8),
+    "b": (fb.bool_,),
+}
+
+
+def declared(name) -> str:
+    """The kinds that an op says it takes; of one that says nothing, those that its row has."""
+    row = ROWS[name]
+    return (OPS.get(name) or COMPOSED[name]).dtypes or main_kind(row) + row.kinds
+
+
+def main_kind(row) -> str:
+    kinds = [i.kind for i in row.inputs]
+    return "f" if "f" in kinds else kinds[0]
+
+
+def has_whole(row) -> bool:
+    """Whether there are integers in the ranges of the inputs."""
+    return all(np.ceil(i.low) <= np.floor(i.high) for i in row.inputs)
+
+
+def of_dtype(row, dtype, rng) -> list[np.ndarray]:
+    """A row's inputs as values of a dtype, those of its main kind: the others stay what they are."""
+    main, made = main_kind(row), []
+    for i in row.inputs:
+        if i.kind == main and dtype.is_int and dtype.is_packed:
+            info = fb.iinfo(dtype)
+            i = In(i.shape, max(i.low, info.min), min(i.high, info.max), i.kind)
+        made.append(i.make(rng, kind=dtype.kind if i.kind == main else None))
+    return made

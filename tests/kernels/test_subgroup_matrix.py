@@ -1,0 +1,324 @@
+"""Products on matrix units: tiles and edges, layouts, batches, epilogues, ranges, precisions, training.
+
+Where an adapter has units, these tests use them (an NVIDIA GPU through Dawn); elsewhere the same kernels run
+with `matrix.PLAIN`, the units' work in plain WGSL.
+"""
+
+import re
+
+import numpy as np
+import pytest
+from helpers.kernels import planned_for
+from helpers.paper import PaperDevice
+
+import flambeau as fb
+from flambeau.core import choose
+from flambeau.core.limits import Limits, Unit
+from flambeau.core.node import toposort
+from flambeau.fusion.planner import Planner
+from flambeau.kernels.contract import subgroup_matrix
+from flambeau.kernels.contract.product import product_of
+from flambeau.kernels.contract.subgroup_matrix import PLAIN
+
+F = fb.nn.functional
+EXACT, HIGH, MEDIUM = 6e-4, 2e-5, 5e-4  # of float16 results; as documented
+REAL = Unit("subgroup", 16, 16, 16, 32)
+
+
+@pytest.fixture
+def units(gpu, monkeypatch):
+    """The GPU with matrix units, its own or plain ones, whose smaller tiles compile sooner."""
+    monkeypatch.setenv("FLAMBEAU_VARIANT", "contract=matrix64")
+    choose.forced.cache_clear()
+    with planned_for(gpu, False, matrix=gpu.limits.matrix or (PLAIN,)):
+        yield gpu
+    monkeypatch.undo()
+    choose.forced.cache_clear()
+
+
+def templates(t) -> list[str]:
+    return [k.shader.template for k in t.plan()]
+
+
+def made(rng, *shape, dtype="f4"):
+    return rng.standard_normal(shape).astype(dtype)
+
+
+def off(got, want) -> float:
+    """The error beside the whole result."""
+    return float(np.linalg.norm(got.numpy().astype("f8") - want) / np.linalg.norm(want))
+
+
+def on_units(t) -> bool:
+    return "contract/subgroup_matrix.wgsl" in templates(t)
+
+
+SIZES = [(64, 64, 64), (72, 40, 256), (130, 72, 96), (33, 65, 17), (1, 200, 40), (3, 3, 3)]
+
+
+@pytest.mark.parametrize("m,n,k", SIZES)
+def test_sizes(m, n, k, units):
+    rng = np.random.default_rng(m)
+    a, b = made(rng, m, k, dtype="f2"), made(rng, k, n, dtype="f2")
+    y = fb.tensor(a, device=units) @ fb.tensor(b, device=units)
+    want = a.astype("f8") @ b.astype("f8")
+    assert y.dtype is fb.float16
+    assert on_units(y) or min(m, n, k) < 32
+    assert off(y, want) < EXACT
+
+
+@pytest.mark.parametrize("turned", ["a", "b", "ab"])
+def test_layouts_are_read_as_they_lie(turned, units):
+    rng = np.random.default_rng(1)
+    a, b = made(rng, 128, 192, dtype="f2"), made(rng, 192, 64, dtype="f2")
+    x, y = fb.tensor(a, device=units), fb.tensor(b, device=units)
+    x = fb.tensor(np.ascontiguousarray(a.T), device=units).T if "a" in turned else x
+    y = fb.tensor(np.ascontiguousarray(b.T), device=units).T if "b" in turned else y
+    z = x @ y
+    assert templates(z)[0] == "contract/subgroup_matrix.wgsl" and len(templates(z)) <= 2
+    assert off(z, a.astype("f8") @ b.astype("f8")) < EXACT
+
+
+def test_batches_and_strides(units):
+    rng = np.random.default_rng(2)
+    a, b = made(rng, 2, 3, 64, 128, dtype="f2"), made(rng, 3, 64, 64, dtype="f2")
+    x, y = fb.tensor(a, device=units)[:, :, :, ::2], fb.tensor(b, device=units)
+    want = a[:, :, :, ::2].astype("f8") @ b.astype("f8")
+    assert on_units(x @ y) and off(x @ y, want) < EXACT
+
+
+def test_epilogue(units):
+    rng = np.random.default_rng(3)
+    x, w, b = (fb.tensor(made(rng, *s, dtype="f2"), device=units) for s in ((96, 64), (72, 64), (72,)))
+    y = F.linear(x, w, b).relu()
+    want = np.maximum(x.numpy().astype("f8") @ w.numpy().astype("f8").T + b.numpy(), 0)
+    assert on_units(y) and off(y, want) < EXACT
+
+
+def test_convolution(units):
+    rng = np.random.default_rng(4)
+    x, w = made(rng, 2, 32, 10, 10, dtype="f2"), made(rng, 64, 32, 3, 3, dtype="f2")
+    y = F.conv2d(fb.tensor(x, device=units), fb.tensor(w, device=units), padding=1)
+    want = F.conv2d(
+        fb.tensor(x.astype("f4"), device="cpu"), fb.tensor(w.astype("f4"), device="cpu"), padding=1
+    )
+    assert off(y, want.numpy().astype("f8")) < EXACT
+
+
+# --- float32 on units ---
+
+
+@pytest.fixture(params=["matrix64", "matrix64/halves"])
+def variant(request, units, monkeypatch):
+    """Units that split float32 on the way to workgroup memory, or in a pass before."""
+    monkeypatch.setenv("FLAMBEAU_VARIANT", f"contract={request.param}")
+    choose.forced.cache_clear()
+    units.plans = {}
+    return units, request.param
+
+
+def ran_as(t, variant: str) -> bool:
+    return on_units(t) and ("contract/to_f16.wgsl" in templates(t)) == ("/" in variant)
+
+
+SHAPES = [((64, 96), (96, 72)), ((130, 33), (33, 70)), ((65, 128), (128, 64)), ((2, 3, 64, 40), (3, 40, 72))]
+
+
+@pytest.mark.parametrize("precision,bound", [("high", HIGH), ("medium", MEDIUM)])
+@pytest.mark.parametrize("left,right", SHAPES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_float32_of_every_shape(left, right, turned, precision, bound, variant):
+    units, name = variant
+    rng = np.random.default_rng(13)
+    a, b = made(rng, *left), made(rng, *right)
+    x, y = (
+        fb.tensor(np.ascontiguousarray(t.swapaxes(-1, -2)) if turned else t, device=units) for t in (a, b)
+    )
+    if turned:
+        x, y = x.transpose(-1, -2), y.transpose(-1, -2)
+    with fb.set_matmul_precision(precision):
+        z = (x @ y + 1).relu()
+        assert ran_as(z, name)
+        assert off(z, np.maximum(a.astype("f8") @ b.astype("f8") + 1, 0)) < bound
+
+
+def test_views_are_split_as_they_are_read(variant):
+    units, name = variant
+    rng = np.random.default_rng(14)
+    a, w = made(rng, 4, 100, 64), made(rng, 3, 72, 32)
+    x, y = fb.tensor(a, device=units)[1:3, 10:80, ::2], fb.tensor(w, device=units)[1]
+    with fb.set_matmul_precision("high"):
+        z = F.linear(x, y)
+        assert ran_as(z, name)
+        assert off(z, a[1:3, 10:80, ::2].astype("f8") @ w[1].T.astype("f8")) < HIGH
+
+
+def test_large_products_are_split_before():
+    for n, ready in ((1024, True), (384, False)):
+        device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
+        x = fb.zeros(n, n, device=device).realize()
+        with fb.set_matmul_precision("high"):
+            assert ran_as(x @ x, "matrix/halves" if ready else "matrix")
+
+
+@pytest.mark.parametrize("precision,bound", [("high", HIGH), ("medium", MEDIUM)])
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e-6, 1e30, 1e-30])
+def test_precision_at_every_size(precision, bound, size, variant):
+    """Beyond 65504 float16 is infinite, and below 1e-7 nothing: factors are scaled first."""
+    units, _ = variant
+    rng = np.random.default_rng(5)
+    a, b = made(rng, 64, 96) * np.float32(size), made(rng, 96, 72)
+    with fb.set_matmul_precision(precision):
+        y = fb.tensor(a, device=units) @ fb.tensor(b, device=units)
+    assert on_units(y) and off(y, a.astype("f8") @ b.astype("f8")) < bound
+
+
+def test_high_is_better_than_medium(units):
+    rng = np.random.default_rng(6)
+    a, b = made(rng, 64, 96), made(rng, 96, 72)
+    errors = []
+    for precision in ("high", "medium"):
+        with fb.set_matmul_precision(precision):
+            errors.append(off(fb.tensor(a, device=units) @ fb.tensor(b, device=units), a.astype("f8") @ b))
+    assert errors[0] < 5e-6 < 1e-4 < errors[1]
+
+
+def test_elements_of_many_sizes(units):
+    """What is far below the largest element of its matrix still counts."""
+    rng = np.random.default_rng(7)
+    a, b = made(rng, 64, 64), made(rng, 64, 64)
+    a[:32] *= np.float32(1e-3)
+    with fb.set_matmul_precision("high"):
+        y = (fb.tensor(a, device=units) @ fb.tensor(b, device=units)).numpy().astype("f8")
+    want = a.astype("f8") @ b.astype("f8")
+    for rows in (slice(0, 32), slice(32, 64)):
+        assert np.linalg.norm((y - want)[rows]) < HIGH * np.linalg.norm(want[rows])
+
+
+def test_zeros_infinities_and_nan(variant):
+    units, _ = variant
+    a, b = np.zeros((64, 64), "f4"), np.eye(64, dtype="f4")
+    x = fb.tensor(b, device=units)
+    for precision in ("high", "medium"):
+        with fb.set_matmul_precision(precision):
+            assert not (fb.tensor(a, device=units) @ x).numpy().any()
+            odd = np.ones((64, 64), "f4")
+            odd[3, 5], odd[4, 6] = np.inf, np.nan
+            y = (fb.tensor(odd, device=units) @ fb.ones(64, 64, device=units)).numpy()
+        assert not np.isfinite(y[3:5]).any() and np.allclose(np.delete(y, (3, 4), 0), 64)
+
+
+def test_long_sums_are_added_in_pieces(variant):
+    units, _ = variant
+    rng = np.random.default_rng(8)
+    a, b = made(rng, 32, 8200), made(rng, 8200, 40)
+    with fb.set_matmul_precision("high"):
+        y = fb.tensor(a, device=units) @ fb.tensor(b, device=units)
+    assert (
+        templates(y)[-2] == "contract/subgroup_matrix.wgsl" and off(y, a.astype("f8") @ b.astype("f8")) < HIGH
+    )
+
+
+def test_gradients_have_the_precision_of_their_backward(units):
+    rng = np.random.default_rng(9)
+    a, b = made(rng, 64, 64), made(rng, 64, 64)
+    x, y = (fb.tensor(t, device=units).requires_grad_() for t in (a, b))
+    with fb.set_matmul_precision("medium"):
+        grads = (x @ y).sum().backward()
+        assert on_units(grads[x])
+    assert off(grads[x], np.ones((64, 64)) @ b.T.astype("f8")) < MEDIUM
+
+
+# --- the setting ---
+
+
+def test_the_setting():
+    assert fb.get_matmul_precision() == "highest"
+    with fb.set_matmul_precision("medium"):
+        assert fb.get_matmul_precision() == "medium"
+        with fb.set_matmul_precision("high"):
+            assert fb.get_matmul_precision() == "high"
+        assert fb.get_matmul_precision() == "medium"
+    assert fb.get_matmul_precision() == "highest"
+    assert fb.set_matmul_precision("high")(fb.get_matmul_precision)() == "high"
+    assert fb.get_matmul_precision() == "highest"
+    with pytest.raises(ValueError) as e:
+        fb.set_matmul_precision("low")
+    told = "set_matmul_precision('low'): unknown precision: use 'highest', 'high' or 'medium'"
+    assert str(e.value) == told
+
+
+def test_without_units_it_changes_nothing(gpu):
+    if gpu.limits.matrix:
+        pytest.skip("this adapter has matrix units")
+    rng = np.random.default_rng(10)
+    x, y = (fb.tensor(made(rng, 64, 64), device=gpu) for _ in range(2))
+    exact = (x @ y).numpy()
+    with fb.set_matmul_precision("medium"):
+        assert np.array_equal((x @ y).numpy(), exact)
+
+
+def test_highest_is_float32(units):
+    x = fb.zeros(64, 64, device=units).realize()
+    assert not on_units(x @ x)
+
+
+# --- what fits ---
+
+
+@pytest.mark.parametrize(
+    "limits,fits",
+    [
+        (Limits(matrix=(REAL,), workgroup_memory=49152), ["matrix", "matrix64"]),
+        (Limits(matrix=(REAL,), workgroup_memory=19000), ["matrix64"]),
+        (Limits(matrix=(REAL,), workgroup_memory=16384), []),
+        (Limits(matrix=(REAL._replace(m=24),), workgroup_memory=49152), []),
+        (Limits(matrix=(REAL._replace(lanes=128),), workgroup_memory=49152), []),
+        (Limits(workgroup_memory=49152), []),
+    ],
+)
+def test_only_what_fits_is_a_candidate(limits, fits):
+    x = fb.zeros(64, 64, device=PaperDevice(limits)).half().realize()
+    order = toposort([(x @ x).node])
+    planner = Planner([order[-1]], order, limits)
+    head = next(n for n in order if n.op.kind == "contract")
+    assert subgroup_matrix.candidates(product_of(planner, head, head)) == fits
+
+
+@pytest.mark.parametrize("precision", ["high", "medium"])
+def test_checking_compilers_see_that_places_are_inside(precision):
+    """Tint clamps no index into an array of known length that it can bound; what it can't bound costs half
+    the speed: the subgroup's number, and views without a length."""
+    device = PaperDevice(Limits(matrix=(REAL,), workgroup_memory=49152))
+    x = fb.zeros(256, 256, device=device).realize()
+    with fb.set_matmul_precision(precision):
+        (x @ x).realize()
+    (text,) = (wgsl for wgsl in device.shaders if "subgroupMatrixLoad" in wgsl)
+    assert text.count("subgroup_id") == 3  # builtin, its name, and once more: bounded
+    assert "let subgroup = min(subgroup_id, 3u);" in text
+    assert not re.search(r"bufferView<array<[\w<>]+>>\(", text)
+
+
+# --- training ---
+
+
+def test_float16_training_with_float32_masters(units):
+    """An MLP whose forward and backward passes are of float16, and whose weights are kept in float32."""
+    fb.manual_seed(0)
+    x = fb.randn(128, 32, device=units).realize()
+    target = (x[:, :8] * 0.5).tanh().realize()
+    masters = [(fb.randn(*s, device=units) * s[0] ** -0.5).requires_grad_() for s in ((32, 64), (64, 8))]
+
+    def loss_of():
+        first, second = (w.half() for w in masters)
+        y = ((x.half() @ first).relu() @ second).float()
+        return ((y - target) ** 2).mean()
+
+    optimizer = fb.optim.Adam(masters, lr=0.02)
+    losses = []
+    for _ in range(40):
+        loss = loss_of()
+        optimizer.step(loss.backward())
+        losses.append(loss.item())
+    assert all(w.dtype is fb.float32 for w in masters)
+    assert losses[-1] < 0.1 * losses[0], losses

@@ -1,0 +1,129 @@
+"""Every variant of every family of kernels, forced in turn, gives what NumPy gives.
+
+Which families and variants there are is what planning these cases asks `choice.choose` for: a new variant is
+tried here as soon as it fits one of them.
+"""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from helpers.compare import values
+from helpers.kernels import planned_for
+
+import flambeau as fb
+from flambeau.core import choose
+
+F = fb.nn.functional
+
+
+class Made:
+    """Inputs that are the same on every device."""
+
+    def __init__(self, device, half=False):
+        self.device, self.rng, self.half = device, np.random.default_rng(5), half
+
+    def __call__(self, *shape):
+        t = fb.tensor(self.rng.uniform(-1, 1, shape).astype("f4"), device=self.device)
+        return (t.half() if self.half else t).detach().requires_grad_()
+
+    def steps(self, n, size):
+        return fb.tensor(self.rng.integers(0, n, size).astype("i4"), device=self.device)
+
+
+def with_gradients(f):
+    """A case's result, and the gradients of the sum of its squares."""
+
+    def call(t):
+        xs, keep = [], t.__class__.__call__
+
+        def make(*shape):
+            xs.append(keep(t, *shape))
+            return xs[-1]
+
+        y = f(make, t)
+        grads = (y.float() * y.float()).mean().backward()
+        return [y, *(grads[x] for x in xs)]
+
+    return call
+
+
+CASES = {
+    "products": with_gradients(lambda t, _: (t(130, 72) @ t(72, 200) + t(200)).relu()),
+    "wide products": with_gradients(lambda t, _: t(16, 300) @ t(300, 512)),
+    "large products": with_gradients(lambda t, _: t(256, 256) @ t(256, 256).T),
+    "vectors": with_gradients(lambda t, _: t(1, 2048) @ t(2048, 96)),
+    "odd products": with_gradients(lambda t, _: t(3, 37, 61) @ t(3, 61, 45)),
+    "convolutions": with_gradients(lambda t, _: F.conv2d(t(4, 8, 14, 14), t(16, 8, 3, 3), t(16), padding=1)),
+    "pools": with_gradients(lambda t, _: F.max_pool2d(t(2, 3, 13, 16), 3, 2, 1)),
+    "depthwise": with_gradients(
+        lambda t, _: F.conv2d(t(2, 6, 9, 13), t(12, 1, 3, 5), t(12), padding=(1, 2), groups=6)
+    ),
+    "short rows": with_gradients(lambda t, _: t(200, 12).softmax(1)),
+    "rows": with_gradients(lambda t, _: F.layer_norm(t(33, 512), (512,), t(512), t(512))),
+    "long rows": with_gradients(lambda t, _: t(3, 9000).log_softmax(1)),
+    "sums": lambda t: [x for y in (t(300, 700), t(5, 40000)) for x in (y.sum(0), y.amax(1), (y * y).mean())],
+    "columns": lambda t: [t(5000, 30).sum(0), t(64, 64, 9).sum((0, 1)), t(4099).prod()],
+    "several sums": lambda t: [x for y in (t(300, 64),) for x in (y.sum(0), (y * y).sum(0) + 1, y.amax(0))],
+    "large maps": lambda t: (t(4099, 2049) * 2 + t(2049)).relu(),
+    "losses": with_gradients(lambda t, d: F.cross_entropy(t(64, 100), d.steps(100, 64))),
+    "attention": with_gradients(
+        lambda t, _: F.scaled_dot_product_attention(*(t(2, 2, 70, 32) for _ in "qkv"), is_causal=True)
+    ),
+    "one query": with_gradients(
+        lambda t, _: F.scaled_dot_product_attention(t(2, 4, 1, 64), t(2, 4, 300, 64), t(2, 4, 300, 64))
+    ),
+}  # fmt: skip
+CLASSES = {"software": True, "gpu": False}
+MOST = 2  # cases that a variant is tried on, one in halves
+TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
+
+
+@cache
+def right(name, half):
+    return values(*CASES[name](Made("cpu", half)))
+
+
+def asked(name, gpu, half):
+    """The variants that a case may be computed by, by family."""
+    choose.of_thread.asked = []
+    try:
+        fb.realize(*CASES[name](Made(gpu, half)))
+        found = {}
+        for family, _, names, _ in choose.of_thread.asked:
+            found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
+    finally:
+        choose.of_thread.asked = None
+    return found
+
+
+def wrong(name, gpu, half):
+    """Where a case is not what NumPy gives, in a text; an empty one where it is."""
+    for i, (got, want) in enumerate(zip(values(*CASES[name](Made(gpu, half))), right(name, half))):
+        top = np.abs(want).max(initial=1e-9)
+        error = np.abs(got.astype("f8") - want).max(initial=0.0)
+        if not error <= TOLERANCE[half] * top:
+            return f"result {i} is off by {error:.1e} where the largest is {top:.1e}"
+    return ""
+
+
+@pytest.mark.parametrize("half", [False, True], ids=["f32", "f16"])
+@pytest.mark.parametrize("software", CLASSES)
+def test_every_variant_agrees_with_numpy(software, half, gpu, monkeypatch):
+    failed, tried, each = [], set(), {}
+    for case in CASES if not half else ("products", "attention"):
+        with planned_for(gpu, CLASSES[software]):
+            families = asked(case, gpu, half)
+        for family, name in ((f, n) for f, names in families.items() for n in names):
+            if each.setdefault((family, name), 0) >= MOST - half:
+                continue
+            each[family, name] += 1
+            tried.add((family, name))
+            monkeypatch.setattr(choose, "forced", lambda family=family, name=name: {family: name})
+            with planned_for(gpu, CLASSES[software]):
+                why = wrong(case, gpu, half)
+            monkeypatch.undo()
+            if why:
+                failed.append(f"{family}={name} on {case}: {why}")
+    assert not failed, f"{len(failed)} of {len(tried)} variants:\n" + "\n".join(failed)
+    assert tried

@@ -1,0 +1,272 @@
+"""Attention by its kernels: masks, sizes and gradients against the formula with all scores at once."""
+
+import numpy as np
+import pytest
+from helpers.compare import check, values
+from helpers.kernels import planned_for
+from rows.attention import attention
+
+import flambeau as fb
+from flambeau.core import choose
+from flambeau.core.commands import dispatches
+from flambeau.nn.functional import scaled_dot_product_attention as sdpa
+from flambeau.ops.attention import launches
+
+RNG = np.random.default_rng(0)
+KEEP = RNG.random((5, 9)) > 0.4
+KEEP[2] = False  # a row without any key
+CASES = {
+    "plain": ((2, 3, 5, 8), (2, 3, 7, 8), (2, 3, 7, 4), {}),
+    "longer than a workgroup, causal": ((3, 70, 8), (3, 70, 8), (3, 70, 8), {"is_causal": True}),
+    "grouped queries, softcap": (
+        (2, 4, 33, 6), (2, 2, 70, 6), (2, 2, 70, 10), {"enable_gqa": True, "softcap": 1.5},
+    ),
+    "broadcast heads": ((2, 3, 5, 8), (1, 1, 7, 8), (2, 1, 7, 8), {"scale": 0.3}),
+    "bool mask of batches": ((2, 3, 5, 64), (2, 3, 100, 64), (2, 3, 100, 64),
+                             {"mask": RNG.random((2, 1, 5, 100)) > 0.3}),
+    "bias of heads": ((2, 3, 5, 8), (2, 3, 9, 8), (2, 3, 9, 8),
+                      {"mask": RNG.normal(size=(3, 1, 9)).astype("f4")}),
+    "a row without keys": ((5, 8), (9, 8), (9, 8), {"mask": KEEP}),
+    "one query": ((2, 1, 16), (2, 50, 16), (2, 50, 16), {}),
+    "wider than registers": ((1, 4, 264), (1, 6, 264), (1, 6, 8), {}),
+}  # fmt: skip
+
+
+def made(case, device):
+    *shapes, attrs = CASES[case]
+    attrs = dict(attrs)
+    arrays = [np.random.default_rng(1).normal(size=s).astype("f4") for s in shapes]
+    xs = [fb.tensor(a, device=device, requires_grad=True) for a in arrays]
+    mask = attrs.pop("mask", None)
+    given = None if mask is None else fb.tensor(mask, device=device)
+
+    def reference(*arrays):
+        return attention(*arrays, mask, **attrs)
+
+    return [a.astype("f8") for a in arrays], xs, lambda *t: sdpa(*t, attn_mask=given, **attrs), reference
+
+
+@pytest.mark.parametrize("scores", ["stored", "streamed"])  # where the device has the choice
+@pytest.mark.parametrize("case", CASES)
+def test_attention_and_its_gradients(case, scores, device, monkeypatch):
+    monkeypatch.setattr(choose, "forced", lambda: {"scores": scores})
+    arrays, xs, compute, reference = made(case, device)
+    y = compute(*xs)
+    want = reference(*arrays)
+    weights = np.random.default_rng(2).normal(size=want.shape).astype("f4")
+    by_kernels = (y * fb.tensor(weights, device=device)).sum().backward()
+    by_ops = (compute(*xs) * fb.tensor(weights, device=device)).sum().backward(create_graph=True)
+    got, *grads = values(y, *(by_kernels[x] for x in xs), *(by_ops[x] for x in xs))
+    check(got, want, 2e-6, case)
+    for kernel, op in zip(grads[:3], grads[3:]):
+        check(kernel, op, 5e-6, f"{case}: gradient by kernels and by ops")
+    steps = [np.random.default_rng(3).normal(size=a.shape) for a in arrays]
+    ends = [(reference(*(a + h * s for a, s in zip(arrays, steps))) * weights).sum() for h in (1e-4, -1e-4)]
+    slope = sum((g * s).sum() for g, s in zip(grads[:3], steps))
+    assert abs(slope - (ends[0] - ends[1]) / 2e-4) <= 2e-5 * max(1, *(np.abs(g).sum() for g in grads[:3]))
+
+
+def test_software_adapters_store_scores_that_are_few(gpu):
+    def kernels(n, software, **options):
+        with planned_for(gpu, software):
+            q, k, v = (fb.zeros(4, n, 16, device=gpu) for _ in range(3))
+            return [k.name.split("+")[0] for k in sdpa(q, k, v, **options).plan()]
+
+    few = kernels(64, True)
+    assert few.count("matmul") == 2 and "attention" not in few
+    assert "attention" in kernels(64, False)
+    assert kernels(1024, True).count("matmul") == 2 and "attention" in kernels(1028, True)
+    assert "attention" in kernels(64, True, is_causal=True, start=0)
+
+
+def test_no_buffer_holds_the_scores(gpu):
+    """4,096 x 4,096 scores would be 64 MB; nothing of the forward or backward pass is above 2 MB."""
+    from flambeau.fusion.planner import plan
+
+    q, k, v = (fb.rand(4096, 16, device=gpu).requires_grad_() for _ in range(3))
+    grads = sdpa(q, k, v).sum().backward()
+    made = plan([grads[t].node for t in (q, k, v)], gpu.limits)
+    assert {"attention", "queries", "keys"} <= {k.name for k in made.kernels}
+    assert max(size for _, size in made.stored) <= 2 << 20
+
+
+# --- the kernels of GPUs ---
+
+
+@pytest.fixture
+def forced(gpu, monkeypatch):
+    """Plans for a GPU, with one variant wherever it serves."""
+
+    def force(name):
+        monkeypatch.setattr(choose, "forced", lambda: {"attention": name})
+        return planned_for(gpu, software=False, workgroup_memory=49152)
+
+    return force
+
+
+def templates(y):
+    return {k.shader.template for k in y.plan()}
+
+
+@pytest.mark.parametrize("tile", range(len(launches.FORWARD)))
+def test_forward_in_each_tile(tile, gpu, forced):
+    rng, bias = np.random.default_rng(4), np.random.default_rng(5).normal(size=(4, 70, 75)).astype("f4")
+    q, k, v = (rng.normal(size=s).astype("f4") for s in ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36)))
+    options = {"is_causal": True, "softcap": 2.0, "enable_gqa": True}
+    with forced(launches.FORWARD[tile].name):
+        y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), fb.tensor(bias, device=gpu), **options)
+        (kernel,) = y.plan()
+        got = y.numpy()
+    assert dict(kernel.shader.options)["t"].name == launches.FORWARD[tile].name
+    check(got, attention(*(x.astype("f8") for x in (q, k, v)), bias, **options), 2e-6, "tile")
+
+
+GRADIENTS = {t.name: t for t in (*launches.QUERIES, *launches.KEYS)}
+
+
+@pytest.mark.parametrize("tile", GRADIENTS)
+def test_gradients_in_each_tile(tile, gpu, forced):
+    rng, keep = np.random.default_rng(6), np.random.default_rng(7).random((70, 75)) > 0.3
+    shapes = ((2, 4, 70, 20), (2, 2, 75, 20), (2, 2, 75, 36))
+    xs = [fb.tensor(rng.normal(size=s).astype("f4"), device=gpu).requires_grad_() for s in shapes]
+    weights = fb.tensor(rng.normal(size=(2, 4, 70, 36)).astype("f4"), device=gpu)
+
+    def grads(**kw):
+        y = sdpa(*xs, fb.tensor(keep, device=gpu), is_causal=True, softcap=2.0, enable_gqa=True)
+        found = (y * weights).sum().backward(**kw)
+        return [found[x] for x in xs]
+
+    with forced(tile):
+        made = grads()
+        fb.realize(*made)
+    for got, want in zip(made, grads(create_graph=True), strict=True):
+        check(got.numpy(), want.numpy(), 5e-6, tile)
+
+
+@pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
+def test_tiles_read_and_write_16_bit_floats(dtype, gpu, forced):
+    rng = np.random.default_rng(8)
+    xs = [fb.tensor(rng.normal(size=(2, n, 20)), dtype, gpu).requires_grad_() for n in (70, 50, 50)]
+    exact = [x.float().numpy().astype("f8") for x in xs]
+    with forced("64x64.8x8.16.1"):
+        y = sdpa(*xs)
+        assert y.dtype is dtype and "attention/tiles.wgsl" in templates(y)
+        found = y.sum().backward()
+        made = [y.float(), *(found[x].float() for x in xs)]
+        fb.realize(*made)
+    slow = sdpa(*xs).float().sum().backward(create_graph=True)
+    eps = fb.finfo(dtype).eps
+    for got, want in zip(made, [attention(*exact), *(slow[x].float().numpy() for x in xs)], strict=True):
+        assert np.abs(got.numpy() - want).max() <= 4 * eps * max(1, np.abs(want).max())
+
+
+FEW = {
+    "one query": ((2, 3, 1, 20), (2, 3, 300, 20), (2, 3, 300, 36), {}),
+    "a group": ((2, 8, 1, 64), (2, 2, 300, 64), (2, 2, 300, 64), {"enable_gqa": True, "softcap": 2.0}),
+    "three of a group": ((8, 3, 16), (2, 140, 16), (2, 140, 16), {"enable_gqa": True, "is_causal": True}),
+    "a mask": ((2, 3, 5, 8), (2, 3, 300, 8), (2, 3, 300, 8), {"mask": RNG.random((3, 5, 300)) > 0.95}),
+    "no key": ((5, 8), (9, 8), (9, 8), {"mask": np.zeros((5, 9), bool)}),
+    "a bias": ((1, 5, 256), (1, 90, 256), (1, 90, 256), {"mask": RNG.normal(size=(5, 90)).astype("f4")}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FEW)
+def test_few_rows_to_many_keys(case, gpu, forced):
+    *shapes, attrs = FEW[case]
+    q, k, v = (np.random.default_rng(9).normal(size=s).astype("f4") for s in shapes)
+    mask, options = attrs.get("mask"), {n: x for n, x in attrs.items() if n != "mask"}
+    given = None if mask is None else fb.tensor(mask, device=gpu)
+    with forced("few"):
+        y = sdpa(*(fb.tensor(x, device=gpu) for x in (q, k, v)), given, **options)
+        assert templates(y) == {"attention/split_keys.wgsl", "attention/split_keys_join.wgsl"}
+        got = y.numpy()
+    check(got, attention(*(x.astype("f8") for x in (q, k, v)), mask, **options), 2e-6, case)
+
+
+def test_huge_scores(gpu, forced):
+    q, k, v = (np.random.default_rng(3).normal(size=(2, 40, 16)).astype("f4") for _ in range(3))
+    want = attention(q.astype("f8") * 1e18, k.astype("f8") * 1e15, v.astype("f8"))
+    for name in ("rows", "64x64.8x8.16.1"):
+        with forced(name):
+            got = sdpa(*(fb.tensor(x, device=gpu) for x in (q * 1e18, k * 1e15, v))).numpy()
+        check(got, want, 1e-6, name)
+
+
+# --- a causal mask that begins later, and the cache that it is for ---
+
+
+@pytest.mark.parametrize("variant", ("rows", "64x64.8x8.16.1", "few"))
+@pytest.mark.parametrize("kind", ("number", "tensor", "host scalar"))
+def test_start(variant, kind, gpu, forced):
+    q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 90, 90))
+    start = {"number": 70, "tensor": fb.tensor([70], device=gpu), "host scalar": fb.HostScalar(70)}[kind]
+    want = attention(*(x.astype("f8") for x in (q, k, v)), np.arange(90) <= np.arange(3)[:, None] + 70)
+    with forced(variant):
+        xs = [fb.tensor(x, device=gpu).requires_grad_() for x in (q, k, v)]
+        y = sdpa(*xs, is_causal=True, start=start)
+        grads = y.sum().backward()
+        check(y.numpy(), want, 2e-6, variant)
+    mask = fb.tensor(np.arange(90) <= np.arange(3)[:, None] + 70, device=gpu)
+    by_mask = sdpa(*xs, mask).sum().backward()
+    for x in xs:
+        check(grads[x].numpy(), by_mask[x].numpy(), 5e-6, variant)
+
+
+def test_start_on_the_cpu():
+    q, k, v = (np.random.default_rng(3).normal(size=(2, n, 16)).astype("f4") for n in (3, 9, 9))
+    y = sdpa(*(fb.tensor(x, device="cpu") for x in (q, k, v)), is_causal=True, start=4)
+    check(y.numpy(), attention(q, k, v, np.arange(9) <= np.arange(3)[:, None] + 4), 2e-6, "start")
+
+
+@pytest.mark.parametrize("software", (False, True))
+def test_decoding_step_by_step_is_the_whole(software, gpu):
+    """A prompt of five, then recorded steps of one; groups of two query heads share keys."""
+    sizes = ((2, 4, 12, 16), (2, 2, 12, 16), (2, 2, 12, 8))
+    q, k, v = (np.random.default_rng(2).normal(size=s).astype("f4") for s in sizes)
+    want = attention(*(x.astype("f8") for x in (q, k, v)), is_causal=True, enable_gqa=True)
+    with planned_for(gpu, software):
+        cache = fb.nn.KVCache(2, 2, 20, 16, 8, device=gpu)
+        step = fb.jit(lambda *new: cache(*new))
+        got = [cache(*(fb.tensor(x[:, :, :5], device=gpu) for x in (q, k, v))).numpy()]
+        for at in range(5, 12):
+            got.append(step(*(fb.tensor(x[:, :, at : at + 1], device=gpu) for x in (q, k, v))).numpy())
+    check(np.concatenate(got, 2), want, 2e-6, "decoding")
+    assert len(step.programs) == 1 and cache.count.item() == 12
+    check(cache.keys.numpy()[:, :, :12], k, 0, "keys")
+    cache.reset()
+    assert cache.count.item() == 0
+
+
+def grids(words):
+    """The workgroups of each dispatch among commands."""
+    return [c.grid for c in dispatches(words)]
+
+
+def test_the_cache_is_written_in_place(gpu):
+    """A recorded step writes its rows alone: threads for 4 x 16 elements, not for 4 x 5000 x 16."""
+    cache = fb.nn.KVCache(2, 2, 5000, 16, device=gpu)
+    step = fb.jit(lambda k, v: cache.append(k, v)[2])
+    new = [fb.rand(2, 2, 1, 16, device=gpu) for _ in range(2)]
+    places = [step(*new).item() for _ in range(3)]
+    assert places == [0, 1, 2]
+    ((program,),) = step.programs.values()
+    assert set(grids(program.words)) == {(1, 1, 1)}
+
+
+def test_a_place_past_the_end_is_left_out(device):
+    table, rows = fb.zeros(4, 8, device=device), fb.ones(3, 8, device=device)
+    for start in (3, 4, 100):
+        got = fb.nn.functional.put_rows(table, rows, start).numpy()
+        assert got.sum() == 8 * (start == 3)
+
+
+def test_errors():
+    q = fb.zeros(2, 3, 4, device="cpu")
+    with pytest.raises(ValueError) as e:
+        sdpa(q, fb.zeros(2, 3, 5, device="cpu"), q)
+    assert str(e.value) == (
+        "scaled_dot_product_attention(f32[2, 3, 4], f32[2, 3, 5], f32[2, 3, 4]):"
+        " features of query and key differ: 4 and 5"
+    )
+    with pytest.raises(ValueError, match="query heads must be a multiple of key heads"):
+        sdpa(fb.zeros(3, 5, 4, device="cpu"), q, q, enable_gqa=True)

@@ -1,0 +1,116 @@
+"""Fourier transforms beyond their rows: lengths, dims, round trips, short-time ones, windows, errors."""
+
+import numpy as np
+import pytest
+from helpers.compare import values
+from references.fourier import apart, joined
+
+import flambeau as fb
+
+# smooth, prime, with large primes, beyond a kernel's length
+LENGTHS = [1, 2, 3, 7, 8, 11, 30, 97, 256, 509, 1000, 1024, 1155, 2018, 2048, 6000]
+
+
+def near(got, want, tol=1e-6):
+    assert got.shape == want.shape
+    assert np.abs(got - want).max(initial=0) <= tol * max(1.0, np.abs(want).max(initial=0))
+
+
+def random(shape, seed=0):
+    return np.random.default_rng(seed).normal(size=shape).astype("f4")
+
+
+@pytest.mark.parametrize("n", LENGTHS)
+def test_lengths(n, device):
+    a = random((3, n, 2))
+    z, x = fb.tensor(a, device=device), fb.tensor(a[..., 0], device=device)
+    half = fb.fft.rfft(x)
+    there, back, real, again = values(fb.fft.fft(z), fb.fft.ifft(fb.fft.fft(z)), half, fb.fft.irfft(half, n))
+    near(joined(there), np.fft.fft(joined(a.astype("f8"))))
+    near(joined(real), np.fft.rfft(a[..., 0].astype("f8")))
+    near(back, a, 2e-6)
+    near(again, a[..., 0], 2e-6)
+
+
+def test_a_large_prime(device):
+    a = random((10007, 2))
+    near(joined(fb.fft.fft(fb.tensor(a, device=device)).numpy()), np.fft.fft(joined(a.astype("f8"))))
+
+
+def test_chirps_beyond_32_bit_squares():
+    from flambeau.ops.fft.kernels import _squares
+
+    n, k = 1_000_003, np.arange(999_000, 1_000_003)
+    got = _squares(fb.tensor(k, device="cpu"), n).numpy()
+    assert np.array_equal(got, k.astype("i8") ** 2 % (2 * n))
+
+
+def test_gradient_of_every_way(gpu):
+    """<F x, y> = <x, F^T y>, for lengths of each way to compute."""
+    for n in (12, 22, 13, 1100):
+        x = fb.tensor(random((2, n)), device=gpu, requires_grad=True)
+        w = fb.tensor(random((2, n // 2 + 1, 2), 1), device=gpu)
+        loss = (fb.fft.rfft(x) * w).sum()
+        got, value = values(loss.backward()[x], loss)
+        near(np.sum(got * x.numpy().astype("f8")), value, 1e-5)  # linear: the slope along x is the value
+
+
+def test_empty_batches(device):
+    assert fb.fft.fft(fb.zeros(0, 4, 2, device=device)).numpy().shape == (0, 4, 2)
+    assert fb.fft.rfft(fb.zeros(2, 0, 6, device=device)).numpy().shape == (2, 0, 4, 2)
+
+
+def test_views(gpu):
+    a = random((5, 12, 4))
+    z = fb.tensor(a, device=gpu)[::2].permute(2, 1, 0)[:2, ::-1]
+    want = a[::2].transpose(2, 1, 0)[:2, ::-1]
+    near(fb.fft.rfft(z, dim=1).numpy(), apart(np.fft.rfft(want.astype("f8"), axis=1)))
+
+
+def test_short_time_transforms_invert(device):
+    x = fb.tensor(random((2, 100)), device=device)
+    window = fb.hann_window(16, device=device)
+    z = fb.stft(x, 16, hop_length=4, window=window)
+    assert z.shape == (2, 9, 26, 2)
+    near(fb.istft(z, 16, hop_length=4, window=window, length=100).numpy(), x.numpy(), 2e-6)
+    z = fb.stft(x, 16, 4, window=window, onesided=False, center=False)
+    assert z.shape == (2, 16, 22, 2)
+    y = fb.istft(z, 16, 4, window=fb.ones(16, device=device), onesided=False, center=False)
+    assert y.shape == (2, 100)
+
+
+@pytest.mark.parametrize("name", ["hann", "hamming", "blackman", "bartlett"])
+def test_windows_of_every_length(name):
+    reference = np.hanning if name == "hann" else getattr(np, name)
+    for n in (0, 1, 2, 9):
+        near(getattr(fb.signal.windows, name)(n, device="cpu").numpy(), reference(n))
+    near(getattr(fb, f"{name}_window")(8, device="cpu").numpy(), reference(9)[:-1])
+
+
+REFUSED = [
+    (
+        lambda x: fb.fft.fft(x),
+        "fft_fft(f32[2, 3]): shape [2, 3] is not of complex numbers: needs a last dim of 2 (real, imaginary):"
+        " use rfft for real input, or complex(x, zeros_like(x))",
+    ),
+    (
+        lambda x: fb.fft.rfft(x, norm="max"),
+        "fft_rfft(f32[2, 3], norm='max'): norm='max' is not 'backward', 'ortho' or 'forward'",
+    ),
+    (
+        lambda x: fb.fft.rfft(x[:, :0]),
+        "fft_rfft(f32[2, 0]): a transform of 0 elements is not defined: give n of at least 1",
+    ),
+    (
+        lambda x: fb.stft(x, 8),
+        "stft(f32[2, 3], 8): 3 samples are too few to reflect 4: use pad_mode='constant'",
+    ),
+]
+
+
+@pytest.mark.parametrize("case", range(len(REFUSED)))
+def test_errors(case):
+    call, text = REFUSED[case]
+    with pytest.raises(ValueError) as e:
+        call(fb.zeros(2, 3, device="cpu"))
+    assert str(e.value) == text

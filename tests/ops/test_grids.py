@@ -1,0 +1,75 @@
+"""Public ops beside torch's on drawn arguments: values and gradients, on every class of kernels.
+
+A fixed set of cases in every run, then as many with a new seed as fit into FLAMBEAU_GRID_SECONDS (60).
+FLAMBEAU_GRID_SEED is that seed, FLAMBEAU_GRID_CASE one case, as a difference tells it.
+"""
+
+import os
+import time
+
+import numpy as np
+import pytest
+from grids import GRIDS, WITHOUT, Case
+from grids.compare import KERNELS, Refused
+from helpers.scripts import script
+
+SECONDS = float(os.environ.get("FLAMBEAU_GRID_SECONDS", "60"))
+SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))  # by conftest.py, the same in every worker
+ONLY = os.environ.get("FLAMBEAU_GRID_OPS", "").split()
+PARTS = 2  # which workers share
+MOST = 20  # differences that are told
+
+
+def differences(torch, case: Case, kernels: tuple[str, ...]) -> list[str]:
+    """A text of each class of kernels on which a case differs; of none where torch refuses the arguments."""
+    try:
+        case.expect(torch)
+    except Refused as e:
+        return [f"{case}: torch refuses it: {e}\n    {case.repeat}"]
+    found = {k: case.difference(k) for k in kernels}
+    return [f"{case} on {k}: {text}\n    {case.repeat}" for k, text in found.items() if text]
+
+
+@pytest.mark.parametrize("kernels", KERNELS)
+@pytest.mark.parametrize("name", GRIDS)
+@pytest.mark.filterwarnings("ignore:::torch")
+def test_fixed_cases(torch, opened, name, kernels):
+    row = GRIDS[name]
+    cases = [Case(name, row, 1, i) for i in range(row.fixed)]
+    wrong = [text for case in cases for text in differences(torch, case, (kernels,))]
+    assert not wrong, "\n".join(["", *wrong])
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.filterwarnings("ignore:::torch")
+def test_new_cases(torch, opened, part, record_property):
+    names = sorted(set(ONLY) or GRIDS)[part::PARTS]
+    end, wrong, number, tried = time.monotonic() + SECONDS, [], 0, 0
+    while time.monotonic() < end and len(wrong) < MOST:
+        for i in np.random.default_rng([SEED, part, number]).permutation(len(names)):
+            if time.monotonic() >= end or len(wrong) >= MOST:
+                break
+            wrong += differences(torch, Case(names[i], GRIDS[names[i]], SEED, number), KERNELS)
+            tried += 1
+        number += 1
+    record_property("new cases", tried)  # which conftest.py adds up and prints
+    assert not wrong, "\n".join(["", *wrong, f"{len(wrong)} differences in {tried} cases of seed {SEED}"])
+
+
+def test_one_case(torch, opened):
+    """What FLAMBEAU_GRID_CASE names; a case of the fixed set where nothing does."""
+    seed, name, number = os.environ.get("FLAMBEAU_GRID_CASE", "1/matmul/0").split("/")
+    wrong = differences(torch, Case(name, GRIDS[name], int(seed), int(number)), KERNELS)
+    assert not wrong, "\n".join(["", *wrong])
+
+
+def test_every_operation_has_a_grid_or_a_reason():
+    public = set(script("write_docs").public())
+    assert not public - set(GRIDS) - set(WITHOUT), "ops without a grid"
+    assert not set(GRIDS) & set(WITHOUT) and not (set(GRIDS) | set(WITHOUT)) - public
+
+
+def test_the_same_seed_draws_the_same_case():
+    for name, row in GRIDS.items():
+        first, again = (Case(name, row, 5, 0) for _ in range(2))
+        assert repr(first) == repr(again), name

@@ -1,0 +1,201 @@
+"""Turns the text of the source into what breaks the rules of the house: imports, lengths, names, words.
+
+Every rule prints all its offenders at once. An exception is a row of a table here, with its reason; a row
+that excuses nothing any more fails as well.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from helpers.paths import ROOT
+
+import flambeau
+
+SOURCES = sorted((ROOT / "src" / "flambeau").rglob("*.py"))
+
+# A package imports from the rows above its own: never from its own row, and never from below. "flambeau" is
+# the package's own __init__.
+LAYERS = [
+    ["errors"],
+    ["core"],
+    ["device", "kernels", "data"],
+    ["ops", "fusion"],
+    ["codegen"],
+    ["runtime"],
+    ["autodiff", "custom"],
+    ["tensor"],
+    ["functions", "debug", "autograd", "func", "testing", "fft", "linalg", "signal"],
+    ["capture", "io", "optim", "special", "array_api"],
+    ["nn", "export", "profiling", "vision"],
+    ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
+    ["flambeau"],
+    ["selftest", "site"],
+    ["cli"],
+    ["__main__"],
+]
+RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
+
+# package: the only place that imports it
+ONLY_IN = {
+    "jinja2": "flambeau.codegen.render",
+    "array_api_compat": "flambeau.device",
+    "array_api_strict": "flambeau.device",
+    "cupy": "flambeau.device",
+    "jax": "flambeau.device",
+    "torch": "flambeau.device",
+    "wgpu": "flambeau.device",
+    "wgpudawn": "flambeau.device",
+    "js": "flambeau.device",
+    "pyodide": "flambeau.device",
+}
+
+
+def module_of(path: Path) -> str:
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {module_of(path): path for path in SOURCES}
+
+
+@cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse(MODULES[module].read_text(encoding="utf-8"))
+
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def imports(node: ast.AST, late: bool = False) -> Iterator[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """(statement, whether it stands in a function) for each import that runs: TYPE_CHECKING blocks do not."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, late
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            for other in child.orelse:
+                yield from imports(other, late)
+        else:
+            yield from imports(child, late or isinstance(child, FUNCTIONS))
+
+
+def imported(module: str, statement: ast.Import | ast.ImportFrom) -> list[str]:
+    """Full names of what a statement imports: modules where they are ours, as written where they are not."""
+    if isinstance(statement, ast.Import):
+        return [alias.name for alias in statement.names]
+    package = module if MODULES[module].name == "__init__.py" else module.rpartition(".")[0]
+    above = package.split(".")[: len(package.split(".")) - statement.level + 1] if statement.level else []
+    source = ".".join([*above, *([statement.module] if statement.module else [])])
+    names = [f"{source}.{alias.name}" for alias in statement.names]
+    return [name if name in MODULES else source for name in names]
+
+
+def edges(late: bool | None = None) -> list[tuple[str, str]]:
+    """(module, imported) for all imports, or for those in functions or those at the top alone."""
+    return [
+        (module, name)
+        for module in MODULES
+        for statement, in_function in imports(tree_of(module))
+        if late is None or late == in_function
+        for name in imported(module, statement)
+    ]
+
+
+def ours(pairs: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return sorted({(a, b) for a, b in pairs if b.split(".")[0] == "flambeau"})
+
+
+def box(module: str) -> str:
+    """The package, or the module beside the packages, that a module belongs to."""
+    first, _, rest = module.partition(".")
+    return rest.split(".")[0] or first
+
+
+def layer(module: str) -> int:
+    return RANK.get(box(module), 0)  # test_every_module_has_a_layer speaks of unknown ones
+
+
+def against_the_order() -> set[tuple[str, str]]:
+    """Imports from the same row or from further down, those in functions too."""
+    return {(a, b) for a, b in ours(edges()) if box(a) != box(b) and layer(a) <= layer(b)}
+
+
+def test_every_module_has_a_layer():
+    names = {module.split(".")[1] for module in MODULES if "." in module}
+    assert not sorted(names - RANK.keys()), "give these modules a row of LAYERS in tests/test_house.py"
+
+
+def test_imports_go_one_way():
+    assert not sorted(against_the_order())
+
+
+def test_no_import_cycles():
+    graph: dict[str, set[str]] = {}
+    for a, b in ours(edges(late=False)):
+        graph.setdefault(a, set()).add(b)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        raise AssertionError(" <- ".join(error.args[1])) from None
+
+
+def test_outside_packages_stay_in_their_place():
+    def is_out_of_place(module: str, name: str) -> bool:
+        place = ONLY_IN.get(name.split(".")[0])
+        return place is not None and module != place and not module.startswith(f"{place}.")
+
+    assert not sorted({(a, b) for a, b in edges() if is_out_of_place(a, b)})
+
+
+def test_folders_are_shallow():
+    deep = [path for path in MODULES.values() if len(path.relative_to(ROOT / "src" / "flambeau").parts) > 3]
+    assert not deep
+    deep = [path for path in (ROOT / "wgsl").rglob("*.wgsl") if len(path.relative_to(ROOT).parts) > 3]
+    assert not deep
+
+
+def test_public_names_are_sorted_and_exist():
+    names = flambeau.__all__
+    assert list(names) == sorted(set(names))
+    assert not [name for name in names if not hasattr(flambeau, name)]
+
+
+def test_nothing_is_left_for_later():
+    words = re.compile(r"\b(TO" r"DO|FIX" r"ME)\b")
+    folders = [ROOT / name for name in ("src", "wgsl", "tests", "web")]
+    files = [path for folder in folders for path in folder.rglob("*") if path.suffix in TEXT]
+    offenders = [path for path in files if words.search(path.read_text(encoding="utf-8"))]
+    assert not sorted(path.relative_to(ROOT).as_posix() for path in offenders)
+
+
+def test_tests_lie_by_package_and_import_no_other_test():
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    folders = {path.parent.relative_to(ROOT / "tests").as_posix() for path in files} - {".", "browser"}
+    assert not {name for name in folders if not (ROOT / "src" / "flambeau" / name).is_dir()}
+    imported = re.compile(r"^\s*(?:from|import) +[\w.]*\btest_", re.MULTILINE)
+    offenders = [path for path in files if imported.search(path.read_text(encoding="utf-8"))]
+    assert not sorted(path.relative_to(ROOT).as_posix() for path in offenders)
+
+
+TEXT = {".py", ".wgsl", ".js", ".html", ".css", ".md", ".toml"}
+
+
+def test_rules_see_what_they_forbid(tmp_path, monkeypatch):
+    """The reading of imports itself, on two made-up modules."""
+    unseen = "if TYPE_CHECKING:\n    from . import cli\n"
+    text = f"from . import b\n{unseen}def f():\n    import wgpu\n    from .nn.x import y\n"
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(text if name == "a" else "from .a import z\n")
+        monkeypatch.setitem(MODULES, f"flambeau.{name}", tmp_path / f"{name}.py")
+    tree_of.cache_clear()
+    found = [pair for pair in edges() if pair[0] in ("flambeau.a", "flambeau.b")]
+    tree_of.cache_clear()
+    assert sorted(found) == [
+        ("flambeau.a", "flambeau.b"),
+        ("flambeau.a", "flambeau.nn.x"),
+        ("flambeau.a", "wgpu"),
+        ("flambeau.b", "flambeau.a"),
+    ]
