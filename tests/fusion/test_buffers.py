@@ -1,19 +1,16 @@
 """Buffers of recorded steps: who shares one, and that the order of kernels keeps few values alive."""
 
 import pytest
+from helpers.plans import plan_of
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.core.limits import Limits
-from flambeau.core.node import toposort
 from flambeau.fusion.buffers import assign, lifetimes, peak
-from flambeau.fusion.planner import plan
 
 
-def planned(*roots, dying=()):
-    nodes = [t.node for t in roots]
-    order = toposort(nodes)
-    return plan(nodes, Limits(), order, frozenset(order.index(t.node) for t in dying))
+def recorded(*roots, dying=()):
+    """The plan of a recorded step, which may write over what dies."""
+    return plan_of(*roots, dying=dying)
 
 
 def network():
@@ -31,7 +28,7 @@ def gradients():
     model, x = network()
     loss = nn.functional.cross_entropy(model(x), fb.arange(6) % 5)
     grads = loss.backward()
-    return planned(loss, *(grads[p] for p in model.parameters()))
+    return recorded(loss, *(grads[p] for p in model.parameters()))
 
 
 def test_no_two_values_share_a_slot_at_once():
@@ -56,12 +53,12 @@ def test_a_chain_needs_two():
     x = fb.rand(64, 64).realize()
     for _ in range(9):
         x = x @ x
-    assert assign(planned(x)).sizes == [64 * 64 * 4] * 2
+    assert assign(recorded(x)).sizes == [64 * 64 * 4] * 2
 
 
 def test_what_is_written_over_has_the_slot_of_what_was_there():
     x = fb.rand(64, 64).realize()
-    found = planned((x @ x).cumsum(0).exp(), dying=[x])
+    found = recorded((x @ x).cumsum(0).exp(), dying=[x])
     assert found.kernels[-1].over
     assert len(set(assign(found).of.values())) == 2
 
@@ -78,8 +75,8 @@ def test_a_parameter_is_updated_when_its_gradient_is_there():
     weights = [layer.weight for layer in layers]
     new = [fb.Tensor(w.node) - grads[w].exp() * 0.1 for w in weights]
     one = 32 * 32 * 4
-    assert peak(planned(*new, dying=weights)) < 3 * one
-    assert peak(planned(*new)) > 6 * one
+    assert peak(recorded(*new, dying=weights)) < 3 * one
+    assert peak(recorded(*new)) > 6 * one
 
 
 @pytest.mark.parametrize("make", [optim.SGD, optim.AdamW])

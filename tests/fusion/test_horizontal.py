@@ -2,23 +2,15 @@
 
 import numpy as np
 import pytest
+from helpers.plans import kernels_of, kinds_of, names_of, the_kernel_of
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.codegen.render import render
 from flambeau.core.limits import Limits
-from flambeau.core.node import toposort
 from flambeau.core.shape import refined
-from flambeau.fusion.planner import plan
 
 SHAPES = ((12, 8), (7,), (3,), (16,), (5, 3, 2), (32, 4))
-
-
-def planned(roots, limits, dying=()):
-    nodes = [t.node for t in roots]
-    order = toposort(nodes)
-    places = {id(n): i for i, n in enumerate(order)}
-    return plan(nodes, limits, order, frozenset(places[id(t.node)] for t in dying)).kernels
+BINDS_MANY = Limits(bundle_buffers=32)
 
 
 def updates():
@@ -34,39 +26,34 @@ def updates():
 
 def test_small_updates_are_one_kernel_where_it_can_bind_them():
     made, old = updates()
-    (k,) = planned(made, Limits(bundle_buffers=32), old)
-    assert (k.shader.template, len(k.parts), len(k.outputs), len(k.over)) == (
-        "map/map_bundle.wgsl",
-        6,
-        12,
-        12,
-    )
-    assert len(k.inputs) + len(k.outputs) == 18
-    assert "fn segment5(" in render(k.shader)
+    k = the_kernel_of(*made, limits=BINDS_MANY, dying=old)
+    assert k.kind == "map_bundle" and k.joins == 6
+    assert k.writes == k.over == 12 and k.reads == 6
+    assert "fn segment5(" in k.wgsl
 
 
 def test_bundles_keep_to_the_limit_and_to_recorded_steps():
     made, old = updates()
-    assert len(planned(made, Limits(), old)) == 3  # two updates bind six buffers
-    assert len(planned(made, Limits(bundle_buffers=12), old)) == 2
-    assert len(planned(made, Limits(bundle_buffers=32, software=True), old)) == 6
-    nodes = [t.node for t in made]
-    assert len(plan(nodes, Limits(bundle_buffers=32))) == 6  # it would not be run again
+
+    def count(limits, dying=old):
+        return len(kernels_of(*made, limits=limits, dying=dying))
+
+    assert count(Limits()) == 3  # two updates bind six buffers
+    assert count(Limits(bundle_buffers=12)) == 2
+    assert count(Limits(bundle_buffers=32, software=True)) == 6
+    assert count(BINDS_MANY, dying=None) == 6  # it would not be run again
 
 
 def test_what_a_kernel_reads_waits_for_none():
     x, y = fb.rand(4, 4).realize(), fb.rand(6).realize()
     moved = x * 2
-    found = planned([moved, moved.sum(), y + 1], Limits(bundle_buffers=32), [x, y])
-    assert all(not k.parts for k in found)
+    assert "map_bundle" not in kinds_of(moved, moved.sum(), y + 1, limits=BINDS_MANY, dying=[x, y])
 
 
 def test_who_writes_over_what_another_reads_stays_apart():
     x = fb.rand(8, 4).realize()
-    found = planned([x * 2, x.flip(0) + 1], Limits(bundle_buffers=32), [x])
-    for k in found:
-        for _, over in k.over:
-            assert over not in k.inputs
+    found = kernels_of(x * 2, x.flip(0) + 1, limits=BINDS_MANY, dying=[x])
+    assert not any(k.reads_what_it_writes_over for k in found)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +67,7 @@ def test_refined(a, b, made):
 def test_a_map_is_over_the_dims_of_what_was_reshaped():
     x, y = fb.rand(4, 3, 2, 2).realize(), fb.rand(8, 6).realize()
     found = (x * 2).permute(0, 2, 1, 3).reshape(8, 6) + y
-    assert [k.name for k in planned([found], Limits())] == ["mul+add"]
+    assert names_of(found, dying=[]) == ["mul+add"]
     wanted = (x.numpy() * 2).transpose(0, 2, 1, 3).reshape(8, 6) + y.numpy()
     assert np.allclose(found.numpy(), wanted)
 
@@ -99,10 +86,8 @@ def test_a_map_over_finer_dims_may_have_to_split_them_again():
 def test_pieces_are_added_where_they_are_read():
     a, b, p = (fb.rand(*s).realize() for s in ((8192, 16), (8192, 16), (16, 16)))
     found = p - (a.t() @ b + 0) * 0.1
-    names = [k.shader.template for k in planned([p * 0.5 + a.t() @ b, found], Limits())]
-    assert (
-        names[-1] in ("map/map.wgsl", "map/map_multi.wgsl", "contract/split_k_sum.wgsl") and len(names) <= 4
-    )
+    kinds = kinds_of(p * 0.5 + a.t() @ b, found, dying=[])
+    assert kinds[-1] in ("map", "map_multi", "split_k_sum") and len(kinds) <= 4
     wanted = p.numpy() - a.numpy().T @ b.numpy() * 0.1
     assert np.allclose(found.numpy(), wanted, rtol=1e-4)
 

@@ -3,11 +3,10 @@
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
+from helpers.plans import kernels_of, kinds_of, the_kernel_of
 
 import flambeau as fb
 from flambeau.core import choose
-from flambeau.core.limits import Limits
-from flambeau.fusion.planner import plan
 from flambeau.optim import AdamW
 
 
@@ -15,35 +14,41 @@ def made(*shape, seed=0):
     return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
 
 
-def kernels(*tensors):
-    return [(k.shader.template, len(k.outputs)) for k in plan([t.node for t in tensors], Limits())]
+def is_one_kernel(*tensors, writes: int) -> bool:
+    k = the_kernel_of(*tensors)
+    return k.kind == "map_multi" and k.writes == writes
+
+
+def are_apart(*tensors) -> bool:
+    found = kernels_of(*tensors)
+    return [k.kind for k in found] == ["map"] * len(tensors) and all(k.writes == 1 for k in found)
 
 
 X, Y = made(12, 8), made(12, 8, seed=1)
 
 
 def test_values_that_share_a_buffer_are_one_kernel():
-    assert kernels(X * Y, X + Y, X.exp()) == [("map/map_multi.wgsl", 3)]
+    assert is_one_kernel(X * Y, X + Y, X.exp(), writes=3)
     moved = X * 0.9 + Y
-    assert kernels(moved, X - moved * 0.1) == [("map/map_multi.wgsl", 2)]
+    assert is_one_kernel(moved, X - moved * 0.1, writes=2)
 
 
 def test_values_that_share_nothing_are_apart():
-    assert kernels(X.exp(), Y.exp()) == [("map/map.wgsl", 1)] * 2
-    assert kernels(X.exp(), X[:6] * 2) == [("map/map.wgsl", 1)] * 2
-    assert kernels(X.exp(), X.t() * 2) == [("map/map.wgsl", 1)] * 2
+    assert are_apart(X.exp(), Y.exp())
+    assert are_apart(X.exp(), X[:6] * 2)
+    assert are_apart(X.exp(), X.t() * 2)
 
 
 def test_nothing_waits_for_itself():
     first = X.exp()
     later = X * first.sum(0)  # made of a sum of the other: no kernel could be both
-    assert [t for t, _ in kernels(first, later)] == ["map/map.wgsl", "reduce/tree.wgsl", "map/map.wgsl"]
+    assert kinds_of(first, later) == ["map", "tree", "map"]
 
 
 def test_buffers_are_counted():
     many = [made(12, 8, seed=i) for i in range(8)]
-    found = plan([(X * m).node for m in many], Limits())
-    assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found) and len(found) < 8
+    found = kernels_of(*(X * m for m in many))
+    assert all(k.reads + k.writes <= 8 for k in found) and len(found) < 8
 
 
 def test_an_optimisers_step_is_a_kernel_for_each_parameter():
@@ -52,7 +57,7 @@ def test_an_optimisers_step_is_a_kernel_for_each_parameter():
     with fb.no_grad():
         state = opt.state[0]
         new = opt.update(p, g, state, opt._steps[p.device])
-    assert kernels(new, *state.values()) == [("map/map_multi.wgsl", 3)]
+    assert is_one_kernel(new, *state.values(), writes=3)
 
 
 @pytest.mark.parametrize("shape", ((12, 8), (7,), (3,), (), (5, 3, 2)))
@@ -71,7 +76,7 @@ def test_they_can_be_kept_apart(monkeypatch):
     monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
     choose.forced.cache_clear()
     try:
-        assert kernels(X * Y, X + Y) == [("map/map.wgsl", 1)] * 2
+        assert are_apart(X * Y, X + Y)
     finally:
         choose.forced.cache_clear()
 
@@ -95,10 +100,12 @@ def test_states_that_change_places_in_a_recorded_step(gpu):
 
 def test_what_the_group_alone_reads_is_not_stored():
     dear = (X * Y).exp()  # both read it, and it is dear
-    assert kernels(dear * 2 + X, dear * X) == [("map/map_multi.wgsl", 2)]
-    assert kernels(dear * 2 + X, dear * X, dear) == [("map/map_multi.wgsl", 3)]
-    assert kernels(dear * 2 + X, dear * X, dear.sum(0))[0] == ("map/map_multi.wgsl", 3)
-    assert kernels(dear * 2 + X, (dear * X).t().relu() @ X)[0] == ("map/map_multi.wgsl", 2)
+    assert is_one_kernel(dear * 2 + X, dear * X, writes=2)
+    assert is_one_kernel(dear * 2 + X, dear * X, dear, writes=3)
+    group = kernels_of(dear * 2 + X, dear * X, dear.sum(0))[0]
+    assert group.kind == "map_multi" and group.writes == 3  # the sum reads it
+    group = kernels_of(dear * 2 + X, (dear * X).t().relu() @ X)[0]
+    assert group.kind == "map_multi" and group.writes == 2
 
 
 def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
@@ -106,7 +113,7 @@ def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
     choose.forced.cache_clear()
     try:
         dear = (X * Y).exp()
-        assert kernels(dear * 2 + X, dear * X) == [("map/map.wgsl", 1)] * 3
+        assert kinds_of(dear * 2 + X, dear * X) == ["map"] * 3  # it, and each of its readers
     finally:
         choose.forced.cache_clear()
 
@@ -118,8 +125,7 @@ def test_a_gelus_gradient_stores_what_products_read(gpu):
         h = x @ w
         loss = (fb.nn.functional.gelu(h, approximate="tanh") @ v).square().sum()
         grads = loss.backward()
-        found = plan([loss.node, grads[w].node, grads[v].node], gpu.limits)
-        most = max(len(k.outputs) for k in found)
+        most = max(k.writes for k in kernels_of(loss, grads[w], grads[v], limits=gpu.limits))
         got = grads[w].numpy(), grads[v].numpy()
     assert most <= 3
     x, w, v = (t.detach().numpy().astype("f8") for t in (x, w, v))

@@ -6,12 +6,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
+from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, the_kernel_of
 
 import flambeau as fb
-from flambeau.codegen.render import render
 from flambeau.core import choose
-from flambeau.core.limits import SOFTWARE_TURNS, Limits
-from flambeau.fusion.planner import plan
 from flambeau.nn import functional as F
 from flambeau.selftest import check
 from flambeau.selftest.compare import WAYS
@@ -30,11 +28,13 @@ VARIANTS = (
     "held128",
     "held256",
 )
-CLASSES = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
+CLASSES = {"gpu": GPU, "software": SOFTWARE}
 
 
-def kernels(*tensors, limits=CLASSES["gpu"]):
-    return [(k.shader.template, len(k.outputs)) for k in plan([t.node for t in tensors], limits)]
+def is_one_kernel(*tensors, writes=1, limits=GPU) -> bool:
+    """Whether one kernel over rows computes them all."""
+    k = the_kernel_of(*tensors, limits=limits)
+    return k.kind == "rows" and k.writes == writes
 
 
 def made(*shape, seed=0):
@@ -104,29 +104,29 @@ ONE = {
 @pytest.mark.parametrize("name", ONE)
 @pytest.mark.parametrize("adapter", CLASSES)
 def test_is_one_kernel(name, adapter):
-    assert kernels(ONE[name](), limits=CLASSES[adapter]) == [("reduce/rows.wgsl", 1)]
+    assert is_one_kernel(ONE[name](), limits=CLASSES[adapter])
 
 
 def test_siblings_are_one_kernel_with_several_outputs():
-    assert kernels(X.sum(1), X.square().sum(1), X.amax(1)) == [("reduce/rows.wgsl", 3)]
-    assert kernels(*X.var_mean(1)) == [("reduce/rows.wgsl", 2)]
+    assert is_one_kernel(X.sum(1), X.square().sum(1), X.amax(1), writes=3)
+    assert is_one_kernel(*X.var_mean(1), writes=2)
 
 
 def test_other_rows_are_not_taken_along():
     y = X.softmax(1)
-    assert [t for t, _ in kernels(y.sum(0))] == ["reduce/rows.wgsl", "reduce/tree.wgsl"]
+    assert kinds_of(y.sum(0)) == ["rows", "tree"]
     total = X.sum(1)  # each row reads the next one's sum: no kernel could wait for that
-    assert [t for t, _ in kernels(X / total.flip(0).unsqueeze(1))] == ["reduce/tree.wgsl", "map/map.wgsl"]
+    assert kinds_of(X / total.flip(0).unsqueeze(1)) == ["tree", "map"]
 
 
 def test_a_gradients_rows_are_one_kernel():
     x = X.detach().requires_grad_().realize()
     for f in (lambda: x.softmax(1), lambda: x.log_softmax(1), lambda: F.rms_norm(x, (48,))):
         y = f().realize()
-        assert kernels(y.backward(made(96, 48, seed=3), retain_graph=True)[x]) == [("reduce/rows.wgsl", 1)]
+        assert is_one_kernel(y.backward(made(96, 48, seed=3), retain_graph=True)[x])
     loss = F.cross_entropy(x, LABELS)
-    found = kernels(loss, loss.backward()[x])
-    assert ("reduce/rows.wgsl", 2) in found and len(found) == 3  # and the two sums of rows
+    found = kernels_of(loss, loss.backward()[x])
+    assert [k.writes for k in found if k.kind == "rows"] == [2] and len(found) == 3  # two of sums
 
 
 def test_the_plan_says_why_kernels_end():
@@ -160,9 +160,7 @@ def test_every_variant_has_the_values(gpu, variant, name):
     with planned_for(gpu, software=name == "loop1"):
         for op, want in references().items():
             y = ONE[op]()
-            assert kernels(y, limits=gpu.limits)[0][0] == (
-                "reduce/rows.wgsl" if name != "staged" else "reduce/tree.wgsl"
-            )
+            assert kinds_of(y, limits=gpu.limits)[0] == ("rows" if name != "staged" else "tree")
             assert np.allclose(y.numpy(), want, atol=3e-6), op
         odd = made(7, 1027).softmax(1)
         assert np.allclose(odd.sum(1).numpy(), 1, atol=1e-5)
@@ -181,7 +179,7 @@ def test_rows_of_all_lengths(gpu, length, software):
 @pytest.mark.parametrize("dtype", (fb.float16, fb.bfloat16))
 def test_packed_types(gpu, dtype):
     x = fb.tensor(X.numpy(), device=gpu).to(dtype)
-    assert kernels(x.realize().softmax(1), limits=gpu.limits) == [("reduce/rows.wgsl", 1)]
+    assert is_one_kernel(x.realize().softmax(1), limits=gpu.limits)
     want = fb.tensor(x.float().numpy(), device="cpu").softmax(1).numpy()
     assert np.allclose(x.softmax(1).float().numpy(), want, atol=1e-2)
 
@@ -203,9 +201,9 @@ def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     y = F.layer_norm(h, (48,), w) * g + h * g
     y.realize()
     grads = y.backward(g, retain_graph=True)
-    found = plan([grads[x].node, grads[r].node], gpu.limits)
-    assert [k.shader.template for k in found].count("reduce/rows.wgsl") == 1
-    assert all(len(k.inputs) + len(k.outputs) <= 8 for k in found)
+    found = kernels_of(grads[x], grads[r], limits=gpu.limits)
+    assert [k.kind for k in found].count("rows") == 1
+    assert all(k.reads + k.writes <= 8 for k in found)
     wanted = grads[x].numpy() * mask.numpy()
     assert np.allclose(grads[r].numpy(), wanted, atol=1e-6)
 
@@ -259,9 +257,8 @@ def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(variant):
     loss = F.cross_entropy(x, t)
     for name, times in (("loop256", 3), ("once256", 2)):
         variant(name)
-        found = plan([loss.node, loss.backward()[x].node], CLASSES["gpu"]).kernels
-        (text,) = (render(k.shader) for k in found if k.shader.template == "reduce/rows.wgsl")
-        assert text.count("for (var k = 0u") == times
+        (rows,) = (k for k in kernels_of(loss, loss.backward()[x]) if k.kind == "rows")
+        assert rows.wgsl.count("for (var k = 0u") == times
 
 
 def test_a_value_that_is_there_is_searched_no_further(gpu):
