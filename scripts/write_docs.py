@@ -29,7 +29,7 @@ NAMES = tomllib.loads((ROOT / "scripts/names.toml").read_text(encoding="utf-8"))
 PREFIXES = ("linalg_", "fft_", "signal_windows_")
 KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool"}
 GRADIENTS = {0: "none", 1: "first", 2: "second"}
-# how the planner treats a kind of op (docs/architecture.md)
+# how the planner treats a kind of op (docs/internals/ops.md)
 RUNS = {
     "elementwise": "fused", "movement": "view", "source": "computed where used", "gather": "fused load",
     "reduce": "kernel with epilogue", "contract": "kernel with epilogue", "fold": "kernel with epilogue",

@@ -78,7 +78,8 @@ def test_every_variable_is_listed():
     assert {v for text in sources for v in re.findall(r"FLAMBEAU_[A-Z]+", text)} == set(docs.VARIABLES)
 
 
-def test_the_index_links_all_pages():
-    index = (ROOT / "docs/index.md").read_text(encoding="utf-8")
-    pages = sorted(p.name for p in (ROOT / "docs").glob("*.md") if p.name != "index.md")
+@pytest.mark.parametrize("folder", ["docs", "docs/internals"])
+def test_the_index_links_all_pages(folder):
+    index = (ROOT / folder / "index.md").read_text(encoding="utf-8")
+    pages = sorted(p.name for p in (ROOT / folder).glob("*.md") if p.name != "index.md")
     assert not [page for page in pages if f"]({page})" not in index]

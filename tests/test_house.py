@@ -128,6 +128,16 @@ def test_every_module_has_a_layer():
     assert not sorted(names - RANK.keys()), "give these modules a row of LAYERS in tests/test_house.py"
 
 
+def test_the_architecture_shows_the_layers():
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    rows = re.findall(
+        r"^\| (`.*?) \|", text.partition("## The packages")[2].partition("## Words")[0], flags=re.M
+    )
+    there = [[name for name in row if f"flambeau.{name}" in MODULES] for row in LAYERS]
+    below = [sorted(row) for row in there if row and row != ["__main__"]]
+    assert [sorted(re.findall(r"`(\w+)`", row)) for row in rows] == below
+
+
 def test_imports_go_one_way():
     assert not sorted(against_the_order())
 

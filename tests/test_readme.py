@@ -10,8 +10,10 @@ import pytest
 from helpers.paths import ROOT
 
 PAGES = [
-    "README.md", "bench/README.md", *(f"docs/{p.name}" for p in sorted((ROOT / "docs").glob("*.md"))),
-]  # fmt: skip
+    *(p.name for p in sorted(ROOT.glob("*.md"))),
+    "bench/README.md",
+    *(p.relative_to(ROOT).as_posix() for p in sorted((ROOT / "docs").rglob("*.md"))),
+]
 
 
 def text_of(page: str) -> str:
@@ -33,10 +35,15 @@ def run_blocks(page: str, folder: Path) -> str:
     """All Python of a page in one process, in order: later blocks may use names of earlier ones."""
     script = folder / "page.py"
     script.write_text("\n".join(code_blocks(text_of(page))), encoding="utf-8")
+    return run(script)
+
+
+def run(script: Path) -> str:
+    """What a script prints; it fails where the script does."""
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, script],
-        cwd=folder,
+        cwd=script.parent,
         env={**os.environ, "PYTHONPATH": path, "FLAMBEAU_DEVICE": "", "FLAMBEAU_DEBUG": ""},
         capture_output=True,
         text=True,
@@ -84,12 +91,85 @@ def test_links_lead_somewhere(page):
     assert not lost
 
 
-def test_every_module_has_a_line_in_the_architecture():
-    text = text_of("docs/architecture.md")
+def printed(block: str) -> str:
+    """What a block says that it prints: its lines that are comments."""
+    return "".join(f"{line}\n" for line in re.findall(r"^# ?(.*)$", block, flags=re.M))
+
+
+def test_the_worked_example_prints_what_it_says(tmp_path):
+    """The object at each stage, as architecture.md shows it; the planner and the templates need no GPU."""
+    blocks = code_blocks(text_of("docs/architecture.md"))
+    assert len(blocks) == 5 and all(map(printed, blocks))
+    script = tmp_path / "stages.py"
+    script.write_text("print('@stage')\n".join(blocks), encoding="utf-8")
+    found = re.sub(r"\n\n+", "\n", run(script)).split("@stage\n")
+    assert found == [*map(printed, blocks)]
+
+
+def missing_lines(packages: set[str], page: str) -> list[str]:
+    """The modules of packages that a page does not name in backticks."""
+    words = set(re.findall(r"[\w.]+", " ".join(re.findall(r"`([^`]+)`", text_of(page)))))
     package = ROOT / "src" / "flambeau"
-    names = {p.relative_to(package).parts[0].removesuffix(".py") for p in package.rglob("*.py")}
-    missing = [name for name in sorted(names - {"__init__", "__main__"}) if f"`{name}`" not in text]
-    assert not missing, "give these modules a row of the table in docs/architecture.md"
+    paths = [p for name in packages for p in (package / name).glob("*.py")]
+    return sorted({p.stem for p in paths} - {"__init__", "__main__"} - words)
+
+
+INTERNALS = {  # page: the packages whose modules it names
+    "core": {"core"},
+    "fusion": {"fusion"},
+    "kernels": {"kernels"},
+    "contract": {"kernels/contract"},
+    "codegen": {"codegen"},
+    "runtime": {"runtime"},
+    "device": {"device"},
+    "autodiff": {"autodiff"},
+    "capture": {"capture"},
+    "export": {"export"},
+    "profiling": {"profiling", "tune"},
+    "selftest": {"selftest"},
+    "attention": {"ops/attention"},
+    "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
+    "surface": {".", "nn", "optim", "data", "io", "models", "cli", "site"},
+}
+
+
+def test_every_package_has_a_page():
+    package = ROOT / "src" / "flambeau"
+    folders = {p.parent.relative_to(package).as_posix() for p in package.rglob("*.py")}
+    told = set().union(*INTERNALS.values()) | {"ops/attention"}
+    assert not folders - told, "give these packages a page of docs/internals and a row of INTERNALS"
+
+
+@pytest.mark.parametrize("page", INTERNALS)
+def test_every_module_has_a_line(page):
+    assert not missing_lines(INTERNALS[page], f"docs/internals/{page}.md"), "name these modules on the page"
+
+
+NAMING = [  # what names files of ours: pages, comments and docstrings
+    *PAGES,
+    *(
+        p.relative_to(ROOT).as_posix()
+        for folder in ("src", "wgsl", "web", "scripts", "bench")
+        for p in sorted((ROOT / folder).rglob("*"))
+        if p.suffix in (".py", ".wgsl", ".js")
+    ),
+]
+FOLDERS = sorted(
+    p.name
+    for folder in ("src/flambeau", "wgsl", "tests", "src/flambeau/ops", "src/flambeau/kernels")
+    for p in (ROOT / folder).iterdir()
+    if p.is_dir()
+)
+
+
+def test_paths_lead_somewhere():
+    """A path with a folder of ours in front, such as core/op.py, names a file that exists."""
+    files = [p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*.*") if p.suffix in (".py", ".wgsl")]
+    whole = {f"/{path}" for path in files}
+    ends = {f"/{'/'.join(path.split('/')[i:])}" for path in files for i in range(path.count("/"))} | whole
+    path = re.compile(rf"(?<![\w/.])((?:[\w.]+/)*(?:{'|'.join(FOLDERS)})/\w+\.(?:py|wgsl))\b")
+    lost = {(page, name) for page in NAMING for name in path.findall(text_of(page)) if f"/{name}" not in ends}
+    assert not sorted(lost)
 
 
 def test_the_reading_itself():

@@ -105,7 +105,7 @@ function tensors(buffer) {
 
 // --- numbers ---
 
-/** An expression of save_program at batch size n; src/flambeau/saved/fit.py says what they are. */
+/** An expression of save_program at batch size n; src/flambeau/export/fit.py says what they are. */
 function valueOf(expression, n) {
   if (typeof expression === "number") return expression;
   if (!Array.isArray(expression)) return expression[n];

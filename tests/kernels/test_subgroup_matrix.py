@@ -1,7 +1,7 @@
 """Products on matrix units: tiles and edges, layouts, batches, epilogues, ranges, precisions, training.
 
 Where an adapter has units, these tests use them (an NVIDIA GPU through Dawn); elsewhere the same kernels run
-with `matrix.PLAIN`, the units' work in plain WGSL.
+with `subgroup_matrix.PLAIN`, the units' work in plain WGSL.
 """
 
 import re

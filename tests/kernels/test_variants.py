@@ -1,6 +1,6 @@
 """Every variant of every family of kernels, forced in turn, gives what NumPy gives.
 
-Which families and variants there are is what planning these cases asks `choice.choose` for: a new variant is
+Which families and variants there are is what planning these cases asks `choose.choose` for: a new variant is
 tried here as soon as it fits one of them.
 """
 

@@ -1,4 +1,4 @@
-//# Attention on matrix units: where things lie in workgroup memory, and how they come there. `u`: an attend.Units.
+//# Attention on matrix units: where things lie in workgroup memory, and how they come there. `u`: a Units of ops/attention/subgroup_matrix.py.
 //# Keys and values of a block lie as rows, u.pad elements apart; each subgroup has a strip of its own, in which a row of scores
 //# becomes a row of weights, 16-bit floats over the same place.
 //% import "lib/subgroup_matrix.wgsl" as units

@@ -2,6 +2,8 @@
 //# row quads ty + ty' * h and, of the t.tx * t.cols columns of a block, tx + t.tx * j. Two products make everything:
 //# `dots` sums over features, both sides transposed into workgroup memory; `sums` weighs rows by what registers hold.
 //# Places in memory are [constant][thread], so that a bounds check is done once and not at every read.
+//# All three kernels (forward; by queries; by keys and values at once) are made of these two. 16-bit floats are
+//# read and written as they lie.
 //% import "attention/_load.wgsl" as rows
 
 {% macro memory(t) -%}

@@ -1,6 +1,7 @@
 //# The gradients of attention/subgroup_matrix.wgsl by queries, keys or values (`of`): a subgroup has rows of queries or of keys as
 //# fragments and meets blocks of the others. Scores are made again, of known norms; weights and the slopes of scores are
 //# multiplied by the same blocks, read the other way.
+//# The slopes of scores become float16, so a small gradient is scaled up by a power of two first.
 //% extends "launch.wgsl"
 //% import "attention/_subgroup_memory.wgsl" as on
 //% import "attention/_subgroup_products.wgsl" as products

@@ -2,6 +2,10 @@
 //# What a weight is relative to (`top`) moves only when a row's best score has grown far beyond it, since results lie in
 //# fragments, which no lane can scale: that ends the inner loop, for then compilers move no fragments within it. Keys and
 //# values are fetched to registers as a block begins, and staged when its scores are made.
+//# Scores go by 16 keys to the subgroup's strip of workgroup memory, where a lane has a row, and the weights come
+//# back over the same place as float16. `top` moves when a best has grown by 2^10. Rows 8 apart meet the same
+//# banks, so their lanes read a row's pairs of columns in other orders. There are two barriers a block, and two
+//# that ask whether a row grew.
 //% extends "launch.wgsl"
 //% import "attention/_subgroup_memory.wgsl" as on
 //% import "attention/_subgroup_left.wgsl" as left

@@ -1,5 +1,5 @@
 //# An operand of a contraction as a thread walks it: its own elements one after another, and along the summed dims.
-//# s: the side (sides.Side); g: how it is shared out among threads (tiling.Share).
+//# s: the side (operand.Side); g: how it is shared out among threads (product.Share).
 //% import "lib/index.wgsl" as ix
 
 //# coordinates of own index `first` under the suffix j; those after it are counted on

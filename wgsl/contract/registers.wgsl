@@ -1,4 +1,8 @@
 //# A contraction in register tiles: each thread makes tu rows x tv columns, with no barrier and no shared memory.
+//# The tile is 8 x 8, less where the result has fewer rows or columns, 16 rows for much work, and 16 columns where
+//# columns are read one by one: on a software adapter reads are dear and registers are not scarce. All loops inside
+//# the tile are unrolled here, because dynamically indexed private arrays end up in memory. Workgroups are 64
+//# threads in one of four shapes.
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% block body

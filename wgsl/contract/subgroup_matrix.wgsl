@@ -1,5 +1,15 @@
 //# A contraction on matrix units: four subgroups stage tiles of both sides as float16 where they lie, rows or columns
 //# innermost, and multiply them by fragments; `split` makes two float16 of each float32, and three products.
+//# A workgroup makes 128 x 128 results (64 x 64 where those are too few). Tiles come by _staging.wgsl, as those of
+//# contract/tiles.wgsl do, so views, batches, paddings and prologues are the same. Lines are 8 elements further
+//# apart than they need to be, or all of a fragment's lines would start in one bank. Rows and columns past the edge
+//# are read from the last one and not stored.
+//# Sums go from the units to workgroup memory (of their own; with `split` the tiles', or a core would hold one
+//# workgroup where it held two), and from there, four neighbours a thread, through the epilogue; 16-bit results are
+//# packed there.
+//# A device that checks indices clamps each that its compiler can't bound, and tests each fragment. Tint follows
+//# lid, +, *, /, % and min into arrays and views of known length: so views have one, and the subgroup's number is
+//# min(.., 3).
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_staging.wgsl" as staging

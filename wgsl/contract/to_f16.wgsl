@@ -1,6 +1,8 @@
 //# A side of a contraction as float16, tile by tile as matrix units are fed: cells of four in the order in which a
 //# workgroup takes them, zeros past the end of the summed dims. `split` makes two of each float32, the high halves of a
 //# tile before the low ones. A thread turns 4 x 4 elements, so reads and writes both follow memory.
+//# Staging is then copying neighbours, and loops over the summed dims always take two tiles a turn. It reads
+//# whatever view staging would.
 //% extends "kernel.wgsl"
 //% import "contract/_operand.wgsl" as side
 //% block body

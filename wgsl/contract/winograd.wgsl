@@ -1,6 +1,11 @@
 //# Convolution with 3 x 3 windows as products at 16 frequencies (Winograd's F(2 x 2, 3 x 3)): a workgroup makes 2 x 2 results
 //# of some tiles and filters. Patches of the image are transformed on their way to its memory, filters were before.
 //# w: the shape (winograd.Tile).
+//# A workgroup makes 64 filters x 32 tiles (or 32 x 32) of all 16 frequencies: 16 threads a frequency, 8 x 16 sums
+//# each. For 8 channels at a time (4 where memory is small) patches of 4 x 4, one a thread, are read into registers
+//# while the last ones are multiplied. Rows and columns outside the image are held inside, and zeros put in after
+//# they are read, so no load waits for a test. Sums go back through workgroup memory, and a thread makes the 2 x 2
+//# results of a tile, with the epilogue.
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_winograd.wgsl" as steps

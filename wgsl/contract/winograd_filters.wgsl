@@ -1,5 +1,6 @@
 //# Filters of 3 x 3 taps transformed, G g G^T, in the order in which workgroups take them: blocks of filters, steps of channels,
 //# 16 frequencies, channels of a step, filters of a block; zeros fill the last block and the last step.
+//# Staging them is copying then. What is transformed is an expression of whatever the weights are made of.
 //% extends "kernel.wgsl"
 //% import "contract/_winograd.wgsl" as steps
 //% block body

@@ -1,4 +1,4 @@
-//# Indices as places in 0..n: src/flambeau/faults.py. One compare tells, of negative ones too. There is no early return:
+//# Indices as places in 0..n: src/flambeau/core/faults.py. One compare tells, of negative ones too. There is no early return:
 //# software adapters run both sides of a branch.
 {% macro checked(T, name, wraps, known) %}
 //% set I = T.i

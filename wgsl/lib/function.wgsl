@@ -115,7 +115,7 @@ fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% fo
   let {{ s.var }} = {{ T.wrap(elementwise(s.name)(T, *s.args)) }};
 {%- endmacro %}
 
-//# an index as a place: src/flambeau/faults.py
+//# an index as a place: src/flambeau/core/faults.py
 {% macro inside(s, f, wgsl) -%}
   let {{ s.var }} = {{ wgsl(s.extra[0], f.width).call(s.name) }}({{ s.args[0] }}{% for word in s.extra[1:] %}, p.{{ word }}{% endfor %});
 {%- endmacro %}

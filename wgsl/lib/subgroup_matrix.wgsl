@@ -1,5 +1,5 @@
 //# Matrix units: fragments of matrices that a subgroup holds, read from workgroup memory, multiplied and stored.
-//# unit: a matrix.Unit; its `kind` is the language: "subgroup", Dawn's experimental subgroup matrices; "view", the same
+//# unit: a limits.Unit; its `kind` is the language: "subgroup", Dawn's experimental subgroup matrices; "view", the same
 //# with sums in the tiles' memory, by buffer_view; "plain", WGSL that every adapter runs, by which kernels are tested.
 {% macro enables(unit) -%}
 //% if unit.kind != "plain"

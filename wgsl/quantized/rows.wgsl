@@ -1,4 +1,5 @@
 //# Products of a few vectors with rows of 8- or 4-bit weights: a thread unpacks cells of four rows in registers.
+//# A cell is a vec4 of words, 16 or 32 weights; it is multiplied by up to 8 vectors.
 //% extends "launch.wgsl"
 //% import "quantized/_unpack.wgsl" as weights
 //% block work

@@ -1,5 +1,6 @@
 //# Products of a few vectors with rows of 8- or 4-bit weights: 32 threads side by side read neighbouring words of
 //# four rows, so that what they read of the vectors lies side by side too; several words are on their way at once.
+//# Neighbouring words meet neighbouring parts of the vectors.
 //% extends "launch.wgsl"
 //% import "quantized/_unpack.wgsl" as weights
 //% block shared

@@ -1,4 +1,4 @@
-"""Watching: a function becomes all that it depends on besides its arguments, and whether that has changed."""
+"""Guards: a function becomes all that it depends on besides its arguments, and whether that has changed."""
 
 import builtins
 import sys

@@ -1,4 +1,4 @@
-"""Listening: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
+"""Observers: a call becomes what ran in it that no watch follows, or that reads more than its arguments."""
 
 import gc
 import sys

@@ -1,4 +1,4 @@
-"""Looks: values in cells, containers and attributes become whether any of them is another one now."""
+"""Snapshots: values in cells, containers and attributes become whether any of them is another one now."""
 
 from collections.abc import Callable, Iterable
 from itertools import chain

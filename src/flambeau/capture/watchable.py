@@ -1,4 +1,4 @@
-"""Kinds: a class becomes what is known of its objects' state: all of it, or too little to watch them."""
+"""What can be watched: a class becomes what is known of its objects' state: all of it, or too little."""
 
 import sys
 from functools import cache

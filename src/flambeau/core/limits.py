@@ -22,11 +22,11 @@ class Limits:
     # Turns of loops that a thread may take. llvmpipe ends a thread's loops, silently, when they have taken
     # 65,535 altogether (Mesa's LP_MAX_TGSI_LOOP_ITERATIONS).
     turns: int = 1 << 31  # no limit
-    matrix: tuple = ()  # what its matrix units multiply: matrix.Unit
-    # Operations and bytes a second that it surely reaches: what takes long by these is cut (see `watchdog`).
-    # A CPU has no watchdog.
+    matrix: tuple = ()  # what its matrix units multiply: Units
+    # Operations and bytes a second that it surely reaches: what takes long by these is cut, see
+    # runtime/submits.py. A CPU has no watchdog.
     pace: tuple[float, float] = (1e11, 1e10)
-    # (family, bucket) -> the variant that was measured to be fastest here; see `choice`.
+    # (family, bucket) -> the variant that was measured to be fastest here; see core/choose.py.
     tuned: dict = field(default_factory=dict, compare=False)
 
 

@@ -26,7 +26,7 @@ class Node:
 
     `inputs` are what computing needs, `parents` what the gradient is taken by (they differ for
     composites, whose single input is the graph they are lowered to). `scalars` are host numbers: quantities,
-    never part of a key. `depth` less `stages.fresh` is how many nodes without a value lie one behind the
+    never part of a key. `depth` less `events.fresh` is how many nodes without a value lie one behind the
     other up to this one, and how much has run since the first of them was made.
     """
 

@@ -9,7 +9,7 @@ from ..errors import DeviceError, suggest
 from .seam import Caches, Device
 
 IN_BROWSER = sys.platform == "emscripten"
-LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/namespace.py knows besides NumPy
+LIBRARIES = ("torch", "cupy", "jax", "array_api_strict")  # what device/array_namespace.py knows besides NumPy
 _devices: dict[str, Device] = {}
 _lock = threading.RLock()
 FORKED = (

@@ -1,4 +1,4 @@
-"""Fetching: buffers become bytes on the host, through staging buffers that are used again and again."""
+"""Reading back: buffers become bytes on the host, through staging buffers that are used again and again."""
 
 import time
 from collections import deque

@@ -94,7 +94,7 @@ def named(of: Identity) -> str:
 
 
 def choices_for(of: Identity) -> dict[tuple, str]:
-    """What `choice.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
+    """What `choose.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
     by the default too. Rules change after a file was shipped, and it says only what each choice was better
     than."""
     if mode() == "off":

@@ -1,4 +1,4 @@
-"""Writing: the plans of a function at every batch size become one folder."""
+"""Saving: the plans of a function at every batch size become one folder."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Sketches: the plan of a graph becomes a structure, which batch sizes may share, and the numbers of one."""
+"""Structures: a graph's plan becomes a structure, which batch sizes may share, and the numbers of one."""
 
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple

@@ -1,4 +1,4 @@
-"""Slots: the values of a plan, by size and lifetime, become the buffers that they share."""
+"""Buffer assignment: the values of a plan, by size and lifetime, become the buffers that they share."""
 
 from bisect import bisect
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Reuse: kernels become such that run as soon as they free memory, and write over what they read last."""
+"""Kernels into such that write over what they read last."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Fusion: a graph of nodes becomes a plan, the list of kernels that compute its roots. Pure: no GPU, no
+"""The planner: a graph of nodes becomes a plan, the list of kernels that compute its roots. Pure: no GPU, no
 I/O."""
 
 from dataclasses import replace

@@ -168,10 +168,10 @@ def out_name(i: int) -> str:
 class Kernel:
     """One dispatch: the shader, the values it reads and writes, its quantities and its grid.
 
-    over: (an output, the value that it is written over, and that is read from there); see `reuse`.
+    over: (an output, the value that it is written over, and that is read from there); see fusion/inplace.py.
     ends: why what it computes is stored, and not a part of the kernels that read it.
     instead: an input, and the kernel that serves where the result may be written over it.
-    parts: the kernels whose work it does, where that is several's; see `bundles`.
+    parts: the kernels whose work it does, where that is several's; see fusion/horizontal.py.
     """
 
     name: str
@@ -180,7 +180,7 @@ class Kernel:
     outputs: tuple[int, ...]
     quantities: tuple
     grid: tuple[int, int, int]
-    flops: int = 0  # operations that a profile counts, where `work` could not tell from the graph
+    flops: int = 0  # operations that a profile counts, where fusion/cost.py could not tell from the graph
     over: tuple[tuple[int, int], ...] = ()
     ends: str = ""
     instead: "tuple[int, Kernel] | None" = None

@@ -1,4 +1,4 @@
-"""Kernels of maps and folds, and what all kinds share: the expressions fused before and after a head."""
+"""What kernels of all kinds share: grids, labels, and the expressions fused before and after a head."""
 
 from ..core.node import Node
 from .ir import Bindings, Quantities, Stored

@@ -113,7 +113,7 @@ def reduce_parts(planner: Stored, head: Node, tail: Node, part: int, parts: int)
 
 def are_pieces(planner: Stored, head: Node, parts: int) -> bool:
     """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
-    which may be that of a kernel that reads the sums (see `absorb`)."""
+    which may be that of a kernel that reads the sums (see fusion/split_k.py)."""
     return head.op.name == "_sum" and parts <= PIECES and not planner.limits.software
 
 

@@ -31,8 +31,8 @@ class Group:
     key: how many rows, and how long they are; (elements, 0) of values that have the same elements. nodes: all
     that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored, and kept:
     those of them that are for the group's sake; inner: what is not, since the group alone reads it.
-    low: the least stage of what a reduction reads, and outside: what is read from outside (see `groups`).
-    first: the serial number of the first of the nodes.
+    low: the least stage of what a reduction reads, and outside: what is read from outside; see
+    fusion/row_groups.py. first: the serial number of the first of the nodes.
     """
 
     key: tuple[int, int]

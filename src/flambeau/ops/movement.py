@@ -122,7 +122,7 @@ class Movement(Family):
     @movement(
         lambda s, shape: shape,
         xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
-        grad=lambda g, y, x, shape: [g],  # reverse.py sums over what was broadcast, for every op
+        grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
     )
     def expand(self, *shape):
         """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""

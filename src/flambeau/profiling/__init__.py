@@ -111,7 +111,7 @@ class Profile:
         self._marks = 0
         return took / marks
 
-    # --- what `stages` tells ---
+    # --- what core/events.py tells ---
 
     @contextmanager
     def stage(self, name: str):

@@ -1,4 +1,4 @@
-"""Inspection: plans as tables, and what a device was given as WGSL text."""
+"""Showing: plans as tables, and what a device was given as WGSL text."""
 
 from math import prod
 from typing import Any

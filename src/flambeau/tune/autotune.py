@@ -24,8 +24,8 @@ from .measure import Trials
 
 MOST = 12  # candidates beside the default
 BETTER = 0.97  # of the default's time: what a candidate must reach to take its place
-# set by a parent that watches this process (cli/apart.py): a list of [family, bucket, name] as JSON, which
-# are not tried. Each candidate is then told on stdout before it is run, and null after
+# set by a parent that watches this process (cli/child_process.py): a list of [family, bucket, name] as JSON,
+# which are not tried. Each candidate is then told on stdout before it is run, and null after
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
 TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
 MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise

@@ -261,9 +261,9 @@ class _Build:
         """Rows and columns of a thread's tile: 8 x 8, less where the result has less.
 
         A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
-        columns where columns are read one by one (measured: docs/performance.md), but not for so little work
-        that compiling the larger kernel takes longer than running it a hundred times, nor where four steps of
-        each turn fill its small registers.
+        columns where columns are read one by one (measured: docs/internals/performance.md). Not for so little
+        work that compiling the larger kernel takes longer than running it a hundred times, nor where four
+        steps of each turn fill its small registers.
         """
         wide = self.planner.limits.software and self.is_much()
         tall = wide and (self.step() < 4 or self.planner.limits.lanes > 4)

@@ -78,7 +78,7 @@ class Rule(NamedTuple):
     groups: int
 
 
-# the first that fits; from where on each was measured to be faster on an H200 (docs/performance.md)
+# the first that fits; from where on each was measured to be faster on an H200 (docs/internals/performance.md)
 RULES = (Rule("64x32", 32, 33, 96), Rule("32x32", 32, 17, 96))
 
 

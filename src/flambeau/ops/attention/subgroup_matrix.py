@@ -11,7 +11,7 @@ BESIDE = 128  # bytes of workgroup memory for what else a kernel shares
 class Units(NamedTuple):
     """A workgroup of `subgroups` on matrix units: `rows` queries each, a lane a row, `keys` at a time."""
 
-    unit: Any  # a matrix.Unit
+    unit: Any  # a limits.Unit
     subgroups: int
     d: int
     e: int

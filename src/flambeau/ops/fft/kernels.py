@@ -51,7 +51,7 @@ def _reference(xp, z, table, inverse):
 
 
 class Fourier:
-    """The kernel. It is no method of tensors: ops/fft.py makes transforms of it."""
+    """The kernel. It is no method of tensors: ops/fft/fft.py makes transforms of it."""
 
     @kernel(
         "whole",

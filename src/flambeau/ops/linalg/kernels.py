@@ -150,7 +150,7 @@ def _svd_launch(limits, x):
 
 
 class Factor:
-    """The kernels. They are no methods of tensors: ops/linalg_factor.py makes factorisations of them."""
+    """The kernels. They are no methods of tensors: ops/linalg/factor.py makes factorisations of them."""
 
     @_whole(lambda s: (*s[:-1], s[-1] + 2), _lu_launch, reference.lu)
     def _lu_block(self):

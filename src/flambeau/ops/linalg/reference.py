@@ -1,4 +1,4 @@
-"""What the CPU device computes for the kernels of linalg_kernels: plain array steps in float64, batched.
+"""What the CPU device computes for the kernels of linalg/kernels.py: plain array steps in float64, batched.
 
 An array library's own routines raise where a matrix is singular; these give infinities and NaN, as kernels
 do.
