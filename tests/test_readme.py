@@ -167,7 +167,7 @@ def test_paths_lead_somewhere():
     files = [p.relative_to(ROOT).as_posix() for p in ROOT.rglob("*.*") if p.suffix in (".py", ".wgsl")]
     whole = {f"/{path}" for path in files}
     ends = {f"/{'/'.join(path.split('/')[i:])}" for path in files for i in range(path.count("/"))} | whole
-    path = re.compile(rf"(?<![\w/.])((?:[\w.]+/)*(?:{'|'.join(FOLDERS)})/\w+\.(?:py|wgsl))\b")
+    path = re.compile(rf"(?<![\w/.])((?:[\w.]+/)*(?:{'|'.join(FOLDERS)})/[a-z0-9_]+\.(?:py|wgsl))\b")
     lost = {(page, name) for page in NAMING for name in path.findall(text_of(page)) if f"/{name}" not in ends}
     assert not sorted(lost)
 

@@ -19,6 +19,7 @@ HELP = """\
 
   mnist        train a network on handwritten digits; writes mnist.safetensors and mnist.png
   test         check the code and run its tests; other arguments go to pytest
+  check        the checks that test begins with: ruff and pyright
   web          build the site that runs flambeau in the browser, and serve it
   doctor       say what this machine can run on, and what to do where it cannot
   test --torch run the tests that compare with PyTorch
@@ -213,6 +214,15 @@ def test_test_checks_the_code_first(checkout):
 
 
 @POSIX
+@POSIX
+def test_the_checks_alone(checkout):
+    checkout.run("doctor")
+    assert checkout.run("check").stderr.endswith("run test: ruff check .\nrun test: pyright\n")
+    assert checkout.called()[-2:] == ["-m ruff check .", "-m pyright"]
+    assert checkout.run("check", RUFF_CODE="1").returncode == 1
+    assert checkout.called() == ["-m ruff check ."]
+
+
 def test_comparisons_install_their_library_once_and_run_alone(checkout):
     checkout.run("test")
     done = checkout.run("test", "--torch", "-k", "conv")
