@@ -99,6 +99,8 @@ class Watch:
         self._numbers.append((scalar, scalar._value))
 
     def _follow(self) -> None:
+        # To a fixed point: code that is found names attributes, and classes and modules that were seen before
+        # have to be looked at again for those. It ends, since names and objects are each taken once.
         while self._todo and not self.trouble:
             while self._todo and not self.trouble:
                 self._visit(*self._todo.pop())
@@ -108,6 +110,8 @@ class Watch:
                 self._of_part(*part)
 
     def _end(self) -> None:
+        # Only now is it known which names any code takes. What is absent counts as well: an attribute that
+        # appears on an instance hides its class's, a global hides a builtin.
         """Look at what was collected: keys of dicts, and that names are missing which would hide others."""
         for (name, _), (d, keys) in self._keys.items():
             self.looks.items(name, d, keys)
@@ -129,6 +133,9 @@ class Watch:
     # --- looking ---
 
     def _visit(self, name: str, value: Any) -> None:
+        # An allow-list: a handler for Python's own types, then classes whose whole state Python can show.
+        # Anything else is refused, never passed over: a value that changes unseen would make a replay wrong
+        # in silence.
         kind = type(value)
         if kind in VALUES or id(value) in self._held:
             return
@@ -263,6 +270,9 @@ class Watch:
 
     def _reach(self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool) -> None:
         """Follow an object as far as code goes that has it in a variable."""
+        # The narrow way: where all that code does with a variable is to take attributes by name (and to call
+        # methods of which the same holds), only these attributes are watched. What it does not read of the
+        # object may then change at every call without a new recording. Else the whole object is watched.
         kind = type(value)
         if (
             kind in HANDLERS
@@ -283,6 +293,8 @@ class Watch:
 
     def _of_part(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
         """The attributes of a thing that somebody's code names."""
+        # Called again whenever more names are known. `_all` is set where code computes names (getattr, vars):
+        # then every attribute counts.
         is_object = not isinstance(thing, ModuleType | FunctionType)
         if is_object and id(thing) in self._held:
             return None

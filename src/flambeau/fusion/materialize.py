@@ -45,6 +45,10 @@ class Claims:
         self.keep(alias(node), why)
 
     def decide(self) -> None:
+        # In this order, since each step asks what the ones before it stored: what is asked for whatever it
+        # costs, then heads with their epilogues (which end at what is stored), then where each elementwise
+        # value ends up, and with that which of them several kernels would compute, and whether that is dearer
+        # than a store.
         for n in self.roots:
             self.ask(n, "it is a root")
         for n in self.order:
@@ -71,6 +75,7 @@ class Claims:
     def _meet(self) -> None:
         """Find for each elementwise value the one that all its readers are a part of, element by element: the
         kernel of that computes it once, however many they are."""
+        # From the last node to the first: a node's readers are known when it is reached.
         for n in reversed(self.order):
             if n.buffer is None and n.op.kind == "elementwise":
                 ends = {self._end(u, n) for u in self.consumers(n)}
@@ -198,6 +203,8 @@ class Claims:
     def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
         """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
         cheap where that is found on the way."""
+        # 20 and 9 are only "more than cheap": the bits of a draw are dear, a gather reads where it likes, and
+        # what lies deeper than CHEAP_COST nodes can't be cheap.
         node = alias(node)
         if node.buffer is not None or (id(node) in self.stored and node is not top) or node.op.kind in HEADS:
             return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0

@@ -107,6 +107,9 @@ class _Finder:
 
     def _reads(self, n: Node) -> dict[int, Node] | None:
         """The buffers that a value's kernel would read; None where it is not read element by element."""
+        # Down to what is in memory, through elementwise ops and movements that keep the order of elements.
+        # Any other movement would have a thread read elements that its neighbour writes: then siblings could
+        # not be written over what they read.
         found, seen, todo = {}, set(), list(n.inputs)
         while todo:
             i = alias(todo.pop())

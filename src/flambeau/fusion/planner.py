@@ -81,6 +81,9 @@ class Planner(Claims):
 
     def emit(self, node: Node) -> None:
         """Add the kernels that compute `node`, after those that it turns out to need."""
+        # Whether a fusion fits is known only when its kernel is built: lowering raises NeedStore at what
+        # can't be a part of it. That node is then stored first (it goes on the stack), and the kernel built
+        # once more. Each round stores one node more or takes one group apart, so it ends.
         stack = [node]
         while stack:
             top = stack[-1]
@@ -117,6 +120,8 @@ class Planner(Claims):
         """What to store before a kernel that does not fit; None where it is a group's, which is then
         several kernels."""
         below = alias(need.node)
+        # A node of the group itself, or one that is stored already, can't be helped by storing it: the kernel
+        # binds too much. It leaves out an output that is made of the others, or becomes two.
         if group is not None:
             if self.has(below) or any(below is n for n in group.nodes):
                 left = row_groups.left_out(self, group)
@@ -132,6 +137,9 @@ class Planner(Claims):
 
     def _untie(self, stack: list[Node]) -> None:
         """Where groups need values of each other, the least of them becomes several kernels."""
+        # A group that is on the stack twice waits for itself: one of its values needs a node that needs
+        # another of its values. All groups between wait with it; the smallest loses least by being several
+        # kernels.
         found = [self.group_of.get(id(n)) for n in stack]
         first = next((i for i, g in enumerate(found[:-1]) if g is not None and g is found[-1]), None)
         if first is None:
@@ -208,6 +216,10 @@ class Planner(Claims):
         return map.map_kernel(self, node)
 
     def plan(self) -> Plan:
+        # Kernels in the graph's order first: a node's come behind those that it turned out to need. What is
+        # done to finished kernels is a pass, and their order matters: scheduling for memory must see split
+        # sums joined with their readers, writing in place the final order, and bundles are merged last, since
+        # a merged kernel can't be taken apart to tell which value it may write over.
         for n in self.order:
             if id(n) in self.stored and n.buffer is None:
                 self.emit(n)

@@ -189,6 +189,9 @@ class Rows:
 
     def _is_apart(self, node: Node, group: Group) -> bool:
         """Whether a node is made without the group; False where that is hard to tell."""
+        # A node that is made of the group can't be read by the group: its kernel would wait for itself.
+        # `stage` counts heads below a node; what lies no higher than the group's lowest input can't be made
+        # of it, so the search stops there.
         stage, seen, todo = self.stage, set(), [node]
         while todo:
             n = todo.pop()
@@ -219,6 +222,10 @@ class Rows:
 
     def _settle(self, group: Group) -> bool:
         """Choose the outputs: what others read, as the planner would have stored it."""
+        # The planner has decided by now what is stored (materialize). The group's kernel has all its values
+        # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
+        # again in each of them is dear. From the last node to the first: whether a node is wanted depends on
+        # its readers.
         planner = self.planner
         group.nodes.sort(key=lambda n: planner.index[id(n)])
         if not self._is_promising(group):

@@ -76,6 +76,9 @@ UNIT = 5.7  # picoseconds a multiply-add of a core
 
 def estimate(product: Product, name: str) -> float:
     """Time in a core's multiply-adds: the rounds of workgroups that its cores take, and the second pass."""
+    # The unit is a multiply-add of one core (UNIT picoseconds), so a product is its multiply-adds by the
+    # cores it keeps busy. Two bounds, of which the larger counts: multiply-adds in rounds of workgroups, and
+    # bytes read.
     if name == "registers":
         return float("inf") if len(product.head.shape) and product.k else 0.0
     shape, _, parts = name.partition("/")

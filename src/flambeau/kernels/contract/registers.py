@@ -79,6 +79,10 @@ def _kernels(
 def _split_of(planner: Stored, full, groups) -> tuple[int, int]:
     """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
     a thread would take more turns of the loop than it may."""
+    # Two reasons, two bounds. `least`: llvmpipe ends a thread's loops at `turns`, so the sum must be cut at
+    # least so often. `most`: few results leave a GPU idle, so it may be cut until threads fill it, but not
+    # into parts too short to be worth a second kernel. A dim is cut only where the parts are equal, or it is
+    # padded.
     size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
     threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
     least, most = max(-(-_turns(full, groups) // planner.limits.turns), 1), 1
@@ -265,6 +269,9 @@ class _Build:
         work that compiling the larger kernel takes longer than running it a hundred times, nor where four
         steps of each turn fill its small registers.
         """
+        # m and n are rows and columns of the whole result; u is the rows' side, v the columns'. Each row of a
+        # tile reads u once and each column v once for every step, so a larger tile reads less for a multiply-
+        # add; it also is that much more text to compile. u in fours wants four rows at least.
         wide = self.planner.limits.software and self.is_much()
         tall = wide and (self.step() < 4 or self.planner.limits.lanes > 4)
         tu = 16 if tall and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
