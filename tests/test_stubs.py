@@ -11,8 +11,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from helpers.expressions import EXPRESSIONS, arrays
 from test_docs import script
-from test_torch_names import EXPRESSIONS, arrays
 
 import flambeau as fb
 

@@ -1769,12 +1769,9 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | _float | HostScalar
     """`value` where mask is true. [...], [...] -> [...]"""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """The elements where mask is true replaced by those of source in order, which must be as many.
+    """The elements where mask is true replaced by those of source in order.
 
-    It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
-    [...], [...], [m] -> [...]
-
-    Raises ValueError where source is empty; TypeError where its dtype differs."""
+    A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]"""
 
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
     """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""

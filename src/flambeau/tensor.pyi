@@ -654,12 +654,9 @@ class Tensor:
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where mask is true, in order; how many they are takes one read. [...], [...] -> [n]"""
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """The elements where mask is true replaced by those of source in order, which must be as many.
+        """The elements where mask is true replaced by those of source in order.
 
-        It reads nothing, so that a source that is too short is not noticed: its last element is repeated.
-        [...], [...], [m] -> [...]
-
-        Raises ValueError where source is empty; TypeError where its dtype differs."""
+        A source that is too short raises IndexError at the next read. [...], [...], [m] -> [...]"""
     def __getitem__(self, key: Any) -> Tensor:
         """Integers, slices, None, ..., and index or bool lists, arrays and tensors, with NumPy's meaning.
 

@@ -2,6 +2,17 @@
 
 import numpy as np
 
+from .paths import TESTS
+
+
+def expressions() -> list[tuple[str, str]]:
+    """(expression, what it gives) of each line of torch_expressions.txt."""
+    lines = (TESTS / "ops" / "torch_expressions.txt").read_text(encoding="utf-8").splitlines()
+    return [tuple(line.split(" -> ")) for line in lines if line and line[0] != "#"]
+
+
+EXPRESSIONS = expressions()
+
 
 def arrays() -> dict[str, np.ndarray]:
     """What the expressions are about, by the letters they call it."""

@@ -12,12 +12,10 @@ import pytest
 from grids import GRIDS, WITHOUT, Case
 from grids.compare import KERNELS, Refused
 from helpers.scripts import script
+from helpers.timed import MOST, SECONDS, SEED
 
-SECONDS = float(os.environ.get("FLAMBEAU_GRID_SECONDS", "60"))
-SEED = int(os.environ.get("FLAMBEAU_GRID_SEED", "0"))  # by conftest.py, the same in every worker
 ONLY = os.environ.get("FLAMBEAU_GRID_OPS", "").split()
 PARTS = 2  # which workers share
-MOST = 20  # differences that are told
 
 
 def differences(torch, case: Case, kernels: tuple[str, ...]) -> list[str]:

@@ -5,21 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from helpers.expressions import arrays
-from helpers.paths import TESTS
+from helpers.expressions import EXPRESSIONS, arrays
 
 import flambeau as fb
 from flambeau.core.op import Op
 from flambeau.core.spelling import SPELLINGS
-
-
-def expressions() -> list[tuple[str, str]]:
-    """(expression, what it gives) of each line of torch_expressions.txt."""
-    lines = (TESTS / "ops" / "torch_expressions.txt").read_text(encoding="utf-8").splitlines()
-    return [tuple(line.split(" -> ")) for line in lines if line and line[0] != "#"]
-
-
-EXPRESSIONS = expressions()
 
 
 def evaluated(text: str, module, made: dict) -> list:

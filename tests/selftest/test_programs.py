@@ -7,11 +7,11 @@ FLAMBEAU_FUZZ_SEED which ones.
 import os
 import subprocess
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
+from helpers.planted import DEAR, X, plain, planted, wrong_flip
 
 import flambeau as fb
 from flambeau.core import choose
@@ -29,7 +29,6 @@ SEED = int(os.environ.get("FLAMBEAU_FUZZ_SEED", "1"))
 CLASSES = {"software": True, "gpu": False}
 PARTS = 6  # which workers share; a third of them for the kernels of GPUs
 LINES = 12
-DEAR = ("attention", "transposed convolutions")
 
 
 def wrongs(program, device, ways, forced=None):
@@ -39,11 +38,6 @@ def wrongs(program, device, ways, forced=None):
         return ""
     program, wrong = smaller(program, wrong, device, 30)
     return f"\n{wrong}\n{script(program, wrong, device)}"
-
-
-def plain(program):
-    """Without gradients: a CPU takes long to compile those kernels of GPUs."""
-    return replace(program, by=())
 
 
 @pytest.mark.parametrize("part", range(PARTS))
@@ -66,20 +60,6 @@ def test_families(family, kernels, gpu):
 
 # --- what finds a fault ---
 
-V = ("v0", "v1", "v2", "v3", "v4")
-X = Input("v0", (37, 6), fb.float32, "quarters", 1)
-Y = Input("v1", (37, 6), fb.float32, "normal", 2)
-
-
-def planted(text, says, **others):
-    """A program with a line that will be wrong, among others."""
-    lines = (
-        Line("v2", "v0 + v1", "v0 + v1"),
-        Line("v3", text, says),
-        Line("v4", "(v3 * 2).transpose(0, 1)", "(v3 * 2).transpose(1, 0)"),
-    )
-    return Program((X, Y), lines, ("v4", "v2"), family="planted", **others)
-
 
 def test_a_doctored_kernel_is_found_and_made_small(gpu, monkeypatch):
     render = pipeline.render
@@ -95,14 +75,6 @@ def test_a_doctored_kernel_is_found_and_made_small(gpu, monkeypatch):
     assert [(x.text, x.says) for x in program.lines] == [("v2.abs()", "np.abs(v2)")]
     assert [i.shape for i in program.inputs] == [(1, 1)] and not program.by
     assert "fn main" in text and "seed      7" in text and str(wrong) in text
-
-
-def wrong_flip(self, dims):
-    """flip that forgets to where a dim is 5 or longer."""
-    return self if self.shape[dims] >= 5 else FLIP(self, dims)
-
-
-FLIP = fb.Tensor.flip
 
 
 def test_a_wrong_op_is_found_and_its_script_shows_it(monkeypatch, tmp_path):

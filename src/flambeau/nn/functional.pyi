@@ -941,8 +941,8 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     Raises ValueError where weight has not one value, or one a channel."""
 
 def put_rows(table: Tensor, rows: Tensor, start: _int | Tensor | HostScalar) -> Tensor:
-    """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end are left
-    out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]
+    """The table with `rows` from row `start` on, a number, HostScalar or tensor; rows past the end, or before
+    row 0, are left out. It has no gradient. [..., length, width], [..., n, width] -> [..., length, width]
 
     Raises ValueError where rows differ from the table's in more than their number."""
 

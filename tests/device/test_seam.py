@@ -4,8 +4,8 @@ import inspect
 import threading
 
 import pytest
-from paper import PaperDevice
-from watched import WatchedDevice
+from helpers.paper import PaperDevice
+from helpers.watched import WatchedDevice
 
 import flambeau as fb
 from flambeau.device import get_device

@@ -11,11 +11,11 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from by_torch import ByTorch, Told
 from grids.compare import KERNELS
-from kernels import planned_for
-from test_fuzz import DEAR, X, plain, planted, wrong_flip
-from test_grids import MOST, SECONDS, SEED
+from helpers.by_torch import ByTorch, Told
+from helpers.kernels import planned_for
+from helpers.planted import DEAR, X, plain, planted, wrong_flip
+from helpers.timed import MOST, SECONDS, SEED
 
 import flambeau as fb
 from flambeau.core.op import OPS
