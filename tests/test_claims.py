@@ -5,9 +5,11 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from test_docs import docs
+from helpers.scripts import script
 
 from flambeau.core.op import COMPOSED, OPS
+
+docs = script("write_docs")
 
 LIST = Path(__file__).parent / "torch_names.txt"
 SPACES = ("torch", "Tensor", "nn.functional", "special", "linalg", "fft", "signal.windows")

@@ -6,11 +6,13 @@ import re
 import textwrap
 
 import pytest
-from test_docs import docs
+from helpers.scripts import script
 
 import flambeau as fb
 from flambeau.core import docstrings
 from flambeau.core.op import Op
+
+docs = script("write_docs")
 
 # what everybody knows, or what the formula of the first sentence says
 PLAIN = {

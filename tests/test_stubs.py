@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.expressions import EXPRESSIONS, arrays
-from test_docs import script
+from helpers.scripts import script
 
 import flambeau as fb
 

@@ -259,11 +259,11 @@ def parts_kernel(product: Product, part: int, pieces: int) -> Kernel:
 def product_of(planner: Stored, head: Node, tail: Node) -> Product:
     full = broadcast(*(i.shape for i in head.inputs))
     rank = len(head.shape)
-    a, b, groups = _sorted((operand(planner, i, full, rank) for i in head.inputs), head, full)
+    a, b, groups = in_walk_order((operand(planner, i, full, rank) for i in head.inputs), head, full)
     return Product(planner, head, tail, a, b, Domain(full, groups, order_of((a, b), groups)))
 
 
-def _sorted(operands, head: Node, full: Shape) -> tuple:
+def in_walk_order(operands, head: Node, full: Shape) -> tuple:
     """The rows' side, the columns' side, and each dim's group."""
     a, b = operands
     rank = len(full) - head.attrs["nk"]

@@ -13,7 +13,7 @@ from ..lower import Move, NeedStore, check_turns, view_through
 from ..map import copy_kernel
 from ..reduce import reduce_parts
 from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, Group, Place
-from .product import _sorted
+from .product import in_walk_order
 
 FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
@@ -51,7 +51,7 @@ def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> li
     """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
     if tail.dtype.is_packed:
         raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
-    a, b, groups = _sorted((_operand(planner, i, full) for i in head.inputs), head, full)
+    a, b, groups = in_walk_order((_operand(planner, i, full) for i in head.inputs), head, full)
     rank = len(full) - head.attrs["nk"]
     dim, parts = _split_of(planner, full, groups)
     if parts == 1:
