@@ -9,7 +9,7 @@
  * range), Disposed, or one of executor.js.
  */
 
-import { DROP, ExecutorError, FAULT_WORDS, FORGET, FREE, PARAMS, STORAGE, UNIFORM, dispatch, open } from "./executor.js";
+import { COPY, DROP, ExecutorError, FAULT_BYTES, FORGET, FREE, PARAMS, STORAGE, UNIFORM, dispatch, open } from "./executor.js";
 
 export { ExecutorError, open };
 
@@ -197,11 +197,10 @@ class Program {
       const { n, bytes } = this.given(inputs), ready = this.readyFor(n), { executor } = this;
       bytes.forEach((data, i) => data.length && executor.write(ready.inputs[i], data));
       if (ready.draws.length) ready.draw(this);
-      const { faults } = executor, noted = faults ? [faults, 4 * FAULT_WORDS] : [];
-      if (faults) executor.write(faults, new Uint8Array(4 * FAULT_WORDS)); // what others noted is theirs
+      const { faults } = ready, noted = faults ? [faults, FAULT_BYTES] : [];
       executor.replay(ready.prepared);
       const read = await executor.read(Uint32Array.of(...ready.reads, ...noted));
-      if (faults) this.checkFaults(new Uint32Array(read.slice(-4 * FAULT_WORDS).buffer));
+      if (faults) this.checkFaults(new Uint32Array(read.slice(-FAULT_BYTES).buffer));
       return this.result(ready, read);
     } catch (error) {
       throw told(error);
@@ -406,6 +405,13 @@ class Ready {
         if (value[0] === "t" && last.get(value) === i) free.push(values.get(value));
     });
     if (slots.length) this.uniform(Uint32Array.from(params), slots);
+    const faults = (this.faults = this.executor.faults);
+    if (faults) { // a run begins with those of the setup, whose values are in it: what others noted is theirs
+      const noted = this.alloc(program, FAULT_BYTES);
+      this.executor.write(faults, new Uint8Array(FAULT_BYTES));
+      setup.push(COPY, faults, noted, FAULT_BYTES);
+      words.unshift(COPY, noted, faults, FAULT_BYTES);
+    }
     this.executor.submit(Uint32Array.from(setup));
     return Uint32Array.from(words);
   }

@@ -79,6 +79,9 @@ def folder(tmp_path_factory, gpu):
     fb.manual_seed(2)
     for name, (model, inputs) in MODELS.items():
         fb.save_program(model(), inputs, made / name, max_batch=20, target="web")
+    table, places = fb.arange(10.0).reshape(5, 2), fb.tensor([7, 1])
+    spoilt = lambda x: x @ table.index_select(0, places).softmax(0)  # noqa: E731
+    fb.save_program(spoilt, {"x": "f32[N, 2]"}, made / "spoilt", max_batch=3, target="web")
     (made / "page.html").write_text("<!doctype html><title>plain</title>")
     return made
 
@@ -242,6 +245,21 @@ def test_an_index_out_of_range_throws_in_its_own_run(plain):
     }""")
     told = "IndexError: embedding(dim 0 of size 5): index {} is out of range: give indices that are inside"
     assert got == [[0, 4], told.format(5), told.format(-1), [3, 0], ["rejected", "fulfilled"]]
+
+
+def test_what_is_computed_once_of_an_index_out_of_range_throws_in_each_run(plain):
+    got = plain.evaluate("""async () => {
+        const { open, load } = await import("/spoilt/index.js"), executor = await open();
+        const model = await load(undefined, { executor }), rows = await load("/rows/", { executor });
+        const found = [], told = (e) => `${e.name}: ${e.message}`;
+        for (const n of [1, 2, 1])
+            found.push(await model.run({ x: new Float32Array(2 * n) }).then(() => "", told));
+        found.push([...(await rows.run({ i: Int32Array.of(3, 0) })).data]);
+        executor.device.destroy();
+        return found;
+    }""")
+    told = "IndexError: index_select(dim 0 of size 5): index 7 is out of range: give indices that are inside"
+    assert got == [told, told, told, [3, 0]]
 
 
 WRONG = {

@@ -356,6 +356,25 @@ def test_a_saved_program_raises(gpu, tmp_path):
     assert program(given([4, 0], program.device)).tolist() == [[4.0], [0.0]]
 
 
+def test_what_a_saved_program_computes_once_raises_in_each_call(gpu, tmp_path):
+    """Values of weights alone are not computed again, and stay no numbers."""
+    table, places = fb.arange(10.0, device=gpu).reshape(5, 2), [given([i, 1], gpu) for i in (7, 4)]
+    for i, name in zip(places, ("bad", "good")):
+        saved = fb.save_program(
+            lambda x, i=i: x @ table.index_select(0, i).softmax(0), {"x": "f32[N, 2]"}, tmp_path / name, 3
+        )
+        program = fb.load_program(saved)
+        assert program._plans["plans"][0]["setup"]
+        for n in (1, 2, 1):
+            y = program(fb.ones(n, 2, device=program.device))
+            for _ in range(2):
+                if name == "bad":
+                    raises(y.tolist, told("index_select", 7, 5))
+                else:
+                    np.testing.assert_allclose(y.numpy(), 1)
+    assert fb.ones(2, device=program.device).tolist() == [1, 1]
+
+
 def test_against_pytorch(torch):
     x = torch.arange(12.0).reshape(N, 4)
     f, one = torch.nn.functional, torch.ones

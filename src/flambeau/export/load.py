@@ -247,6 +247,15 @@ class _Ready:
         if count:
             device.write(self.uniform, self.params.tobytes())
             device.submit(setup)
+        self.once = self._doubted(program, plan, buffers)
+
+    def _doubted(self, program: SavedProgram, plan: dict, buffers: dict) -> list:
+        """What was computed once, for all calls: where an index of it was outside, each call is of it."""
+        checks = any(DECLARED in program._kernels[step["kernel"]][1] for step in plan["setup"])
+        once = [buffers[v] for step in plan["setup"] for v in step["writes"]]
+        for buffer in once:
+            buffer.doubt = doubt_of(self.device, checks, [])
+        return once
 
     def _words(self, program: SavedProgram, plan: dict, n: int, buffers: dict, sizes: dict):
         """The commands that run once, and those that run in each call; temporaries share memory where they
@@ -305,7 +314,7 @@ class _Ready:
             after += copied(source, node.buffer)
             out.append(Tensor(node))
         submit(self.device, self.works, before, self.prepared, after)
-        doubt = doubt_of(self.device, self.checks, [n.buffer for n in given])
+        doubt = doubt_of(self.device, self.checks, [*self.once, *(n.buffer for n in given)])
         for t in out:
             t.node.buffer.doubt = doubt
         return out
