@@ -12,7 +12,7 @@ class DeviceError(FlambeauError):
 class OutOfMemory(DeviceError):
     """What is to be computed needs more memory than a device or a budget has; smaller batches still run.
 
-    reason: what the driver said, if it did.
+    message: the text of the error. reason: what the driver said, if it did.
     """
 
     def __init__(self, message: str, reason: str = ""):

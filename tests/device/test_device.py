@@ -99,6 +99,36 @@ def test_without_an_adapter_the_cpu_takes_over_and_says_so():
     assert done.stderr.rstrip().endswith("; running on the CPU with NumPy")
 
 
+REFUSES = """
+import flambeau as fb
+from flambeau.device import adapters, native
+class Raw:
+    limits, features = native.OF_ADAPTER | native.LIMITS, ()
+    def request_device_sync(self, **wanted):
+        raise RuntimeError("no feature of it\\nmore text")
+card = adapters.Adapter("Card", "DiscreteGPU", "OpenGL", "", Raw())
+listed = (card, *adapters.adapters()[:REST])
+adapters.adapters = lambda: listed
+print(fb.ones(1).device, fb.zeros(1, device="gpu").device)
+fb.ones(1, device="gpu:card")
+"""
+
+
+@pytest.mark.parametrize(
+    "others, then", [(True, "{} (Vulkan) is next"), (False, "running on the CPU with NumPy")]
+)
+def test_the_next_adapter_is_taken_where_a_driver_refuses_the_best(gpu, others, then):
+    """NVIDIA's OpenGL adapter is listed where Vulkan is told to show another driver, and does not open."""
+    code = REFUSES.replace("REST", "9" if others else "0")
+    code = code if others else code.replace(', fb.zeros(1, device="gpu").device', "")
+    done = python(code)
+    refused = "device(Card (OpenGL)): the driver refuses: no feature of it: run 'flambeau doctor'"
+    assert done.stdout.split("\n")[0] == (f"{gpu} {gpu}" if others else "cpu"), done.stderr
+    told = [line for line in done.stderr.splitlines() if line.startswith("flambeau: device")]
+    assert told[0] == f"flambeau: {refused}; {then.format(gpu.adapter.name)}"
+    assert done.stderr.strip().endswith(refused)  # what was asked for by name has no other
+
+
 def test_an_unknown_backend_is_named():
     done = python("import flambeau as fb; fb.ones(1, device='gpu').item()", FLAMBEAU_BACKEND="opengles9")
     assert done.stderr.strip().endswith(

@@ -88,8 +88,8 @@ def _open_gpu(_kind: str, which: str) -> Device:
         return web.open_now()
     from . import adapters, native
 
-    adapter = adapters.choose(which)
-    return _opened(f"gpu:{adapter}") or native.open_device(adapter)
+    # an adapter opens once: two names for one GPU mean one device
+    return adapters.opened(which, lambda a: _opened(f"gpu:{a}") or native.open_device(a))
 
 
 def _open_numpy(_kind: str, _which: str) -> Device:

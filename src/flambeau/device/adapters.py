@@ -2,7 +2,9 @@
 
 import os
 import sys
+from collections.abc import Callable
 from functools import cache
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from ..errors import DeviceError
@@ -12,6 +14,10 @@ RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
 _process = 0  # that listed the adapters: what it holds is of no use in a fork of it
+
+
+class Refused(DeviceError):
+    """A driver does not open an adapter that it listed."""
 
 
 class Adapter(NamedTuple):
@@ -101,6 +107,19 @@ def choose(which: str) -> Adapter:
             return near[0]
     there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(found))
     raise DeviceError(f"device('gpu:{which}'): no such adapter: there is {there}")
+
+
+def opened(which: str, open_adapter: Callable[[Adapter], Any]) -> Any:
+    """What is made of the adapter that a name means; "" is the best that its driver does not refuse, and a
+    line tells of those before it."""
+    best = choose(which)
+    for adapter, other in pairwise(adapters() if not which else ()):
+        try:
+            return open_adapter(adapter)
+        except Refused as e:
+            print(f"flambeau: {e}; {other} is next", file=sys.stderr)
+            best = other
+    return open_adapter(best)
 
 
 def advice() -> str:

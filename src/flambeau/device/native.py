@@ -14,7 +14,7 @@ from ..core.faults import BYTES, DECLARED, Doubts
 from ..core.limits import SOFTWARE_TURNS, Limits
 from ..errors import DeviceError, KernelError, OutOfMemory
 from . import FORKED, dawn, lanes_of, told
-from .adapters import Adapter, provider
+from .adapters import Adapter, Refused, provider
 from .compilers import Job, compiling_of, layout_of
 from .pool import Pool
 from .readback import Fetch, Stagings
@@ -341,7 +341,7 @@ def open_wgpu(adapter: Adapter) -> Any:
             return dawn.open_device(raw, checks_wanted() == "off", **wanted)
         return raw.request_device_sync(**wanted)
     except Exception as e:
-        raise DeviceError(f"device({adapter}): the driver refuses: {_first(e)}: run 'flambeau doctor'") from e
+        raise Refused(f"device({adapter}): the driver refuses: {_first(e)}: run 'flambeau doctor'") from e
 
 
 def _fast_path(device: NativeDevice) -> Any:
