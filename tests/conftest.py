@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 pytest.register_assert_rewrite("helpers", "grids")
-pytest_plugins = ["helpers.kernels"]  # a fixture
+pytest_plugins = ["helpers.kernels", "helpers.quick"]
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it

@@ -13,6 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 from helpers.paths import ROOT
+from helpers.quick import QUICK
 
 import flambeau
 
@@ -277,6 +278,18 @@ def test_tests_lie_by_package_and_import_no_other_test():
     imported = re.compile(r"^\s*(?:from|import) +[\w.]*\btest_", re.MULTILINE)
     offenders = [path for path in files if imported.search(path.read_text(encoding="utf-8"))]
     assert not sorted(path.relative_to(ROOT).as_posix() for path in offenders)
+
+
+def test_the_quick_run_has_one_to_three_tests_of_every_package():
+    """Which are there: a name that no file has would be found when somebody saves."""
+    folders = {path.parent.name for path in (ROOT / "tests").glob("*/test_*.py")} - {"browser"}
+    assert folders == QUICK.keys() - {"."}
+    assert not {name: tests for name, tests in QUICK.items() if not 1 <= len(tests) <= 3}
+    for name, tests in QUICK.items():
+        for test in tests:
+            file, _, function = test.partition("[")[0].partition("::")
+            text = (ROOT / "tests" / name / file).read_text(encoding="utf-8")
+            assert f"def {function or 'test_'}" in text, test
 
 
 TEXT = {".py", ".wgsl", ".js", ".html", ".css", ".md", ".toml"}

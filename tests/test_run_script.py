@@ -22,6 +22,7 @@ HELP = """\
   check        the checks that test begins with: ruff and pyright
   web          build the site that runs flambeau in the browser, and serve it
   doctor       say what this machine can run on, and what to do where it cannot
+  test --quick ruff, and a test or two of every package: within a minute, for each save
   test --torch run the tests that compare with PyTorch
   test --jax   run the tests that compare with JAX
 
@@ -207,13 +208,16 @@ def test_exit_code_is_the_commands_own(checkout):
 def test_test_checks_the_code_first(checkout):
     checkout.run("doctor")
     done = checkout.run("test", "-k", "exp")
-    assert checkout.called()[-3:] == ["-m ruff check .", "-m pyright", "-m pytest -n 2 -k exp"]
+    assert checkout.called()[-3:] == [
+        "-m ruff check .",
+        "-m pyright",
+        "-m pytest -n 2 -k exp",
+    ]
     assert done.stderr.endswith("run test: ruff check .\nrun test: pyright\nrun test: pytest -n 2 -k exp\n")
     assert checkout.run("test", RUFF_CODE="1").returncode == 1
     assert checkout.called() == ["-m ruff check ."]
 
 
-@POSIX
 @POSIX
 def test_the_checks_alone(checkout):
     checkout.run("doctor")
@@ -223,6 +227,15 @@ def test_the_checks_alone(checkout):
     assert checkout.called() == ["-m ruff check ."]
 
 
+@POSIX
+def test_a_quick_one_leaves_out_what_is_slow(checkout):
+    checkout.run("test")
+    done = checkout.run("test", "--quick")
+    assert checkout.called() == ["-m ruff check .", "-m pytest -n 2 --quick"]
+    assert done.stderr.endswith("run test: ruff check .\nrun test: pytest -n 2 --quick\n")
+
+
+@POSIX
 def test_comparisons_install_their_library_once_and_run_alone(checkout):
     checkout.run("test")
     done = checkout.run("test", "--torch", "-k", "conv")
