@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(files.fcntl is None, reason="this system lets no
 HANGS = """
 import sys, time
 from pathlib import Path
-from flambeau import files
+from flambeau.core import files
 def write(part):
     {write}
     print("there", flush=True)

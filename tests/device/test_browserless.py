@@ -16,13 +16,15 @@ threading.Thread.start = start
 import flambeau as fb
 from flambeau import device
 from flambeau.device.pool import Pool
+from flambeau.device.seam import Caches
 from flambeau.fusion.planner import Limits
 
 
-class Page:
-    kind, name, limits = "gpu", "gpu:page", Limits()
+class Page(Caches):
+    kind, name, limits, faults = "gpu", "gpu:page", Limits(), 0
 
     def __init__(self):
+        super().__init__()
         self.lock, self.pool = threading.RLock(), Pool(self)
         self.texts, self.submitted, self.count = [], [], 0
 

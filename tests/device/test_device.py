@@ -196,7 +196,7 @@ def test_size_classes_are_few_and_near():
 
 
 def test_synchronize_waits_on_dawn_too():
-    import tint
+    from helpers import tint
 
     if not tint.driver_file():
         pytest.skip("no SwiftShader beside a Chromium")

@@ -168,8 +168,9 @@ class Program:
         results = self._results(compiled.plan, roots, outputs)
         buffers = memory.lay(compiled, order, self.pool, results)
         memory.give(roots, compiled.plan.roots, buffers)
-        others = {*compiled.plan.leaves, *results}  # whose buffers are not its own to keep
-        self.taken = [b for v, b in buffers.items() if v not in others]
+        # a leaf's and a result's are not its own to keep, nor what is written over them
+        others = {id(buffers[v]) for v in (*compiled.plan.leaves, *results)}
+        self.taken = list({id(b): b for b in buffers.values() if id(b) not in others}.values())
         patch_params(compiled.params, compiled.patches, order)
         self.words, self.params = list(compiled.words), array("I", compiled.params)
         self.checks = compiled.checks
