@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import flambeau as fb
-from flambeau import array_api, functions, ops
+from flambeau import array_api, functions, nn, ops
 from flambeau.core.op import COMPOSED, OPS, Op
-from flambeau.nn import pool, stateless
+from flambeau.nn import activation, loss, pool, stateless
 from flambeau.runtime.exchange import Exchange
 from flambeau.tensor import Plans
 from flambeau.tensor import own as own_node
@@ -377,11 +377,15 @@ def class_of(cls: type, found: list[tuple[str, Any]], base: str = "", fields: tu
 
 def imports(stub: str, depth: int) -> list[str]:
     """Every import that a stub may need; ruff takes out those that it does not."""
-    dots, own = "." * depth, stub.replace("/", ".")
+    dots, own = "." * depth, stub.replace("/", ".").removesuffix(".__init__")
     return [
         *(f"from builtins import {name} as _{name}" for name in HIDDEN.split()),
         *(f"from {home} import {name}" for home, names in OUTSIDE.items() for name in names.split()),
-        *(f"from {dots}{home} import {name}" for name, home in HOMES.items() if home != own),
+        *(
+            f"from {dots}{home} import {name}"
+            for name, home in HOMES.items()
+            if not f"{home}.".startswith(f"{own}.")
+        ),
     ]
 
 
@@ -458,6 +462,17 @@ def of_package() -> list[str]:
     return [*out, "__version__: str", f"__all__ = {fb.__all__!r}"]
 
 
+def of_nn() -> list[str]:
+    """The layers of its table, each handed on from its module."""
+    layers = [
+        f"from .{module} import {name} as {name}"
+        for module, names in nn.LAYERS.items()
+        for name in names.split()
+    ]
+    spaces = [f"from . import {name} as {name}" for name in ("functional", "init")]
+    return [*spaces, *layers, "LAYERS: dict[str, str]", f"__all__ = {nn.__all__!r}"]
+
+
 # stub: (where the package lies from it, what makes its lines)
 STUBS: dict[str, tuple[int, Callable[[], list[str]]]] = {
     "__init__": (1, of_package),
@@ -465,7 +480,10 @@ STUBS: dict[str, tuple[int, Callable[[], list[str]]]] = {
     "fft": (1, lambda: listed_in(fb.fft)),
     "functions": (1, of_functions),
     "linalg": (1, lambda: listed_in(fb.linalg)),
+    "nn/__init__": (2, of_nn),
+    "nn/activation": (2, layers_in(activation)),
     "nn/functional": (2, lambda: listed_in(fb.nn.functional)),
+    "nn/loss": (2, layers_in(loss)),
     "nn/pool": (2, layers_in(pool)),
     "nn/stateless": (2, layers_in(stateless)),
     "signal": (1, of_signal),
@@ -479,7 +497,7 @@ TIDY = ["check", "--fix", "--quiet", "--select", "I,F401,F811"], ["format", "--q
 def stub(name: str) -> str:
     """The text of a stub, laid out by ruff."""
     depth, make = STUBS[name]
-    module = import_module(".".join(["flambeau", *(name.split("/") if name != "__init__" else [])]))
+    module = import_module(".".join(["flambeau", *(part for part in name.split("/") if part != "__init__")]))
     text = "\n".join(
         [documented(f"{module.__doc__}\n\nMade by `{COMMAND}`."), *imports(name, depth), *make()]
     )

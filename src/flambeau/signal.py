@@ -4,11 +4,11 @@ from inspect import unwrap
 from types import SimpleNamespace
 from typing import Any
 
+from . import ops
 from .core.docstrings import explained
 from .core.op import COMPOSED
 from .tensor import Tensor
 
-PREFIX = "signal_windows_"
 OLDER = {
     "bartlett": COMPOSED["bartlett_window"],
     "blackman": COMPOSED["blackman_window"],
@@ -34,6 +34,6 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, device: Any = None) 
 windows = SimpleNamespace(
     kaiser=kaiser,
     **{name: _by_symmetry(f) for name, f in OLDER.items()},
-    **{name.removeprefix(PREFIX): f for name, f in COMPOSED.items() if name.startswith(PREFIX)},
+    **ops.named("signal_windows_"),
 )
 __all__ = ["windows"]

@@ -168,16 +168,6 @@ class Tensor:
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
     ) -> Any:
         """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
-    def masked_fill(self, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-        """`value` where mask is true. [...], [...] -> [...]"""
-    def tril(self, diagonal: _int = 0) -> Tensor:
-        """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
-    def triu(self, diagonal: _int = 0) -> Tensor:
-        """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
-    def softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
-        """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
-    def log_softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
-        """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
 
@@ -344,6 +334,12 @@ class Tensor:
         without replacement: Kool et al., 2019). [n] or [m, n] -> [num_samples] or [m, num_samples]
 
         Raises ValueError where weights have not 1 or 2 dims, or too many are drawn without replacement."""
+    def inner(self, other: Tensor) -> Tensor:
+        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
+
+        Raises ValueError where no dim has size 3."""
     def exp(self) -> Tensor:
         """e to the power x"""
     def exp2(self) -> Tensor:
@@ -602,36 +598,6 @@ class Tensor:
     def __rfloordiv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rlshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rrshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
-    def bincount(
-        self, weights: Tensor | None = None, minlength: _int = 0, *, length: _int | None = None
-    ) -> Tensor:
-        """How often each of 0, 1, ... occurs, or the sum of the weights there.
-
-        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
-        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
-
-        Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
-    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
-        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
-
-        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
-
-        Raises ValueError where bins is below 1, or max below min."""
-    def histogram(
-        self,
-        bins: _int | Tensor,
-        *,
-        range: tuple[_float, _float] | None = None,
-        weight: Tensor | None = None,
-        density: _bool = False,
-    ) -> tuple[Tensor, Tensor]:
-        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
-
-        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
-        [...] -> [bins], [bins + 1]
-
-        density: divide so that the area is 1
-        Raises ValueError where bins is below 1, or edges are fewer than 2."""
     def gather(self, dim: _int, index: Tensor) -> Tensor:
         """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
@@ -663,6 +629,163 @@ class Tensor:
         A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
 
         key: what queries are compared with"""
+    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
+        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+
+        [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
+
+        Without include_self, elements that an index names do not count themselves. -> the shape of self
+
+        Raises ValueError where reduce is unknown."""
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
+        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
+    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
+    def index_reduce(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
+
+        include_self: what is there takes part"""
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
+
+        index: which elements, integers
+        accumulate: add to what is there"""
+    def slice_assign(self, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
+        """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
+    def __setitem__(self, key: Any, value: Tensor | _float | HostScalar) -> None:
+        """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
+        tensor that changes, for none shares its elements."""
+    def index_put(
+        self,
+        indices: Sequence[Tensor | None],
+        values: Tensor | _float | HostScalar,
+        accumulate: _bool = False,
+    ) -> Tensor:
+        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
+
+        accumulate: add to what is there"""
+    def slice_scatter(
+        self,
+        src: Tensor | _float | HostScalar,
+        dim: _int = 0,
+        start: _int | None = None,
+        end: _int | None = None,
+        step: _int = 1,
+    ) -> Tensor:
+        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
+    def select_scatter(self, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
+        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
+    def diagonal_scatter(
+        self, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
+    ) -> Tensor:
+        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
+
+        offset: which diagonal: above the main one where > 0, below where < 0
+        dim1: the first of the two dims
+        dim2: the second of the two dims
+        Raises ValueError where src has not the shape of the diagonal."""
+    def scatter_nd(self, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
+        """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
+
+        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
+
+        Raises ValueError where reduce is unknown."""
+    @overload
+    def nonzero(
+        self, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
+    ) -> Tensor:
+        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+
+        k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
+        what is missing has fill_value.
+
+        as_tuple: one tensor of places for each dim, in place of a row a place"""
+    @overload
+    def nonzero(
+        self, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
+    ) -> tuple[Tensor, ...]: ...
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
+        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
+
+        fill_value: what elements are"""
+    def argwhere(self) -> Tensor:
+        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor:
+        """The different elements (or slices of a dim) in order; their number takes one read.
+
+        With return_inverse also where each element went, with return_counts how often each occurs, int32.
+        [...] -> [k], or [..., k, ...] with dim
+
+        sorted: in order"""
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[True],
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[True],
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique(
+        self,
+        sorted: _bool = True,
+        *,
+        return_inverse: Literal[True],
+        return_counts: Literal[True],
+        dim: _int | None = None,
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self,
+        return_inverse: Literal[False] = False,
+        return_counts: Literal[False] = False,
+        dim: _int | None = None,
+    ) -> Tensor:
+        """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
+
+        return_inverse: also where each element went
+        return_counts: also how often each occurs"""
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def unique_consecutive(
+        self, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
 
@@ -759,6 +882,12 @@ class Tensor:
         """linalg.pinv by its older name. [..., m, n] -> [..., n, m]
 
         rcond: singular values below this share of the largest count as 0"""
+    def masked_fill(self, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """`value` where mask is true. [...], [...] -> [...]"""
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of the last two dims, zero above `diagonal`. [..., n, m] -> [..., n, m]"""
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of the last two dims, zero below `diagonal`. [..., n, m] -> [..., n, m]"""
     def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
         """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
 
@@ -874,53 +1003,6 @@ class Tensor:
         """Whether isclose holds everywhere, as a Python bool: runs the graph and waits."""
     def equal(self, other: Tensor) -> _bool:
         """Whether shapes and all values are equal, as a Python bool: runs the graph and waits."""
-    @overload
-    def median(self) -> Tensor:
-        """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
-
-        [..., n, ...] -> [...]"""
-    @overload
-    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
-    @overload
-    def nanmedian(self) -> Tensor:
-        """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
-    @overload
-    def nanmedian(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
-    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
-        """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
-
-        [..., n, ...] -> [...], [...]"""
-    def quantile(
-        self,
-        q: _float | Tensor,
-        dim: _int | None = None,
-        keepdim: _bool = False,
-        *,
-        interpolation: str = "linear",
-    ) -> Tensor:
-        """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
-
-        [..., n, ...] -> [...] or [k, ...]
-
-        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
-    def nanquantile(
-        self,
-        q: _float | Tensor,
-        dim: _int | None = None,
-        keepdim: _bool = False,
-        *,
-        interpolation: str = "linear",
-    ) -> Tensor:
-        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
-
-        q: shares from 0 to 1
-        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
-    def inner(self, other: Tensor) -> Tensor:
-        """Sum of products over the last dims; with a 0-d one the product. [..., n], [..., n] -> [..., ...]"""
-    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
-        """The vector product along a dim of size 3, the first such one unless named. [..., 3] -> [..., 3]
-
-        Raises ValueError where no dim has size 3."""
     def random_bits(self, other: Tensor | _float | HostScalar) -> Tensor:
         """32 random bits an element"""
     def view(self, *shape: _int | Sequence[_int]) -> Tensor:
@@ -1124,6 +1206,81 @@ class Tensor:
         """Whether some element is true (not 0). [..., n, ...] -> [...]"""
     def logsumexp(self, dim: _int | Sequence[_int], keepdim: _bool = False) -> Tensor:
         """log(sum(exp(x))), shifted so that nothing overflows. [..., n, ...] -> [...]"""
+    def softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
+    def log_softmax(self, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Logarithm of softmax along a dim, safe for large values. [..., n, ...] -> [..., n, ...]"""
+    def bincount(
+        self, weights: Tensor | None = None, minlength: _int = 0, *, length: _int | None = None
+    ) -> Tensor:
+        """How often each of 0, 1, ... occurs, or the sum of the weights there.
+
+        The size is that of the largest plus 1 (or minlength), which takes one read; not so with `length`,
+        which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
+
+        Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+        """How many elements fall into each of `bins` equal parts of min to max, both included, as floats.
+
+        Both 0: the range of the elements. Others and NaN are left out. [...] -> [bins]
+
+        Raises ValueError where bins is below 1, or max below min."""
+    def histogram(
+        self,
+        bins: _int | Tensor,
+        *,
+        range: tuple[_float, _float] | None = None,
+        weight: Tensor | None = None,
+        density: _bool = False,
+    ) -> tuple[Tensor, Tensor]:
+        """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
+
+        bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
+        [...] -> [bins], [bins + 1]
+
+        density: divide so that the area is 1
+        Raises ValueError where bins is below 1, or edges are fewer than 2."""
+    @overload
+    def median(self) -> Tensor:
+        """The lower of the two middle values of all, or (values, indices) over one dim; NaN wins.
+
+        [..., n, ...] -> [...]"""
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    @overload
+    def nanmedian(self) -> Tensor:
+        """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
+    @overload
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
+
+        [..., n, ...] -> [...], [...]"""
+    def quantile(
+        self,
+        q: _float | Tensor,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The value below which a part q (0 to 1) lies; NaN where a line has one. q: a number or [k].
+
+        [..., n, ...] -> [...] or [k, ...]
+
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
+    def nanquantile(
+        self,
+        q: _float | Tensor,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The quantile of what is not NaN; as quantile otherwise. [..., n, ...] -> [...] or [k, ...]
+
+        q: shares from 0 to 1
+        interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
     def cumsum(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
         """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
     def cumprod(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
@@ -1146,163 +1303,6 @@ class Tensor:
         prepend: what is put before
         append: what is put behind
         Raises ValueError where n is below 0, or the input is 0-d."""
-    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
-        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
-
-        [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
-    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """Add src to the elements at `index` along a dim, in a fixed order. -> the shape of self"""
-    def scatter_reduce(
-        self, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
-    ) -> Tensor:
-        """Join src with the elements at `index` along a dim: reduce is sum, prod, mean, amax or amin.
-
-        Without include_self, elements that an index names do not count themselves. -> the shape of self
-
-        Raises ValueError where reduce is unknown."""
-    def index_add(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
-        """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
-    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """source[i] put as the slice at index[i]; of equal indices the last counts. -> the shape of self"""
-    def index_fill(self, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
-        """`value`, one number, put in every slice that index names. [..., n, ...], [m] -> [..., n, ...]"""
-    def index_reduce(
-        self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
-    ) -> Tensor:
-        """Join source[i] with the slice at index[i]: reduce is sum, prod, mean, amax or amin.
-
-        include_self: what is there takes part"""
-    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """source put at (or added to) places of the flattened tensor. [...], [m], [m] -> [...]
-
-        index: which elements, integers
-        accumulate: add to what is there"""
-    def slice_assign(self, key: Any, value: Tensor | _float | HostScalar) -> Tensor:
-        """A copy with value put where self[key] is: what `t[key] = value` gives t. -> the shape of self"""
-    def __setitem__(self, key: Any, value: Tensor | _float | HostScalar) -> None:
-        """Give the tensor the value of slice_assign(key, value): computed with the next run, and the only
-        tensor that changes, for none shares its elements."""
-    def index_put(
-        self,
-        indices: Sequence[Tensor | None],
-        values: Tensor | _float | HostScalar,
-        accumulate: _bool = False,
-    ) -> Tensor:
-        """values put at (or added to) self[indices]; of equal indices the last counts. -> self's shape
-
-        accumulate: add to what is there"""
-    def slice_scatter(
-        self,
-        src: Tensor | _float | HostScalar,
-        dim: _int = 0,
-        start: _int | None = None,
-        end: _int | None = None,
-        step: _int = 1,
-    ) -> Tensor:
-        """A copy with src put as the slice start:end:step of a dim. -> the shape of self"""
-    def select_scatter(self, src: Tensor | _float | HostScalar, dim: _int, index: _int) -> Tensor:
-        """A copy with src put as the slice at one index of a dim. [.., n, ..], [.., ..] -> [.., n, ..]"""
-    def diagonal_scatter(
-        self, src: Tensor | _float | HostScalar, offset: _int = 0, dim1: _int = 0, dim2: _int = 1
-    ) -> Tensor:
-        """A copy with src put as the diagonal of two dims. [n, m, ...], [..., k] -> [n, m, ...]
-
-        offset: which diagonal: above the main one where > 0, below where < 0
-        dim1: the first of the two dims
-        dim2: the second of the two dims
-        Raises ValueError where src has not the shape of the diagonal."""
-    def scatter_nd(self, indices: Tensor, updates: Tensor, reduce: str = "none") -> Tensor:
-        """updates[i] put at self[indices[i]], or joined to it: reduce is none, add, mul, max or min.
-
-        [*n, *rest], [..., k] with k = len(n), [..., *rest] -> [*n, *rest]
-
-        Raises ValueError where reduce is unknown."""
-    @overload
-    def nonzero(
-        self, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
-    ) -> Tensor:
-        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
-
-        k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
-        what is missing has fill_value.
-
-        as_tuple: one tensor of places for each dim, in place of a row a place"""
-    @overload
-    def nonzero(
-        self, as_tuple: Literal[True], *, size: _int | None = None, fill_value: _int = 0
-    ) -> tuple[Tensor, ...]: ...
-    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
-        """nonzero for a number of places given beforehand: no read. [...] -> [size, dims]
-
-        fill_value: what elements are"""
-    def argwhere(self) -> Tensor:
-        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
-    def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
-    @overload
-    def unique(
-        self,
-        sorted: _bool = True,
-        return_inverse: Literal[False] = False,
-        return_counts: Literal[False] = False,
-        dim: _int | None = None,
-    ) -> Tensor:
-        """The different elements (or slices of a dim) in order; their number takes one read.
-
-        With return_inverse also where each element went, with return_counts how often each occurs, int32.
-        [...] -> [k], or [..., k, ...] with dim
-
-        sorted: in order"""
-    @overload
-    def unique(
-        self,
-        sorted: _bool = True,
-        *,
-        return_inverse: Literal[True],
-        return_counts: Literal[False] = False,
-        dim: _int | None = None,
-    ) -> tuple[Tensor, Tensor]: ...
-    @overload
-    def unique(
-        self,
-        sorted: _bool = True,
-        *,
-        return_inverse: Literal[False] = False,
-        return_counts: Literal[True],
-        dim: _int | None = None,
-    ) -> tuple[Tensor, Tensor]: ...
-    @overload
-    def unique(
-        self,
-        sorted: _bool = True,
-        *,
-        return_inverse: Literal[True],
-        return_counts: Literal[True],
-        dim: _int | None = None,
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
-    @overload
-    def unique_consecutive(
-        self,
-        return_inverse: Literal[False] = False,
-        return_counts: Literal[False] = False,
-        dim: _int | None = None,
-    ) -> Tensor:
-        """Elements (or slices of a dim) that differ from the one before; as unique otherwise.
-
-        return_inverse: also where each element went
-        return_counts: also how often each occurs"""
-    @overload
-    def unique_consecutive(
-        self, *, return_inverse: Literal[True], return_counts: Literal[False] = False, dim: _int | None = None
-    ) -> tuple[Tensor, Tensor]: ...
-    @overload
-    def unique_consecutive(
-        self, *, return_inverse: Literal[False] = False, return_counts: Literal[True], dim: _int | None = None
-    ) -> tuple[Tensor, Tensor]: ...
-    @overload
-    def unique_consecutive(
-        self, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
-    ) -> tuple[Tensor, Tensor, Tensor]: ...
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
 

@@ -1,66 +1,34 @@
-"""Activations that learn or draw their slopes, dropout, and the layer that does nothing."""
+"""Activations without parameters, a row each."""
 
-from typing import Any
+from ..ops import activation, softmax
+from ..ops.elementwise import Elementwise
+from .module import layer
 
-from ..core.docstrings import explained
-from ..ops import activation
-from ..ops.random import dropout
-from ..tensor import Tensor
-from .module import Module, Parameter
-
-
-class Identity(Module):
-    """Its input. [...] -> [...]"""
-
-    def __init__(self, *_args: Any, **_kw: Any):
-        """Takes whatever the layer that it stands for takes."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x
-
-
-@explained
-class RReLU(Module):
-    """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]"""
-
-    def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
-        self.lower, self.upper = lower, upper
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activation.rrelu(x, self.lower, self.upper, self.training)
-
-    def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}"
-
-
-@explained
-class PReLU(Module):
-    """x, or weight * x where x < 0, one weight learned, or one a channel (He et al., 2015). [n, c, ...]"""
-
-    def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None):
-        self.weight = Parameter(Tensor.full((num_parameters,), init, device=device))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return activation.prelu(x, self.weight)
-
-    def extra_repr(self) -> str:
-        return f"num_parameters={self.weight.numel()}"
-
-
-@explained
-class Dropout(Module):
-    """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]
-
-    ValueError unless p is in 0 to 1.
-    """
-
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        if not 0 <= p <= 1:
-            raise ValueError(f"Dropout({p}): p is not in 0 to 1: give a probability")
-        self.p = p
-
-    def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p, self.training)
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
+CELU = layer("CELU", activation.celu)
+ELU = layer("ELU", activation.elu)
+GELU = layer("GELU", activation.gelu)
+GLU = layer("GLU", activation.glu)
+Hardshrink = layer("Hardshrink", activation.hardshrink)
+Hardsigmoid = layer("Hardsigmoid", activation.hardsigmoid)
+Hardswish = layer("Hardswish", activation.hardswish)
+Hardtanh = layer("Hardtanh", activation.hardtanh)
+LeakyReLU = layer("LeakyReLU", activation.leaky_relu)
+LogSigmoid = layer("LogSigmoid", activation.logsigmoid)
+LogSoftmax = layer("LogSoftmax", softmax.Softmax.log_softmax)
+Mish = layer("Mish", activation.mish)
+ReLU = layer("ReLU", Elementwise.relu)
+ReLU6 = layer("ReLU6", activation.relu6)
+SELU = layer("SELU", activation.selu)
+Shrink = layer("Shrink", activation.shrink)
+SiLU = layer("SiLU", activation.silu)
+Sigmoid = layer("Sigmoid", Elementwise.sigmoid)
+Softmax = layer("Softmax", softmax.Softmax.softmax)
+Softmin = layer("Softmin", activation.softmin)
+Softplus = layer("Softplus", activation.softplus)
+Softshrink = layer("Softshrink", activation.softshrink)
+Softsign = layer("Softsign", activation.softsign)
+SwiGLU = layer("SwiGLU", activation.swiglu)
+Tanh = layer("Tanh", Elementwise.tanh)
+Tanhshrink = layer("Tanhshrink", activation.tanhshrink)
+Threshold = layer("Threshold", activation.threshold)
+ThresholdedReLU = layer("ThresholdedReLU", activation.thresholded_relu)

@@ -4,9 +4,9 @@ from math import sqrt
 from typing import Any
 
 from ..core.docstrings import explained
+from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import embedding, embedding_bag
-from ..ops.softmax import linear
 from ..tensor import Tensor
 from . import init
 from .module import Module, Parameter

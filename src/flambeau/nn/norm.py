@@ -7,8 +7,16 @@ from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..ops.norm import affine_norm, batch_affine_norm, group_norm, instance_norm, moments, rms_norm, track
-from ..ops.softmax import layer_norm
+from ..ops.norm import (
+    affine_norm,
+    batch_affine_norm,
+    group_norm,
+    instance_norm,
+    layer_norm,
+    moments,
+    rms_norm,
+    track,
+)
 from ..tensor import Tensor
 from .linear import new_parameter, positive
 from .module import Module, Parameter

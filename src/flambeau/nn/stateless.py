@@ -1,61 +1,11 @@
-"""Layers without parameters: activations, losses and reshaping, one row of a table each."""
+"""The other layers without parameters, a row each: distances, channels into places and back."""
 
-from ..ops import Elementwise, Movement, activation, ctc, loss, norm
-from ..ops.softmax import Composed
+from ..ops import norm
+from ..ops.movement import Movement
 from .module import layer
 
-CELU = layer("CELU", activation.celu)
-ELU = layer("ELU", activation.elu)
-GELU = layer("GELU", activation.gelu)
-GLU = layer("GLU", activation.glu)
-Hardshrink = layer("Hardshrink", activation.hardshrink)
-Hardsigmoid = layer("Hardsigmoid", activation.hardsigmoid)
-Hardswish = layer("Hardswish", activation.hardswish)
-Hardtanh = layer("Hardtanh", activation.hardtanh)
-LeakyReLU = layer("LeakyReLU", activation.leaky_relu)
-LogSigmoid = layer("LogSigmoid", activation.logsigmoid)
-LogSoftmax = layer("LogSoftmax", Composed.log_softmax)
-Mish = layer("Mish", activation.mish)
-ReLU = layer("ReLU", Elementwise.relu)
-ReLU6 = layer("ReLU6", activation.relu6)
-SELU = layer("SELU", activation.selu)
-Shrink = layer("Shrink", activation.shrink)
-SiLU = layer("SiLU", activation.silu)
-Sigmoid = layer("Sigmoid", Elementwise.sigmoid)
-Softmax = layer("Softmax", Composed.softmax)
-Softmin = layer("Softmin", activation.softmin)
-Softplus = layer("Softplus", activation.softplus)
-Softshrink = layer("Softshrink", activation.softshrink)
-Softsign = layer("Softsign", activation.softsign)
-SwiGLU = layer("SwiGLU", activation.swiglu)
-Tanh = layer("Tanh", Elementwise.tanh)
-Tanhshrink = layer("Tanhshrink", activation.tanhshrink)
-Threshold = layer("Threshold", activation.threshold)
-ThresholdedReLU = layer("ThresholdedReLU", activation.thresholded_relu)
-
-Flatten = layer("Flatten", Movement.flatten, start_dim=1)
-
-BCELoss = layer("BCELoss", loss.binary_cross_entropy, inputs=2)
-BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)
-CosineEmbeddingLoss = layer("CosineEmbeddingLoss", loss.cosine_embedding_loss, inputs=3)
-CTCLoss = layer("CTCLoss", ctc.ctc_loss, inputs=4)
-CrossEntropyLoss = layer("CrossEntropyLoss", loss.cross_entropy, inputs=2)
-GaussianNLLLoss = layer("GaussianNLLLoss", loss.gaussian_nll_loss, inputs=3)
-HingeEmbeddingLoss = layer("HingeEmbeddingLoss", loss.hinge_embedding_loss, inputs=2)
-HuberLoss = layer("HuberLoss", loss.huber_loss, inputs=2)
-KLDivLoss = layer("KLDivLoss", loss.kl_div, inputs=2)
-L1Loss = layer("L1Loss", loss.l1_loss, inputs=2)
-MarginRankingLoss = layer("MarginRankingLoss", loss.margin_ranking_loss, inputs=3)
-MSELoss = layer("MSELoss", loss.mse_loss, inputs=2)
-MultiLabelSoftMarginLoss = layer("MultiLabelSoftMarginLoss", loss.multilabel_soft_margin_loss, inputs=2)
-MultiMarginLoss = layer("MultiMarginLoss", loss.multi_margin_loss, inputs=2)
-NLLLoss = layer("NLLLoss", loss.nll_loss, inputs=2)
-PoissonNLLLoss = layer("PoissonNLLLoss", loss.poisson_nll_loss, inputs=2)
-SmoothL1Loss = layer("SmoothL1Loss", loss.smooth_l1_loss, inputs=2)
-SoftMarginLoss = layer("SoftMarginLoss", loss.soft_margin_loss, inputs=2)
-TripletMarginLoss = layer("TripletMarginLoss", loss.triplet_margin_loss, inputs=3)
-
 CosineSimilarity = layer("CosineSimilarity", norm.cosine_similarity, inputs=2)
+Flatten = layer("Flatten", Movement.flatten, start_dim=1)
 LocalResponseNorm = layer("LocalResponseNorm", norm.local_response_norm)
 PairwiseDistance = layer("PairwiseDistance", norm.pairwise_distance, inputs=2)
 PixelShuffle = layer("PixelShuffle", norm.pixel_shuffle)

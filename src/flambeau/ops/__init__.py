@@ -4,151 +4,72 @@ A module's FUNCTIONS are the composed ops that are functions of the package, its
 its SPECIAL those of special alone.
 """
 
-from . import (
-    activation,
-    contract,
-    creation,
-    ctc,
-    distribution,
-    einsum,
-    elementwise,
-    join,
-    loss,
-    movement,
-    norm,
-    numeric,
-    polynomials,
-    quantized,
-    random,
-    rearrange,
-    reduce,
-    softmax,
-    special,
-    statistics,
-)
-from .attention import attention, kv_cache
-from .attention.attention import Attention
-from .attention.kv_cache import Cache
-from .contract import Contract
-from .conv import adaptive, conv, grid_sample, pool, resize
-from .conv.pool import Pool
-from .creation import Creation
-from .ctc import Ctc
-from .distribution import Distribution
-from .einsum import Products
-from .elementwise import Elementwise
-from .fft import fft, signal
-from .index import embedding, index, indices, scatter, scatter_rows, select
-from .index.index import Index
-from .index.indices import Places
-from .index.scatter import Scatter
-from .index.scatter_rows import Rows
-from .index.select import Select
-from .join import Join
-from .linalg import lu, products
-from .linalg.products import Linalg
-from .movement import Movement
-from .numeric import Numeric
-from .quantized import Quantization
-from .random import Random
-from .rearrange import Rearrange
-from .reduce import Reduce
-from .softmax import Composed
-from .sort import histogram, quantile, scan, sort
-from .sort.histogram import Histogram
-from .sort.quantile import Order
-from .sort.scan import Scan
-from .sort.sort import Sort
-from .special import Special
-from .statistics import Statistics
+from collections.abc import Callable
+from importlib import import_module
 
-# fmt: off
-MODULES = (
-    activation,
-    adaptive,
-    attention,
-    kv_cache,
-    softmax,
-    contract,
-    conv,
-    creation,
-    ctc,
-    distribution,
-    einsum,
-    elementwise,
-    embedding,
-    fft,
-    histogram,
-    index,
-    join,
-    lu,
-    products,
-    loss,
-    movement,
-    norm,
-    numeric,
-    quantile,
-    polynomials,
-    indices,
-    pool,
-    quantized,
-    random,
-    rearrange,
-    reduce,
-    resize,
-    scatter_rows,
-    grid_sample,
-    scan,
-    scatter,
-    select,
-    signal,
-    sort,
-    special,
-    statistics,
-)
-# fmt: on
+from ..core.op import COMPOSED
+
+# module: the family of methods that it holds, "" where it holds functions alone
+MODULES = {
+    "activation": "",
+    "attention.attention": "Attention",
+    "attention.kv_cache": "Cache",
+    "contract": "Contract",
+    "conv.adaptive": "",
+    "conv.conv": "",
+    "conv.grid_sample": "",
+    "conv.pool": "Pool",
+    "conv.resize": "",
+    "creation": "Creation",
+    "ctc": "Ctc",
+    "distribution": "Distribution",
+    "einsum": "Products",
+    "elementwise": "Elementwise",
+    "fft.fft": "",
+    "fft.signal": "",
+    "index.embedding": "",
+    "index.index": "Index",
+    "index.indices": "Places",
+    "index.scatter": "Scatter",
+    "index.scatter_rows": "Rows",
+    "index.select": "Select",
+    "join": "Join",
+    "linalg.lu": "",
+    "linalg.products": "Linalg",
+    "loss": "",
+    "masks": "Masks",
+    "movement": "Movement",
+    "norm": "",
+    "numeric": "Numeric",
+    "polynomials": "",
+    "quantized": "Quantization",
+    "random": "Random",
+    "rearrange": "Rearrange",
+    "reduce": "Reduce",
+    "softmax": "Softmax",
+    "sort.histogram": "Histogram",
+    "sort.quantile": "Order",
+    "sort.scan": "Scan",
+    "sort.sort": "Sort",
+    "special": "Special",
+    "statistics": "Statistics",
+}
+_modules = {name: import_module(f".{name}", __name__) for name in MODULES}
+FAMILIES = tuple(getattr(_modules[name], family) for name, family in MODULES.items() if family)
 
 
-class Table(
-    Attention,
-    Cache,
-    Composed,
-    Contract,
-    Creation,
-    Ctc,
-    Distribution,
-    Elementwise,
-    Histogram,
-    Index,
-    Join,
-    Linalg,
-    Movement,
-    Numeric,
-    Order,
-    Places,
-    Pool,
-    Products,
-    Quantization,
-    Random,
-    Rearrange,
-    Reduce,
-    Rows,
-    Scan,
-    Scatter,
-    Select,
-    Sort,
-    Special,
-    Statistics,
-):
+class Table(*FAMILIES):
     """All families in one."""
 
 
-FAMILIES = Table.__bases__
-
-
 def names(kind: str) -> list[str]:
-    """The names that the modules list as FUNCTIONS or NN."""
-    return sorted(name for module in MODULES for name in getattr(module, kind, ()))
+    """The names that the modules list as FUNCTIONS, NN or SPECIAL."""
+    return sorted(name for module in _modules.values() for name in getattr(module, kind, ()))
 
 
-__all__ = [*(family.__name__ for family in FAMILIES), "FAMILIES", "MODULES", "Table", "names"]
+def named(prefix: str) -> dict[str, Callable]:
+    """The composed ops whose names begin so, by the rest of their names."""
+    return {name.removeprefix(prefix): f for name, f in COMPOSED.items() if name.startswith(prefix)}
+
+
+__all__ = ["FAMILIES", "MODULES", "Table", "named", "names"]

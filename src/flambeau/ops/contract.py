@@ -7,6 +7,8 @@ from ..core.op import Family, viewed
 from ..core.shape import broadcast
 from .elementwise import scaled
 
+NN = ("linear",)
+
 
 def _shape(a, b, nk, **_):
     shape = broadcast(a, b)
@@ -183,3 +185,10 @@ def _plus(x, product, beta, alpha):
     if y.shape != product.shape:
         raise ValueError(f"shape {list(x.shape)} does not broadcast to {list(product.shape)}")
     return y
+
+
+@composed
+def linear(input, weight, bias=None):
+    """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
+    y = input.matmul(weight.t())
+    return y if bias is None else y + bias

@@ -7,7 +7,7 @@ from ..core import op as _op
 from ..core.declare import composed
 from ..core.op import OPS, Family, apply, constant
 from ..core.shape import normal_dim, sizes_of
-from .random import device_of
+from ..device import get_device
 
 FUNCTIONS = (
     "arange",
@@ -36,7 +36,7 @@ def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False)
     node = constant(fill_value)
     if dtype is not None:
         node.dtype = dt.as_dtype(dtype)
-    made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=device_of(device))
+    made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=get_device(device))
     return finished(_op.Tensor(made), None, requires_grad)
 
 
@@ -84,7 +84,7 @@ def full_like(input, fill_value, *, dtype=None, device=None, requires_grad: bool
 
 
 def _iota(n: int, device):
-    return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=device_of(device)))
+    return _op.Tensor(apply(OPS["iota"], (), {"n": n}, device=get_device(device)))
 
 
 @composed

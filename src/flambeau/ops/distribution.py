@@ -7,8 +7,9 @@ from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
 from ..core.shape import broadcast, sizes_of
+from ..device import get_device
 from .creation import finished
-from .random import _bits, device_of, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
+from .random import _bits, exponential_bits, gumbel_bits, normal_bits, open_bits, uniform_bits
 
 FUNCTIONS = (
     "bernoulli",
@@ -34,13 +35,13 @@ FUNCTIONS = (
 @composed
 def rand(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
     """Uniform in [0, 1), float32, the same bits on every device. (2, 3) -> [2, 3]"""
-    return finished(uniform_bits(sizes_of(size), device_of(device), generator), dtype, requires_grad)
+    return finished(uniform_bits(sizes_of(size), get_device(device), generator), dtype, requires_grad)
 
 
 @composed
 def randn(*size, generator=None, dtype=None, device=None, requires_grad: bool = False):
     """Standard normal, float32; devices differ by less than 1e-6. (2, 3) -> [2, 3]"""
-    return finished(normal_bits(sizes_of(size), device_of(device), generator), dtype, requires_grad)
+    return finished(normal_bits(sizes_of(size), get_device(device), generator), dtype, requires_grad)
 
 
 @composed
@@ -61,7 +62,7 @@ def randint(
     if not 0 < high - low <= 1 << 31:
         raise ValueError("high must be above low, by at most 2**31")
     size = (size,) if isinstance(size, int) else tuple(size)
-    drawn = (_bits(size, device_of(device), generator) % (high - low)).int() + low
+    drawn = (_bits(size, get_device(device), generator) % (high - low)).int() + low
     return finished(drawn, dtype, requires_grad)
 
 
@@ -107,7 +108,7 @@ def _float_of(x):
 @composed
 def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device=None):
     """Uniform in [low, high). (2, 3) -> [2, 3]"""
-    return uniform_bits(sizes_of((size,)), device_of(device), generator) * (high - low) + low
+    return uniform_bits(sizes_of((size,)), get_device(device), generator) * (high - low) + low
 
 
 @composed
@@ -117,7 +118,7 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device
     if not given:
         if size is None:
             raise ValueError("numbers need a size: give size=(...)")
-        drawn = normal_bits(sizes_of((size,)), device_of(device), generator)
+        drawn = normal_bits(sizes_of((size,)), get_device(device), generator)
     else:
         drawn = normal_bits(broadcast(*(v.shape for v in given)), given[0].device, generator)
     return drawn * std + mean
@@ -132,32 +133,32 @@ def bernoulli(input, p: float | None = None, *, generator=None):
 @composed
 def exponential(size, lambd: float = 1.0, *, generator=None, device=None):
     """Exponential with rate lambd. (2, 3) -> [2, 3]"""
-    return exponential_bits(sizes_of((size,)), device_of(device), generator) * (1 / lambd)
+    return exponential_bits(sizes_of((size,)), get_device(device), generator) * (1 / lambd)
 
 
 @composed
 def gumbel(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
     """Gumbel: the largest of many. (2, 3) -> [2, 3]"""
-    return gumbel_bits(sizes_of((size,)), device_of(device), generator) * scale + loc
+    return gumbel_bits(sizes_of((size,)), get_device(device), generator) * scale + loc
 
 
 @composed
 def laplace(size, loc: float = 0.0, scale: float = 1.0, *, generator=None, device=None):
     """Laplace: exponential to both sides. (2, 3) -> [2, 3]"""
-    u = open_bits(sizes_of((size,)), device_of(device), generator) - 0.5
+    u = open_bits(sizes_of((size,)), get_device(device), generator) - 0.5
     return (u.abs() * -2).log1p() * u.sign() * -scale + loc
 
 
 @composed
 def log_normal(size, mean: float = 1.0, std: float = 2.0, *, generator=None, device=None):
     """exp of a normal with that mean and standard deviation. (2, 3) -> [2, 3]"""
-    return (normal_bits(sizes_of((size,)), device_of(device), generator) * std + mean).exp()
+    return (normal_bits(sizes_of((size,)), get_device(device), generator) * std + mean).exp()
 
 
 @composed
 def cauchy(size, median: float = 0.0, sigma: float = 1.0, *, generator=None, device=None):
     """Cauchy, by the tangent of a uniform angle. (2, 3) -> [2, 3]"""
-    u = open_bits(sizes_of((size,)), device_of(device), generator)
+    u = open_bits(sizes_of((size,)), get_device(device), generator)
     return ((u - 0.5) * pi).tan() * sigma + median
 
 
@@ -166,7 +167,7 @@ def geometric(size, p: float, *, generator=None, device=None):
     """How many trials of probability p up to the first success: 1, 2, ... as floats. (2, 3) -> [2, 3]"""
     if not 0 < p < 1:
         raise ValueError(f"p={p} is not inside 0 to 1: give a probability")
-    waited = exponential_bits(sizes_of((size,)), device_of(device), generator)
+    waited = exponential_bits(sizes_of((size,)), get_device(device), generator)
     return (waited * (-1 / log(1 - p))).ceil()
 
 
@@ -192,7 +193,7 @@ def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: 
     """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
-    return finished(_bits((n,), device_of(device), generator).argsort().int(), dtype, requires_grad)
+    return finished(_bits((n,), get_device(device), generator).argsort().int(), dtype, requires_grad)
 
 
 class Distribution(Family):

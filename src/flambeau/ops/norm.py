@@ -13,6 +13,7 @@ NN = (
     "cosine_similarity",
     "group_norm",
     "instance_norm",
+    "layer_norm",
     "local_response_norm",
     "normalize",
     "pairwise_distance",
@@ -166,16 +167,30 @@ def instance_norm(
     return group_norm(input, input.shape[1], weight, bias, eps)
 
 
+def _last_dims(shape, normalized_shape) -> tuple[int, ...]:
+    """The dims that a norm is taken over; ValueError unless their sizes are normalized_shape."""
+    lead = len(shape) - len(normalized_shape)
+    if not normalized_shape:
+        raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
+    if tuple(normalized_shape) != shape[max(lead, 0) :]:
+        raise ValueError(f"the last dims are {list(shape[max(lead, 0) :])}: normalized_shape must equal them")
+    return tuple(range(lead, len(shape)))
+
+
+@composed
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps: float = 1e-5):
+    """Mean 0, variance 1 over the last dims, then weight and bias (Ba et al., 2016). [..., n] -> [..., n]"""
+    dims = _last_dims(input.shape, normalized_shape)
+    x, dtype = in_float32(input)
+    y = standardized(x, dims, eps).to(dtype)
+    y = y if weight is None else y * weight
+    return y if bias is None else y + bias
+
+
 @composed
 def rms_norm(input, normalized_shape, weight=None, eps: float | None = None):
     """Divided by the root of the mean square over the last dims (Zhang and Sennrich, 2019). [..., n]"""
-    k = len(normalized_shape)
-    if not k:
-        raise ValueError("normalized_shape has no dims: give the sizes of the last ones")
-    if tuple(normalized_shape) != input.shape[input.ndim - k :]:
-        found = list(input.shape[input.ndim - k :])
-        raise ValueError(f"the last dims are {found}: normalized_shape must equal them")
-    dims = tuple(range(input.ndim - k, input.ndim))
+    dims = _last_dims(input.shape, normalized_shape)
     least = 1.1920928955078125e-07 if eps is None else eps
     x, dtype = in_float32(input)
     y = (x * (x.square().mean(dims, keepdim=True) + least).rsqrt()).to(dtype)

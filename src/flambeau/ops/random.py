@@ -242,12 +242,6 @@ def normal_bits(shape, device, source: Generator | None = None):
     return ((-u).log1p() * -2).sqrt() * (v * (2 * pi)).cos()
 
 
-def device_of(device):
-    from ..device import get_device
-
-    return get_device(device)
-
-
 def _kept(input, p: float, shape):
     """Where elements stay, each with probability 1 - p; one draw for all along dims of size 1 in shape."""
     if not 0 <= p <= 1:

@@ -1,0 +1,339 @@
+"""Losses, a row each.
+
+Made by `python scripts/write_stubs.py`."""
+
+from builtins import bool as _bool
+from builtins import float as _float
+from builtins import int as _int
+from collections.abc import Sequence
+from typing import Any
+
+from ..nn.module import Module
+from ..tensor import Tensor
+
+class BCELoss(Module):
+    """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    weight: Tensor | None
+    reduction: str
+    def __init__(
+        self, weight: Tensor | None = None, reduction: str = "mean", inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class BCEWithLogitsLoss(Module):
+    """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    pos_weight: a factor for the positive targets of each class"""
+
+    weight: Tensor | None
+    reduction: str
+    pos_weight: Tensor | None
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        pos_weight: Tensor | None = None,
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class CosineEmbeddingLoss(Module):
+    """1 - cosine where target is 1, what it is above the margin where -1. [n, d], [n, d], [n] -> []
+
+    input1: the first tensor
+    input2: the second tensor
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    margin: _float
+    reduction: str
+    def __init__(self, margin: _float = 0.0, reduction: str = "mean", inplace: _bool = False) -> None: ...
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
+
+class CTCLoss(Module):
+    """-log p(targets) under any alignment (Graves et al., 2006); "mean" divides each by its target's length.
+
+    Targets are rows, or one after another (then lengths given as a tensor are read, and waited for). The loss
+    is infinite, or 0 with zero_infinity, where a target is too long. [t, n, c], [n, s], [n], [n] -> []
+
+    log_probs: logarithms of probabilities. [steps, n, classes]
+    input_lengths: how many steps each sequence has
+    target_lengths: how many labels each sequence has
+    blank: the class that stands for no label
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes do not fit together, blank is no class, or reduction is unknown."""
+
+    blank: _int
+    reduction: str
+    zero_infinity: _bool
+    def __init__(
+        self, blank: _int = 0, reduction: str = "mean", zero_infinity: _bool = False, inplace: _bool = False
+    ) -> None: ...
+    def forward(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[_int],
+        target_lengths: Tensor | Sequence[_int],
+    ) -> Tensor: ...
+    def __call__(
+        self,
+        log_probs: Tensor,
+        targets: Tensor,
+        input_lengths: Tensor | Sequence[_int],
+        target_lengths: Tensor | Sequence[_int],
+    ) -> Tensor: ...
+
+class CrossEntropyLoss(Module):
+    """Negative log-likelihood of softmax(input). Logits [n, classes, ...], int classes [n, ...] or their
+    probabilities [n, classes, ...] -> []
+
+    target: what is wanted
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    label_smoothing: the share of the target that is spread over all classes"""
+
+    weight: Tensor | None
+    ignore_index: _int
+    reduction: str
+    label_smoothing: _float
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: _int = -100,
+        reduction: str = "mean",
+        label_smoothing: _float = 0.0,
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class GaussianNLLLoss(Module):
+    """(log(var) + (input - target)**2 / var) / 2, var at least eps; full adds log(2 pi) / 2. -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    full: _bool
+    eps: _float
+    reduction: str
+    def __init__(
+        self, full: _bool = False, eps: _float = 1e-06, reduction: str = "mean", inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor, var: Tensor | _float) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor, var: Any) -> Tensor: ...
+
+class HingeEmbeddingLoss(Module):
+    """Distances where target is 1, what lacks to the margin where it is -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    margin: _float
+    reduction: str
+    def __init__(self, margin: _float = 1.0, reduction: str = "mean", inplace: _bool = False) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class HuberLoss(Module):
+    """Half the squared difference up to delta, then a line of slope delta. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    reduction: str
+    delta: _float
+    weight: Tensor | None
+    def __init__(
+        self,
+        reduction: str = "mean",
+        delta: _float = 1.0,
+        weight: Tensor | None = None,
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class KLDivLoss(Module):
+    """target * (log(target) - input) for input of log-probabilities; "batchmean" divides by dim 0 alone.
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    log_target: the target is logarithms too"""
+
+    reduction: str
+    log_target: _bool
+    def __init__(
+        self, reduction: str = "mean", log_target: _bool = False, inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class L1Loss(Module):
+    """Absolute difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    reduction: str
+    weight: Tensor | None
+    def __init__(
+        self, reduction: str = "mean", weight: Tensor | None = None, inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class MarginRankingLoss(Module):
+    """max(0, margin - target * (input1 - input2)) for targets 1 and -1. [...], [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    margin: _float
+    reduction: str
+    def __init__(self, margin: _float = 0.0, reduction: str = "mean", inplace: _bool = False) -> None: ...
+    def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor: ...
+
+class MSELoss(Module):
+    """Squared difference; a weight for each makes the mean one by weights. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    reduction: str
+    weight: Tensor | None
+    def __init__(
+        self, reduction: str = "mean", weight: Tensor | None = None, inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class MultiLabelSoftMarginLoss(Module):
+    """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    weight: Tensor | None
+    reduction: str
+    def __init__(
+        self, weight: Tensor | None = None, reduction: str = "mean", inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class MultiMarginLoss(Module):
+    """Mean over the other classes of max(0, margin - right + other)**p. [n, classes], [n] int -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where p is neither 1 nor 2."""
+
+    p: _int
+    margin: _float
+    weight: Tensor | None
+    reduction: str
+    def __init__(
+        self,
+        p: _int = 1,
+        margin: _float = 1.0,
+        weight: Tensor | None = None,
+        reduction: str = "mean",
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class NLLLoss(Module):
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    weight: Tensor | None
+    ignore_index: _int
+    reduction: str
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: _int = -100,
+        reduction: str = "mean",
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class PoissonNLLLoss(Module):
+    """Of counts under a Poisson rate (its logarithm); full adds Stirling's log(target!). -> []
+
+    log_input: the input is the logarithm of the rate
+    eps: a small number that keeps divisions from 0
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    log_input: _bool
+    full: _bool
+    eps: _float
+    reduction: str
+    def __init__(
+        self,
+        log_input: _bool = True,
+        full: _bool = False,
+        eps: _float = 1e-08,
+        reduction: str = "mean",
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class SmoothL1Loss(Module):
+    """huber_loss / beta; the absolute difference for beta=0. [...], [...] -> []
+
+    target: what is wanted
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where beta is below 0."""
+
+    reduction: str
+    beta: _float
+    def __init__(self, reduction: str = "mean", beta: _float = 1.0, inplace: _bool = False) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class SoftMarginLoss(Module):
+    """log(1 + exp(-target * input)) for targets 1 and -1. [...], [...] -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    reduction: str
+    def __init__(self, reduction: str = "mean", inplace: _bool = False) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class TripletMarginLoss(Module):
+    """max(0, margin + |anchor - positive| - |anchor - negative|). [n, d], [n, d], [n, d] -> []
+
+    p: which norm the distance is
+    eps: a small number that keeps divisions from 0
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    margin: _float
+    p: _float
+    eps: _float
+    swap: _bool
+    reduction: str
+    def __init__(
+        self,
+        margin: _float = 1.0,
+        p: _float = 2.0,
+        eps: _float = 1e-06,
+        swap: _bool = False,
+        reduction: str = "mean",
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
+    def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
