@@ -153,9 +153,7 @@ def _result(cls: type[Function], ctx: Context, args: tuple, outs: tuple, i: int)
 
 
 def _op_of(cls: type, gradient: Callable) -> Op:
-    op = Op("composite", xp=lambda xp, x: x, grad=gradient, doc=cls.__doc__ or "")
-    object.__setattr__(op, "name", cls.__name__)
-    return op
+    return Op("composite", xp=lambda xp, x: x, grad=gradient, doc=cls.__doc__ or "", name=cls.__name__)
 
 
 def _nothing(ctx: Context, out: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import count
+from typing import Any
 
 from .codegen.render import add_template
 from .core import dtype as dt
@@ -38,17 +39,14 @@ def custom_op(
         raise ValueError(f"custom_op({name!r}): give either expression=, or kernel= and launch=")
     version = next(_versions.setdefault(name, count()))
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
-    rule = dtype if callable(dtype) else lambda *_, **__: dtype
-    common = {"xp": reference, "grad": grad, "shape": shape, "dtype": rule, "doc": doc, "cost": cost}
+    common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "grad": grad, "cost": cost}
+    common |= {"shape": shape, "dtype": dtype if callable(dtype) else lambda *_, **__: dtype}
     if expression is not None:
         add_template(f"{own}.wgsl", _macro(inputs, expression))
-        op = Op("elementwise", operands=rule, **common)
-    else:
-        assert kernel is not None and launch is not None
-        add_template(f"{own}.wgsl", kernel)
-        op = Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
-    object.__setattr__(op, "name", own)
-    return op
+        return Op("elementwise", operands=common["dtype"], **common)
+    assert kernel is not None and launch is not None
+    add_template(f"{own}.wgsl", kernel)
+    return Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
 
 
 def _macro(inputs: Sequence[str], expression: str) -> str:

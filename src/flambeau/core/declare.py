@@ -64,8 +64,7 @@ def composite(grad: Callable) -> Callable:
     """
 
     def declare(f: Callable) -> Callable:
-        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, doc=f.__doc__ or "")
-        object.__setattr__(op, "name", f.__name__)
+        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, doc=f.__doc__ or "", name=f.__name__)
 
         @wraps(f)
         def call(*inputs, **attrs):

@@ -100,16 +100,18 @@ class Op:
     dtypes: str = ""
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
-    name: str = field(default="", init=False)
+    name: str = ""  # an entry of a family gets the one that it is assigned to
 
     def __set_name__(self, owner, name: str):
-        if not self.name:  # a second name (__add__ = add) does not rename
-            object.__setattr__(self, "name", name)
-            OPS[name] = self
-            if self.prepare is not None:
-                for attribute in ("__module__", "__doc__", "__wrapped__"):
-                    found = getattr(self.prepare, attribute, self.prepare)
-                    object.__setattr__(self, attribute, found)
+        if self.name:  # a second name (__add__ = add) does not rename
+            return
+        OPS[name] = self
+        known: dict[str, Any] = {"name": name}
+        if self.prepare is not None:
+            wrapped = getattr(self.prepare, "__wrapped__", self.prepare)
+            known |= {"__module__": self.prepare.__module__, "__doc__": self.prepare.__doc__}
+            known["__wrapped__"] = wrapped
+        vars(self).update(known)
 
     def __get__(self, tensor, owner=None) -> Any:
         if tensor is None:

@@ -114,7 +114,7 @@ def _vectors(m):
 def _rows(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a thread."""
     vectors, per, threads = _vectors(sizes["m"]), CELL // bits, 64
-    sizes |= {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
+    sizes = sizes | {"chunks": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * threads))}
     groups, options = sizes["lines"] * -(-sizes["m"] // vectors), {"bits": bits, "vectors": vectors}
     reads, given = tuple(range(3 + biases)), {"workgroup": (threads, 1, 1), "wide": (0, 1)}
     return [Launch("quantized/rows.wgsl", reads, groups, sizes, options, turns=k // per, **given)]
@@ -124,7 +124,7 @@ def _words(limits, sizes, k, bits, block, biases):
     """A few vectors at once, by four rows a line of threads, which read neighbouring words."""
     vectors, per = _vectors(sizes["m"]), 32 // bits
     ahead = 4 if vectors < 4 else 2
-    sizes |= {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
+    sizes = sizes | {"words": k // per, "each": block // per, "lines": -(-sizes["n"] // (4 * LINES))}
     groups, turns = sizes["lines"] * -(-sizes["m"] // vectors), -(-k // (per * LANES * ahead))
     options = {"bits": bits, "vectors": vectors, "lanes": LANES, "lines": LINES, "ahead": ahead}
     given = {"workgroup": (LANES * LINES, 1, 1), "wide": (0,)}
@@ -165,7 +165,7 @@ def _shared(limits, sizes, k, bits, block, biases, name="shared"):
     pieces = max(min(SPREAD // (lines * columns), chunks // (4 * turn)), 1) if name == "blocks" else 1
     long = -(-chunks // (pieces * turn)) * turn
     parts = -(-chunks // long)
-    sizes |= {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
+    sizes = sizes | {"chunks": chunks, "lines": lines, "columns": columns, "long": long, "parts": parts}
     options = {"bits": bits, "each": block // per, "parts": parts > 1} | shape._asdict()
     given = {"workgroup": (shape.lanes * shape.lines, 1, 1), "wide": (0, 1), "turns": long // turn}
     return _in_parts("quantized/shared.wgsl", lines * columns * parts, sizes, options, given, biases)
@@ -176,7 +176,7 @@ def _in_parts(template, groups, sizes, options, given, biases):
     if sizes["parts"] == 1:
         return [Launch(template, tuple(range(3 + biases)), groups, sizes, options, **given)]
     size, parts = sizes["m"] * sizes["n"], sizes["parts"]
-    given |= {"writes": "parts", "elements": parts * size}
+    given = given | {"writes": "parts", "elements": parts * size}
     first = Launch(template, (0, 1, 2), groups, sizes, options, **given)
     reads, sizes = ("parts", *range(3, 3 + biases)), {"size": size, "parts": parts, "n": sizes["n"]}
     return [first, Launch("quantized/sum.wgsl", reads, -(-size // 128), sizes, workgroup=(128, 1, 1))]
@@ -188,7 +188,7 @@ def _tiles(limits, sizes, k, bits, block, biases):
     lines, columns = -(-n // 64), -(-m // 64)
     long = -(-k // min(max(FILL // (lines * columns), 1), max(k // PIECE, 1)) // 32) * 32
     parts = -(-k // long)
-    sizes |= {"words": k * bits // 32, "block": block, "lines": lines, "columns": columns}
+    sizes = sizes | {"words": k * bits // 32, "block": block, "lines": lines, "columns": columns}
     sizes |= {"long": long, "parts": parts}
     options = {"bits": bits, "parts": parts > 1}
     given = {"workgroup": (128, 1, 1), "wide": (0,), "turns": long // 32}

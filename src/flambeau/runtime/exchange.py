@@ -137,5 +137,8 @@ def _moved(x: Any, device: Any) -> Any:
     return ops.Tensor(stand_for(_MOVE, node, (x.node,), {}) if x.requires_grad else node)
 
 
-_MOVE = Op("composite", xp=lambda xp, x: x, grad=lambda g, y, x: [_moved(g, x.device)], doc="another device")
-object.__setattr__(_MOVE, "name", "to")
+def _moved_back(g: Any, y: Any, x: Any) -> list[Any]:
+    return [_moved(g, x.device)]
+
+
+_MOVE = Op("composite", xp=lambda xp, x: x, grad=_moved_back, doc="another device", name="to")
