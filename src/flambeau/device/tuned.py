@@ -4,14 +4,13 @@ import hashlib
 import json
 import os
 import re
-import sys
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..core.files import cache_folder, template_folder, write_whole
-from ..core.files import read as read_file
+from ..core import json_cache
+from ..core.files import cache_folder, template_folder
 from ..errors import FlambeauError
 
 FORMAT = 1
@@ -26,14 +25,6 @@ TOLD = {  # part of an identity: how a line says that it differs
     "templates": "of other templates",
 }
 Bucket = tuple[Any, ...]
-
-
-class Unusable(FlambeauError):
-    """A file of choices that can't be used; `why`, without its name."""
-
-    def __init__(self, path: Path, why: str):
-        super().__init__(f"{path}: {why}")
-        self.why = why
 
 
 class Identity(NamedTuple):
@@ -76,10 +67,10 @@ def mode() -> str:
 @cache
 def templates() -> str:
     """A hash of the text of all templates."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in sorted(template_folder().rglob("*.wgsl")):
-        found.update(path.relative_to(template_folder()).as_posix().encode() + path.read_bytes())
-    return found.hexdigest()[:16]
+        digest.update(path.relative_to(template_folder()).as_posix().encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def place_of(of: Identity) -> Path:
@@ -105,12 +96,8 @@ def choices_for(of: Identity) -> dict[tuple, str]:
 
 def shipped(of: Identity) -> list[Choice]:
     """The choices that come with the package for an adapter, whatever its driver and the versions."""
-    place = SHIPPED / named(of)
-    try:
-        return read(place)[1] if place.is_file() else []
-    except (Unusable, OSError) as e:
-        print(f"flambeau: {place}: the shipped choices are {_reason(e)}: not used", file=sys.stderr)
-        return []
+    path = SHIPPED / named(of)
+    return json_cache.kept(path, lambda said: parsed(path, said)[1], "the shipped choices", "not used") or []
 
 
 def better(choices: list[Choice]) -> list[Choice]:
@@ -120,44 +107,42 @@ def better(choices: list[Choice]) -> list[Choice]:
 
 def kept(of: Identity) -> list[Choice]:
     """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
-    place = place_of(of)
-    try:
-        if not place.is_file():
-            return []
-        of = of._replace(templates=templates())
-        was, found = read(place)
-        wrong = next((name for name in TOLD if getattr(was, name) != getattr(of, name)), "")
-        if not wrong:
-            return found
-        what = f"{TOLD[wrong]} ({getattr(was, wrong)}, here {getattr(of, wrong)})"
-    except (Unusable, OSError) as e:
-        what = _reason(e)
-    print(f"flambeau: {place}: the measured choices are {what}: not used", file=sys.stderr)
-    return []
+    path = place_of(of)
+
+    def holding(said: Any) -> list[Choice]:
+        was, choices = parsed(path, said)
+        if differences := unlike(was, of):
+            raise json_cache.Unusable(path, differences[0])
+        return choices
+
+    return json_cache.kept(path, holding, "the measured choices", "not used") or []
 
 
-def _reason(e: Unusable | OSError) -> str:
-    return e.why if isinstance(e, Unusable) else f"not readable ({e.strerror})"
+def unlike(was: Identity, of: Identity) -> list[str]:
+    """How what a file holds for differs from an adapter here."""
+    here = of._replace(templates=templates())
+    pairs = [(told, getattr(was, name), getattr(here, name)) for name, told in TOLD.items()]
+    return [f"{told} ({there}, here {mine})" for told, there, mine in pairs if there != mine]
 
 
 def read(path: Path) -> tuple[Identity, list[Choice]]:
-    """A file's identity and choices; FlambeauError where it is damaged."""
-    try:
-        said = json.loads(str(read_file(path), "utf-8"))
-        if said["format"] != FORMAT:
-            raise Unusable(path, f"of format {said['format']}, not {FORMAT}")
-        of = Identity(**said["of"])
-        found = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
-        if not all(isinstance(text, str) for c in found for text in (c.family, c.choice, c.default)):
-            raise TypeError("a choice is no text")
-        if not all(type(c.ms) is type(c.dropped) is dict for c in found):
-            raise TypeError("measurements without names")
-        if not all(isinstance(t, int | float) for c in found for t in c.ms.values()):
-            raise TypeError("a time is no number")
-        hash(tuple(c.bucket for c in found))  # TypeError where one is no key
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise Unusable(path, f"damaged ({type(e).__name__})") from None
-    return of, found
+    """A file's identity and choices; Unusable where it is damaged, OSError where it is not there."""
+    return json_cache.load(path, lambda said: parsed(path, said))
+
+
+def parsed(path: Path, said: Any) -> tuple[Identity, list[Choice]]:
+    """The identity and choices that a file's JSON says; what it raises else, `json_cache.load` takes."""
+    if said["format"] != FORMAT:
+        raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
+    choices = [Choice(**c | {"bucket": _hashable(c["bucket"])}) for c in said["choices"]]
+    if not all(isinstance(text, str) for c in choices for text in (c.family, c.choice, c.default)):
+        raise TypeError("a choice is no text")
+    if not all(type(c.ms) is type(c.dropped) is dict for c in choices):
+        raise TypeError("measurements without names")
+    if not all(isinstance(t, int | float) for c in choices for t in c.ms.values()):
+        raise TypeError("a time is no number")
+    hash(tuple(c.bucket for c in choices))  # TypeError where one is no key
+    return Identity(**said["of"]), choices
 
 
 def _hashable(value: Any) -> Any:
@@ -175,40 +160,30 @@ def text_of(of: Identity, choices: list[Choice]) -> str:
 def keep(of: Identity, choices: list[Choice]) -> None:
     """Write the choices to the cache folder, with those that are there; where it can't be done a line says
     so."""
-    place, of = place_of(of), of._replace(templates=templates())
+    path = place_of(of)
     new = {(c.family, c.bucket) for c in choices}
-    try:
-        before = [c for c in _same(place, of) if (c.family, c.bucket) not in new]
-        text = text_of(of, [*before, *choices])
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
-    except OSError as e:
-        print(
-            f"flambeau: {place} can't be written ({e.strerror}): choices hold for this process",
-            file=sys.stderr,
-        )
+    before = [c for c in _same(path, of) if (c.family, c.bucket) not in new]
+    json_cache.keep(path, text_of(of, [*before, *choices]), "choices hold for this process")
 
 
-def _same(place: Path, of: Identity) -> list[Choice]:
+def _same(path: Path, of: Identity) -> list[Choice]:
     """What a file has, if it holds for the same."""
     try:
-        was, found = read(place)
-    except (Unusable, OSError):
+        was, choices = read(path)
+    except (json_cache.Unusable, OSError):
         return []
-    return found if was == of else []
+    return [] if unlike(was, of) else choices
 
 
 def taken(path: Path, of: Identity) -> list[Choice]:
     """The choices of an exported file; FlambeauError where it does not hold for this adapter."""
     try:
-        was, found = read(path)
+        was, choices = read(path)
     except OSError as e:
         raise FlambeauError(f"{path} can't be read ({e.strerror}): check the path") from None
-    except Unusable as e:
+    except json_cache.Unusable as e:
         raise FlambeauError(f"{e}: write it anew with `flambeau tune --export`") from None
-    of = of._replace(templates=templates())
-    wrong = [name for name in TOLD if getattr(was, name) != getattr(of, name)]
-    if wrong:
-        told = ", ".join(f"{TOLD[n]} ({getattr(was, n)}, here {getattr(of, n)})" for n in wrong)
+    if differences := unlike(was, of):
+        told = ", ".join(differences)
         raise FlambeauError(f"{path}: measured choices {told}: measure here with `flambeau tune`")
-    return found
+    return choices

@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import sys
 from array import array
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from ..core.files import cache_folder, read, write_whole
-from ..device.adapters import provider
+from ..core import json_cache
+from ..core.files import cache_folder
 from ..device.seam import Gpu
 from ..functions import empty
 from ..fusion.plan import Plan
@@ -96,11 +95,9 @@ def ceilings_of(device: Gpu) -> Ceilings:
 
 def identity(device: Gpu) -> dict[str, Any]:
     """What the ceilings hold for."""
-    found = {"device": device.name, "software": device.limits.software, "format": FORMAT}
-    if adapter := device.adapter:  # a page is not told of drivers
-        made = provider()
-        found |= {"driver": adapter.driver, "provider": f"{made.__name__} {made.__version__}"}
-    return found
+    measured_on = {"device": device.name, "software": device.limits.software, "format": FORMAT}
+    of = device.identity  # None in a page, which is not told of drivers
+    return measured_on if of is None else measured_on | {"driver": of.driver, "provider": of.provider}
 
 
 def place_of(device: Gpu) -> Path:
@@ -111,28 +108,21 @@ def place_of(device: Gpu) -> Path:
 
 def kept(device: Gpu) -> Ceilings | None:
     """The ceilings in the cache folder, if they are there, whole and of this device."""
-    place = place_of(device)
-    try:
-        said = json.loads(str(read(place), "utf-8"))
-        if said["of"] == identity(device):
-            found = Ceilings(float(said["copy"]), float(said["fma"]))
-            if found.copy > 0 and found.fma > 0:
-                return found
-        print(f"flambeau: {place} is of another device: measured anew", file=sys.stderr)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as e:
-        print(f"flambeau: {place} is damaged ({type(e).__name__}): measured anew", file=sys.stderr)
-    return None
+    path = place_of(device)
+
+    def holding(said: Any) -> Ceilings:
+        if said["of"] != identity(device):
+            raise json_cache.Unusable(path, "of another device")
+        ceilings = Ceilings(float(said["copy"]), float(said["fma"]))
+        if not (ceilings.copy > 0 and ceilings.fma > 0):
+            raise json_cache.Unusable(path, "no rates")
+        return ceilings
+
+    return json_cache.kept(path, holding, "the ceilings", "measured anew")
 
 
-def keep(device: Gpu, found: Ceilings) -> Ceilings:
+def keep(device: Gpu, ceilings: Ceilings) -> Ceilings:
     """Write ceilings to the cache folder; where that is not possible a line says so."""
-    place = place_of(device)
-    try:
-        text = json.dumps({"of": identity(device), **asdict(found)}, indent=2)
-        place.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(place, lambda part: part.write_text(text, encoding="utf-8"))
-    except OSError as e:
-        print(f"flambeau: ceilings are not kept ({e.strerror}: {place})", file=sys.stderr)
-    return found
+    text = json.dumps({"of": identity(device), **asdict(ceilings)}, indent=2)
+    json_cache.keep(place_of(device), text, "ceilings hold for this process")
+    return ceilings
