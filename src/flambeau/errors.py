@@ -6,7 +6,14 @@ class FlambeauError(RuntimeError):
 
 
 class DeviceError(FlambeauError):
-    """No adapter, a lost device, or memory that ran out."""
+    """No adapter, a lost device, or memory that ran out.
+
+    message: the text of the error. fix: what to do about it, where there is one thing; it ends the text.
+    """
+
+    def __init__(self, message: str, fix: str = ""):
+        super().__init__(f"{message}: {fix}" if fix else message)
+        self.message, self.fix = message, fix
 
 
 class OutOfMemory(DeviceError):
@@ -28,9 +35,15 @@ class IndexFault(IndexError):
     """An index that came from a device was outside its dim; found when something is read from that device."""
 
 
-def suggest(name: str, known) -> str:
-    """Turn an unknown name into `: did you mean 'x'?`, or nothing when no known name is near."""
+def nearest(name: str, known) -> str:
+    """Turn an unknown name into `did you mean 'x'?`, or nothing when no known name is near."""
     from difflib import get_close_matches
 
     near = get_close_matches(str(name), [str(k) for k in known], n=1)
-    return f": did you mean {near[0]!r}?" if near else ""
+    return f"did you mean {near[0]!r}?" if near else ""
+
+
+def suggest(name: str, known) -> str:
+    """`nearest` as the end of a sentence, behind a colon."""
+    hint = nearest(name, known)
+    return f": {hint}" if hint else ""

@@ -26,8 +26,13 @@ def machine(env=(), **changes):
         "stray_loaders": [], "icds": [LAVAPIPE], "render_nodes": {"/dev/dri/renderD128": True},
         "nvidia": False,
     }  # fmt: skip
-    assert not set(changes) - {*healthy, "adapters", "provider_error"}
+    assert not set(changes) - {*healthy, "adapters", "provider_error", "provider_fix"}
     return healthy | changes
+
+
+def unlisted(problem: str, fix: str, env=()):
+    """A machine whose adapters could not be listed, for a reason that says what to do."""
+    return machine(env, provider_error=f"{problem}: {fix}", provider_fix=fix)
 
 
 BROKEN = LAVAPIPE | {"wrong": "names /usr/lib/libvulkan_lvp.so, which cannot be loaded"}
@@ -38,17 +43,15 @@ CASES = {
         "FLAMBEAU_BACKEND=gl hides the others: unset it",
     ),
     "provider": (
-        machine(provider_error="device: wgpu can't be loaded (no libwgpu)"),
+        unlisted("device: wgpu can't be loaded (no libwgpu)", adapters.REINSTALL),
         "device: wgpu can't be loaded (no libwgpu): pip install --force-reinstall wgpu, with pip 21 or newer",
     ),
     "provider not installed": (
-        machine(provider_error="device: dawn can't be loaded (none): pip install 'flambeau[dawn]'"),
+        unlisted("device: dawn can't be loaded (none)", "pip install 'flambeau[dawn]'"),
         "device: dawn can't be loaded (none): pip install 'flambeau[dawn]'",
     ),
     "unknown backend": (
-        machine(
-            {"FLAMBEAU_BACKEND": "x"}, provider_error="FLAMBEAU_BACKEND=x: unknown backend: use one of a, b"
-        ),
+        unlisted("FLAMBEAU_BACKEND=x: unknown backend", "use one of a, b", {"FLAMBEAU_BACKEND": "x"}),
         "FLAMBEAU_BACKEND=x: unknown backend: use one of a, b",
     ),
     "crashing driver": (

@@ -56,7 +56,7 @@ def examine() -> Facts:
     listing = in_child("list")
     found["adapters"] = listing.get("adapters", [])
     if "problem" in listing:
-        found["provider_error"] = listing["problem"]
+        found |= {"provider_error": listing["problem"], "provider_fix": listing.get("fix", "")}
     for adapter in found["adapters"]:
         adapter |= in_child(f"check {adapter['index']}")
     found["traps"] = [str(t) for t in diagnose.traps(found)]
@@ -102,7 +102,10 @@ def answer(task: str) -> None:
     try:
         found = {"adapters": described()} if name == "list" else multiplied(f"gpu:{index}")
     except Exception as e:  # whatever a driver makes Python raise belongs into the report
-        found = {"problem": (str(e).strip().splitlines() or [type(e).__name__])[0]}
+        found = {
+            "problem": (str(e).strip().splitlines() or [type(e).__name__])[0],
+            "fix": getattr(e, "fix", ""),
+        }
     print(json.dumps(found))
 
 

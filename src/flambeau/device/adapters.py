@@ -13,6 +13,8 @@ from . import FORKED, cffi_header, dawn, diagnose
 RANK = {"DiscreteGPU": 0, "IntegratedGPU": 1, "Unknown": 2, "CPU": 3}
 BACKENDS = {"vulkan": "Vulkan", "gl": "OpenGL", "metal": "Metal", "dx12": "D3D12"}
 API_RANK = {"Vulkan": 0, "Metal": 0, "D3D12": 1, "OpenGL": 2, "OpenGLES": 3}
+INSTALL = {"wgpu": "pip install wgpu", "dawn": "pip install 'flambeau[dawn]'"}  # by provider
+REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
 _process = 0  # that listed the adapters: what it holds is of no use in a fork of it
 
 
@@ -43,8 +45,8 @@ def provider() -> Any:
     wanted = os.environ.get("FLAMBEAU_WEBGPU", "wgpu")
     os.environ.setdefault("EGL_LOG_LEVEL", "fatal")  # Mesa's EGL complains on machines without a screen
     os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp" if os.name == "posix" else "")
-    if wanted not in ("wgpu", "dawn"):
-        raise DeviceError(f"FLAMBEAU_WEBGPU={wanted}: unknown provider: use 'wgpu' or 'dawn'")
+    if wanted not in INSTALL:
+        raise DeviceError(f"FLAMBEAU_WEBGPU={wanted}: unknown provider", "use 'wgpu' or 'dawn'")
     try:
         if wanted == "dawn":
             import wgpudawn  # type: ignore[import-not-found]
@@ -58,8 +60,9 @@ def provider() -> Any:
         cffi_header.name_types_quickly(wgpu_native.ffi)
         return wgpu
     except (ImportError, OSError) as e:
-        hint = "pip install 'flambeau[dawn]'" if wanted == "dawn" else "pip install wgpu"
-        raise DeviceError(f"device: {wanted} can't be loaded ({e}): {hint}") from e
+        problem = f"device: {wanted} can't be loaded ({e})"
+        is_broken = wanted == "wgpu" and not isinstance(e, ModuleNotFoundError)
+        raise DeviceError(problem, REINSTALL if is_broken else INSTALL[wanted]) from e
 
 
 @cache
@@ -67,7 +70,7 @@ def adapters() -> tuple[Adapter, ...]:
     """Every adapter, best first: discrete, integrated, software; FLAMBEAU_BACKEND keeps one API."""
     wanted = os.environ.get("FLAMBEAU_BACKEND", "").lower()
     if wanted and wanted not in BACKENDS:
-        raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend: use one of {', '.join(BACKENDS)}")
+        raise DeviceError(f"FLAMBEAU_BACKEND={wanted}: unknown backend", f"use one of {', '.join(BACKENDS)}")
     global _process
     _process = os.getpid()
     with quiet_stderr():

@@ -24,7 +24,6 @@ VARIABLES = (
     "FLAMBEAU_WEBGPU",
 )
 PACKAGES = "mesa-vulkan-drivers libvulkan1"
-REINSTALL = "pip install --force-reinstall wgpu, with pip 21 or newer"
 SYSTEM_FOLDERS = ("/usr/lib/", "/usr/lib64/", "/lib/", "/lib64/")
 
 
@@ -157,13 +156,11 @@ def broken_icds(f: Facts) -> list[Facts]:
 
 
 def provider_trap(f: Facts) -> Trap:
-    """Why no adapter could be listed: a setting, the package, or a driver that crashes."""
-    error = f["provider_error"]
-    problem, _, fix = error.rpartition(": ")
-    if fix.startswith(("use ", "pip install 'flambeau")):  # it says itself what to do
-        return Trap(problem, fix)
-    if "can't be loaded" in error:
-        return Trap(error.removesuffix(": pip install wgpu"), REINSTALL)
+    """Why no adapter could be listed: a setting or the package, which say what to do, or a driver that
+    crashes."""
+    error, fix = f["provider_error"], f.get("provider_fix", "")
+    if fix:
+        return Trap(error.removesuffix(f": {fix}"), fix)
     fix = "update the graphics driver; VK_DRIVER_FILES=FILE tries one driver alone"
     return Trap(f"listing the adapters failed: {error}", fix)
 

@@ -11,7 +11,7 @@ from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.op import Op
-from ..errors import suggest
+from ..errors import nearest
 from ..runtime.state import assigned
 from ..tensor import Tensor, tensor
 
@@ -259,8 +259,8 @@ def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str
 
 
 def _unexpected(name: str, known: list[str]) -> str:
-    near = suggest(name, known)
-    return repr(name) + (f" ({near[2:]})" if near else "")
+    hint = nearest(name, known)
+    return f"{name!r} ({hint})" if hint else repr(name)
 
 
 def _shapes(name: str, own: Tensor, given: Any) -> str:

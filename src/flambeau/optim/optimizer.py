@@ -9,7 +9,7 @@ from ..core.docstrings import explained
 from ..core.interrupts import uninterrupted
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..errors import suggest
+from ..errors import nearest
 from ..runtime.exchange import leaf
 from ..runtime.readback import Fetch
 from ..runtime.run import realize
@@ -171,5 +171,5 @@ def _return(homes: list[Tensor], fetch: Fetch) -> None:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    near = suggest(name, known)
-    return f" ({near[2:]})" if near else ""
+    hint = nearest(name, known)
+    return f" ({hint})" if hint else ""
