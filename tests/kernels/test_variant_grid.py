@@ -48,13 +48,8 @@ def forced_of(rng, asked) -> dict[str, str]:
 
 def run(case, gpu, software, limits, names):
     """How a case differs from what is known, in a text, and the choices that it was made by."""
-    choose.of_thread.asked = []
-    try:
-        with planned_for(gpu, software, **limits):
-            found = values(*case.call(gpu))
-        asked = choose.of_thread.asked
-    finally:
-        choose.of_thread.asked = None
+    with choose.questions() as asked, planned_for(gpu, software, **limits):
+        found = values(*case.call(gpu))
     for family, _, fit, default in asked:
         tried[family, names.get(family) if names.get(family) in fit else default] += 1
     for i, (got, want) in enumerate(zip(found, case.want, strict=True)):

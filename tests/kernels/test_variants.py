@@ -86,14 +86,11 @@ def right(name, half):
 
 def asked(name, gpu, half):
     """The variants that a case may be computed by, by family."""
-    choose.of_thread.asked = []
-    try:
+    with choose.questions() as questions:
         fb.realize(*CASES[name](Made(gpu, half)))
-        found = {}
-        for family, _, names, _ in choose.of_thread.asked:
-            found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
-    finally:
-        choose.of_thread.asked = None
+    found = {}
+    for family, _, names, _ in questions:
+        found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
     return found
 
 

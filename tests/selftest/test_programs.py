@@ -14,7 +14,6 @@ from helpers.kernels import planned_for
 from helpers.planted import DEAR, X, plain, planted, wrong_flip
 
 import flambeau as fb
-from flambeau.core import choose
 from flambeau.core.op import OPS
 from flambeau.runtime import pipeline
 from flambeau.selftest import FAMILIES, Selftest, check, drawn, lines, random_program, report, script, smaller
@@ -243,7 +242,6 @@ def test_variants_are_forced(gpu, monkeypatch):
     with planned_for(gpu, software=False):
         names = asked_of(program, gpu)["tree"]
         assert len(names) > 1
-        monkeypatch.setattr(choose.of_thread, "asked", None)
         before = gpu.limits
         for name in names:
             with variants(gpu, {"tree": name}):

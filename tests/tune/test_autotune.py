@@ -15,13 +15,12 @@ import pytest
 import flambeau as fb
 from flambeau.cli.workloads import Made
 from flambeau.codegen import render
-from flambeau.core import choose
+from flambeau.core import choose, events
 from flambeau.device import native, tuned
 from flambeau.device.tuned import Choice, Identity
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.kernels import reduce
 from flambeau.runtime.state import shared
-from flambeau.tune import autotune
 
 SHIPPED = tuned.SHIPPED
 OF = Identity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
@@ -130,10 +129,9 @@ def test_no_room_to_measure_leaves_the_device_usable(device, family, capsys):
     assert len(found.choices) == 1
 
 
-def test_a_contest_is_told(device, family, monkeypatch):
+def test_what_is_tuned_is_told(device, family):
     told = []
-    monkeypatch.setattr(autotune, "progress", lambda *what: told.append(what))
-    with fb.autotune() as found:
+    with fb.autotune() as found, events.listening("tuned", lambda *what: told.append(what)):
         fb.realize(fb.ones(3, 40000, device=device).sum(1), fb.ones(3, 50000, device=device).sum(1))
     assert told == [(1, 2, found.choices[0]), (2, 2, found.choices[1])]
 
@@ -500,11 +498,11 @@ def dangerous(self, whole, kernels):
         time.sleep(600)
     return prepared(self, whole, kernels)
 
-def enter(self, name, *rest, usual=trials.Trials.enter):
+def check(self, name, *rest, usual=trials.Trials.check):
     self.trying = name
     return usual(self, name, *rest)
 
-reduction._staged, trials.Trials.prepared, trials.Trials.enter = staged, dangerous, enter
+reduction._staged, trials.Trials.prepared, trials.Trials.check = staged, dangerous, check
 
 def total(x):
     return (x * 2).sum(1)

@@ -13,7 +13,7 @@ from flambeau.errors import DeviceError
 from flambeau.fusion.plan import Cost
 from flambeau.fusion.planner import plan
 from flambeau.tune import autotune, measure
-from flambeau.tune.measure import Entrant, Trials, apart
+from flambeau.tune.measure import Candidate, Trials, apart
 
 # --- comparing ---
 
@@ -92,7 +92,7 @@ def test_places_are_real(gpu):
     fb.realize(table, picks)
     whole, order = planned(table.index_select(0, picks) * 2)
     made = Trials(gpu, order, {v for k in whole for v in k.inputs})
-    assert made.enter("a", whole, whole.kernels) == ""
+    assert made.check("a", whole, whole.kernels) == ""
     given = {order[v].dtype: b for v, b in made.given.items()}
     assert given[picks.dtype] is picks.node.buffer and given[table.dtype] is not table.node.buffer
     made.close()
@@ -110,17 +110,17 @@ def test_made_up_numbers():
 
 
 @pytest.fixture
-def race(gpu, monkeypatch):
-    """A race of candidates that take so many milliseconds, and how often each ran a batch."""
+def timed(gpu, monkeypatch):
+    """The times of candidates that take so many milliseconds, and how often each ran a batch."""
 
     def call(software, **takes):
         ran = dict.fromkeys(takes, 0)
         made = Trials(gpu, [], set())
-        made.entrants = {name: Entrant([name], 0, {}, 1, []) for name in takes}
+        made.candidates = {name: Candidate([name], 0, {}, 1, []) for name in takes}
         clock = [0.0]
 
-        def run(self, entrant, times):
-            name = entrant.parts[0]
+        def run(self, candidate, times):
+            name = candidate.parts[0]
             ran[name] += 1
             seconds = times * takes[name][min(ran[name], len(takes[name])) - 1] / 1e3
             clock[0] += seconds
@@ -129,30 +129,30 @@ def race(gpu, monkeypatch):
         monkeypatch.setattr(Trials, "run", run)
         monkeypatch.setattr(measure, "perf_counter", lambda: clock[0])
         made.device = type("Device", (), {"limits": replace(gpu.limits, software=software)})()
-        return made.race(), ran
+        return made.time(), ran
 
     return call
 
 
-def test_those_that_can_not_win_run_no_further(race):
-    ms, ran = race(True, slow=[40.0], fast=[20.0], beside=[24.0], far=[30.0])
+def test_those_that_can_not_win_run_no_further(timed):
+    ms, ran = timed(True, slow=[40.0], fast=[20.0], beside=[24.0], far=[30.0])
     assert ms == {"slow": 40.0, "fast": 20.0, "beside": 24.0, "far": 30.0}
     # once to count; the default is always among the last, the far one falls out after the first round
     assert ran == {"slow": 6, "fast": 6, "beside": 6, "far": 2}
 
 
-def test_a_time_is_a_median(race):
-    ms, _ = race(True, a=[20.0, 20.0, 90.0, 21.0, 19.0, 80.0], b=[25.0])
+def test_a_time_is_a_median(timed):
+    ms, _ = timed(True, a=[20.0, 20.0, 90.0, 21.0, 19.0, 80.0], b=[25.0])
     assert ms == {"a": 20.5, "b": 25.0}
 
 
-def test_long_ones_run_less_often(race):
-    _, ran = race(True, a=[600.0], b=[700.0])
+def test_long_ones_run_less_often(timed):
+    _, ran = timed(True, a=[600.0], b=[700.0])
     assert ran == {"a": 2, "b": 2}
 
 
-def test_a_gpu_is_warm_before_it_is_measured(race):
-    ms, ran = race(False, a=[9.0, 9.0, 5.0, 2.0], b=[2.5])
+def test_a_gpu_is_warm_before_it_is_measured(timed):
+    ms, ran = timed(False, a=[9.0, 9.0, 5.0, 2.0], b=[2.5])
     assert ms == {"a": 2.0, "b": 2.5}
     assert ran["a"] > 40 and ran["b"] < 10  # 0.12 s of the first
 
@@ -162,9 +162,9 @@ def test_a_wrong_candidate_leaves_nothing_behind(gpu):
     (right, order), (wrong, _) = planned(x + 1), planned(x - 1)
     live = gpu.pool.live
     made = Trials(gpu, order, {v for k in right for v in k.inputs})
-    assert made.enter("right", right, right.kernels) == ""
-    assert made.enter("wrong", wrong, wrong.kernels).startswith("off by 2.0e+00 where the largest is ")
-    assert made.enter("again", right, right.kernels) == "" and list(made.entrants) == ["right", "again"]
+    assert made.check("right", right, right.kernels) == ""
+    assert made.check("wrong", wrong, wrong.kernels).startswith("off by 2.0e+00 where the largest is ")
+    assert made.check("again", right, right.kernels) == "" and list(made.candidates) == ["right", "again"]
     made.close()
     del made
     assert gpu.pool.live == live
@@ -178,11 +178,11 @@ def test_what_cancels_out_is_as_right_as_its_rounding(gpu):
         planned((x - 1e-4) - x),
     )
     made = Trials(gpu, order, {v for k in zero for v in k.inputs})
-    assert made.enter("zero", zero, zero.kernels) == ""
+    assert made.check("zero", zero, zero.kernels) == ""
     made.order = toposort([((x - 2e-7) - x).node])
-    assert made.enter("nearly", nearly, nearly.kernels) == ""
+    assert made.check("nearly", nearly, nearly.kernels) == ""
     made.order = toposort([((x - 1e-4) - x).node])
-    assert made.enter("wrong", wrong, wrong.kernels).startswith("off by 1.0e-04 where the ")
+    assert made.check("wrong", wrong, wrong.kernels).startswith("off by 1.0e-04 where the ")
     made.close()
 
 
@@ -191,22 +191,22 @@ def test_a_watchdog_is_not_kept_waiting(gpu, monkeypatch):
     whole, order = planned(x.exp() + 1)
     monkeypatch.setattr(gpu, "limits", replace(gpu.limits, pace=(1e6, 1e6)))
     made = Trials(gpu, order, {v for k in whole for v in k.inputs})
-    assert made.enter("whole", whole, whole.kernels) == ""
-    (entrant,) = made.entrants.values()
-    assert len(entrant.parts) >= 4  # of 2 MB at 1 MB a second, half a second each
+    assert made.check("whole", whole, whole.kernels) == ""
+    (candidate,) = made.candidates.values()
+    assert len(candidate.parts) >= 4  # of 2 MB at 1 MB a second, half a second each
     monkeypatch.undo()
-    assert made.enter("at once", whole, whole.kernels) == ""  # the parts made the same
-    assert len(made.entrants["at once"].parts) == 1
+    assert made.check("at once", whole, whole.kernels) == ""  # the parts made the same
+    assert len(made.candidates["at once"].parts) == 1
     made.close()
 
 
-def test_a_lost_device_ends_the_contest(gpu, monkeypatch):
+def test_a_lost_device_ends_the_tuning(gpu, monkeypatch):
     def lose(*_):
         monkeypatch.setattr(gpu, "lost", "removed")
         gpu.check()
 
     whole, order = planned(fb.randn(8, 8, device=gpu).realize() + 1)
     made = Trials(gpu, order, set())
-    monkeypatch.setattr(Trials, "enter", lose)
+    monkeypatch.setattr(Trials, "check", lose)
     with pytest.raises(DeviceError, match="was lost"):
-        autotune.enter(made, autotune.Choice("test", (), "a", "a"), "a", whole, list(whole.kernels))
+        autotune.agrees(made, autotune.Choice("test", (), "a", "a"), "a", whole, list(whole.kernels))

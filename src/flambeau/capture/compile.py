@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..core import events
 from ..core.commands import Dispatch
 from ..core.modes import checkpointing, kept
 from ..core.node import toposort
@@ -85,8 +86,9 @@ def shown() -> Iterator[None]:
     columns = TextColumn("compiling"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}")
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
-        pipeline.progress = lambda at, of, name: bar.update(task, completed=at, total=of, description=name)
-        try:
+
+        def told(done: int, of: int, name: str) -> None:
+            bar.update(task, completed=done, total=of, description=name)
+
+        with events.listening("pipeline", told):
             yield
-        finally:
-            pipeline.progress = None

@@ -1,12 +1,14 @@
 """`flambeau tune`: turns a model, or calls of operations, into the fastest variants of their kernels."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import click
 
+from ..core import events
 from ..device.tuned import Choice, better, keep, kept, place_of, taken, text_of
 from ..device.tuned import named as file_name
 from ..errors import FlambeauError
@@ -40,21 +42,7 @@ from .op_calls import Call, called, made_up, usual
 )
 @click.option("--better", "best", is_flag=True, help="Export only what beats the rule by 5%.")
 @click.option("--import", "source", type=click.Path(path_type=Path), help="Keep the choices of such a FILE.")
-def tune(
-    model: str | None,
-    inputs: tuple[str, ...],
-    batch: int,
-    train: bool,
-    ops: tuple[str, ...],
-    common: bool,
-    seconds: float | None,
-    again: bool,
-    device: str | None,
-    here: bool,
-    to: Path | None,
-    best: bool,
-    source: Path | None,
-):
+def tune(**options: Any):
     """Measure which kernels are fastest for MODEL on this adapter, and keep that for later runs.
 
     MODEL is what `flambeau export` takes; without one, common calls and models are measured. Every variant
@@ -65,91 +53,130 @@ def tune(
     Example: flambeau tune mnist.safetensors --batch 64 --train
     Example: flambeau tune --op "matmul(f32[64, 784], f32[784, 128])" --export choices.json
     """
+    wanted = Wanted(**options)
+    if (wanted.ops or wanted.model or wanted.common) and not wanted.here:
+        return run_apart(_arguments())
+    carry_out(wanted)
+
+
+@dataclass
+class Wanted:
+    """What the command was given, by the names of its options."""
+
+    model: str | None
+    inputs: tuple[str, ...]
+    batch: int
+    train: bool
+    ops: tuple[str, ...]
+    common: bool
+    seconds: float | None
+    again: bool
+    device: str | None
+    here: bool
+    to: Path | None
+    best: bool
+    source: Path | None
+
+    def __post_init__(self) -> None:
+        self.common = self.common or not (self.ops or self.model or self.source or self.to)
+
+
+def carry_out(wanted: Wanted) -> None:
+    """Import, measure and export what is wanted, in this process."""
     from ..device import get_device
 
-    common = common or not (ops or model or source or to)
-    if (ops or model or common) and not here:
-        return run_apart(_arguments())
-    place = get_device(device)
+    place = get_device(wanted.device)
     identity = place.identity
     if identity is None:
         raise FlambeauError(f"tune: {place} has no kernels to choose from: see 'flambeau doctor'")
-    if source is not None:
-        keep(identity, imported := taken(source, identity))
-        click.echo(f"kept {len(imported)} choices of {source} in {place_of(identity)}")
-    calls = [(text, called(text, place)) for text in ops]
-    calls += [(model, modelled(model, inputs, batch, place))] if model else []
+    if wanted.source is not None:
+        keep(identity, imported := taken(wanted.source, identity))
+        click.echo(f"kept {len(imported)} choices of {wanted.source} in {place_of(identity)}")
+    calls = [(text, called(text, place)) for text in wanted.ops]
+    if wanted.model:
+        calls.append((wanted.model, modelled(wanted.model, wanted.inputs, wanted.batch, place)))
     if calls:
-        measured(calls, train, again, seconds)
-    if common:
-        measured(usual(place), True, again, seconds, skip=True)
-    if to is not None:
-        exported(to, place.identity, best)
+        measured(calls, wanted, wanted.train)
+    if wanted.common:
+        measured(usual(place), wanted, train=True, skip=True)
+    if wanted.to is not None:
+        exported(wanted.to, identity, wanted.best)
 
 
 class OutOfTime(Exception):
     """No other choice is to be measured."""
 
 
-def measured(
-    calls: Iterable[tuple[str, Call]], train: bool, again: bool, seconds: float | None, skip: bool = False
-) -> None:
-    """Tune calls, and say of each what comes of it; skip: go on after those that this adapter can't run."""
-    heading: list[str] = []
+class Told:
+    """Prints what comes of a call's choices as they are measured, the first below its name; OutOfTime where
+    no other is to begin."""
 
-    def told(done: int, of: int, made: Choice | None) -> None:
-        """A line of a contest, the first below the call's name."""
-        if heading:
-            click.echo(f"{heading.pop()}:")
-        click.echo(f"  {done} of {of}: {made or 'no two candidates differ here'}")
-        if seconds is not None and perf_counter() - begin > seconds:
+    def __init__(self, seconds: float | None):
+        self.begin, self.seconds = perf_counter(), seconds
+        self.name, self.is_named = "", False
+
+    def call(self, name: str) -> None:
+        """Go on with a call."""
+        self.name, self.is_named = name, False
+
+    def __call__(self, done: int, of: int, choice: Choice | None) -> None:
+        if not self.is_named:
+            click.echo(f"{self.name}:")
+            self.is_named = True
+        click.echo(f"  {done} of {of}: {choice or 'no two candidates differ here'}")
+        if self.seconds is not None and perf_counter() - self.begin > self.seconds:
             raise OutOfTime
 
-    begin, autotune.progress = perf_counter(), told
-    with autotune.autotune(again=again) as found:
+
+def measured(calls: Iterable[tuple[str, Call]], wanted: Wanted, train: bool, skip: bool = False) -> None:
+    """Tune calls, and say of each what comes of it; skip: go on after those that this adapter can't run."""
+    told = Told(wanted.seconds)
+    with autotune.autotune(again=wanted.again) as tuned, events.listening("tuned", told):
         try:
             for name, call in calls:
-                heading[:] = [name]
-                try:
-                    measure(call, train)
-                except FlambeauError as e:
-                    if not skip:
-                        raise
-                    click.echo(f"{name}: left out: {str(e).splitlines()[0]}")
+                told.call(name)
+                measure_or_skip(name, call, train, skip)
         except OutOfTime:
-            click.echo(f"out of time (--seconds) at {name}")
-        finally:
-            autotune.progress = None
-    new = sum(c.choice != c.default for c in found.choices)
-    took = perf_counter() - begin
-    click.echo(f"{len(found.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
+            click.echo(f"out of time (--seconds) at {told.name}")
+    new = sum(c.choice != c.default for c in tuned.choices)
+    took = perf_counter() - told.begin
+    click.echo(f"{len(tuned.choices)} choices measured in {took:.1f} s, {new} of them not the rule's")
+
+
+def measure_or_skip(name: str, call: Call, train: bool, skip: bool) -> None:
+    """Measure a call; with `skip` say of one that can't be run why, and go on."""
+    try:
+        measure(call, train)
+    except FlambeauError as e:
+        if not skip:
+            raise
+        click.echo(f"{name}: left out: {str(e).splitlines()[0]}")
 
 
 def exported(to: Path, identity: Any, best: bool) -> None:
     """Write the choices of the cache folder to a file, or into a folder by the name under which they ship."""
-    every = kept(identity)
-    found = better(every) if best else every
+    choices = better(kept(identity)) if best else kept(identity)
     to = to / file_name(identity) if to.is_dir() else to
     try:
-        to.write_text(text_of(identity, found), encoding="utf-8")
+        to.write_text(text_of(identity, choices), encoding="utf-8")
     except OSError as e:
         raise FlambeauError(f"tune --export {to}: can't be written ({e.strerror}): check the path") from None
-    click.echo(f"wrote {len(found)} choices to {to}")
+    click.echo(f"wrote {len(choices)} choices to {to}")
 
 
 def _arguments() -> list[str]:
     """This command's arguments again, as text."""
     context = click.get_current_context()
-    found: list[str] = []
+    words: list[str] = []
     for p in context.command.params:
         value = context.params.get(p.name or "")
         flag = [p.opts[0]] if isinstance(p, click.Option) else []
         if isinstance(p, click.Option) and p.is_flag:
-            found += flag if value else []
+            words += flag if value else []
         else:
             for one in value if isinstance(value, tuple) else () if value is None else (value,):
-                found += [*flag, str(one)]
-    return found
+                words += [*flag, str(one)]
+    return words
 
 
 def measure(call: Call, train: bool) -> None:

@@ -1,19 +1,15 @@
 """The variants of a kernel that a device can run, and the size of the work, into the one that runs."""
 
 import os
-import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
 from ..errors import FlambeauError
+from . import events
 
-
-class _Thread(threading.local):
-    asked: list[tuple[str, tuple[Any, ...], tuple[str, ...], str]] | None = None  # what `choose` is asked for
-
-
-of_thread = _Thread()
+Question = tuple[str, tuple[Any, ...], Sequence[str], str]  # what `choose` takes behind the limits
 
 
 def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[str], default: str) -> str:
@@ -24,13 +20,20 @@ def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[st
     else `default`, which the family's own rule gives. A name that is not among `names` is passed over: what
     does not fit is never picked.
     """
-    if of_thread.asked is not None:
-        of_thread.asked.append((family, bucket, tuple(names), default))
+    events.tell("choice", family, bucket, names, default)
     tuned = limits.tuned
     for name in (forced().get(family), tuned.get((family, bucket)), tuned.get((family, bucket, default))):
         if name is not None and name in names:
             return name
     return default
+
+
+@contextmanager
+def questions() -> Iterator[list[Question]]:
+    """What `choose` is asked for by this thread in the block, as it comes."""
+    asked: list[Question] = []
+    with events.listening("choice", lambda *question: asked.append(question)):
+        yield asked
 
 
 @cache

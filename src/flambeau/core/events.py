@@ -1,10 +1,16 @@
-"""The stages of a run, told to the profile that listens; while none does, a stage costs a comparison."""
+"""What runs, told to those who listen: stages to a profile, single events to a block of the same thread.
 
-from contextlib import AbstractContextManager, nullcontext
+While nobody listens, each costs a comparison.
+"""
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import get_ident
 from typing import Any
 
-listener: Any = None  # a profiling.Profile, while its `with` block runs
+# A profiling.Profile, while its `with` block runs: it encloses what it is told of, of all threads.
+listener: Any = None
 _SILENT = nullcontext()
 ALONE = 1000  # runs in a row by one thread, after which no other is expected
 _thread, _in_a_row = get_ident(), ALONE  # who runs things
@@ -19,6 +25,43 @@ def stage(name: str) -> AbstractContextManager:
     """What encloses a stage of a run: graph, backward, key, plan, render, compile, write, encode, read."""
     now = listener  # another thread may end its profile meanwhile
     return _SILENT if now is None else now.stage(name)
+
+
+class _Listeners(threading.local):
+    """Those of this thread, by event."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, Callable[..., None]] = {}
+
+
+_listeners = _Listeners()
+
+
+@contextmanager
+def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
+    """Have `tell` called at each event that this thread has in the block, in place of who listened before.
+
+    "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline"
+    (done, of, name): a pipeline of a plan is compiled. "tuned" (done, of, Choice or None): the variants of
+    one of a graph's choices were measured.
+    """
+    before = _listeners.of
+    _listeners.of = before | {event: tell}
+    try:
+        yield
+    finally:
+        _listeners.of = before
+
+
+def is_heard(event: str) -> bool:
+    """Whether this thread listens to an event."""
+    return event in _listeners.of
+
+
+def tell(event: str, *what: Any) -> None:
+    """Tell of an event, if this thread listens to it."""
+    if (told := _listeners.of.get(event)) is not None:
+        told(*what)
 
 
 def has_run() -> None:

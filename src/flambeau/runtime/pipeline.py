@@ -3,13 +3,13 @@
 import struct
 import threading
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..codegen.bounds import is_ours, is_proven
 from ..codegen.render import render
-from ..core import commands
+from ..core import commands, events
 from ..core.commands import Dispatch
 from ..core.events import stage
 from ..core.recent import Again
@@ -30,8 +30,6 @@ class Counters(threading.local):
 
 
 counters = Counters()
-# told of each pipeline: how many are done, of how many, its name
-progress: Callable[[int, int, str], None] | None = None
 
 
 class Patch:
@@ -84,10 +82,10 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
             if not is_ours(s):  # what is wrong with it is said before anything runs
                 device.compiled(made)
         cache[s] = made
-    if (tell := progress) is not None:
-        for at, (s, label) in enumerate(missing.items(), 1):
+    if events.is_heard("pipeline"):
+        for done, (s, label) in enumerate(missing.items(), 1):
             device.compiled(cache[s])
-            tell(at, len(missing), label)
+            events.tell("pipeline", done, len(missing), label)
     return cache
 
 

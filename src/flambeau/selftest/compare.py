@@ -273,14 +273,11 @@ def asked_of(program: Program, device: Any) -> dict[str, list[str]]:
 
     if device.kind != "gpu":
         return {}
-    before, choose.of_thread.asked = choose.of_thread.asked, []
-    try:
+    with choose.questions() as asked:
         (results,) = called(program, device)
         roots = [t.node for t in results if t.node.buffer is None]
         plan(roots, device.limits, toposort(roots))
-        found: dict[str, list[str]] = {}
-        for family, _, names, _ in choose.of_thread.asked:
-            found[family] = [*dict.fromkeys((*found.get(family, ()), *names))]
-    finally:
-        choose.of_thread.asked = before
-    return {family: names for family, names in found.items() if len(names) > 1}
+    fitting: dict[str, list[str]] = {}
+    for family, _, names, _ in asked:
+        fitting[family] = [*dict.fromkeys((*fitting.get(family, ()), *names))]
+    return {family: names for family, names in fitting.items() if len(names) > 1}

@@ -4,11 +4,10 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from ..core import choose
+from ..core import choose, events
 from ..core.node import Node
 from ..device import tuned
 from ..device.seam import Gpu
@@ -29,8 +28,6 @@ BETTER = 0.97  # of the default's time: what a candidate must reach to take its 
 LEFT_OUT, TRIAL = "FLAMBEAU_TUNE_LEFT_OUT", "@trial "
 TOGETHER = ""  # in the place of a name: what all candidates compile ahead, which the next process does not
 MISSED = (FlambeauError, ValueError, AssertionError)  # what planning or compiling a candidate may raise
-# told of each contest: how many of a graph's are done, of how many, and what came of it, if anything did
-progress: Callable[[int, int, Choice | None], None] | None = None
 
 
 class autotune:
@@ -64,16 +61,19 @@ class autotune:
         before = len(self.choices)
         for done, (family, bucket, names, default) in enumerate(wanted, 1):
             self._done.add((device.name, (family, bucket)))
-            made = contest(device, roots, order, Choice(family, bucket, default, default), names)
-            if made is not None:
-                self.choices.append(made)
-                device.limits.tuned[family, bucket] = made.choice
-                if device.identity:
-                    tuned.keep(device.identity, [made])  # at once: a later candidate may end the process
-            if progress is not None:
-                progress(done, len(wanted), made)
+            choice = tune_one(device, roots, order, Choice(family, bucket, default, default), names)
+            if choice is not None:
+                self._keep(device, choice)
+            events.tell("tuned", done, len(wanted), choice)
         if len(self.choices) > before:
             run.forget(device, *device.plans)
+
+    def _keep(self, device: Gpu, choice: Choice) -> None:
+        """Use a choice from now on, and write it down at once: a later candidate may end the process."""
+        self.choices.append(choice)
+        device.limits.tuned[choice.family, choice.bucket] = choice.choice
+        if device.identity:
+            tuned.keep(device.identity, [choice])
 
     def _is_new(self, device: Gpu, family: str, bucket: tuple, names: tuple) -> bool:
         """Whether there is something to choose that was not measured."""
@@ -85,67 +85,68 @@ class autotune:
 
 def asked_by(device: Gpu, roots: list[Node], order: list[Node]) -> list[tuple]:
     """The choices that planning a graph asks for, each once, with all the names that fit somewhere."""
-    asked = choose.of_thread.asked = []
-    try:
+    with choose.questions() as questions:
         plan(roots, device.limits, order)
-        found: dict[tuple, tuple] = {}
-        for family, bucket, names, default in asked:
-            before = found.get((family, bucket), ((), default))
-            found[family, bucket] = (*dict.fromkeys((*before[0], *names)),), before[1]
-    finally:
-        choose.of_thread.asked = None
-    return [(*key, *value) for key, value in found.items()]
+    asked: dict[tuple, tuple] = {}
+    for family, bucket, names, default in questions:
+        names_before, first_default = asked.get((family, bucket), ((), default))
+        asked[family, bucket] = (*dict.fromkeys((*names_before, *names)),), first_default
+    return [(*key, *value) for key, value in asked.items()]
 
 
-def contest(device: Gpu, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> Choice | None:
+def tune_one(
+    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple
+) -> Choice | None:
     """Run every candidate in place of the default: the fastest of those that agree with it; None where the
     default itself can't be run, or no name makes a difference."""
-    plans = planned(device, roots, order, made, names)
-    default = plans.pop(made.default, None)
+    plans = planned(device, roots, order, choice, names)
+    default = plans.pop(choice.default, None)
     if default is None:
         return None
-    field = replaced(made.default, default, plans)
-    if not field:
+    candidates = replaced(choice.default, default, plans)
+    if not candidates:
         return None
-    compile_ahead(device, made, [k for _, kernels in field.values() for k in kernels])
-    trials = Trials(device, order, {v for _, kernels in field.values() for k in kernels for v in k.inputs})
+    every = [k for _, kernels in candidates.values() for k in kernels]
+    compile_ahead(device, choice, every)
+    trials = Trials(device, order, {v for k in every for v in k.inputs})
     try:
-        for name, (whole, kernels) in field.items():
-            entered = enter(trials, made, name, whole, kernels)
-            if not entered and name == made.default:
+        for name, (whole, kernels) in candidates.items():
+            if not agrees(trials, choice, name, whole, kernels) and name == choice.default:
                 return None
-        made.ms = trials.race()
+        choice.ms = trials.time()
     finally:
         trials.close()
-    best = min(made.ms, key=lambda n: made.ms[n])
-    if made.ms[best] < BETTER * made.ms[made.default]:
-        made.choice = best
-    return made
+    best = min(choice.ms, key=lambda n: choice.ms[n])
+    if choice.ms[best] < BETTER * choice.ms[choice.default]:
+        choice.choice = best
+    return choice
 
 
-def planned(device: Gpu, roots: list[Node], order: list[Node], made: Choice, names: tuple) -> dict[str, Plan]:
+def planned(
+    device: Gpu, roots: list[Node], order: list[Node], choice: Choice, names: tuple
+) -> dict[str, Plan]:
     """The graph's plans by candidate: the default, and the first of the others, which the family's rule holds
     to be better."""
     plans: dict[str, Plan] = {}
-    others = [n for n in names if n != made.default]
-    for name in (made.default, *others[:MOST]):
-        if _key(made, name) in (left_out() or ()):
-            made.dropped[name] = "it crashed"
+    others = [n for n in names if n != choice.default]
+    for name in (choice.default, *others[:MOST]):
+        if _key(choice, name) in (left_out() or ()):
+            choice.dropped[name] = "it crashed"
             continue
-        chosen = {**device.limits.tuned, (made.family, made.bucket): name}
+        chosen = {**device.limits.tuned, (choice.family, choice.bucket): name}
         try:
             plans[name] = plan(roots, replace(device.limits, tuned=chosen), order)
         except MISSED as e:
-            drop(made, name, f"it can't be planned ({_line(e)})")
+            drop(choice, name, f"it can't be planned ({_line(e)})")
     return plans
 
 
-def compile_ahead(device: Gpu, made: Choice, kernels: list[Kernel]) -> None:
+def compile_ahead(device: Gpu, choice: Choice, kernels: list[Kernel]) -> None:
     """Compile what all candidates need, several at once. What does not compile is met again, and named, when
     its candidate is run; so is what crashes, in the next process."""
-    if device.compilers < 2 or _key(made, TOGETHER) in (left_out() or ()):
+    if device.compilers < 2 or _key(choice, TOGETHER) in (left_out() or ()):
         return
-    tell(made, TOGETHER)
+    tell(choice, TOGETHER)
     begun = []
     for k in kernels:
         with suppress(*MISSED):
@@ -156,19 +157,19 @@ def compile_ahead(device: Gpu, made: Choice, kernels: list[Kernel]) -> None:
     tell(None)
 
 
-def enter(trials: Trials, made: Choice, name: str, whole: Plan, kernels: list[Kernel]) -> bool:
+def agrees(trials: Trials, choice: Choice, name: str, whole: Plan, kernels: list[Kernel]) -> bool:
     """Run a candidate once: whether it is as right as the default."""
-    tell(made, name)
+    tell(choice, name)
     try:
-        wrong = trials.enter(name, whole, kernels)
+        wrong = trials.check(name, whole, kernels)
     except MISSED as e:
         trials.device.check()  # a lost device is the candidate's doing, and the end of this process
         tell(None)
-        drop(made, name, f"it does not run ({_line(e)})")
+        drop(choice, name, f"it does not run ({_line(e)})")
         return False
     tell(None)
     if wrong:
-        drop(made, name, f"it gives wrong numbers ({wrong})")
+        drop(choice, name, f"it gives wrong numbers ({wrong})")
     return not wrong
 
 
@@ -185,9 +186,9 @@ def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tup
     return found
 
 
-def _key(made: Choice, name: str) -> list:
+def _key(choice: Choice, name: str) -> list:
     """A candidate, as JSON gives it back."""
-    return json.loads(json.dumps([made.family, made.bucket, name]))
+    return json.loads(json.dumps([choice.family, choice.bucket, name]))
 
 
 def left_out() -> list | None:
@@ -196,10 +197,10 @@ def left_out() -> list | None:
     return None if text is None else json.loads(text)
 
 
-def tell(made: Choice | None, name: str = "") -> None:
+def tell(choice: Choice | None, name: str = "") -> None:
     """Say to the parent, if there is one, which candidate is run now."""
     if LEFT_OUT in os.environ:
-        print(TRIAL + json.dumps(made and _key(made, name)), flush=True)
+        print(TRIAL + json.dumps(choice and _key(choice, name)), flush=True)
 
 
 def unlike(a: Plan, b: Plan) -> list[Kernel]:
@@ -217,10 +218,10 @@ def _same(k: Kernel) -> tuple:
     return k.shader, k.quantities, k.grid
 
 
-def drop(made: Choice, name: str, why: str) -> None:
+def drop(choice: Choice, name: str, why: str) -> None:
     """Leave a candidate out, and say so."""
-    made.dropped[name] = why
-    print(f"flambeau: tune: {made.family} {list(made.bucket)}: {name} is dropped: {why}", file=sys.stderr)
+    choice.dropped[name] = why
+    print(f"flambeau: tune: {choice.family} {list(choice.bucket)}: {name} is dropped: {why}", file=sys.stderr)
 
 
 def _line(e: Exception) -> str:

@@ -29,8 +29,8 @@ THREADS, GROUPS = 256, 256  # of the comparison
 
 
 @dataclass
-class Entrant:
-    """A candidate that agrees: its commands by submits, what they need, the runs of a batch, and the
+class Candidate:
+    """One that agrees with the default: its commands by submits, what they need, the runs of a batch, and the
     milliseconds of a run that its batches took."""
 
     parts: list[Any]
@@ -53,36 +53,36 @@ class Trials:
         self.wanted: dict[int, Any] = {}  # a value that the default wrote -> its buffer
         self.shelf: dict[int, list[Any]] = {}  # bytes -> buffers that all others write, one after the other
         self.blank: Any = None  # as many zeros as the largest of them has bytes
-        self.entrants: dict[str, Entrant] = {}
+        self.candidates: dict[str, Candidate] = {}
 
     # --- whether a candidate agrees ---
 
-    def enter(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
+    def check(self, name: str, whole: Plan, kernels: Sequence[Kernel]) -> str:
         """Run a candidate once; the first is the default. Why it gives wrong numbers, or ""."""
-        entrant = self.prepared(whole, kernels)
+        candidate = self.prepared(whole, kernels)
         try:
-            self.run(entrant, 1)
+            self.run(candidate, 1)
             written = dict.fromkeys(v for k in kernels for v in k.outputs if v < len(self.order))
-            if self.entrants:
-                wrong = self.difference(entrant.buffers, [v for v in written if v in self.wanted])
+            if self.candidates:
+                wrong = self.difference(candidate.buffers, [v for v in written if v in self.wanted])
             else:
-                self.wanted, wrong = {v: entrant.buffers[v] for v in written}, ""
+                self.wanted, wrong = {v: candidate.buffers[v] for v in written}, ""
         except Exception:
-            self.device.free(entrant.params)
+            self.device.free(candidate.params)
             raise
         if wrong:
-            self.device.free(entrant.params)
+            self.device.free(candidate.params)
         else:
-            self.entrants[name] = entrant
+            self.candidates[name] = candidate
         return wrong
 
-    def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Entrant:
+    def prepared(self, whole: Plan, kernels: Sequence[Kernel]) -> Candidate:
         """A candidate's commands on buffers of its own."""
         self.sizes = dict(whole.stored) | {i: n.nbytes for i, n in enumerate(self.order)}
         self.costs = {id(k): cost for k, cost in zip(whole.kernels, whole.costs, strict=True)}
         buffers = self.inputs(whole, kernels) | self.outputs(kernels)
         parts, params = self.commands(kernels, {v: b.handle for v, b in buffers.items()})
-        return Entrant([self.device.prepare(part) for part in parts], params, buffers, 1, [])
+        return Candidate([self.device.prepare(part) for part in parts], params, buffers, 1, [])
 
     def commands(self, kernels: Sequence[Kernel], handles: dict[int, int]) -> tuple[list[list[int]], int]:
         """The commands of kernels, in submits that end before a watchdog's time, and the buffer of their
@@ -106,7 +106,7 @@ class Trials:
         for v in dict.fromkeys(v for k in kernels for v in k.outputs):
             kept = shelf.get(self.sizes[v])
             found[v] = kept.pop() if kept else self.device.pool.take(self.sizes[v])
-            if found[v] not in self.shelf.get(self.sizes[v], ()) and self.entrants:
+            if found[v] not in self.shelf.get(self.sizes[v], ()) and self.candidates:
                 self.shelf.setdefault(self.sizes[v], []).append(found[v])
             self.clear(found[v])
         return found
@@ -196,52 +196,52 @@ class Trials:
 
     # --- how long it takes ---
 
-    def run(self, entrant: Entrant, times: int) -> float:
+    def run(self, candidate: Candidate, times: int) -> float:
         """Seconds of so many runs that follow each other without a pause."""
         begin = perf_counter()
-        if len(entrant.parts) == 1:
+        if len(candidate.parts) == 1:
             for at in range(0, times, MOST):
-                self.device.submit(*entrant.parts * min(MOST, times - at))
+                self.device.submit(*candidate.parts * min(MOST, times - at))
                 self.device.keep_pace()
         else:
-            for part in entrant.parts * times:
+            for part in candidate.parts * times:
                 self.device.submit(part)
                 self.device.keep_pace()
         self.device.wait()
         return perf_counter() - begin
 
-    def race(self) -> dict[str, float]:
+    def time(self) -> dict[str, float]:
         """Milliseconds of each candidate: the median of rounds, in which only those go on that may win."""
         begin = perf_counter()
-        first, *_ = self.entrants.values()
-        running = list(self.entrants.values())
-        for entrant in running:
-            self.count(entrant)
+        first, *_ = self.candidates.values()
+        running = list(self.candidates.values())
+        for candidate in running:
+            self.count(candidate)
         if not self.device.limits.software:
             warm_up(lambda: self.run(first, first.runs), perf_counter() - begin, 3 * WARM)
         begin = perf_counter()
         for done in range(ROUNDS):
             if done and perf_counter() - begin > LONGEST:
                 break
-            for entrant in running:
-                entrant.ms.append(1e3 * self.run(entrant, entrant.runs) / entrant.runs)
-            most = FAR * min(median(entrant.ms) for entrant in running)
+            for candidate in running:
+                candidate.ms.append(1e3 * self.run(candidate, candidate.runs) / candidate.runs)
+            most = FAR * min(median(candidate.ms) for candidate in running)
             running = [e for e in running if median(e.ms) <= most or e is first]
-        return {name: round(median(e.ms), 6) for name, e in self.entrants.items()}
+        return {name: round(median(e.ms), 6) for name, e in self.candidates.items()}
 
-    def count(self, entrant: Entrant) -> None:
+    def count(self, candidate: Candidate) -> None:
         """Find how many runs make a batch; on a software adapter, whose clock has no need to warm up, that is
         the first round."""
         software = self.device.limits.software
-        entrant.runs, took = fitting(lambda n: self.run(entrant, n), BATCH[software], 1 << 14)
+        candidate.runs, took = fitting(lambda n: self.run(candidate, n), BATCH[software], 1 << 14)
         if software:
-            entrant.ms.append(1e3 * took / entrant.runs)
+            candidate.ms.append(1e3 * took / candidate.runs)
 
     def close(self) -> None:
         """Give back what is not given back by itself."""
-        for entrant in self.entrants.values():
-            self.device.free(entrant.params)
-        self.entrants = {}
+        for candidate in self.candidates.values():
+            self.device.free(candidate.params)
+        self.candidates = {}
 
 
 def apart(device: Gpu, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple[float, float, bool]:
