@@ -80,15 +80,19 @@ def sweep(folder: Path) -> None:
     with suppress(OSError):
         for left in [entry for entry in os.scandir(folder) if LEFT.fullmatch(entry.name)]:
             with suppress(OSError):  # it is being written, or another process sweeps, too
-                if fcntl is None:
-                    os.unlink(left.path)
-                    continue
-                held = os.open(left.path, os.O_RDONLY)
-                try:
-                    fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    _remove(Path(left.path))
-                finally:
-                    os.close(held)
+                _remove_unheld(Path(left.path))
+
+
+def _remove_unheld(left: Path) -> None:
+    """Remove what a process was writing; OSError where it still is."""
+    if fcntl is None:
+        return left.unlink()
+    held = os.open(left, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _remove(left)
+    finally:
+        os.close(held)
 
 
 def _made(part: Path, folder: bool) -> int | None:

@@ -37,26 +37,43 @@ class DownloadError(FlambeauError):
 
 def download(urls: Sequence[str], path: Path, content: Content, progress: Progress | None = None) -> None:
     """Fetch a .gz file to `path` from the first address that gives the right content; else DownloadError."""
-    import http.client
-    import urllib.error  # with http and email behind it: dear to import, and for nothing where all is there
-
-    failures: list[tuple[str, Exception]] = []
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part_of(path) as part:
-            for url in urls:
-                try:
-                    receive(url, part, content.size + PIECE, progress)
-                    check(part, content)
-                except (OSError, ValueError, http.client.HTTPException) as error:
-                    failures.append((url, error))
-                    if isinstance(error, urllib.error.HTTPError):
-                        error.close()  # it is the open response, too
-                else:
-                    return os.replace(part, path)
+            failures = attempts(urls, part, content, progress)
+            if len(failures) < len(urls):
+                return os.replace(part, path)
     except OSError as error:
         raise DownloadError(path, f"the folder cannot be written ({error.strerror or error})") from None
     raise DownloadError(path, reason(failures))
+
+
+def attempts(
+    urls: Sequence[str], part: Path, content: Content, progress: Progress | None
+) -> list[tuple[str, Exception]]:
+    """Fetch a file from the first address that gives it: those that failed before, and why."""
+    failures: list[tuple[str, Exception]] = []
+    for url in urls:
+        error = attempt(url, part, content, progress)
+        if error is None:
+            break
+        failures.append((url, error))
+    return failures
+
+
+def attempt(url: str, part: Path, content: Content, progress: Progress | None) -> Exception | None:
+    """Fetch a file from one address: why that failed, or None."""
+    import http.client
+    import urllib.error  # with http and email behind it: dear to import, and for nothing where all is there
+
+    try:
+        receive(url, part, content.size + PIECE, progress)
+        check(part, content)
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()  # it is the open response, too
+        return error
+    return None
 
 
 def receive(url: str, part: Path, limit: int, progress: Progress | None) -> None:
