@@ -146,7 +146,7 @@ class Reading(Sequence[Any]):
     """The values of several tensors as nested lists: a sequence, whose first use waits, or `await` it."""
 
     def __init__(self, tensors: tuple[Tensor, ...]):
-        self._tensors, self._fetch = tensors, readback.Fetch(list(tensors))
+        self._tensors, self._fetch = tensors, readback.Readback(list(tensors))
         self._lists: list | None = None
         self._lock = Lock()  # several threads may ask
 

@@ -157,7 +157,7 @@ class Tensor(Exchange, ops.Table):
 
     async def data(self) -> Data:
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
-        return Data((await readback.Fetch([self]).arrive())[0], self.shape, self.dtype)
+        return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
     def numpy(self):
         """The values as a NumPy array; runs the graph and waits."""

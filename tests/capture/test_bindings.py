@@ -258,7 +258,7 @@ def test_a_filling_that_comes_again_is_prepared_as_one():
     for _ in range(6):
         f(x)
     [program] = next(iter(f.programs.values()))
-    ready = program.pieces[-1][1].ready
+    ready = program.submits[-1][1].ready
     assert [len(parts) for parts in ready.values() if parts] == [1] and len(ready) <= 3
     before = f(x).numpy()
     assert (f(x).numpy() == before).all()

@@ -29,7 +29,7 @@ from references.resize import (
 )
 
 from flambeau.core.shape import Window
-from flambeau.ops.conv.resize import Line
+from flambeau.ops.conv.resize import ResizedDim
 
 from .row import COMPOSED, In, Row
 
@@ -37,7 +37,7 @@ W2 = (Window(2, 2, 1, 0, 0), Window(3, 1, 2, 1, 1))
 W = (Window(3, 2, 1, 1, 1),)
 PAIR = {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2}
 X1, X2, X3 = In((2, 3, 9)), In((2, 3, 6, 6)), In((1, 2, 4, 3, 4))
-CUBIC = {"dim": 2, "line": Line(5, 8, 10, -3, 16, "cubic")}  # positions (i + 1/2) * 5/8 - 1/2
+CUBIC = {"dim": 2, "line": ResizedDim(5, 8, 10, -3, 16, "cubic")}  # positions (i + 1/2) * 5/8 - 1/2
 WALK = In((2, 4, 5), 0, 1)
 
 

@@ -265,7 +265,7 @@ def test_each_device_has_its_own(gpu):
 def test_of_reads_under_way_the_first_tells(gpu):
 
     y = fb.ones(3, device=gpu).gather(0, given([9], gpu))
-    first, second = readback.Fetch([y]), readback.Fetch([fb.ones(2, device=gpu)])
+    first, second = readback.Readback([y]), readback.Readback([fb.ones(2, device=gpu)])
     with pytest.raises(IndexError):
         second.wait()
     raises(first.wait, told("gather", 9, 3))

@@ -57,7 +57,7 @@ def test_every_submit_is_short(gpu):
         ((x * 2).sum(1) + (x @ x.T).exp().sum(0)).realize()
         limits = gpu.limits
         (compiled,) = [c for c in gpu.plans.values() if c.cuts]
-    parts = pipeline.pieces(compiled, compiled.words)
+    parts = pipeline.submits_of(compiled, compiled.words)
     assert len(parts) == len(compiled.cuts) + 1 > 2
     assert [w for _, words in parts for w in words] == compiled.words
     for works, _ in parts:
@@ -71,7 +71,7 @@ def test_recorded_programs_are_cut_too(gpu):
         for _ in range(3):
             got = f(x).numpy()
         ((program,),) = f.programs.values()
-    assert len(program.pieces) > 1
+    assert len(program.submits) > 1
     right = np.maximum(x.numpy().astype("f8") @ x.numpy().T, 0).sum(1) * 2
     assert np.allclose(got, right, rtol=1e-4)
 

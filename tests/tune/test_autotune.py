@@ -17,13 +17,13 @@ from flambeau.cli.workloads import Made
 from flambeau.codegen import render
 from flambeau.core import choose, events
 from flambeau.device import native, tuned
-from flambeau.device.tuned import Choice, Identity
+from flambeau.device.tuned import AdapterIdentity, Choice
 from flambeau.errors import FlambeauError, KernelError
 from flambeau.kernels import reduce
 from flambeau.runtime.state import shared
 
 SHIPPED = tuned.SHIPPED
-OF = Identity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
+OF = AdapterIdentity("Card (Vulkan)", "driver 1", "wgpu 0.32.0", "gpu")
 FOUND = [Choice("test", ("a", (1, 2)), "b", "a", {"a": 2.0, "b": 1.0}, {"c": "it gives wrong numbers"})]
 
 
@@ -562,7 +562,7 @@ def test_a_child_that_fails_otherwise_is_not_started_again(capfd):
 
 def test_changed_files_are_damaged_or_choices(tmp_path):
     rng, path = random.Random(5), tmp_path / "x.json"
-    of = tuned.Identity("adapter", "driver", "wgpu 1", "gpu")
+    of = tuned.AdapterIdentity("adapter", "driver", "wgpu 1", "gpu")
     whole = tuned.text_of(of, [tuned.Choice("matmul", (1, "a", (2,)), "b", "c", {"b": 1.0}, {"d": "why"})])
     pieces = ["{", "}", "[", "]", '"', ",", ":", "-1", "1e400", "NaN", "null", "\0", "{}"]
     for _ in range(1000):

@@ -13,7 +13,7 @@ from ..device import get_device
 from ..runtime import run
 from ..runtime.state import thread
 from .budget import fit
-from .checkpoint import Visits, recompute
+from .checkpoint import Tape, recompute
 
 
 class Gradients:
@@ -131,17 +131,17 @@ def walk(
     with device.lock:  # whoever computes nodes lets go of what they were made of
         order = _order([n for n, _ in starts], None if wanted is None else set(wanted))
         parents = {n: n.parents for n in order}
-    visits = Visits()
+    tape = Tape()
     with enable_grad() if create_graph else no_grad():
-        found = _walk(starts, parents, None if wanted is None else set(wanted), visits)
+        found = _walk(starts, parents, None if wanted is None else set(wanted), tape)
     recorded = thread.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")
     if device.kind == "gpu" and device.pool.budget is not None:
         with device.lock:
-            fit([n for n, _ in starts], [g.node for g in found.values()], visits, device)
+            fit([n for n, _ in starts], [g.node for g in found.values()], tape, device)
     elif balanced or any(n.segment is not None for n in order):
         with device.lock:
-            recompute([g.node for g in found.values()], visits, balanced)
+            recompute([g.node for g in found.values()], tape, balanced)
     return found
 
 
@@ -182,7 +182,7 @@ def _walk(
     starts: list[tuple[Node, Any]],
     parents: dict[Node, tuple[Node, ...]],
     wanted: set[Node] | None,
-    visits: Visits,
+    tape: Tape,
 ) -> dict[Node, Any]:
     """`walk` over nodes in order, each with what it was made of."""
     grads: dict[Node, Any] = {}
@@ -197,7 +197,7 @@ def _walk(
             found[node] = g
         if node.param is not None or node.op.grad is None:
             continue
-        visits.begin(g.node)
+        tape.begin(g.node)
         y = ops.Tensor(node)
         inputs = [ops.Tensor(p) for p in made_of]
         parts = node.op.grad(g, y, *inputs, **node.attrs)

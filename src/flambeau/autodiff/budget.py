@@ -9,7 +9,7 @@ from ..device.seam import Gpu
 from ..fusion.buffers import assign
 from ..fusion.planner import plan
 from ..runtime import run
-from .checkpoint import Visits, made_by, recompute
+from .checkpoint import Tape, made_by, recompute
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 PARTS = (2, 4, 8, 16, 32)  # checkpoints that a forward pass is cut into, where less does not do
@@ -49,19 +49,19 @@ def bytes_of(size: str | int | None) -> int | None:
     return int(float(found[1]) * UNITS[found[2].upper()])
 
 
-def fit(tops: list[Node], gradients: list[Node], visits: Visits, device: Gpu) -> None:
+def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> None:
     """Let a walk's gradients read copies of as many forward values as the device's budget asks for: none of
     them, all that are cheap, or all inside of more and more checkpoints."""
     room = (device.pool.budget or 0) - device.pool.live
     roots = [n for n in dict.fromkeys([*tops, *gradients]) if n.buffer is None]
     key = (room, *run.graph_key(roots, toposort(roots)))
     if key in _chosen:
-        _change(_chosen[key], tops, gradients, visits)
+        _change(_chosen[key], tops, gradients, tape)
         return
     needs: dict[int | str, int] = {}
-    before = [(n, n.inputs) for n in made_by(gradients, visits)]
+    before = [(n, n.inputs) for n in made_by(gradients, tape)]
     for how in ("none", "balanced", *PARTS):
-        marked = _change(how, tops, gradients, visits)
+        marked = _change(how, tops, gradients, tape)
         needs[how] = assign(plan(roots, device.limits)).nbytes
         if needs[how] <= room:
             break
@@ -71,13 +71,13 @@ def fit(tops: list[Node], gradients: list[Node], visits: Visits, device: Gpu) ->
             n.segment = None
     else:
         how = min(needs, key=lambda h: needs[h])  # the run will say that it does not fit
-        _change(how, tops, gradients, visits)
+        _change(how, tops, gradients, tape)
     _chosen[key] = how
 
 
-def _change(how: int | str, tops: list[Node], gradients: list[Node], visits: Visits) -> list[Node]:
+def _change(how: int | str, tops: list[Node], gradients: list[Node], tape: Tape) -> list[Node]:
     marked = _mark(tops, how) if isinstance(how, int) else []
-    recompute(gradients, visits, how != "none")
+    recompute(gradients, tape, how != "none")
     return marked
 
 

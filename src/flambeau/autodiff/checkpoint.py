@@ -39,7 +39,7 @@ def _below(node: Node) -> tuple[Node, ...]:
     return node.inputs if node.parents is node.inputs else (*node.inputs, *node.parents)
 
 
-class Visits:
+class Tape:
     """The steps of a reverse walk: from which serial number on, and by which gradient they began."""
 
     def __init__(self):
@@ -55,22 +55,22 @@ class Visits:
         return self.gradients[bisect_right(self.serials, node.serial) - 1]
 
 
-def recompute(roots: list[Node], visits: Visits, balanced: bool) -> None:
+def recompute(roots: list[Node], tape: Tape, balanced: bool) -> None:
     """Let the nodes that a walk made read copies of forward nodes instead of the nodes themselves."""
-    if not visits.serials:
+    if not tape.serials:
         return
-    made = sorted(_made(roots, visits.serials[0]), key=lambda n: n.serial)
-    again = _Again({i for n in made for i in _bases(n, visits.serials[0])}, balanced)
+    made = sorted(_made(roots, tape.serials[0]), key=lambda n: n.serial)
+    again = _Again({i for n in made for i in _bases(n, tape.serials[0])}, balanced)
     for n in made:  # in the order of the walk: what two steps need is computed before the first of them
-        when = n.serial, visits.gradient_of(n)
-        inputs = tuple([again.copy(i, *when) if i.serial < visits.serials[0] else i for i in n.inputs])
+        when = n.serial, tape.gradient_of(n)
+        inputs = tuple([again.copy(i, *when) if i.serial < tape.serials[0] else i for i in n.inputs])
         if any(a is not b for a, b in zip(inputs, n.inputs, strict=True)):
             n.inputs = inputs
 
 
-def made_by(gradients: list[Node], visits: Visits) -> set[Node]:
+def made_by(gradients: list[Node], tape: Tape) -> set[Node]:
     """The nodes that a walk made and that still have to be computed."""
-    return _made(gradients, visits.serials[0]) if visits.serials else set()
+    return _made(gradients, tape.serials[0]) if tape.serials else set()
 
 
 def _made(roots: list[Node], since: int) -> set[Node]:

@@ -11,10 +11,10 @@ from ..device.seam import Gpu
 
 LARGE = 1 << 17  # bytes: to copy as many costs more than to bind a buffer that was never seen
 SEEN = 4  # smaller buffers that are bound, of those that an argument or a result comes in
-KEPT = 16  # ways to fill the holes of a run of commands that are kept ready
+KEPT = 16  # ways to fill the placeholders of a section that are kept ready
 
 
-class Hole:
+class Placeholder:
     """An argument's buffer, or a result's, in the commands of a recording: a number below zero.
 
     What is large is bound where it is. Small buffers are, too, from the second time on; one that was never
@@ -36,41 +36,41 @@ class Hole:
         return self.place
 
 
-class Piece:
-    """Commands of one submit, ready for what their holes were filled with lately: all as one where that came
-    again, else run by run."""
+class Submit:
+    """Commands of one submit, ready for what their placeholders were filled with lately: all as one where
+    that came again, else section by section."""
 
     def __init__(self, words: list[int]):
-        self.runs = runs(words)
+        self.sections = sections(words)
         self.ready: Again[tuple[int, ...], list[Any]] = Again()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
-        """What the device submits, where `filled` says what is in each hole."""
+        """What the device submits, where `filled` says what is in each placeholder."""
         return self.ready.get(filled) or self._looked_up(device, filled)
 
     def _looked_up(self, device: Gpu, filled: tuple[int, ...]) -> list[Any]:
-        parts = [run.prepared(device, filled) for run in self.runs]
+        parts = [section.prepared(device, filled) for section in self.sections]
         return self.ready.of(filled, lambda: [device.prepare(*parts)], KEPT) or parts
 
 
-class Run:
-    """Commands in a row that name the same holes, ready for what these were filled with lately."""
+class Section:
+    """Commands in a row that name the same placeholders, ready for what these were filled with lately."""
 
-    def __init__(self, words: list[int], holes: tuple[int, ...]):
-        self.words, self.holes = words, holes
+    def __init__(self, words: list[int], placeholders: tuple[int, ...]):
+        self.words, self.placeholders = words, placeholders
         self.ready: Recent[tuple[int, ...], Any] = Recent()
 
     def prepared(self, device: Gpu, filled: tuple[int, ...]) -> Any:
-        """What the device submits, where `filled` says what is in each hole."""
-        key = tuple([filled[~hole] for hole in self.holes])
+        """What the device submits, where `filled` says what is in each placeholder."""
+        key = tuple([filled[~placeholder] for placeholder in self.placeholders])
         return self.ready.get(key) or self.ready.keep(key, device.prepare(fill(self.words, filled)), KEPT)
 
 
-def runs(words: list[int]) -> list[Run]:
-    """Commands in runs that name the same holes."""
+def sections(words: list[int]) -> list[Section]:
+    """Commands in sections that name the same placeholders."""
     named = ((tuple(sorted({w for w in words[i:j] if w < 0})), i, j) for i, j in commands(words))
-    found = []
-    for holes, spans in groupby(named, lambda span: span[0]):
+    cut = []
+    for placeholders, spans in groupby(named, lambda span: span[0]):
         (_, begin, end), *more = spans
-        found.append(Run(words[begin : more[-1][2] if more else end], holes))
-    return found
+        cut.append(Section(words[begin : more[-1][2] if more else end], placeholders))
+    return cut

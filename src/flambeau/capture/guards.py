@@ -21,7 +21,7 @@ from ..ops.random import Generator
 from ..runtime.state import shared
 from ..tensor import HostScalar, Tensor
 from .bytecode import codes_of, names_of, taken_of
-from .snapshots import Looks, is_equal
+from .snapshots import Snapshot, is_equal
 from .watchable import (
     CONTENT,
     STDLIB,
@@ -60,72 +60,78 @@ class Watch:
         self.generators: list[Generator] = []
         self.codes: set[CodeType] = set()  # that may run, as far as it is known
         self.trouble = ""  # why no recording can serve
-        self.looks = Looks()
+        self.snapshot = Snapshot()
         self._kinds: list[tuple] = []  # of the tensors
-        self._marks = -1  # the count of requires_grad_ when these were looked at
-        self._held: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
+        self._marks_seen = -1  # the count of requires_grad_ when these were looked at
+        self._visited: dict[int, Any] = {id(o): o for o in objects if type(o) in VALUES}
         # what was visited, and must keep its identity
-        self._parts: dict[int, tuple[str, Any, dict, set[str]]] = {}  # things of which names are followed
-        self._attributes, self._all = set(CALLED), False
+        self._followed: dict[int, tuple[str, Any, dict, set[str]]] = {}  # things of which names are followed
+        self._attributes, self._all_attributes = set(CALLED), False
         self._classes: dict[type, set[str]] = {}
-        self._made: set[type] = set()  # classes that code has: it may make objects of them
+        self._constructed: set[type] = set()  # classes that code has: it may make objects of them
         self._globals: set[tuple[int, str]] = set()
-        self._keys: dict[tuple[str, int], tuple[Any, dict[str, None]]] = {}  # of dicts, looked at together
+        self._dict_keys: dict[
+            tuple[str, int], tuple[Any, dict[str, None]]
+        ] = {}  # of dicts, looked at together
         self._missing: dict[int, tuple[dict, set[str]]] = {}  # of modules: names that are builtins there
         self._numbers: list[tuple[HostScalar, Any]] = []
-        self._todo: list[tuple[str, Any]] = [("", function)]
-        self._given(function, args, kw, list(objects))
-        self._follow()
-        self._end()
-        if len(self._held) > MOST:
+        self._queue: list[tuple[str, Any]] = [("", function)]
+        self._visit_arguments(function, args, kw, list(objects))
+        self._follow_all()
+        self._look_at_keys()
+        if len(self._visited) > MOST:
             self._refuse(f"it depends on more than {MOST:,} Python objects")
         if not self.trouble:
-            self.looks.take()
+            self.snapshot.take()
             self._kinds = [_kind(t) for t in self.tensors]
 
     def changed(self) -> str | None:
         """The name of a value that is another one now; None where all are as they were."""
-        if self._marks != shared.marks:
+        if self._marks_seen != shared.marks:
             if self._kinds != [_kind(t) for t in self.tensors]:
                 return "what requires_grad"
-            self._marks = shared.marks
+            self._marks_seen = shared.marks
         for scalar, value in self._numbers:
             if not is_equal(scalar._value, value):
                 return "a HostScalar's value (an optimizer's lr) that it takes as a number"
-        return None if self.looks.same() else self.looks.which()
+        return None if self.snapshot.same() else self.snapshot.which()
 
     def number(self, scalar: HostScalar) -> None:
         """The function takes the value of a HostScalar as a Python number."""
         self._numbers.append((scalar, scalar._value))
 
-    def _follow(self) -> None:
+    def _follow_all(self) -> None:
         # To a fixed point: code that is found names attributes, and classes and modules that were seen before
         # have to be looked at again for those. It ends, since names and objects are each taken once.
-        while self._todo and not self.trouble:
-            while self._todo and not self.trouble:
-                self._visit(*self._todo.pop())
+        while self._queue and not self.trouble:
+            while self._queue and not self.trouble:
+                self._visit(*self._queue.pop())
             for kind in list(self._classes):
-                self._of_class(kind)
-            for part in list(self._parts.values()):
-                self._of_part(*part)
+                self._visit_class(kind)
+            for part in list(self._followed.values()):
+                self._visit_followed(*part)
 
-    def _end(self) -> None:
+    def _look_at_keys(self) -> None:
         # Only now is it known which names any code takes. What is absent counts as well: an attribute that
         # appears on an instance hides its class's, a global hides a builtin.
         """Look at what was collected: keys of dicts, and that names are missing which would hide others."""
-        for (name, _), (d, keys) in self._keys.items():
-            self.looks.items(name, d, keys)
-        for name, thing, d, _ in self._parts.values():
+        for (name, _), (d, keys) in self._dict_keys.items():
+            self.snapshot.items(name, d, keys)
+        for name, thing, d, _ in self._followed.values():
             if isinstance(thing, FunctionType):
-                self.looks.size(d)
-            elif (
-                not is_library(thing.__name__)
-                if isinstance(thing, ModuleType)
-                else id(thing) not in self._held
-            ):
-                self.looks.absent(name or "an attribute", d, self._attributes - d.keys())
+                self.snapshot.size(d)
+            elif self._is_partly_read(thing):
+                self.snapshot.absent(name or "an attribute", d, self._attributes - d.keys())
         for d, names in self._missing.values():
-            self.looks.absent(", ".join(sorted(names)), d, names)
+            self.snapshot.absent(", ".join(sorted(names)), d, names)
+
+    def _is_partly_read(self, thing: Any) -> bool:
+        """Whether only attributes of it are watched that code names: of objects seen otherwise too, all."""
+        return (
+            not is_library(thing.__name__)
+            if isinstance(thing, ModuleType)
+            else id(thing) not in self._visited
+        )
 
     def _refuse(self, why: str) -> None:
         self.trouble = self.trouble or why
@@ -137,17 +143,17 @@ class Watch:
         # Anything else is refused, never passed over: a value that changes unseen would make a replay wrong
         # in silence.
         kind = type(value)
-        if kind in VALUES or id(value) in self._held:
+        if kind in VALUES or id(value) in self._visited:
             return
-        if len(self._held) > MOST:
-            return self._todo.clear()
-        self._held[id(value)] = value
+        if len(self._visited) > MOST:
+            return self._queue.clear()
+        self._visited[id(value)] = value
         visit = next((HANDLERS[k] for k in kind.__mro__ if k in HANDLERS), None) if _is_ours(kind) else None
         visit = visit or HANDLERS.get(kind)
         if visit is not None:
             visit(self, name, value)
         elif issubclass(kind, type):
-            self._made |= {value, *value.__mro__}
+            self._constructed |= {value, *value.__mro__}
             self._add_classes(value)
         elif name_of(kind) in CONTENT:
             self._content(name, value)
@@ -169,11 +175,11 @@ class Watch:
         if has_objects or memoryview(value).nbytes > LARGE:
             rule = f"an array of more than {LARGE:,} bytes, or of objects, which is not watched"
             return self._refuse(f"it uses {name}, {rule}: make it a tensor, or an argument")
-        self.looks.content(name, CONTENT[name_of(type(value))], value)
+        self.snapshot.content(name, CONTENT[name_of(type(value))], value)
 
     def _tensor(self, name: str, t: Tensor) -> None:
         self.tensors.append(t)
-        self.looks.size(vars(t))
+        self.snapshot.size(vars(t))
         more = [k for k in vars(t) if k != "node"]
         if more:
             self._items(name, vars(t), more)
@@ -183,32 +189,32 @@ class Watch:
     def _items(self, name: str, d: Any, keys: list, follow: bool = True) -> None:
         """Some of the values that a dict holds."""
         if keys:
-            self._keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
-            self._todo += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
+            self._dict_keys.setdefault((name, id(d)), (d, {}))[1].update(dict.fromkeys(keys))
+            self._queue += [(f"{name}.{k}" if name else str(k), d[k]) for k in keys if follow]
 
     def _dict(self, name: str, d: Any) -> None:
         if d is sys.modules:
             return self._refuse("it uses sys.modules, by which it may read anything: name what it reads")
         if self._is_short(name, d):
-            self.looks.dict(name, d)
+            self.snapshot.dict(name, d)
             self._enter_all(name, d)
-            self._todo += [(name, getattr(d, "default_factory", None))]
+            self._queue += [(name, getattr(d, "default_factory", None))]
 
     def _proxy(self, name: str, d: Any) -> None:
         if self._is_short(name, d):
-            self.looks.order(name, d)
-            self.looks.order(name, d.values())
+            self.snapshot.order(name, d)
+            self.snapshot.order(name, d.values())
             self._enter_all(name, d)
 
     def _enter_all(self, name: str, d: Any) -> None:
-        self._todo += [(name, k) for k in d if type(k) not in VALUES]
-        self._todo += [(f"{name}.{k}" if name else str(k), v) for k, v in d.items()]
+        self._queue += [(name, k) for k in d if type(k) not in VALUES]
+        self._queue += [(f"{name}.{k}" if name else str(k), v) for k, v in d.items()]
 
     def _sequence(self, name: str, values: Any) -> None:
         if isinstance(values, tuple | frozenset) or self._is_short(name, values):
             if not isinstance(values, tuple | frozenset):
-                self.looks.order(name, values)
-            self._todo += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
+                self.snapshot.order(name, values)
+            self._queue += [(f"{name}[{i}]", v) for i, v in enumerate(values)]
 
     def _is_short(self, name: str, values: Any) -> bool:
         if len(values) > LONG:
@@ -217,45 +223,45 @@ class Watch:
 
     def _object(self, name: str, value: Any) -> None:
         kind = type(value)
-        self.looks.kind(name, value)
+        self.snapshot.kind(name, value)
         if kind.__dictoffset__:
-            self.looks.object(name, value)
+            self.snapshot.object(name, value)
             inside = vars(value)
-            self._todo += [(f"{name}.{k}" if name else k, v) for k, v in inside.items()]
+            self._queue += [(f"{name}.{k}" if name else k, v) for k, v in inside.items()]
         for slot in slots_of(kind):
-            self.looks.given(f"{name}.{slot.__name__}", partial(_slot, slot), value)
-            self._todo += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
+            self.snapshot.given(f"{name}.{slot.__name__}", partial(_slot, slot), value)
+            self._queue += [(f"{name}.{slot.__name__}", v) for v in _slot(slot, value) if v is not slot]
         base = next((k for k in BASES if issubclass(kind, k)), None)
         if base is not None and self._is_short(name, value):
             held = list(base.__iter__(value))
             gets = [base.__iter__, *([dict.values] if base is dict else [])]
             for get in gets:
-                self.looks.order(name, value, get)
+                self.snapshot.order(name, value, get)
             held += dict.values(value) if base is dict else []
-            self._todo += [(f"{name}[...]", v) for v in held]
+            self._queue += [(f"{name}[...]", v) for v in held]
         self._add_classes(kind)
 
     def _bound(self, name: str, value: MethodType) -> None:
-        self._todo.append((name, value.__func__))
+        self._queue.append((name, value.__func__))
         code = getattr(recorded_by(value.__func__), "__code__", None)
         if code is None or not code.co_argcount:
-            return self._todo.append((name, value.__self__))
-        self._reach(name, value.__self__, code, code.co_varnames[0], False)
+            return self._queue.append((name, value.__self__))
+        self._follow_variable(name, value.__self__, code, code.co_varnames[0], False)
 
     def _method_of_c(self, name: str, value: Any) -> None:
         owner = value.__self__
         if owner is not None and not isinstance(owner, ModuleType | type):
-            self._todo.append((name, owner))
+            self._queue.append((name, owner))
 
     def _partial(self, name: str, value: Any) -> None:
-        self._todo += [(name, part) for part in (value.func, value.args, value.keywords, vars(value))]
+        self._queue += [(name, part) for part in (value.func, value.args, value.keywords, vars(value))]
 
     def _wrapper(self, name: str, value: Any) -> None:
         """A descriptor that holds functions."""
         found = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
-        self._todo += [(name, f) for f in found if f is not None]
+        self._queue += [(name, f) for f in found if f is not None]
 
-    def _given(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
+    def _visit_arguments(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
         """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
         bound, f = isinstance(f, MethodType), getattr(f, "__func__", f)
         if isinstance(f, FunctionType):
@@ -265,46 +271,43 @@ class Watch:
             for name, value in [*direct, *((k, v) for k, v in kw.items() if k in names)]:
                 at = next((i for i, o in enumerate(objects) if o is value), None)
                 if at is not None:
-                    self._reach(name, objects.pop(at), code, name, False)
-        self._todo += [("an argument", o) for o in objects]
+                    self._follow_variable(name, objects.pop(at), code, name, False)
+        self._queue += [("an argument", o) for o in objects]
 
-    def _reach(self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool) -> None:
+    def _follow_variable(
+        self, name: str, value: Any, code: CodeType, variable: str, everywhere: bool
+    ) -> None:
         """Follow an object as far as code goes that has it in a variable."""
         # The narrow way: where all that code does with a variable is to take attributes by name (and to call
         # methods of which the same holds), only these attributes are watched. What it does not read of the
         # object may then change at every call without a new recording. Else the whole object is watched.
         kind = type(value)
-        if (
-            kind in HANDLERS
-            or kind in VALUES
-            or _is_ours(kind)
-            or not is_plain(kind)
-            or issubclass(kind, BASES)
-        ):
-            return self._todo.append((name, value))
+        is_watched_whole = kind in HANDLERS or kind in VALUES or _is_ours(kind) or issubclass(kind, BASES)
+        if is_watched_whole or not is_plain(kind):
+            return self._queue.append((name, value))
         taken = _all_taken(kind, code, variable, everywhere)
         if taken is None:
-            return self._todo.append((name, value))
+            return self._queue.append((name, value))
         self._attributes |= taken
-        self.looks.kind(name, value)
-        self.looks.attributes(name, value, "__dict__")
-        self._parts.setdefault(id(value), (name, value, vars(value), set()))
+        self.snapshot.kind(name, value)
+        self.snapshot.attributes(name, value, "__dict__")
+        self._followed.setdefault(id(value), (name, value, vars(value), set()))
         self._add_classes(kind)
 
-    def _of_part(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
+    def _visit_followed(self, name: str, thing: Any, d: Any, seen: set[str]) -> None:
         """The attributes of a thing that somebody's code names."""
-        # Called again whenever more names are known. `_all` is set where code computes names (getattr, vars):
-        # then every attribute counts.
+        # Called again whenever more names are known. `_all_attributes` is set where code computes names
+        # (getattr, vars): then every attribute counts.
         is_object = not isinstance(thing, ModuleType | FunctionType)
-        if is_object and id(thing) in self._held:
+        if is_object and id(thing) in self._visited:
             return None
-        if is_object and self._all:
-            return self._todo.append((name, thing))
-        if self._all and isinstance(thing, ModuleType) and not is_library(thing.__name__):
+        if is_object and self._all_attributes:
+            return self._queue.append((name, thing))
+        if self._all_attributes and isinstance(thing, ModuleType) and not is_library(thing.__name__):
             return self._refuse(
                 f"it takes attributes by names that are computed, perhaps of module {name}: name them"
             )
-        names = [n for n in d if (n in self._attributes or self._all) and n not in seen]
+        names = [n for n in d if (self._all_attributes or n in self._attributes) and n not in seen]
         seen.update(names)
         for at in range(0, len(names), LONG):
             self._items(name, d, names[at : at + LONG])
@@ -316,53 +319,52 @@ class Watch:
             if k not in self._classes and library_of(k) not in STDLIB | {"numpy"}:
                 self._classes[k] = set()
                 if library_of(k) != "flambeau":
-                    self.looks.size(vars(k))
+                    self.snapshot.size(vars(k))
 
-    def _of_class(self, kind: type) -> None:
+    def _visit_class(self, kind: type) -> None:
         """The attributes of a class that somebody's code names, or that Python or our code may ask for."""
         seen, members = self._classes[kind], vars(kind)
         if library_of(kind) == "flambeau":
-            return self._of_ours(kind, seen)
-        else:
-            ours = any(library_of(k) == "flambeau" for k in kind.__mro__)
-            unasked = () if kind in self._made else MAKING
-            names = [n for n, v in members.items() if n not in unasked and self._counts(n, v, ours)]
-        names = [n for n in names if n not in seen]
+            return self._visit_our_class(kind, seen)
+        ours = any(library_of(k) == "flambeau" for k in kind.__mro__)
+        unasked = seen if kind in self._constructed else seen.union(MAKING)
+        names = [n for n, v in members.items() if n not in unasked and self._is_read(n, v, ours)]
         seen.update(names)
         self._items(kind.__name__, members, names)
 
-    def _of_ours(self, kind: type, seen: set[str]) -> None:
+    def _visit_our_class(self, kind: type, seen: set[str]) -> None:
         """A layer's forward may be another's; our own is known."""
         if "forward" in vars(kind) and not seen:
             seen.add("forward")
             forward = vars(kind)["forward"]
-            self.looks.attributes(kind.__name__, kind, "forward")
+            self.snapshot.attributes(kind.__name__, kind, "forward")
             if not is_library(getattr(forward, "__module__", None)):
-                self._todo.append((f"{kind.__name__}.forward", forward))
+                self._queue.append((f"{kind.__name__}.forward", forward))
 
-    def _counts(self, name: str, value: Any, ours: bool) -> bool:
+    def _is_read(self, name: str, value: Any, ours: bool) -> bool:
         if name in NO_STATE:
             return False
         is_special = name.startswith("__") and name.endswith("__")
-        return is_special or name in self._attributes or self._all or (ours and not callable(value))
+        is_named = is_special or self._all_attributes or name in self._attributes
+        return is_named or (ours and not callable(value))
 
     def _function(self, name: str, f: FunctionType) -> None:
         recorded = recorded_by(f)
         if recorded is not f:  # a recorded function of its own
-            return self._todo.append((name, recorded))
+            return self._queue.append((name, recorded))
         for cell, free in zip(f.__closure__ or (), f.__code__.co_freevars, strict=True):
             try:
                 content = cell.cell_contents
             except ValueError:  # not assigned yet
                 continue
-            self.looks.attributes(free, cell, "cell_contents")
-            self._reach(free, content, f.__code__, free, False)
-        self.looks.attributes(name or f.__name__, f, *OWN)
-        self._todo += [(name, values) for values in (f.__defaults__, f.__kwdefaults__) if values]
-        self._todo += [(name, w) for w in (vars(f).get("__wrapped__"),) if w is not None]
+            self.snapshot.attributes(free, cell, "cell_contents")
+            self._follow_variable(free, content, f.__code__, free, False)
+        self.snapshot.attributes(name or f.__name__, f, *OWN)
+        self._queue += [(name, values) for values in (f.__defaults__, f.__kwdefaults__) if values]
+        self._queue += [(name, w) for w in (vars(f).get("__wrapped__"),) if w is not None]
         if not is_library(f.__globals__.get("__name__")):
             self.codes.update(codes_of(f.__code__))
-            self._parts.setdefault(id(f), (name, f, vars(f), set()))
+            self._followed.setdefault(id(f), (name, f, vars(f), set()))
             self._code(f)
 
     def _code(self, f: FunctionType) -> None:
@@ -372,15 +374,15 @@ class Watch:
                 f"{f.__name__} uses {names.anywhere}, by which it may read anything: name what it reads"
             )
         self._attributes |= names.attributes
-        self._all |= names.all_of_objects
+        self._all_attributes |= names.all_of_objects
         for name, level in names.modules:
             full = resolve_name("." * level + name, f.__globals__.get("__package__")) if level else name
             for module in {full, full.partition(".")[0]}:
                 if module in sys.modules:
                     self._items("", sys.modules, [module])
-        self._of_globals(f.__globals__, names.used, f.__code__)
+        self._visit_globals(f.__globals__, names.used, f.__code__)
 
-    def _of_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]], code: CodeType) -> None:
+    def _visit_globals(self, scope: dict[str, Any], used: frozenset[tuple[str, str]], code: CodeType) -> None:
         taken = {name for name, attribute in used if attribute}
         for name, attribute in sorted(used):
             if name not in scope:
@@ -392,31 +394,31 @@ class Watch:
             if not attribute:
                 self._global(scope, name)
                 if name not in taken or not isinstance(value, ModuleType):
-                    self._reach(name, value, code, name, True)
+                    self._follow_variable(name, value, code, name, True)
             elif isinstance(value, ModuleType):
-                self._of_module(name, value, attribute)
+                self._visit_module_name(name, value, attribute)
 
     def _global(self, scope: dict[str, Any], name: str) -> None:
         if (id(scope), name) not in self._globals:
             self._globals.add((id(scope), name))
             self._items("", scope, [name], follow=False)
 
-    def _of_module(self, name: str, module: ModuleType, attribute: str) -> None:
+    def _visit_module_name(self, name: str, module: ModuleType, attribute: str) -> None:
         members = vars(module)
         if (id(members), attribute) in self._globals:
             return
         self._globals.add((id(members), attribute))
-        self._held.setdefault(id(members), members)
+        self._visited.setdefault(id(members), members)
         if attribute in members:
             self._items(name, members, [attribute])
         else:
-            self._todo.append((name, module))
+            self._queue.append((name, module))
 
     def _module(self, name: str, module: ModuleType) -> None:
         """A module that code has otherwise than by a global's name."""
         self._add_classes(type(module))
         self._attributes.add("__getattr__")
-        self._parts.setdefault(id(module), (name, module, vars(module), set()))
+        self._followed.setdefault(id(module), (name, module, vars(module), set()))
 
 
 def _slot(slot: Any, value: Any) -> tuple:

@@ -26,7 +26,7 @@ from ..ops.random import Generator
 from ..runtime import run
 from ..runtime.state import overhear_with, overheard, record_with, thread
 from ..tensor import Tensor, tensor
-from .bindings import Hole
+from .bindings import Placeholder
 from .check import difference, signature, undo
 from .guards import DRAWS, Watch
 from .observers import Listener
@@ -103,18 +103,11 @@ class Recordings:
         if arguments.has_graph:
             self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
-        nodes = arguments.nodes = [t.node for t in given]
-        run.realize_nodes(nodes)
+        arguments.nodes = [t.node for t in given]
+        run.realize_nodes(arguments.nodes)
         with device.lock:
             program, why = self._serving(key)
-            out = NONE
-            if program is not None and not program.assigns_to(given):
-                program.calls += 1
-                if program.calls < program.due or (made := self._checked(key, program, arguments)) is None:
-                    with stage("replay"):
-                        out = program.replay(nodes)
-                else:
-                    out = self._keep(key, made)
+            out = NONE if program is None else self._replayed(program, arguments)
         if out is not NONE:
             device.keep_pace()
             return out
@@ -130,6 +123,19 @@ class Recordings:
         finally:
             _recording.release()
 
+    def _replayed(self, program: Program, arguments: "Arguments") -> Any:
+        """The result of a program that serves, checked first where that is due; NONE where it assigns to an
+        argument. The caller holds the device's lock."""
+        if program.assigns_to(arguments.tensors):
+            return NONE
+        program.calls += 1
+        if program.calls >= program.due:
+            outcome = self._checked(arguments.key, program, arguments)
+            if outcome is not None:
+                return self._keep(arguments.key, outcome)
+        with stage("replay"):
+            return program.replay(arguments.nodes)
+
     def _recorded(self, device: Gpu, arguments: "Arguments", why: str | None) -> Any:
         """Call the function and keep what it does; `why` what was kept before does not serve."""
         key, args, kw = arguments.key, arguments.args, arguments.kw
@@ -138,7 +144,7 @@ class Recordings:
             return self.fn(*args, **kw)
         return self._keep(key, record(self.fn, device, arguments))
 
-    def _keep(self, key: Any, made: "Made") -> Any:
+    def _keep(self, key: Any, made: "Outcome") -> Any:
         """Keep a recording, or why there is none; its call's result."""
         variants, self.last = self.programs.pop(key, []), None
         if made.program is None:
@@ -149,7 +155,7 @@ class Recordings:
         self.programs.keep(key, [made.program, *variants[: VARIANTS_KEPT - 1]], PROGRAMS_KEPT)
         return made.result
 
-    def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Made | None":
+    def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
         """Run the function on the side, and take it back, where the recording still does what it does; else
         what its call was made into. The caller holds the device's lock."""
         program.due = self.next(program.calls)
@@ -170,7 +176,7 @@ class Recordings:
         if self.misses >= TRIES:
             self.failures = self.tries[key] = TRIES
             run.realize(*call.outputs)
-            return Made(None, call.result, "", False)
+            return Outcome(None, call.result, "", False)
         return call.made()
 
     @property
@@ -311,7 +317,7 @@ def _is_input(value: Any) -> bool:
     return not isinstance(value, Tensor) and hasattr(value, "__array__")
 
 
-class Made(NamedTuple):
+class Outcome(NamedTuple):
     """What a call was made into: its recording, if any, its result, why there is no recording, and whether
     that will be so next time too."""
 
@@ -321,13 +327,13 @@ class Made(NamedTuple):
     certain: bool
 
 
-def record(fn: Callable, device: Gpu, arguments: Arguments) -> Made:
+def record(fn: Callable, device: Gpu, arguments: Arguments) -> Outcome:
     """Call a function and keep what it does."""
     several = any(t.device is not device for t in arguments.tensors)
     watch = None if several else Watch(fn, arguments.args, arguments.kw, arguments.objects)
     if watch is None or watch.trouble:
         trouble = SEVERAL if watch is None else watch.trouble
-        return Made(None, fn(*arguments.args, **arguments.kw), trouble, True)
+        return Outcome(None, fn(*arguments.args, **arguments.kw), trouble, True)
     with overheard():
         call = Call(fn, device, arguments, watch, listed=True)
         with device.lock:  # nobody computes or assigns while it becomes a program
@@ -384,7 +390,7 @@ class Call:
         self.roots = self.recorder.settle(self.outputs)
         return signature(self.recorder, self.watch, self.inputs, self.outputs, self.result, self.roots)
 
-    def made(self) -> Made:
+    def made(self) -> Outcome:
         """A recording, whose first play gives the result; the result alone where that can't be."""
         for scalar in self.recorder.numbers:
             self.watch.number(scalar)
@@ -398,7 +404,7 @@ class Call:
                     return self._recorded(told, asked)
             self.trouble = "it keeps an argument, or what is made of one: return it"
         run.realize(*self.outputs)
-        return Made(None, self.result, self.trouble, self.certain)
+        return Outcome(None, self.result, self.trouble, self.certain)
 
     def _asked(self) -> set[Node]:
         """The nodes that may be asked for later."""
@@ -408,20 +414,20 @@ class Call:
             asked = held(self.roots, _known(self.recorder, self.inputs, self.outputs))
         return asked
 
-    def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Made:
+    def _recorded(self, told: dict[str, Any], asked: set[Node]) -> Outcome:
         parts, news = (self.outputs, self.rebuild), [ref(t.node) for t, _ in self.recorder.before]
         program = Program(self.recorder, self.watch, self.pool, self.inputs, self.roots, asked, parts)
         program.signature = told
         out = program.play(self.arguments.nodes, [])
         states = {id(s.tensor) for s in program.states}
         for mine, theirs in zip(self.outputs, parts_of(out)[0], strict=True):
-            if isinstance(mine.node.buffer, Hole):  # whoever holds the node holds the value
+            if isinstance(mine.node.buffer, Placeholder):  # whoever holds the node holds the value
                 mine.node.buffer = theirs.node.buffer
             if id(mine) not in states:  # whoever holds it must not see what replays write
                 mine.node = theirs.node
         self.roots = []
         program.spare(news)
-        return Made(program, out, "", False)
+        return Outcome(program, out, "", False)
 
 
 def _standing(given: Node, device: Gpu) -> Node:

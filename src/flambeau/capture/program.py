@@ -20,9 +20,9 @@ from ..device.pool import Pool
 from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run
-from ..runtime.pipeline import patch_params, pieces, word_of
+from ..runtime.pipeline import patch_params, submits_of, word_of
 from ..tensor import Tensor
-from .bindings import Hole, Piece
+from .bindings import Placeholder, Submit
 from .guards import Watch
 from .recorder import Recorder
 
@@ -86,9 +86,9 @@ class Program:
         self.drawn, before = recorder.drawn, recorder.before
         self.states: list[State] = []
         restored = self._settle_places(before, asked)
-        self.inputs = [Hole(i, n.nbytes, pool) for i, n in enumerate(inputs)]
-        for n, hole in zip(inputs, self.inputs, strict=True):
-            n.buffer = hole
+        self.inputs = [Placeholder(i, n.nbytes, pool) for i, n in enumerate(inputs)]
+        for n, placeholder in zip(inputs, self.inputs, strict=True):
+            n.buffer = placeholder
         dying = {id(old) for _, old in before} - {id(t.node) for t in outputs}
         self._compile(roots, dying, inputs, outputs)
         self.outputs = self._sources(outputs)
@@ -118,13 +118,13 @@ class Program:
             self.device.pool.end(self.uniform)
 
     def _sources(self, outputs: list[Tensor]) -> list[tuple[Any, bool, tuple, Any]]:
-        """Where the commands leave each result, whether it is what fills that hole (an argument does before,
-        and so does a result that is there twice), shape and dtype."""
+        """Where the commands leave each result, whether it is what fills that placeholder (an argument does
+        before, and so does a result that is there twice), shape and dtype."""
         seen: set[Any] = set(self.inputs)
         found = []
         for t in outputs:
             source = t.node.buffer
-            found.append((source, isinstance(source, Hole) and source not in seen, t.shape, t.dtype))
+            found.append((source, isinstance(source, Placeholder) and source not in seen, t.shape, t.dtype))
             seen.add(source)
         assert sum(fills for _, fills, _, _ in found) == self.count - len(self.inputs)
         return found
@@ -145,18 +145,18 @@ class Program:
             submit(self.device, (), words)
         return restored
 
-    def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Hole]:
-        """A hole for each result that kernels may write where the caller will have it, by the value that its
-        buffer holds first."""
+    def _results(self, plan: Any, roots: list[Node], outputs: list[Tensor]) -> dict[int, Placeholder]:
+        """A placeholder for each result that kernels may write where the caller will have it, by the value
+        that its buffer holds first."""
         _, _, first = lifetimes(plan)
         sizes, leaves = dict(plan.stored), set(plan.leaves)
         wanted = {id(t.node) for t in outputs}
-        found: dict[int, Hole] = {}
+        found: dict[int, Placeholder] = {}
         for n, value in zip(roots, plan.roots, strict=True):
             top: Any = first.get(value, value)
             if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
                 # as large as the value: this root may be the first part of it, and another all of it
-                found[top] = Hole(len(self.inputs) + len(found), sizes[value], self.pool)
+                found[top] = Placeholder(len(self.inputs) + len(found), sizes[value], self.pool)
         return found
 
     def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
@@ -166,7 +166,7 @@ class Program:
             key = run.graph_key(roots, order, places)
         compiled = run.plan_for(self.device, roots, order, key, places)
         results = self._results(compiled.plan, roots, outputs)
-        buffers = memory.lay(compiled, order, self.pool, results)
+        buffers = memory.allocate_planned(compiled, order, self.pool, results)
         memory.give(roots, compiled.plan.roots, buffers)
         # a leaf's and a result's are not its own to keep, nor what is written over them
         others = {id(buffers[v]) for v in (*compiled.plan.leaves, *results)}
@@ -188,8 +188,8 @@ class Program:
         given = {id(n) for n in inputs}
         leaves = [order[i] for i in compiled.plan.leaves if i not in places]
         self._find_reads([n for n in leaves if id(n) not in given])
-        self.count = len(self.inputs) + len(results)  # of holes
-        self.pieces = [(works, Piece(words)) for works, words in pieces(compiled, self.words)]
+        self.count = len(self.inputs) + len(results)  # of placeholders
+        self.submits = [(works, Submit(words)) for works, words in submits_of(compiled, self.words)]
         self.sent, self.is_compiled = b"", False
 
     def _find_reads(self, leaves: list[Node]) -> None:
@@ -269,22 +269,22 @@ class Program:
 
     def play(self, given: list[Node], before: list[int]) -> Any:
         """Run the commands on these arguments, with the results in buffers of their own."""
-        device, holes = self.device, [0] * self.count
-        held = self._take_in(given, holes, before)
-        out, after = self._results_of(holes)
+        device, placeholders = self.device, [0] * self.count
+        held = self._take_in(given, placeholders, before)
+        out, after = self._results_of(placeholders)
         if not self.is_compiled:
             self._await_kernels()
         if self.patches or not self.sent:
             self._send_params()
-        filled = tuple(holes)
+        filled = tuple(placeholders)
         if self.carry:
             after += fill(self.carry, filled)
-        _, last = self.pieces[-1]
-        for works, piece in self.pieces:
-            parts = piece.prepared(device, filled)
+        _, last = self.submits[-1]
+        for works, one in self.submits:
+            parts = one.prepared(device, filled)
             if before:
                 parts, before = [before, *parts], []
-            if after and piece is last:
+            if after and one is last:
                 parts = [*parts, after]
             submit(device, works, *parts)
         del held
@@ -316,15 +316,15 @@ class Program:
             self.sent = now
 
     def _take_in(self, given: list[Node], filled: list[int], words: list[int]) -> list[Any]:
-        """Fill the arguments' holes, with copies where the commands must not read what is given; returns the
-        copies."""
+        """Fill the arguments' placeholders, with copies where the commands must not read what is given;
+        returns the copies."""
         copies = []
         for i, n in enumerate(given):
-            hole, buffer = self.inputs[i], n.buffer
+            placeholder, buffer = self.inputs[i], n.buffer
             if buffer.handle in self.holds:
-                bound = hole.place or self.device.pool.take(hole.nbytes)
+                bound = placeholder.place or self.device.pool.take(placeholder.nbytes)
             else:
-                bound = hole.taken(buffer)
+                bound = placeholder.taken(buffer)
             if bound is not buffer:
                 copies.append(bound)
                 words += copied(buffer, bound)

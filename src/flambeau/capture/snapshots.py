@@ -12,7 +12,7 @@ TOGETHER = 500  # places that one function looks at
 CALL: Any = call
 
 
-class Place(NamedTuple):
+class Location(NamedTuple):
     """Where one value is: an item or an attribute of a thing, or its class."""
 
     name: str
@@ -35,14 +35,14 @@ class Look(NamedTuple):
     thing: Any
 
 
-class Looks:
+class Snapshot:
     """Values as they are now, each with where it is found; made once, compared before every replay.
 
     Most are compared by a function of Python's that is written for them: `t0['a'] is v0 and ...`.
     """
 
     def __init__(self) -> None:
-        self.places: list[Place] = []
+        self.places: list[Location] = []
         self.named: list[tuple[str, Any]] = []  # dicts by strings, of which the order counts
         self.ordered: list[Look] = []  # what is iterated
         self.contents: list[Look] = []  # what is made anew each time, and compared by what is equal
@@ -53,11 +53,11 @@ class Looks:
 
     def attributes(self, name: str, thing: Any, *keys: str) -> None:
         """Attributes that an object holds itself."""
-        self.places += [Place(name, thing, key, getattr) for key in keys]
+        self.places += [Location(name, thing, key, getattr) for key in keys]
 
     def items(self, name: str, d: Any, keys: Iterable) -> None:
         """Some of what a dict holds."""
-        self.places += [Place(name, d, key, getitem) for key in keys]
+        self.places += [Location(name, d, key, getitem) for key in keys]
 
     def dict(self, name: str, d: Any) -> None:
         """What a dict holds, in its order."""
@@ -75,7 +75,7 @@ class Looks:
 
     def kind(self, name: str, thing: Any) -> None:
         """The class of an object."""
-        self.places.append(Place(name, thing, "__class__", _kind))
+        self.places.append(Location(name, thing, "__class__", _kind))
 
     def order(self, name: str, things: Any, get: Callable = iter) -> None:
         """What a container gives when it is iterated."""
@@ -188,7 +188,7 @@ def _kind(thing: Any, _: Any) -> type:
     return type(thing)
 
 
-def _check(places: list[Place], values: list[Any]) -> Callable[[], bool]:
+def _check(places: list[Location], values: list[Any]) -> Callable[[], bool]:
     """A function that says whether these values are in these places."""
     names: dict[str, Any] = {}
     for i, (place, value) in enumerate(zip(places, values, strict=True)):
@@ -198,7 +198,7 @@ def _check(places: list[Place], values: list[Any]) -> Callable[[], bool]:
     return names["check"]
 
 
-def _named(place: Place) -> str:
+def _named(place: Location) -> str:
     last = "" if place.key in ("cell_contents", "__dict__") else str(place.key)
     return ".".join(filter(None, (place.name, last)))
 

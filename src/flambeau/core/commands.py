@@ -84,7 +84,7 @@ def copied(source: Any, target: Any) -> list[int]:
 
 
 def fill(words: list[int], filled: Sequence[int]) -> list[int]:
-    """Commands with buffers in the places of holes."""
+    """Commands with buffers in the places of placeholders."""
     return [filled[~word] if word < 0 else word for word in words]
 
 

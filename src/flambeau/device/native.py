@@ -20,7 +20,7 @@ from .pool import Pool
 from .readback import Fetch, Stagings
 from .seam import Caches
 from .timestamps import Stamps
-from .tuned import Identity, choices_for
+from .tuned import AdapterIdentity, choices_for
 
 STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
@@ -305,10 +305,10 @@ class ForkedDevice(NativeDevice):
         """Nothing: the memory is the parent's."""
 
 
-def identity_of(adapter: Adapter, software: bool) -> Identity:
+def identity_of(adapter: Adapter, software: bool) -> AdapterIdentity:
     """What is measured on this adapter holds for it alone."""
     made, kernels = provider(), "software" if software else "gpu"
-    return Identity(str(adapter), adapter.driver, f"{made.__name__} {made.__version__}", kernels)
+    return AdapterIdentity(str(adapter), adapter.driver, f"{made.__name__} {made.__version__}", kernels)
 
 
 def checks_wanted() -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..runtime.pipeline import Compiled
     from .adapters import Adapter
     from .pool import Pool
-    from .tuned import Identity
+    from .tuned import AdapterIdentity
 
 
 class Caches:
@@ -80,7 +80,7 @@ class Common(Protocol):
         ...
 
     @property
-    def identity(self) -> "Identity | None":
+    def identity(self) -> "AdapterIdentity | None":
         """What measurements hold for that are made here; None where none is kept."""
         ...
 

@@ -27,7 +27,7 @@ TOLD = {  # part of an identity: how a line says that it differs
 Bucket = tuple[Any, ...]
 
 
-class Identity(NamedTuple):
+class AdapterIdentity(NamedTuple):
     """What measurements hold for."""
 
     adapter: str
@@ -73,18 +73,18 @@ def templates() -> str:
     return digest.hexdigest()[:16]
 
 
-def place_of(of: Identity) -> Path:
+def place_of(of: AdapterIdentity) -> Path:
     """The file of an adapter's choices: one, so that those of an older driver make room for new ones."""
     return cache_folder("tuned") / named(of)
 
 
-def named(of: Identity) -> str:
+def named(of: AdapterIdentity) -> str:
     """What the file of an adapter's choices is called."""
     words = f"{of.adapter}-{of.provider.split()[0]}-{of.kernels}"
     return re.sub(r"\W+", "-", words).strip("-").lower() + ".json"
 
 
-def choices_for(of: Identity) -> dict[tuple, str]:
+def choices_for(of: AdapterIdentity) -> dict[tuple, str]:
     """What `choose.choose` should pick on an adapter: as measured here, by family and bucket; and as shipped,
     by the default too. Rules change after a file was shipped, and it says only what each choice was better
     than."""
@@ -94,7 +94,7 @@ def choices_for(of: Identity) -> dict[tuple, str]:
     return found | {(c.family, c.bucket): c.choice for c in kept(of)}
 
 
-def shipped(of: Identity) -> list[Choice]:
+def shipped(of: AdapterIdentity) -> list[Choice]:
     """The choices that come with the package for an adapter, whatever its driver and the versions."""
     path = SHIPPED / named(of)
     return json_cache.kept(path, lambda said: parsed(path, said)[1], "the shipped choices", "not used") or []
@@ -105,7 +105,7 @@ def better(choices: list[Choice]) -> list[Choice]:
     return [c for c in choices if c.choice != c.default and c.ms[c.choice] < SHIPPED_FROM * c.ms[c.default]]
 
 
-def kept(of: Identity) -> list[Choice]:
+def kept(of: AdapterIdentity) -> list[Choice]:
     """The choices in the cache folder; a line on stderr where a file is there that does not hold here."""
     path = place_of(of)
 
@@ -118,19 +118,19 @@ def kept(of: Identity) -> list[Choice]:
     return json_cache.kept(path, holding, "the measured choices", "not used") or []
 
 
-def unlike(was: Identity, of: Identity) -> list[str]:
+def unlike(was: AdapterIdentity, of: AdapterIdentity) -> list[str]:
     """How what a file holds for differs from an adapter here."""
     here = of._replace(templates=templates())
     pairs = [(told, getattr(was, name), getattr(here, name)) for name, told in TOLD.items()]
     return [f"{told} ({there}, here {mine})" for told, there, mine in pairs if there != mine]
 
 
-def read(path: Path) -> tuple[Identity, list[Choice]]:
+def read(path: Path) -> tuple[AdapterIdentity, list[Choice]]:
     """A file's identity and choices; Unusable where it is damaged, OSError where it is not there."""
     return json_cache.load(path, lambda said: parsed(path, said))
 
 
-def parsed(path: Path, said: Any) -> tuple[Identity, list[Choice]]:
+def parsed(path: Path, said: Any) -> tuple[AdapterIdentity, list[Choice]]:
     """The identity and choices that a file's JSON says; what it raises else, `json_cache.load` takes."""
     if said["format"] != FORMAT:
         raise json_cache.Unusable(path, f"of format {said['format']}, not {FORMAT}")
@@ -142,14 +142,14 @@ def parsed(path: Path, said: Any) -> tuple[Identity, list[Choice]]:
     if not all(isinstance(t, int | float) for c in choices for t in c.ms.values()):
         raise TypeError("a time is no number")
     hash(tuple(c.bucket for c in choices))  # TypeError where one is no key
-    return Identity(**said["of"]), choices
+    return AdapterIdentity(**said["of"]), choices
 
 
 def _hashable(value: Any) -> Any:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value
 
 
-def text_of(of: Identity, choices: list[Choice]) -> str:
+def text_of(of: AdapterIdentity, choices: list[Choice]) -> str:
     """The text of a file: a choice a line."""
     head = json.dumps({"format": FORMAT, "of": of._replace(templates=templates())._asdict()})
     rows = sorted(choices, key=lambda c: (c.family, str(c.bucket)))
@@ -157,7 +157,7 @@ def text_of(of: Identity, choices: list[Choice]) -> str:
     return f'{head[:-1]}, "choices": [\n  {lines}\n]}}\n'
 
 
-def keep(of: Identity, choices: list[Choice]) -> None:
+def keep(of: AdapterIdentity, choices: list[Choice]) -> None:
     """Write the choices to the cache folder, with those that are there; where it can't be done a line says
     so."""
     path = place_of(of)
@@ -166,7 +166,7 @@ def keep(of: Identity, choices: list[Choice]) -> None:
     json_cache.keep(path, text_of(of, [*before, *choices]), "choices hold for this process")
 
 
-def _same(path: Path, of: Identity) -> list[Choice]:
+def _same(path: Path, of: AdapterIdentity) -> list[Choice]:
     """What a file has, if it holds for the same."""
     try:
         was, choices = read(path)
@@ -175,7 +175,7 @@ def _same(path: Path, of: Identity) -> list[Choice]:
     return [] if unlike(was, of) else choices
 
 
-def taken(path: Path, of: Identity) -> list[Choice]:
+def taken(path: Path, of: AdapterIdentity) -> list[Choice]:
     """The choices of an exported file; FlambeauError where it does not hold for this adapter."""
     try:
         was, choices = read(path)

@@ -18,7 +18,7 @@ from .trace import Graph, Placeholder
 KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
 
 
-class Step(NamedTuple):
+class SavedStep(NamedTuple):
     """A kernel, and the values that it reads and writes: x0 is an input, w0 a weight, t0 a temporary.
 
     draws: which of its Params are words of a random draw: (place, draw, word).
@@ -36,7 +36,7 @@ class Structure(NamedTuple):
 
     temporaries: int
     outputs: tuple[tuple[str, int], ...]  # value and rank of each
-    steps: tuple[Step, ...]
+    steps: tuple[SavedStep, ...]
     draws: int
 
 
@@ -124,7 +124,7 @@ def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
     return f"x{node.buffer.place}"
 
 
-def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict, places: dict) -> Step:
+def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict, places: dict) -> SavedStep:
     drawn = []
     numbers += k.grid
     for i, (value, (_, wgsl)) in enumerate(zip(k.quantities, k.shader.params, strict=True)):
@@ -137,7 +137,7 @@ def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict,
                 value = getattr(source, "value", source)
         numbers.append(word_of(value, wgsl) if wgsl == "f32" else int(value))
     reads, writes = (tuple(names[v] for v in values) for values in (k.inputs, k.outputs))
-    return Step(k.shader, k.name, reads, writes, tuple(drawn))
+    return SavedStep(k.shader, k.name, reads, writes, tuple(drawn))
 
 
 def _draw(draw: Any, graph: Graph, draws: dict[int, int], places: dict[int, int]) -> int:

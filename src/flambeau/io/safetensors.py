@@ -44,7 +44,7 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The bytes of the file that `save_file` would write, awaited: for pages, which have no files."""
     checked(tensors, "save_bytes(...)")
-    return packed(tensors, await readback.Fetch(list(tensors.values())).arrive(), metadata)
+    return packed(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata)
 
 
 def checked(tensors: Mapping[str, Tensor], call: str) -> None:

@@ -31,7 +31,7 @@ class _Thread(threading.local):
 of_thread = _Thread()
 
 
-class Place(NamedTuple):
+class StreamPlace(NamedTuple):
     """A place in a generator's stream as Philox takes it: the words of its key and of its counter."""
 
     k0: int
@@ -44,9 +44,9 @@ class Place(NamedTuple):
         """The counter: how many blocks of four numbers come before."""
         return self.high << 32 | self.low
 
-    def at_block(self, block: int) -> "Place":
+    def at_block(self, block: int) -> "StreamPlace":
         """Another place in the same stream."""
-        return Place(self.k0, self.k1, block & 0xFFFFFFFF, block >> 32 & 0xFFFFFFFF)
+        return StreamPlace(self.k0, self.k1, block & 0xFFFFFFFF, block >> 32 & 0xFFFFFFFF)
 
 
 class Generator:
@@ -88,12 +88,12 @@ class Generator:
         """Another generator at the same place of the same stream."""
         return Generator().set_state(self.get_state())
 
-    def take(self, n: int) -> Place:
+    def take(self, n: int) -> StreamPlace:
         """The place of the next n numbers."""
         with self._lock:
             seed, at = self._seed, self.offset
             self.offset += -(-n // 4)
-        return Place(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(at)
+        return StreamPlace(seed & 0xFFFFFFFF, seed >> 32, 0, 0).at_block(at)
 
     def after_fork(self) -> None:
         """In a forked child: whoever held the lock is not here."""

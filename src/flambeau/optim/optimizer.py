@@ -11,7 +11,7 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..errors import nearest
 from ..runtime.exchange import leaf
-from ..runtime.readback import Fetch
+from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import HostScalar, Tensor, tensor
 
@@ -88,7 +88,7 @@ class Optimizer:
             realize(p, *near.values())
             if way_back is not None:
                 way_back()
-            way_back = partial(_return, list(state.values()), Fetch(list(near.values())))
+            way_back = partial(_return, list(state.values()), Readback(list(near.values())))
         if way_back is not None:
             way_back()
 
@@ -163,7 +163,7 @@ class Optimizer:
         return f"{type(self).__name__}({len(self.params)} tensors, {shown})"
 
 
-def _return(homes: list[Tensor], fetch: Fetch) -> None:
+def _return(homes: list[Tensor], fetch: Readback) -> None:
     """Take values that were fetched home, to the host."""
     for t, raw in zip(homes, fetch.wait(), strict=True):
         t.assign_(Tensor(leaf(raw, t.shape, t.dtype, t.device)))

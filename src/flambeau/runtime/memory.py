@@ -9,24 +9,15 @@ from ..fusion.buffers import assign, peak
 from .pipeline import Compiled
 
 
-def place(compiled: Compiled, order: list[Node], pool: Any) -> dict[int, Any]:
+def allocate_eagerly(compiled: Compiled, order: list[Node], pool: Any) -> dict[int, Any]:
     """Take buffers from the pool kernel by kernel, each back after its last reader; name them in the
     commands. The buffers of the plan's roots, among others."""
     plan = compiled.plan
     buffers: dict[int, Any] = {i: order[i].buffer for i in plan.leaves}
     handles: dict[int, int] = {i: b.handle for i, b in buffers.items()}
-    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
     pool.pinned = set()
     try:
-        for i, k in enumerate(plan.kernels):
-            over = dict(k.over)
-            for v in k.outputs:
-                if v not in buffers:  # it may be there: parts of one result
-                    buffers[v] = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
-                    handles[v] = buffers[v].handle
-            for v in k.inputs:
-                if last[v] == i and v not in keep:
-                    buffers.pop(v, None)
+        _take_in_turn(plan, pool, buffers, handles)
     except OutOfMemory as e:
         raise no_room(pool, plan, buffers, e) from None
     finally:
@@ -35,9 +26,25 @@ def place(compiled: Compiled, order: list[Node], pool: Any) -> dict[int, Any]:
     return buffers
 
 
-def lay(compiled: Compiled, order: list[Node], pool: Any, there: Mapping[int, Any] = {}) -> dict[int, Any]:
-    """`place` with all lifetimes known, for commands that come again and again: buffers are the plan's for as
-    long as those that are returned live.
+def _take_in_turn(plan: Any, pool: Any, buffers: dict[int, Any], handles: dict[int, int]) -> None:
+    """A buffer for what each kernel writes; those that no later one reads go back on the way."""
+    sizes, keep, last = dict(plan.stored), set(plan.roots), plan.last_use
+    for i, k in enumerate(plan.kernels):
+        over = dict(k.over)
+        for v in k.outputs:
+            if v not in buffers:  # it may be there: parts of one result
+                buffers[v] = buffers.pop(over[v]) if v in over else pool.take(sizes[v])
+                handles[v] = buffers[v].handle
+        for v in k.inputs:
+            if last[v] == i and v not in keep:
+                buffers.pop(v, None)
+
+
+def allocate_planned(
+    compiled: Compiled, order: list[Node], pool: Any, there: Mapping[int, Any] = {}
+) -> dict[int, Any]:
+    """`allocate_eagerly` with all lifetimes known, for commands that come again and again: buffers are the
+    plan's for as long as those that are returned live.
 
     there: the buffers of values that have theirs already.
     """

@@ -131,7 +131,7 @@ def compile_plan(device: Gpu, plan: Plan) -> Compiled:
     return Compiled(plan, words, slots, params, patches, uniform, uniform_slots, checks=checks)
 
 
-def pieces(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...], list[int]]]:
+def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, ...], list[int]]]:
     """A plan's commands by submits, each with the costs of its kernels."""
     if not compiled.cuts:
         return [(compiled.plan.costs, words)]

@@ -13,10 +13,10 @@ from .state import thread
 
 def read(tensors: list[Any]) -> list[Any]:
     """The bytes of several tensors, with one wait a device."""
-    return Fetch(tensors).wait()
+    return Readback(tensors).wait()
 
 
-class Fetch:
+class Readback:
     """The values of several tensors as they are now, on their way to the host: `wait` or `await arrive()`.
 
     What kernels noted of indices that are outside comes along, and is raised.

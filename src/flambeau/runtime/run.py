@@ -9,8 +9,8 @@ from ..core.faults import doubt_of
 from ..core.node import Node, number_for, number_of, place_of_number, toposort
 from ..device import get_device
 from ..device.seam import Device, Gpu
-from .memory import give, lay, place
-from .pipeline import Compiled, compile_plan, counters, patch_params, pieces
+from .memory import allocate_eagerly, allocate_planned, give
+from .pipeline import Compiled, compile_plan, counters, patch_params, submits_of
 from .state import shared, thread
 from .submits import cuts, divided
 
@@ -178,12 +178,13 @@ def forget(device: Gpu, *keys: tuple) -> None:
 def execute(device: Gpu, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
-    buffers = (place if device.pool.budget is None else lay)(compiled, order, device.pool)
+    allocate = allocate_eagerly if device.pool.budget is None else allocate_planned
+    buffers = allocate(compiled, order, device.pool)
     plan = compiled.plan
     if plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
-        for costs, words in pieces(compiled, compiled.words):
+        for costs, words in submits_of(compiled, compiled.words):
             submit(device, costs, compiled.again(device, words))
         doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
         if doubt is not None:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from ..core.node import Node
 
 
-class Recorder(Protocol):
+class CallRecorder(Protocol):
     """What listens to the calls of a thread in place of running them.
 
     made: what is made of the host's numbers meanwhile, by what it holds. numbers: HostScalars whose values
@@ -32,7 +32,7 @@ class Recorder(Protocol):
 class _Thread(threading.local):
     """Of one thread; defaults of the class, since looking for what is not there takes longest."""
 
-    recorder: Any = None  # a Recorder, while it listens
+    recorder: Any = None  # a CallRecorder, while it listens
 
     def __init__(self):
         self.pending: dict[int, Any] = {}  # tensors it assigned to, not computed yet: they join its next run
@@ -51,7 +51,7 @@ shared = _Shared()
 
 
 @contextmanager
-def record_with(recorder: Recorder) -> Iterator[None]:
+def record_with(recorder: CallRecorder) -> Iterator[None]:
     """Have a recorder listen to this thread; it may stop before (`stop_recording`)."""
     before, thread.recorder = thread.recorder, recorder
     try:

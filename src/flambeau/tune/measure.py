@@ -14,7 +14,7 @@ from ..device.seam import Gpu
 from ..fusion.plan import Plan
 from ..kernels.ir import Kernel, Shader
 from ..profiling.timing import WARM, fitting, warm_up
-from ..runtime.pipeline import compile_plan, patch_params, pieces
+from ..runtime.pipeline import compile_plan, patch_params, submits_of
 from ..runtime.submits import SECONDS, divided, seconds_of
 
 ROUNDS = 5  # in which candidates are timed in turns, so that what else the machine does falls on all of them
@@ -97,7 +97,7 @@ class Trials:
             words[place] = handles[value]
         if sum(seconds_of(cost, limits) for cost in costs) > SECONDS:
             compiled.cuts = range(1, len(plan.kernels))
-        return [part for _, part in pieces(compiled, words)], compiled.uniform
+        return [part for _, part in submits_of(compiled, words)], compiled.uniform
 
     def outputs(self, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """Zeros for what kernels write: the default's stay, all others write the same buffers."""

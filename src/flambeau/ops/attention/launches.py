@@ -20,7 +20,7 @@ class Options(NamedTuple):
     bias_in: str
 
 
-class Tile(NamedTuple):
+class AttentionTile(NamedTuple):
     """tx * ty threads, each with `rows` x `cols` scores and `rows` x `wide` vec4s of the result.
 
     `step` features or columns are in workgroup memory at a time. `ahead` is 1 where the next ones are on
@@ -37,7 +37,7 @@ class Tile(NamedTuple):
     wide: int = 1
     deep: int = 0
 
-    def widened(self, *made: int) -> "Tile":
+    def widened(self, *made: int) -> "AttentionTile":
         """With as many vec4s a thread as rows of so many vec4s need, of one result or two."""
         wide, deep = (*(-(-n // self.tx) for n in made), 0)[:2]
         return self._replace(wide=wide, deep=deep)
@@ -109,21 +109,21 @@ REGISTERS = 288  # that a thread's accumulators may take
 FULL = 264  # workgroups that keep a large GPU busy
 # Measured on an H200, best first; of those whose threads have two vec4s of a row or less the first is taken.
 QUERIED = (
-    Tile(8, 16, 8, 8, 16, 1),
-    Tile(8, 8, 8, 8, 16, 1),
-    Tile(16, 16, 8, 8, 16, 1),
-    Tile(16, 8, 8, 8, 16, 1),
+    AttentionTile(8, 16, 8, 8, 16, 1),
+    AttentionTile(8, 8, 8, 8, 16, 1),
+    AttentionTile(16, 16, 8, 8, 16, 1),
+    AttentionTile(16, 8, 8, 8, 16, 1),
 )
-FORWARD = (*QUERIED, Tile(32, 8, 8, 8, 32, 0), Tile(8, 16, 4, 8, 8, 1))
-QUERIES = (*QUERIED, Tile(8, 16, 4, 4, 8, 0))
+FORWARD = (*QUERIED, AttentionTile(32, 8, 8, 8, 32, 0), AttentionTile(8, 16, 4, 8, 8, 1))
+QUERIES = (*QUERIED, AttentionTile(8, 16, 4, 4, 8, 0))
 KEYS = (
-    Tile(8, 16, 8, 8, 16, 1),
-    Tile(8, 8, 8, 8, 16, 0),
-    Tile(16, 16, 8, 8, 16, 1),
-    Tile(32, 8, 8, 4, 32, 0),
-    Tile(16, 8, 8, 4, 16, 0),
-    Tile(16, 16, 4, 4, 16, 0),
-    Tile(8, 16, 4, 4, 8, 0),
+    AttentionTile(8, 16, 8, 8, 16, 1),
+    AttentionTile(8, 8, 8, 8, 16, 0),
+    AttentionTile(16, 16, 8, 8, 16, 1),
+    AttentionTile(32, 8, 8, 4, 32, 0),
+    AttentionTile(16, 8, 8, 4, 16, 0),
+    AttentionTile(16, 16, 4, 4, 16, 0),
+    AttentionTile(8, 16, 4, 4, 8, 0),
 )
 
 
@@ -154,19 +154,21 @@ def _options(nodes, given, causal, softcap, placed, **_):
     return Options(causal, placed, softcap is not None, bias, f"in{len(nodes) - 1}")
 
 
-def _tiles(limits, tiles, products: int, length: int, made) -> list[Tile]:
+def _tiles(limits, tiles, products: int, length: int, made) -> list[AttentionTile]:
     """The tiles that a device can run, best first; made: the vec4s of the results' rows."""
     wide = [t.widened(*made) for t in tiles]
     fitting = [t for t in wide if t.fits(limits) and t.accumulators(products) <= REGISTERS]
 
-    def rank(t: Tile):
+    def rank(t: AttentionTile):
         waits = max(t.height - 64, 0) if length < FULL * t.height else 0
         return max(t.wide, t.deep) > 2, waits
 
     return sorted(fitting, key=rank)
 
 
-def _choice(limits, kind: str, tiles: list[Tile], nodes, causal, units: Units | None) -> Tile | Units | str:
+def _choice(
+    limits, kind: str, tiles: list[AttentionTile], nodes, causal, units: Units | None
+) -> AttentionTile | Units | str:
     """What a launch works in: tiles, or matrix units (by name); "rows": a thread for each row; "few": pieces
     of keys for few rows."""
     q, k, v = nodes[:3]
@@ -194,7 +196,9 @@ def _flops(nodes, by_d: int, by_e: int, causal: bool) -> int:
     return 2 * prod(q.shape[:2]) * k.shape[1] * (by_d * q.shape[2] + by_e * v.shape[2]) // (1 + causal)
 
 
-def _tiled(template, tile: Tile, nodes, given, of, attrs, products: tuple[int, int], also=()) -> Launch:
+def _tiled(
+    template, tile: AttentionTile, nodes, given, of, attrs, products: tuple[int, int], also=()
+) -> Launch:
     """The launch of a tiled kernel, a workgroup for each tile of q's (0) or k's (1) rows."""
     lines, length = nodes[of].shape[:2]
     blocks = -(-length // tile.height)
@@ -340,7 +344,7 @@ def forward(limits, *nodes, **attrs) -> list[Launch]:
     return [_tiled("attention/tiles.wgsl", tile, nodes, given, 0, attrs, (1, 1), also)]
 
 
-def _way(limits, kind: str, nodes, causal: bool) -> Tile | Units | str:
+def _way(limits, kind: str, nodes, causal: bool) -> AttentionTile | Units | str:
     """How gradients are made: of kind "queries" or "keys"."""
     q, k, v = nodes[:3]
     tiles, side, made = {"queries": (QUERIES, q, (q,)), "keys": (KEYS, k, (v, q))}[kind]

@@ -44,7 +44,7 @@ def _fold(xp, x, spec, size):
     return out[(..., *(slice(w.before, w.before + s) for s, w in zip(size, spec, strict=True)))]
 
 
-class Pool(Family):
+class Pooling(Family):
     @kernel(
         "fold",
         dtypes="fiu",

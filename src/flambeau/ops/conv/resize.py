@@ -21,7 +21,7 @@ FEW = 12  # outputs of an input whose gradients are added in one expression
 SPATIAL = {1: "linear", 2: "bilinear", 3: "trilinear"}
 
 
-class Line(NamedTuple):
+class ResizedDim(NamedTuple):
     """How one dim is resized, from n to o elements: output i lies at (i * a + b) / d; the kind of weights."""
 
     n: int
@@ -61,7 +61,7 @@ KINDS = {
 }
 
 
-def _position(i, line: Line):
+def _position(i, line: ResizedDim):
     """(floor, fraction) of where outputs i lie among the inputs."""
     at = i * line.a + line.b
     whole = at // line.d
@@ -117,7 +117,7 @@ def resize(x, *, dim, line):
     return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
 
 
-def _first_output(line: Line, kind: Kind, x):
+def _first_output(line: ResizedDim, kind: Kind, x):
     """The first output that takes each input. -> [n] int32"""
     j = type(x).arange(line.n, device=x.device)
     if not line.a:
@@ -127,7 +127,7 @@ def _first_output(line: Line, kind: Kind, x):
     return (j == 0).where(0, first.clamp(min=0))
 
 
-def _most_outputs(line: Line, kind: Kind) -> int:
+def _most_outputs(line: ResizedDim, kind: Kind) -> int:
     """The most outputs that take one input; the two at the ends are also taken for what lies beyond them."""
     if not line.a:
         return line.o
@@ -164,17 +164,17 @@ def _resize_back(x, *, dim, line):
     return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
-def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> Line:
+def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> ResizedDim:
     """`ratio` inputs an output; positions of corners or of centres, as PyTorch has them."""
     if align:
         ratio = Fraction(n - 1, o - 1) if o > 1 else Fraction(0)
     a, d = ratio.numerator, ratio.denominator
     if align or not centred:
-        line = Line(n, o, a, 0, d, kind)
+        line = ResizedDim(n, o, a, 0, d, kind)
     elif kind == "nearest":
-        line = Line(n, o, 2 * a, a, 2 * d, kind)
+        line = ResizedDim(n, o, 2 * a, a, 2 * d, kind)
     else:
-        line = Line(n, o, 2 * a, a - d, 2 * d, kind)
+        line = ResizedDim(n, o, 2 * a, a - d, 2 * d, kind)
     if (o + 1) * line.a + abs(line.b) >= 2**31 or (n + 6) * line.d >= 2**31:
         raise ValueError(f"sizes {n} and {o} share too small a factor for 32-bit positions: choose others")
     return line

@@ -19,7 +19,7 @@ class Flag(NamedTuple):
 
 
 @dataclass
-class Plan:
+class IndexPlan:
     """What a key does: one slice op, a reshape to `final`, then picks along dims of that."""
 
     starts: list[int] = field(default_factory=list)
@@ -54,10 +54,10 @@ class Plan:
         return (*rest[: self.place], *self.shape, *rest[self.place :])
 
 
-def parse(x, key) -> Plan:
-    """Turn what stands in brackets into a Plan; IndexError for what does not fit."""
+def parse(x, key) -> IndexPlan:
+    """Turn what stands in brackets into a IndexPlan; IndexError for what does not fit."""
     items = _fill([_item(k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
-    plan = Plan()
+    plan = IndexPlan()
     for i, item in enumerate(items):
         used = len(plan.sizes)
         if item is Ellipsis:
@@ -127,26 +127,26 @@ def _fill(items: list, rank: int) -> list:
     return items[:at] + [slice(None)] * (rank - used) + items[at:]
 
 
-def _add(plan: Plan, start: int, step: int, size: int) -> None:
+def _add(plan: IndexPlan, start: int, step: int, size: int) -> None:
     plan.starts.append(start if size else 0)
     plan.steps.append(step if size else 1)
     plan.sizes.append(size)
 
 
-def _add_slice(plan: Plan, item: slice, n: int) -> None:
+def _add_slice(plan: IndexPlan, item: slice, n: int) -> None:
     start, stop, step = item.indices(n)
     size = len(range(start, stop, step))
     _add(plan, start, step, size)
     plan.final.append(size)
 
 
-def _add_integer(plan: Plan, item: int, n: int) -> None:
+def _add_integer(plan: IndexPlan, item: int, n: int) -> None:
     if not -n <= item < n:
         raise IndexError(f"index {item} is out of range for dim {len(plan.sizes)} of size {n}")
     _add(plan, item % n, 1, 1)
 
 
-def _add_array(plan: Plan, x, item, used: int) -> None:
+def _add_array(plan: IndexPlan, x, item, used: int) -> None:
     """Index arrays (several for a mask), each picking along a dim of its own."""
     if isinstance(item, Flag):
         import numpy as np
@@ -168,14 +168,14 @@ def _add_array(plan: Plan, x, item, used: int) -> None:
         plan.final.append(n)
 
 
-def cut(x, plan: Plan):
+def cut(x, plan: IndexPlan):
     """The slices, integers and None of a key."""
     whole = tuple(plan.sizes) == x.shape and all(s == 1 for s in plan.steps)
     y = x if whole else x._slice(tuple(plan.starts), tuple(plan.steps), tuple(plan.sizes))
     return y.reshape(*plan.final) if tuple(plan.final) != y.shape else y
 
 
-def uncut(x, y, plan: Plan):
+def uncut(x, y, plan: IndexPlan):
     """x with y put where `cut` takes it from. -> the shape of x"""
     sizes, steps = tuple(plan.sizes), tuple(plan.steps)
     y = y.reshape(*sizes)
@@ -187,7 +187,7 @@ def uncut(x, y, plan: Plan):
     return _covered(x, plan).where(spread, x)
 
 
-def _covered(x, plan: Plan):
+def _covered(x, plan: IndexPlan):
     """Whether an element is one that the slices take, as a tensor that broadcasts to x."""
     hit = type(x).full((1,) * x.ndim, True, device=x.device)
     for d, (start, step, size) in enumerate(zip(plan.starts, plan.steps, plan.sizes, strict=True)):
@@ -202,7 +202,7 @@ def _covered(x, plan: Plan):
     return hit
 
 
-def one_index(y, plan: Plan):
+def one_index(y, plan: IndexPlan):
     """The picks as one index of all the dims they are along, taken as one: (those dims, places). -> [*m]"""
     dims = [d for d, _ in plan.picks]
     shape = plan.shape
@@ -222,7 +222,7 @@ def one_index(y, plan: Plan):
     return dims, total.expand(*shape)
 
 
-def pick(y, plan: Plan):
+def pick(y, plan: IndexPlan):
     """Index by arrays: their dims, taken together, give way to the arrays' shape."""
     dims, index = one_index(y, plan)
     at, k = dims[0], len(dims)

@@ -32,7 +32,7 @@ def _gather(xp, x, index, dim):
     return xp.take_along_axis(x[cut], index, axis=dim)
 
 
-class Index(Family):
+class Indexing(Family):
     @kernel(
         "gather",
         dtypes="fiub",

@@ -94,7 +94,7 @@ def _scatter_xp(xp, x, keys, order, src, join):
     return y
 
 
-class Rows(Family):
+class ScatterRows(Family):
     @kernel(
         "whole",
         shape=lambda place, n: (n,),
