@@ -127,22 +127,22 @@ def walk(
     starts: list[tuple[Node, Any]], wanted: Iterable[Node] | None, create_graph: bool
 ) -> dict[Node, Any]:
     """From (output, gradient) pairs to the gradients by the wanted nodes, or by all parameters (None)."""
-    device = starts[0][0].device or get_device()
+    device, targets = starts[0][0].device or get_device(), None if wanted is None else set(wanted)
     with device.lock:  # whoever computes nodes lets go of what they were made of
-        order = _order([n for n, _ in starts], None if wanted is None else set(wanted))
+        order = _order([n for n, _ in starts], targets)
         parents = {n: n.parents for n in order}
     tape = Tape()
     with enable_grad() if create_graph else no_grad():
-        found = _walk(starts, parents, None if wanted is None else set(wanted), tape)
+        gradients = _walk(starts, parents, targets, tape)
     recorded = thread.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")
     if device.kind == "gpu" and device.pool.budget is not None:
         with device.lock:
-            fit([n for n, _ in starts], [g.node for g in found.values()], tape, device)
+            fit([n for n, _ in starts], [g.node for g in gradients.values()], tape, device)
     elif balanced or any(n.segment is not None for n in order):
         with device.lock:
-            recompute([g.node for g in found.values()], tape, balanced)
-    return found
+            recompute([g.node for g in gradients.values()], tape, balanced)
+    return gradients
 
 
 def _order(roots: list[Node], wanted: set[Node] | None) -> list[Node]:

@@ -12,7 +12,7 @@ from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.op import Op
 from ..errors import nearest
-from ..runtime.state import assigned
+from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
 
 
@@ -23,13 +23,7 @@ class Parameter(Tensor):
     def __init__(self, data: Tensor, requires_grad: bool = True):
         super().__init__(data.node)
         self.requires_grad_(requires_grad)
-        _with_next_run(self)
-
-
-def _with_next_run(t: Tensor) -> None:
-    """First values come with the next run: all layers of a model in one submit, and none of it in a step."""
-    if t.node.buffer is None:
-        assigned(t, t.node)
+        with_next_run(self)
 
 
 class Keys(NamedTuple):
@@ -64,7 +58,7 @@ class Module:
         self._buffer_names[name] = persistent
         setattr(self, name, value)
         if value is not None:
-            _with_next_run(value)
+            with_next_run(value)
 
     def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
         """(name, value) of its own parameters (kind Parameter), buffers (Tensor) or modules (Module)."""
@@ -152,7 +146,7 @@ class Module:
             wanted = t.requires_grad
             t.node = t.detach().to(where).node
             t.requires_grad_(wanted)
-            _with_next_run(t)
+            with_next_run(t)
         return self
 
     def compile(self, *example: Any, train: bool = False, **kw: Any) -> int:

@@ -1,5 +1,6 @@
 """Sums of products named by letters: einsum, and the contractions that one can say with it."""
 
+from collections.abc import Iterator
 from itertools import combinations
 from math import inf, prod
 from string import ascii_letters
@@ -105,15 +106,20 @@ def _optimal(terms, output, sizes) -> list[tuple[int, int]]:
     names = {s: kept(s) for s in range(1, whole + 1)}
     best: dict[int, tuple[float, int]] = {1 << i: (0, 0) for i in range(n)}
     for s in sorted(range(1, whole + 1), key=int.bit_count):
-        part = (s - 1) & s
-        while part:
-            other = s ^ part
-            if part > other:
-                price = best[part][0] + best[other][0] + _cost(names[part] | names[other], sizes)
-                if price < best.get(s, (inf, 0))[0]:
-                    best[s] = price, part
-            part = (part - 1) & s
+        for part, other in _halves(s):
+            price = best[part][0] + best[other][0] + _cost(names[part] | names[other], sizes)
+            if price < best.get(s, (inf, 0))[0]:
+                best[s] = price, part
     return _in_order(best, whole, [1 << i for i in range(n)])
+
+
+def _halves(s: int) -> Iterator[tuple[int, int]]:
+    """The ways to make two sets of one, each once."""
+    part = (s - 1) & s
+    while part:
+        if part > s ^ part:
+            yield part, s ^ part
+        part = (part - 1) & s
 
 
 def _in_order(best, s: int, alive: list[int]) -> list[tuple[int, int]]:

@@ -37,6 +37,13 @@ class Sample(NamedTuple):
     reserved: int
 
 
+class _OfThread(threading.local):
+    """The stages that a thread is in: for each, the ns of those inside it so far."""
+
+    def __init__(self) -> None:
+        self.inside: list[int] = []
+
+
 class Profile:
     """What ran inside a `with fb.profile() as p:` block; print it, or read its lists.
 
@@ -54,7 +61,8 @@ class Profile:
         self.how, self.why = "", ""
         self._own = self._marks = 0
         self._meters: dict[Any, Meter] = {}
-        self._local = threading.local()
+        self._peaks: dict[Any, int] = {}  # of each device's pool, before the block
+        self._of_thread = _OfThread()
         self._mark = 0.0  # ns that a stage costs by being listened to
 
     # --- the block ---
@@ -89,17 +97,13 @@ class Profile:
         self.kernels.sort(key=lambda s: s.begin)
 
     def _meter(self, device: Gpu) -> Meter:
-        found = self._meters.get(device)
-        if found is None:
-            found = self._meters[device] = meter_of(device)
+        meter = self._meters.get(device)
+        if meter is None:
+            meter = self._meters[device] = meter_of(device)
             if device is self.device:
-                self.how, self.why = found.how, found.why
+                self.how, self.why = meter.how, meter.why
             self._peaks[device], device.pool.peak = device.pool.peak, device.pool.live
-        return found
-
-    @property
-    def _peaks(self) -> dict[Any, int]:
-        return self.__dict__.setdefault("_pool_peaks", {})
+        return meter
 
     def _price(self, marks: int = 200) -> float:
         begin = perf_counter_ns()
@@ -116,7 +120,7 @@ class Profile:
     @contextmanager
     def stage(self, name: str):
         """Enclose a stage of this thread's work."""
-        stack = self._local.__dict__.setdefault("stack", [])
+        stack = self._of_thread.inside
         stack.append(0)
         begin = perf_counter_ns()
         try:

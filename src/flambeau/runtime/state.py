@@ -101,6 +101,13 @@ def assigned(tensor: Any, old: Node) -> None:
     pending[key] = weakref.ref(tensor, lambda _: pending.pop(key, None))
 
 
+def with_next_run(tensor: Any) -> None:
+    """Compute a first value with the thread's next run: all layers of a model in one submit, and none of it
+    in a step."""
+    if tensor.node.buffer is None:
+        assigned(tensor, tensor.node)
+
+
 def unassigned(tensor: Any) -> None:
     """A tensor has again what it had before: nothing of it waits."""
     thread.pending.pop(id(tensor), None)

@@ -4,12 +4,15 @@ from math import prod
 
 from ...core import dtype as dt
 from ...core.declare import kernel
+from ...core.limits import SOFTWARE_TURNS
 from ...core.op import Launch
 from . import reference
 
 SWEEPS = 12  # of Jacobi rotations: 6 to 9 are enough for float32, and sweeps end when nothing turns
 LARGEST = 1536  # of eigh and svd
-TURNS = 50000  # of loops that a thread takes in one launch: what takes long is ended by watchdogs
+# Turns of loops that a thread takes in one launch, on every device: how a factorisation is composed does not
+# depend on where it runs, and what takes long on a GPU is ended by its watchdog.
+TURNS = SOFTWARE_TURNS
 
 
 def threads(limits, work: int) -> int:
