@@ -65,10 +65,10 @@ class Gradients:
 
     def __add__(self, other: "Gradients") -> "Gradients":
         """Sums, tensor by tensor, and the sum of the losses: how several batches make one step."""
-        found = dict(self._found)
+        sums = dict(self._found)
         for k, g in other._found.items():
-            found[k] = found[k] + g if k in found else g
-        return Gradients(found, self.loss + other.loss)
+            sums[k] = sums[k] + g if k in sums else g
+        return Gradients(sums, self.loss + other.loss)
 
     def __mul__(self, factor: float) -> "Gradients":
         """Every gradient, and the loss, times a number."""
@@ -102,10 +102,10 @@ def backward(
         raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")
     start = first_gradient("backward", loss, gradient)
     with stage("backward"):
-        found = walk([(root, start)], None, create_graph)
+        gradients = walk([(root, start)], None, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
         root.released = True  # the graph may go once the loss has its value
-    return Gradients({n.param: g for n, g in found.items()}, loss)
+    return Gradients({n.param: g for n, g in gradients.items()}, loss)
 
 
 def first_gradient(call: str, output, gradient) -> Any:
@@ -188,13 +188,13 @@ def _walk(
     grads: dict[Node, Any] = {}
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
-    found = {}
+    gradients = {}
     for node, made_of in parents.items():
         g = grads.pop(node, None)
         if g is None:  # its users have no gradient for it
             continue
         if node.param is not None if wanted is None else node in wanted:
-            found[node] = g
+            gradients[node] = g
         if node.param is not None or node.op.grad is None:
             continue
         tape.begin(g.node)
@@ -206,7 +206,7 @@ def _walk(
                 continue
             part = unbroadcast(part, parent.shape).to(parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part
-    return found
+    return gradients
 
 
 def unbroadcast(g, shape: Shape):

@@ -43,10 +43,10 @@ def bytes_of(size: str | int | None) -> int | None:
     """The number that a size means: "1.5 GB" -> 1610612736."""
     if size is None or (isinstance(size, int) and size > 0):
         return size
-    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
-    if not found or not float(found[1]):
+    words = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", str(size), re.IGNORECASE)
+    if not words or not float(words[1]):
         raise ValueError(f"memory_budget({size!r}): is no size: give '4GB', '512MB' or a number of bytes")
-    return int(float(found[1]) * UNITS[found[2].upper()])
+    return int(float(words[1]) * UNITS[words[2].upper()])
 
 
 def fit(tops: list[Node], gradients: list[Node], tape: Tape, device: Gpu) -> None:
@@ -104,11 +104,11 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
 
 
 def _forward(tops: list[Node]) -> set[Node]:
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     stack = list(tops)
     while stack:
         n = stack.pop()
-        if n not in found and n.buffer is None and n.param is None:
-            found.add(n)
+        if n not in nodes and n.buffer is None and n.param is None:
+            nodes.add(n)
             stack += (*n.inputs, *n.parents)
-    return found
+    return nodes

@@ -59,9 +59,9 @@ def recompute(roots: list[Node], tape: Tape, balanced: bool) -> None:
     """Let the nodes that a walk made read copies of forward nodes instead of the nodes themselves."""
     if not tape.serials:
         return
-    made = sorted(_made(roots, tape.serials[0]), key=lambda n: n.serial)
-    again = _Again({i for n in made for i in _bases(n, tape.serials[0])}, balanced)
-    for n in made:  # in the order of the walk: what two steps need is computed before the first of them
+    steps = sorted(_made(roots, tape.serials[0]), key=lambda n: n.serial)
+    again = _Again({i for n in steps for i in _bases(n, tape.serials[0])}, balanced)
+    for n in steps:  # in the order of the walk: what two steps need is computed before the first of them
         when = n.serial, tape.gradient_of(n)
         inputs = tuple([again.copy(i, *when) if i.serial < tape.serials[0] else i for i in n.inputs])
         if any(a is not b for a, b in zip(inputs, n.inputs, strict=True)):
@@ -74,14 +74,14 @@ def made_by(gradients: list[Node], tape: Tape) -> set[Node]:
 
 
 def _made(roots: list[Node], since: int) -> set[Node]:
-    found: set[Node] = set()
+    nodes: set[Node] = set()
     stack = [n for n in roots if n.serial >= since]
     while stack:
         node = stack.pop()
-        if node not in found and node.buffer is None:
-            found.add(node)
-            stack += [i for i in node.inputs if i.serial >= since and i not in found]
-    return found
+        if node not in nodes and node.buffer is None:
+            nodes.add(node)
+            stack += [i for i in node.inputs if i.serial >= since and i not in nodes]
+    return nodes
 
 
 def _bases(node: Node, since: int) -> Iterator[Node]:
@@ -107,8 +107,8 @@ class _Again:
 
     def copy(self, node: Node, serial: int, gradient: Node) -> Node:
         """The node to read instead: a copy, to be computed when its first user is, or the node itself."""
-        found = self.copies.get(node)
-        if found is None:
+        copied = self.copies.get(node)
+        if copied is None:
             stack = [node]
             while stack:
                 at = stack[-1]
@@ -119,18 +119,18 @@ class _Again:
                     continue
                 self.copies[at] = self._make(at, serial, gradient) if wanted else at
                 stack.pop()
-            found = self.copies[node]
-        return found
+            copied = self.copies[node]
+        return copied
 
     def _make(self, node: Node, serial: int, gradient: Node) -> Node:
         inputs = tuple(self.copies[i] for i in node.inputs)
         if node.segment is None and inputs == node.inputs and node.op.kind == "movement":
             return node  # a view of what is kept
-        made = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
-        made.serial, made.again = serial, True  # kernels run in the order of the serial numbers
+        copy = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
+        copy.serial, copy.again = serial, True  # kernels run in the order of the serial numbers
         if node.segment is not None:  # none of a checkpoint's inside is computed before its gradient is there
-            made.segment, made.after = node.segment, (self.first.setdefault(node.segment, gradient),)
-        return made
+            copy.segment, copy.after = node.segment, (self.first.setdefault(node.segment, gradient),)
+        return copy
 
     def is_wanted(self, node: Node) -> bool:
         if node.buffer is not None or node.param is not None or not node.inputs:

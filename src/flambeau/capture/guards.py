@@ -258,8 +258,8 @@ class Watch:
 
     def _wrapper(self, name: str, value: Any) -> None:
         """A descriptor that holds functions."""
-        found = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
-        self._queue += [(name, f) for f in found if f is not None]
+        functions = (getattr(value, n, None) for n in ("__func__", "fget", "fset", "fdel", "func"))
+        self._queue += [(name, f) for f in functions if f is not None]
 
     def _visit_arguments(self, f: Any, args: tuple, kw: dict[str, Any], objects: list) -> None:
         """The objects among the arguments: as the parameters they become are used, all of those elsewhere."""
@@ -449,11 +449,11 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
             return None
         for name, called in taken:
             names.add(name)
-            found = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), None)
-            method = recorded_by(found)
+            member = next((vars(k)[name] for k in kind.__mro__ if name in vars(k)), None)
+            method = recorded_by(member)
             if isinstance(method, FunctionType) and called and method.__code__.co_argcount:
                 todo.append((method.__code__, method.__code__.co_varnames[0], False))
-            elif not isinstance(found, staticmethod | classmethod) and hasattr(type(found), "__get__"):
+            elif not isinstance(member, staticmethod | classmethod) and hasattr(type(member), "__get__"):
                 return None
     return frozenset(names)
 

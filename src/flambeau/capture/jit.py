@@ -96,14 +96,14 @@ class Recordings:
     def call(self, args: tuple, kw: dict[str, Any]) -> Any:
         """Replay what was recorded for arguments like these, or record it, or just call the function."""
         arguments = Arguments(args, kw)
-        key, given = arguments.key, arguments.tensors
-        device = given[0].device if given else get_device()
+        key, tensors = arguments.key, arguments.tensors
+        device = tensors[0].device if tensors else get_device()
         if device.kind == "cpu" or (self.tries and self._is_left_alone(key)):
             return self.fn(*args, **kw)
         if arguments.has_graph:
             self._gave_up(key, TRIES, GRAPH)
             return self.fn(*args, **kw)
-        arguments.nodes = [t.node for t in given]
+        arguments.nodes = [t.node for t in tensors]
         run.realize_nodes(arguments.nodes)
         with device.lock:
             program, why = self._serving(key)
@@ -144,16 +144,16 @@ class Recordings:
             return self.fn(*args, **kw)
         return self._keep(key, record(self.fn, device, arguments))
 
-    def _keep(self, key: Any, made: "Outcome") -> Any:
+    def _keep(self, key: Any, outcome: "Outcome") -> Any:
         """Keep a recording, or why there is none; its call's result."""
         variants, self.last = self.programs.pop(key, []), None
-        if made.program is None:
-            self._gave_up(key, TRIES if made.certain else 1, made.trouble)
-            return made.result
-        self.failures, made.program.due = 0, self.next(1)
-        self.last = made.program
-        self.programs.keep(key, [made.program, *variants[: VARIANTS_KEPT - 1]], PROGRAMS_KEPT)
-        return made.result
+        if outcome.program is None:
+            self._gave_up(key, TRIES if outcome.certain else 1, outcome.trouble)
+            return outcome.result
+        self.failures, outcome.program.due = 0, self.next(1)
+        self.last = outcome.program
+        self.programs.keep(key, [outcome.program, *variants[: VARIANTS_KEPT - 1]], PROGRAMS_KEPT)
+        return outcome.result
 
     def _checked(self, key: Any, program: Program, arguments: "Arguments") -> "Outcome | None":
         """Run the function on the side, and take it back, where the recording still does what it does; else
@@ -430,10 +430,10 @@ class Call:
         return Outcome(program, out, "", False)
 
 
-def _standing(given: Node, device: Gpu) -> Node:
+def _standing(argument: Node, device: Gpu) -> Node:
     """A node that stands for an argument while its function is recorded."""
-    node = Node(OPS["buffer"], (), {}, given.shape, given.dtype, device)
-    node.buffer = given.buffer
+    node = Node(OPS["buffer"], (), {}, argument.shape, argument.dtype, device)
+    node.buffer = argument.buffer
     node.buffer.shared = True  # a function that is not recorded after all may keep it
     return node
 

@@ -121,13 +121,13 @@ class Program:
         """Where the commands leave each result, whether it is what fills that placeholder (an argument does
         before, and so does a result that is there twice), shape and dtype."""
         seen: set[Any] = set(self.inputs)
-        found = []
+        sources = []
         for t in outputs:
             source = t.node.buffer
-            found.append((source, isinstance(source, Placeholder) and source not in seen, t.shape, t.dtype))
+            sources.append((source, isinstance(source, Placeholder) and source not in seen, t.shape, t.dtype))
             seen.add(source)
-        assert sum(fills for _, fills, _, _ in found) == self.count - len(self.inputs)
-        return found
+        assert sum(fills for _, fills, _, _ in sources) == self.count - len(self.inputs)
+        return sources
 
     def _settle_places(self, before: list[tuple[Tensor, Node]], asked: set[Node]) -> list[tuple[Node, Any]]:
         """Find each state its place: the buffer of the old value, or a copy where that may be asked for."""
@@ -151,13 +151,13 @@ class Program:
         _, _, first = lifetimes(plan)
         sizes, leaves = dict(plan.stored), set(plan.leaves)
         wanted = {id(t.node) for t in outputs}
-        found: dict[int, Placeholder] = {}
+        results: dict[int, Placeholder] = {}
         for n, value in zip(roots, plan.roots, strict=True):
             top: Any = first.get(value, value)
-            if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in found:
+            if id(n) in wanted and top not in leaves and sizes[top] == sizes[value] and top not in results:
                 # as large as the value: this root may be the first part of it, and another all of it
-                found[top] = Placeholder(len(self.inputs) + len(found), sizes[value], self.pool)
-        return found
+                results[top] = Placeholder(len(self.inputs) + len(results), sizes[value], self.pool)
+        return results
 
     def _compile(self, roots: list[Node], dying: set[int], inputs: list[Node], outputs: list[Tensor]) -> None:
         order = toposort(roots)
@@ -185,9 +185,9 @@ class Program:
             if hasattr(source, "value") or hasattr(source, "words"):
                 patches.setdefault((source, p.part, p.format), []).append(p.word)
         self.patches = list(patches.items())
-        given = {id(n) for n in inputs}
+        arguments = {id(n) for n in inputs}
         leaves = [order[i] for i in compiled.plan.leaves if i not in places]
-        self._find_reads([n for n in leaves if id(n) not in given])
+        self._find_reads([n for n in leaves if id(n) not in arguments])
         self.count = len(self.inputs) + len(results)  # of placeholders
         self.submits = [(works, Submit(words)) for works, words in submits_of(compiled, self.words)]
         self.sent, self.is_compiled = b"", False
@@ -244,11 +244,11 @@ class Program:
         for t, place, _ in self.states:
             if t.node.buffer is None:
                 run.realize(t)
-            given: Any = t.node.buffer
-            if given is not place:
+            buffer: Any = t.node.buffer
+            if buffer is not place:
                 self._leave(place.last(), place, words)
-                words += copied(given, place)
-                place.doubt = given.doubt
+                words += copied(buffer, place)
+                place.doubt = buffer.doubt
                 self._stay(t, place)
             elif getrefcount(t.node) > HELD:
                 self._leave(t.node, place, words)
@@ -366,11 +366,11 @@ def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
     """The tensors in nested containers (and gradients), and how to put others in their places."""
     if isinstance(result, Tensor):
         return [result], itemgetter(0)
-    found: list[Tensor] = []
+    flat: list[Tensor] = []
     makers: list[Callable] = []
     for leaf in leaves(result):
         mine, maker = _part(leaf)
-        found += mine
+        flat += mine
         makers.append(maker)
     frame = like(result, [None] * len(makers))  # of the result itself nothing is kept
 
@@ -378,7 +378,7 @@ def parts_of(result: Any) -> tuple[list[Tensor], Callable[[list[Tensor]], Any]]:
         rest = iter(tensors)
         return like(frame, [maker(rest) for maker in makers])
 
-    return found, rebuild
+    return flat, rebuild
 
 
 def _part(leaf: Any) -> tuple[list[Tensor], Callable]:

@@ -112,25 +112,25 @@ def held(roots: list[Node], known: dict[int, int]) -> set[Node]:
 
 def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
     """How often the nodes of a graph refer to each of them, and those that ask."""
-    found = {id(n): known.get(id(n), 0) for n in nodes}
+    counts = {id(n): known.get(id(n), 0) for n in nodes}
     for t in {id(t): t for n in nodes for t in (n.inputs, n.parents, n.after)}.values():
         for x in t:
-            if id(x) in found:
-                found[id(x)] += 1
-    return found
+            if id(x) in counts:
+                counts[id(x)] += 1
+    return counts
 
 
 def _reached(tops: list[Node]) -> list[Node]:
     """All that nodes are made of, values that are there included, by way of inputs and of parents."""
-    found, seen, stack = [], set(), list(tops)
+    nodes, seen, stack = [], set(), list(tops)
     while stack:
         node = stack.pop()
         if id(node) not in seen:
             seen.add(id(node))
-            found.append(node)
+            nodes.append(node)
             if node.buffer is None:
                 stack += (*node.inputs, *node.parents, *node.after)
-    return found
+    return nodes
 
 
 def _references(values: list[Any]) -> list[int]:

@@ -27,14 +27,14 @@ def named(text: str, call: str) -> tuple[str, str]:
 def model_of(name: str, weights: Path | None, call: str) -> Callable:
     """The model or function that a command line names, with its weights."""
     if name.endswith(".safetensors"):
-        name, weights, found = "flambeau mnist's network", weights or Path(name), network()
+        name, weights, model = "flambeau mnist's network", weights or Path(name), network()
     else:
-        found = _made(name, _found(name, call), call)
+        model = _made(name, _found(name, call), call)
     if weights is not None:
-        if not isinstance(found, Module):
+        if not isinstance(model, Module):
             raise FlambeauError(f"{call}: {name} is no model: --weights can't be loaded into it")
-        found.load_state_dict(load_file(weights))
-    return found
+        model.load_state_dict(load_file(weights))
+    return model
 
 
 def _found(name: str, call: str) -> Any:
@@ -63,16 +63,16 @@ def _found(name: str, call: str) -> Any:
     return getattr(module, what)
 
 
-def _made(name: str, found: Any, call: str) -> Any:
+def _made(name: str, model: Any, call: str) -> Any:
     """The object itself, or the model that it makes when it needs no arguments."""
-    if not callable(found):
+    if not callable(model):
         raise FlambeauError(
-            f"{call}: {name} is {type(found).__name__}: name a model or a function of tensors"
+            f"{call}: {name} is {type(model).__name__}: name a model or a function of tensors"
         )
-    if isinstance(found, Module):
-        return found
-    needed = [p for p in inspect.signature(found).parameters.values() if p.default is p.empty]
-    if isinstance(found, type) and needed:
+    if isinstance(model, Module):
+        return model
+    needed = [p for p in inspect.signature(model).parameters.values() if p.default is p.empty]
+    if isinstance(model, type) and needed:
         told = ", ".join(p.name for p in needed)
         raise FlambeauError(f"{call}: {name} needs {told} to be made: name a function that makes the model")
-    return found if needed else found()
+    return model if needed else model()

@@ -203,11 +203,11 @@ def modelled(name: str, inputs: tuple[str, ...], batch: int, place: Any) -> Call
     """A model, with made-up inputs of a batch size."""
     from ..export.inputs import spec_of
 
-    made = model_of(name, None, "tune")
-    given = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
-    if not given:
+    model = model_of(name, None, "tune")
+    texts = inputs or ((DIGITS,) if name.endswith(".safetensors") else ())
+    if not texts:
         raise FlambeauError(f"tune {name}: no inputs: name each, as in --input '{DIGITS}'")
-    specs = [spec_of(*named(text, "tune")) for text in given]
-    if hasattr(made, "to"):
-        made = made.to(place)
-    return lambda: made(*(made_up(s.dtype, s.at(batch), place) for s in specs))
+    specs = [spec_of(*named(text, "tune")) for text in texts]
+    if hasattr(model, "to"):
+        model = model.to(place)
+    return lambda: model(*(made_up(s.dtype, s.at(batch), place) for s in specs))

@@ -101,10 +101,10 @@ def as_dtype(given: Any) -> DType:
     if isinstance(given, type) and given in PYTHON:
         return PYTHON[given]
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
-    found = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
-    if found is None:
+    dtype = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
+    if dtype is None:
         raise TypeError(f"dtype({name}): unknown dtype{suggest(name, [*DTYPES, *NARROWED])}")
-    return found
+    return dtype
 
 
 def promote(*dtypes: DType) -> DType:
@@ -198,15 +198,15 @@ INTS = {
 
 def finfo(dtype: Any = float32) -> FloatInfo:
     """eps, max, min, tiny and more of a float dtype; TypeError for others."""
-    found = FLOATS.get(as_dtype(dtype))
-    if found is None:
+    info = FLOATS.get(as_dtype(dtype))
+    if info is None:
         raise TypeError(f"finfo({as_dtype(dtype).name}): takes a float dtype: use iinfo")
-    return found
+    return info
 
 
 def iinfo(dtype: Any) -> IntInfo:
     """min, max and bits of an integer dtype; TypeError for others."""
-    found = INTS.get(as_dtype(dtype))
-    if found is None:
+    info = INTS.get(as_dtype(dtype))
+    if info is None:
         raise TypeError(f"iinfo({as_dtype(dtype).name}): takes an integer dtype: use finfo for floats")
-    return found
+    return info

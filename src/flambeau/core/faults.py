@@ -164,6 +164,6 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
 
 def raise_found(device: Any) -> None:
     """IndexFault for what an array device came upon, once."""
-    found, device.fault = device.fault, None
-    if found is not None:
-        raise error_of(found)
+    fault, device.fault = device.fault, None
+    if fault is not None:
+        raise error_of(fault)

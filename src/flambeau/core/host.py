@@ -40,28 +40,28 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     return _packed(flat, shape, dtype or _dtype_of(flat))
 
 
-def _from_buffer(given: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
+def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     """An array.array or memoryview, which is how a browser's typed arrays come."""
-    shape = tuple(given.shape or ())
-    found = dtype or dt.as_dtype(BUFFERS.get(given.format, f"of format {given.format!r}"))
-    if given.format == found.format and found.kind != "b" and found is not dt.bfloat16:
-        return bytes(given), shape, found  # a copy: its owner may change it before the next run
-    flat = given.cast("B").cast(given.format).tolist()  # type: ignore[call-overload]
-    return _packed(flat, shape, found)
+    shape = tuple(buffer.shape or ())
+    dtype = dtype or dt.as_dtype(BUFFERS.get(buffer.format, f"of format {buffer.format!r}"))
+    if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
+        return bytes(buffer), shape, dtype  # a copy: its owner may change it before the next run
+    flat = buffer.cast("B").cast(buffer.format).tolist()  # type: ignore[call-overload]
+    return _packed(flat, shape, dtype)
 
 
-def _packed(flat: list[Any], shape: Shape, found: dt.DType) -> tuple[Any, Shape, dt.DType]:
-    if found.kind == "b":
-        return array("I", [int(bool(v)) for v in flat]), shape, found
-    if found.is_packed and found.is_float:
-        return PACK[found](flat), shape, found
-    if found.is_int:
+def _packed(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, dt.DType]:
+    if dtype.kind == "b":
+        return array("I", [int(bool(v)) for v in flat]), shape, dtype
+    if dtype.is_packed and dtype.is_float:
+        return PACK[dtype](flat), shape, dtype
+    if dtype.is_int:
         flat = [int(v) for v in flat]
-        low, high = dt.INTS[found].min, dt.INTS[found].max
+        low, high = dt.INTS[dtype].min, dt.INTS[dtype].max
         bad = next((v for v in flat if not low <= v <= high), None)
         if bad is not None:
-            raise ValueError(f"tensor(...): {bad} does not fit {found.short}, which holds {low} to {high}")
-    return array(found.format, flat), shape, found
+            raise ValueError(f"tensor(...): {bad} does not fit {dtype.short}, which holds {low} to {high}")
+    return array(dtype.format, flat), shape, dtype
 
 
 def _shape_of(data: Any) -> Shape:
@@ -122,22 +122,22 @@ PACK = {  # a list of numbers -> bytes, for what the array module has no type of
 def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     import numpy as np
 
-    given = np.asarray(data)
-    found = dtype or dt.as_dtype(given.dtype)
-    if given.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
-        given = from_raw(np.ascontiguousarray(given).view("u2"), dt.bfloat16).reshape(given.shape)
-    if given.dtype.kind not in "biuf":
+    values = np.asarray(data)
+    dtype = dtype or dt.as_dtype(values.dtype)
+    if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
+        values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
+    if values.dtype.kind not in "biuf":
         raise TypeError(
-            f"tensor(array of {given.dtype}): only numbers and bools become tensors: convert it first"
+            f"tensor(array of {values.dtype}): only numbers and bools become tensors: convert it first"
         )
-    if found.is_int and given.size and given.dtype.kind in "iuf":
-        low, high = dt.INTS[found].min, dt.INTS[found].max
-        if not np.can_cast(given.dtype, found.numpy) and (given.min() < low or given.max() > high):
+    if dtype.is_int and values.size and values.dtype.kind in "iuf":
+        low, high = dt.INTS[dtype].min, dt.INTS[dtype].max
+        if not np.can_cast(values.dtype, dtype.numpy) and (values.min() < low or values.max() > high):
             raise ValueError(
-                f"tensor(array of {given.dtype}): values {given.min()} to {given.max()} do not fit"
-                f" {found.short}, which holds {low} to {high}"
+                f"tensor(array of {values.dtype}): values {values.min()} to {values.max()} do not fit"
+                f" {dtype.short}, which holds {low} to {high}"
             )
-    return to_raw(given, found).reshape(-1), given.shape, found
+    return to_raw(values, dtype).reshape(-1), values.shape, dtype
 
 
 def to_raw(given: Any, dtype: dt.DType) -> Any:
@@ -227,8 +227,8 @@ class Data:
         return to_list(self.raw, (), self.dtype)
 
     def __array__(self, dtype=None, copy=None):
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
 
     def __repr__(self) -> str:
         return f"Data({self.dtype.short}{list(self.shape)})"
@@ -259,9 +259,10 @@ def set_printoptions(
     """
     if profile is not None and profile not in PROFILES:
         raise ValueError(f"set_printoptions(profile={profile!r}): unknown: use one of {', '.join(PROFILES)}")
-    given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
+    settings = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
+    settings["linewidth"] = linewidth
     PRINTING.update(PROFILES.get(profile or "", {}))
-    PRINTING.update({k: v for k, v in given.items() if v is not None}, sci_mode=sci_mode)
+    PRINTING.update({k: v for k, v in settings.items() if v is not None}, sci_mode=sci_mode)
 
 
 def shown(data: Data) -> str:

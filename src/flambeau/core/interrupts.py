@@ -20,13 +20,13 @@ class uninterrupted:
         self.came: tuple | None = None
         if threading.current_thread() is not threading.main_thread():
             return
-        found = _c.getsignal(SIGINT)
-        if callable(found):  # neither ignored, nor the end of the process, nor another language's
+        handler = _c.getsignal(SIGINT)
+        if callable(handler):  # neither ignored, nor the end of the process, nor another language's
             try:
                 _c.signal(SIGINT, self._wait)
             except ValueError:  # a subinterpreter has no handlers
                 return
-            self.handler = found
+            self.handler = handler
 
     def _wait(self, *given: Any) -> None:
         if self.came is not None:

@@ -86,10 +86,10 @@ class Node:
 
     def copied(self, inputs: tuple["Node", ...], after: tuple["Node", ...]) -> "Node":
         """The same for a planner, on other inputs: it takes no gradients."""
-        made = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
-        made.serial, made.after, made.segment, made.again = self.serial, after, self.segment, self.again
-        made.param = self.param
-        return made
+        copy = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
+        copy.serial, copy.after, copy.segment, copy.again = self.serial, after, self.segment, self.again
+        copy.param = self.param
+        return copy
 
     def signature(self) -> tuple:
         """What the node is, apart from its inputs and its quantities."""

@@ -128,10 +128,10 @@ class Op:
         try:
             if kw:
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
-            found = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
-            if isinstance(found, Tensor):
-                return found
-            inputs, attrs = found
+            prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
+            if isinstance(prepared, Tensor):
+                return prepared
+            inputs, attrs = prepared
             nodes = tuple(lift(inputs))
             check_kind(self, nodes)
             if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
@@ -184,10 +184,10 @@ def result_of(nodes) -> dt.DType | None:
 def operand_dtypes(nodes) -> list[dt.DType]:
     """The operands' dtypes as promotion sees them: a 0-d one counts only where its category is higher than
     that of the operands with dims."""
-    found = [n.dtype for n in nodes]
-    same = found.count(found[0]) == len(found)
+    dtypes = [n.dtype for n in nodes]
+    same = dtypes.count(dtypes[0]) == len(dtypes)
     if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
-        return found
+        return dtypes
     beside = dt.promote(*dims)
     return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]
 
@@ -205,8 +205,8 @@ def check_kind(op: Any, nodes) -> None:
     """TypeError where an op is not declared for what it is given."""
     if op.dtypes in ("", "fiub"):
         return
-    found = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
-    if found.kind not in op.dtypes:
+    dtype = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
+    if dtype.kind not in op.dtypes:
         raise TypeError(op.refusal or TAKES[op.dtypes])
 
 
@@ -263,14 +263,14 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
             if device is not None:
                 raise ValueError(f"devices differ: {device} and {n.device}: move one with .to(...)")
             device = n.device
-    made = dtype if packs else dtype.wide
-    node = Node(op, inputs, attrs, shape, made, device, scalars)
+    computed = dtype if packs else dtype.wide
+    node = Node(op, inputs, attrs, shape, computed, device, scalars)
     if inputs:
         node.depth = depth + 1
         if depth > events.deep:
             run_deep(node)
     node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
-    return node if made is dtype else _cast(node, dtype)
+    return node if computed is dtype else _cast(node, dtype)
 
 
 def viewed(x: Any, name: str, **attrs: Any) -> Any:

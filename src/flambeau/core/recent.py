@@ -26,7 +26,7 @@ class Again(Recent[K, V | None]):
         """The value of a key, made the second time that it comes; None the first time."""
         if key not in self:
             return self.keep(key, None, most)
-        found = self[key]
-        if found is None:
-            found = self[key] = make()
-        return found
+        value = self[key]
+        if value is None:
+            value = self[key] = make()
+        return value

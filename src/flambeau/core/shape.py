@@ -265,8 +265,8 @@ def refined(a: Shape, b: Shape) -> Shape | None:
 
 def sizes_of(size) -> tuple[int, ...]:
     """(2, 3) of f(2, 3), f((2, 3)) and f([2, 3])."""
-    given = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
+    sizes = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     try:
-        return tuple([index(n) for n in given])
+        return tuple([index(n) for n in sizes])
     except TypeError:
         raise TypeError("sizes must be integers: give f(2, 3) or f((2, 3))") from None

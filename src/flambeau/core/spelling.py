@@ -37,7 +37,7 @@ def explain(error: Exception, name: str, args, kw) -> Exception:
     if isinstance(error, IndexFault):  # of an earlier call: it names that itself
         return error
     reason = getattr(error, "reason", None) or str(error)
-    given = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
-    told = type(error)(f"{name}({given}): {reason}")
+    arguments = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
+    told = type(error)(f"{name}({arguments}): {reason}")
     told.reason = reason  # type: ignore[attr-defined]
     return told

@@ -17,9 +17,9 @@ def tree_map(f: Callable[[Any], Any], tree: Any) -> Any:
 
 def leaves(tree: Any) -> list[Any]:
     """The leaves of nested containers, in order."""
-    found: list[Any] = []
-    tree_map(found.append, tree)
-    return found
+    out: list[Any] = []
+    tree_map(out.append, tree)
+    return out
 
 
 def like(tree: Any, values) -> Any:

@@ -51,8 +51,10 @@ class TensorDataset(Dataset):
         self.arrays = tuple(a.numpy() if hasattr(a, "numpy") else np.asarray(a) for a in arrays)
         lengths = [a.shape[0] if a.ndim else None for a in self.arrays]
         if not lengths or None in lengths or len(set(lengths)) > 1:
-            given = ", ".join(str(list(a.shape)) for a in self.arrays)
-            raise ValueError(f"TensorDataset({given}): lengths differ: pass one or more arrays of one length")
+            shapes = ", ".join(str(list(a.shape)) for a in self.arrays)
+            raise ValueError(
+                f"TensorDataset({shapes}): lengths differ: pass one or more arrays of one length"
+            )
 
     def __len__(self) -> int:
         return len(self.arrays[0])
@@ -127,18 +129,18 @@ def random_split(dataset: Indexable, lengths: Sequence[float], seed: int | None 
 
 
 def split_counts(total: int, lengths: Sequence[float]) -> list[int]:
-    given = f"random_split({total} items, {list(lengths)})"
+    call = f"random_split({total} items, {list(lengths)})"
     if any(length < 0 for length in lengths):
-        raise ValueError(f"{given}: a length is negative: pass counts or fractions of at least 0")
+        raise ValueError(f"{call}: a length is negative: pass counts or fractions of at least 0")
     if any(isinstance(length, float) for length in lengths):
         if abs(sum(lengths) - 1) > 1e-6:
-            raise ValueError(f"{given}: the fractions add up to {sum(lengths):g}: make them add up to 1")
+            raise ValueError(f"{call}: the fractions add up to {sum(lengths):g}: make them add up to 1")
         counts = [int(total * fraction) for fraction in lengths]
         for i in range(total - sum(counts)):  # torch's rule: what rounding left goes round, one each
             counts[i % len(counts)] += 1
         return counts
     if sum(lengths) != total:
-        raise ValueError(f"{given}: the lengths add up to {sum(lengths)}: make them add up to {total}")
+        raise ValueError(f"{call}: the lengths add up to {sum(lengths)}: make them add up to {total}")
     return [int(length) for length in lengths]
 
 

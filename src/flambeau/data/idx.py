@@ -61,9 +61,9 @@ def parse(path: Path, stream: BinaryIO, ndim: int) -> np.ndarray:
 def header(path: Path, stream: BinaryIO, ndim: int) -> tuple[int, ...]:
     """The shape, stored as 0, 0, the type, the count of sizes, then four bytes a size, big end first."""
     magic = bytes([0, 0, UNSIGNED_BYTES, ndim])
-    found = bytes(read_at_most(stream, 4))
-    if found != magic:
-        raise damaged(path, f"wrong magic number: it starts with 0x{found.hex()}, not 0x{magic.hex()}")
+    start = bytes(read_at_most(stream, 4))
+    if start != magic:
+        raise damaged(path, f"wrong magic number: it starts with 0x{start.hex()}, not 0x{magic.hex()}")
     sizes = read_at_most(stream, 4 * ndim)
     if len(sizes) < 4 * ndim:
         raise damaged(path, f"it ends inside its {4 + 4 * ndim}-byte header")

@@ -28,10 +28,10 @@ def get_device(spec: Any = None) -> Device:
         return _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
     with _lock:
-        found = _devices.get(key)
-        if found is None or (IN_BROWSER and found.lost):
-            found = _devices[key] = _open(key)
-        return found
+        device = _devices.get(key)
+        if device is None or (IN_BROWSER and device.lost):
+            device = _devices[key] = _open(key)
+        return device
 
 
 async def open_device(spec: Any = None) -> Device:
@@ -168,8 +168,8 @@ def told(message: str, wgsl: str) -> str:
     """A compiler's message, with the lines of the shader about the place that it names."""
     import re
 
-    found = re.search(r":(\d+):(\d+)", message)
-    at = int(found.group(1)) if found else 0
+    place = re.search(r":(\d+):(\d+)", message)
+    at = int(place.group(1)) if place else 0
     lines = wgsl.splitlines()
     near = "\n".join(
         f"  {i:4} {lines[i - 1]}" for i in range(max(at - 2, 1), min(at + 3, len(lines) + 1)) if at

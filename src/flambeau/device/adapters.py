@@ -74,8 +74,8 @@ def adapters() -> tuple[Adapter, ...]:
     global _process
     _process = os.getpid()
     with quiet_stderr():
-        found = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
-    kept = [a for a in found if not wanted or a.backend == BACKENDS[wanted]]
+        every = [_describe(a) for a in provider().gpu.enumerate_adapters_sync()]
+    kept = [a for a in every if not wanted or a.backend == BACKENDS[wanted]]
     return tuple(sorted(kept, key=lambda a: (RANK.get(a.type, 2), API_RANK.get(a.backend, 9))))
 
 
@@ -93,22 +93,22 @@ def _describe(raw: Any) -> Adapter:
 
 def choose(which: str) -> Adapter:
     """The adapter that "", "1" or part of a name means; DeviceError says what there is."""
-    found = adapters()
+    every = adapters()
     if os.getpid() != _process:
         name = f"gpu:{which}" if which else "gpu"
         raise DeviceError(f"device({name!r}): {FORKED}")
-    if not found:
+    if not every:
         raise DeviceError(f"no WebGPU adapter found: {advice()}")
     if not which:
-        return found[0]
+        return every[0]
     if which.isdigit():
-        if int(which) < len(found):
-            return found[int(which)]
+        if int(which) < len(every):
+            return every[int(which)]
     else:
-        near = [a for a in found if which.lower() in str(a).lower()]
+        near = [a for a in every if which.lower() in str(a).lower()]
         if near:
             return near[0]
-    there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(found))
+    there = ", ".join(f"gpu:{i} {a}" for i, a in enumerate(every))
     raise DeviceError(f"device('gpu:{which}'): no such adapter: there is {there}")
 
 

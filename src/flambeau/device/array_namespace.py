@@ -61,9 +61,9 @@ class Namespace:
         self.fault: Any = None  # an index outside its dim in the op that runs (see `faults`)
 
     def __getattr__(self, name: str) -> Any:
-        found = self._find(name)
-        setattr(self, name, found)  # the next look-up finds it at once
-        return found
+        function = self._find(name)
+        setattr(self, name, function)  # the next look-up finds it at once
+        return function
 
     def _find(self, name: str) -> Any:
         own = OWN.get((self.library, name)) or (None if hasattr(self.module, name) else OWN.get(("", name)))
@@ -72,12 +72,12 @@ class Namespace:
         if name in ("float64", "int64"):  # which JAX may not have, though it has the names
             return self.dtype(name)
         names = (name, NUMPY.get(name)) if self.is_numpy else (STANDARD.get(name, name), name)
-        found = next((getattr(self.module, n) for n in names if n and hasattr(self.module, n)), None)
-        if found is None:
+        function = next((getattr(self.module, n) for n in names if n and hasattr(self.module, n)), None)
+        if function is None:
             raise AttributeError(f"{self.library} has no {name}")
-        if self.is_numpy or not callable(found) or isinstance(found, type):
-            return found
-        return self._creating(found) if name in CREATING else self._typed(found)
+        if self.is_numpy or not callable(function) or isinstance(function, type):
+            return function
+        return self._creating(function) if name in CREATING else self._typed(function)
 
     def _typed(self, f: Callable) -> Callable:
         def call(*args, **kw):

@@ -94,8 +94,8 @@ class CPath:
             entry = entries[i]
             entry.binding, entry.buffer, entry.size = i, b._internal, b.size
         desc.layout, desc.entries, desc.entryCount = layout._internal, entries, len(entries)
-        made = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
-        return self.api.GPUBindGroup("", made, self.device._wgpu)
+        handle = self._checked.wgpuDeviceCreateBindGroup(self._dev, desc)
+        return self.api.GPUBindGroup("", handle, self.device._wgpu)
 
     def prepare(self, *parts) -> "Prepared":
         """Commands with what replaying them needs, as far as that is compiled already."""
@@ -265,8 +265,8 @@ class WgpuPath(CPath):
             view.data, view.length = data, len(text)
         wanted.nextInChain = ffi.cast("WGPUChainedStruct *", source)
         none = self.lib.WGPUShaderRuntimeChecks_None
-        made = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
-        return self.api.GPUShaderModule(label, made, wgpu)
+        handle = self._checked.wgpuDeviceCreateShaderModuleTrusted(wgpu._internal, wanted, none)
+        return self.api.GPUShaderModule(label, handle, wgpu)
 
     def _send(self) -> None:
         self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))

@@ -55,10 +55,10 @@ class Parser:
         if kept := read_checked(path):
             with suppress(Exception):  # of another Python
                 return pickle.loads(kept)
-        found = self.usual().parse(text, *args, **kw)
+        parsed = self.usual().parse(text, *args, **kw)
         with suppress(OSError):
-            write_checked(path, pickle.dumps(found))
-        return found
+            write_checked(path, pickle.dumps(parsed))
+        return parsed
 
 
 def name_types_quickly(ffi: Any) -> None:

@@ -79,10 +79,10 @@ class Ahead(InThreads):
         if mine is not ours:
             theirs = self.device._fast.module(mine, job.wgsl, job.label, job.trusted)
             self._dispatch(mine, job, create(mine, job, theirs, layout_of(mine, job.inputs, job.outputs)[1]))
-        made = create(ours, job, module, layout)
+        pipeline = create(ours, job, module, layout)
         if mine is ours:
-            self._dispatch(ours, job, made)
-        return made
+            self._dispatch(ours, job, pipeline)
+        return pipeline
 
     def _own(self) -> Any:
         """This thread's device; ours where the driver opens no more."""
@@ -131,10 +131,10 @@ def compiles_late(adapter: Any) -> bool:
     """Whether this is llvmpipe through Vulkan, and keeps what it compiles on disk."""
     if adapter.backend != "Vulkan" or not adapter.name.startswith("llvmpipe"):
         return False
-    given = os.environ.get
-    if any(given(name, "").lower() in ("1", "true", "yes") for name in OFF):
+    setting = os.environ.get
+    if any(setting(name, "").lower() in ("1", "true", "yes") for name in OFF):
         return False
-    folder = given("MESA_SHADER_CACHE_DIR") or given("MESA_GLSL_CACHE_DIR") or given("XDG_CACHE_HOME")
+    folder = setting("MESA_SHADER_CACHE_DIR") or setting("MESA_GLSL_CACHE_DIR") or setting("XDG_CACHE_HOME")
     try:
         path = Path(folder) if folder else Path.home() / ".cache"
     except RuntimeError:  # nobody's home

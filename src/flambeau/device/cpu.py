@@ -91,10 +91,10 @@ class CpuDevice(Caches):
         """The doubt of an op that came upon an index outside its dim."""
         if self.xp.fault is None is self.numpy.fault:
             return None
-        found = self.xp.fault or self.numpy.fault
+        fault = self.xp.fault or self.numpy.fault
         self.xp.fault = self.numpy.fault = None
-        self.fault = self.fault or found
-        return Doubt(found)
+        self.fault = self.fault or fault
+        return Doubt(fault)
 
     def run(self, node: Node, arrays: list) -> Any:
         """One op by its reference, in the dtype and shape that its rules promise; as on a GPU, packed types

@@ -42,10 +42,10 @@ def units(adapter: Any) -> tuple[Unit, ...]:
         return ()
     from wgpudawn.backends.dawn import extras  # type: ignore[import-not-found]
 
-    found = extras.get_adapter_properties(adapter).get("subgroup_matrix_configs", ())
+    configs = extras.get_adapter_properties(adapter).get("subgroup_matrix_configs", ())
     return tuple(
         Unit("subgroup", c["m"], c["n"], c["k"], c["max_subgroup_size"])
-        for c in found
+        for c in configs
         if (c["component_type"], c["result_component_type"]) == ("f16", "f32")
         and c["min_subgroup_size"] == c["max_subgroup_size"]
     )

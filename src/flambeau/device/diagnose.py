@@ -94,8 +94,8 @@ def icd_files(env: dict[str, str]) -> list[Path]:
     shared = (os.environ.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":")
     homes = ["/etc/xdg", "/usr/local/etc", "/etc", str(Path.home() / ".local/share"), *shared]
     added = driver_files(env.get("VK_ADD_DRIVER_FILES", ""))
-    found = [path for home in homes for path in listed(Path(home) / "vulkan" / "icd.d", "*.json")]
-    return list(dict.fromkeys([*added, *found]))
+    usual = [path for home in homes for path in listed(Path(home) / "vulkan" / "icd.d", "*.json")]
+    return list(dict.fromkeys([*added, *usual]))
 
 
 def driver_files(paths: str) -> list[Path]:
@@ -141,8 +141,9 @@ def gives(f: Facts, word: str) -> bool:
 def lacks_graphics(f: Facts) -> bool:
     """NVIDIA's container runtime gave a card, but not its Vulkan driver; CUDA images ask without one too."""
     asked = f["env"].get("NVIDIA_VISIBLE_DEVICES", "void")
-    given = f["env"].get("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
-    return f["nvidia"] and asked not in ("void", "none") and not {"graphics", "all"} & set(given.split(","))
+    capabilities = f["env"].get("NVIDIA_DRIVER_CAPABILITIES", "compute,utility")
+    has_graphics = not {"graphics", "all"}.isdisjoint(capabilities.split(","))
+    return f["nvidia"] and asked not in ("void", "none") and not has_graphics
 
 
 def names_icds(f: Facts) -> bool:
@@ -265,14 +266,14 @@ def likely_fix(f: Facts) -> str:
         return f"{fix}, or use {named(right[0])} with device='gpu:{right[0]['index']}'" if right else fix
     if has_gpu(f):
         return "nothing to fix: a GPU is reached"
-    found = traps(f)
+    hiding = traps(f)
     if right:
         does = "a software adapter does the work"
-        if not found:
+        if not hiding:
             return f"nothing to fix: no GPU is seen, and {does}"
-        return f"{does}; if there is a GPU: {found[0]}"
-    if found:
-        return str(found[0])
+        return f"{does}; if there is a GPU: {hiding[0]}"
+    if hiding:
+        return str(hiding[0])
     if is_linux(f):
         return "the drivers that are installed show no adapter: update them, or run where a GPU is"
     return "update the graphics driver"

@@ -207,8 +207,8 @@ class NativeDevice(Caches):
             if checks and not self.faults:
                 self.faults = self.alloc(BYTES, BYTES)
             layout, whole = self._layout(inputs, outputs + checks)
-            made = self._compiling.begin(lambda: self._compile(job, module, whole))
-            self._pipelines.append((made, layout, outputs, checks))
+            pending = self._compiling.begin(lambda: self._compile(job, module, whole))
+            self._pipelines.append((pending, layout, outputs, checks))
             return len(self._pipelines) - 1
 
     def _compile(self, job: Job, module: Any, layout: Any) -> Any:
@@ -238,10 +238,10 @@ class NativeDevice(Caches):
 
     def _layout(self, inputs: int, outputs: int) -> tuple[Any, Any]:
         """One layout for every pipeline of that shape."""
-        found = self._layouts.get((inputs, outputs))
-        if found is None:
-            found = self._layouts[inputs, outputs] = layout_of(self._wgpu, inputs, outputs)
-        return found
+        layout = self._layouts.get((inputs, outputs))
+        if layout is None:
+            layout = self._layouts[inputs, outputs] = layout_of(self._wgpu, inputs, outputs)
+        return layout
 
     def bind(self, pipeline: int, handles: tuple[int, ...], offset: int = 0) -> Any:
         """The bind group of a pipeline's layout with these buffers, made once. The first is Params, from byte
@@ -307,8 +307,8 @@ class ForkedDevice(NativeDevice):
 
 def identity_of(adapter: Adapter, software: bool) -> AdapterIdentity:
     """What is measured on this adapter holds for it alone."""
-    made, kernels = provider(), "software" if software else "gpu"
-    return AdapterIdentity(str(adapter), adapter.driver, f"{made.__name__} {made.__version__}", kernels)
+    package, kernels = provider(), "software" if software else "gpu"
+    return AdapterIdentity(str(adapter), adapter.driver, f"{package.__name__} {package.__version__}", kernels)
 
 
 def checks_wanted() -> str:

@@ -22,9 +22,9 @@ class Stagings:
             self.ended.popleft().destroy()
         fits = [b for b in self.free if b.size >= total]
         if fits:
-            found = min(fits, key=lambda b: b.size)
-            self.free.remove(found)
-            return found
+            staging = min(fits, key=lambda b: b.size)
+            self.free.remove(staging)
+            return staging
         size = 1 << max(total - 1, 4095).bit_length()
         return self.device._wgpu.create_buffer(
             size=max(total, min(size, self.device.max_binding)), usage=STAGING

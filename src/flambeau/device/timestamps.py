@@ -51,10 +51,10 @@ class Stamps:
         encoder.begin_compute_pass(timestamp_writes=end).end()
 
     def _resolve(self, encoder: Any, queries: Any, count: int) -> None:
-        made = self.device._wgpu.create_buffer(size=8 * count, usage=RESOLVE)
+        resolved = self.device._wgpu.create_buffer(size=8 * count, usage=RESOLVE)
         staging = self.device._wgpu.create_buffer(size=8 * count, usage=STAGING)
-        encoder.resolve_query_set(queries, 0, count, made, 0)
-        encoder.copy_buffer_to_buffer(made, 0, staging, 0, 8 * count)
+        encoder.resolve_query_set(queries, 0, count, resolved, 0)
+        encoder.copy_buffer_to_buffer(resolved, 0, staging, 0, 8 * count)
         self.staging.append(staging)
 
     def wait(self) -> list[tuple[int, int]]:

@@ -90,8 +90,8 @@ def choices_for(of: AdapterIdentity) -> dict[tuple, str]:
     than."""
     if mode() == "off":
         return {}
-    found: dict[tuple, str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
-    return found | {(c.family, c.bucket): c.choice for c in kept(of)}
+    choices: dict[tuple, str] = {(c.family, c.bucket, c.default): c.choice for c in shipped(of)}
+    return choices | {(c.family, c.bucket): c.choice for c in kept(of)}
 
 
 def shipped(of: AdapterIdentity) -> list[Choice]:

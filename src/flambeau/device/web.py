@@ -157,11 +157,11 @@ class WebDevice(Caches):
         if not 0 < data.nbytes <= INBOX:
             return self._to_js(data)
         key = data.format, len(data)
-        found = self._inboxes.get(key)
-        if found is None:
+        inbox = self._inboxes.get(key)
+        if inbox is None:
             return self._inboxes.keep(key, self._to_js(data), INBOXES_KEPT)
-        found.assign(data)
-        return found
+        inbox.assign(data)
+        return inbox
 
     def _words(self, words: list[int]) -> Any:
         return self._array(memoryview(array("I", words)))
@@ -215,10 +215,10 @@ class WebDevice(Caches):
     def pipeline(self, wgsl: str, label: str, inputs: int, outputs: int = 1, proven: bool = False) -> int:
         """Begin to compile; reading what a bad kernel was to make raises KernelError. Browsers always check
         indices."""
-        made = self._executor.pipeline(wgsl, label, inputs, outputs)
+        number = self._executor.pipeline(wgsl, label, inputs, outputs)
         if not self.faults and DECLARED in wgsl:
             self.faults = self._executor.faults
-        return made
+        return number
 
     def compiled(self, pipeline: int) -> None:
         """Nothing: a page that waited would keep the browser from compiling."""

@@ -58,11 +58,11 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
 def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> bytes:
     """The file's bytes: the header's length, the header, the data, large elements first so that all lie
     aligned (huggingface/safetensors, README, "Format")."""
-    given = dict(zip(tensors, raw, strict=True))
+    raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     parts, at = [], 0
     for name in sorted(tensors, key=lambda n: (-SIZES[NAMES[tensors[n].dtype]], n)):
-        t, part = tensors[name], memoryview(given[name]).cast("B")
+        t, part = tensors[name], memoryview(raw_of[name]).cast("B")
         if t.dtype is dt.bool_:  # a file's bools are bytes
             part = part[::4].tobytes()
         header[name] = {
@@ -160,12 +160,12 @@ class Twice(ValueError):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    out = dict(pairs)
+    if len(out) < len(pairs):
         seen: set[str] = set()
         twice = next(n for n, _ in pairs if n in seen or seen.add(n))
         raise Twice(f"{shown(twice)} stands in its header twice")
-    return found
+    return out
 
 
 def shown(name: str) -> str:

@@ -26,8 +26,8 @@ class Convolution(Module):
         name, (in_channels, out_channels) = type(self).__name__, channels
         positive(name, in_channels=in_channels, out_channels=out_channels, groups=groups)
         if in_channels % groups or out_channels % groups:
-            given = f"{name}({in_channels}, {out_channels}, groups={groups})"
-            raise ValueError(f"{given}: groups must divide both numbers of channels: change one of the three")
+            call = f"{name}({in_channels}, {out_channels}, groups={groups})"
+            raise ValueError(f"{call}: groups must divide both numbers of channels: change one of the three")
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size, self.stride = pair(kernel_size, self.nd), pair(stride, self.nd)
         self.dilation = pair(dilation, self.nd)
@@ -76,8 +76,8 @@ class _Conv(Convolution):
         ):
             raise ValueError(f"{type(self).__name__}(padding={padding!r}): {rule}")
         if padding_mode not in MODES:
-            given = f"{type(self).__name__}(padding_mode={padding_mode!r})"
-            raise ValueError(f"{given}: is unknown: use one of {', '.join(MODES)}")
+            call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
+            raise ValueError(f"{call}: is unknown: use one of {', '.join(MODES)}")
 
     def forward(self, x: Tensor) -> Tensor:
         padding = self.padding
@@ -139,8 +139,8 @@ class _ConvTranspose(Convolution):
         device: Any = None,
     ):
         if padding_mode != "zeros":
-            given = f"{type(self).__name__}(padding_mode={padding_mode!r})"
-            raise ValueError(f"{given}: only 'zeros' is possible: leave it out")
+            call = f"{type(self).__name__}(padding_mode={padding_mode!r})"
+            raise ValueError(f"{call}: only 'zeros' is possible: leave it out")
         self._setup(
             (in_channels, out_channels), kernel_size, stride, dilation, groups, bias, device, swap=True
         )
@@ -149,8 +149,8 @@ class _ConvTranspose(Convolution):
     def forward(self, x: Tensor, output_size: tuple[int, ...] | None = None) -> Tensor:
         extra = self.output_padding if output_size is None else self._extra(x, tuple(output_size))
         run = type(self).function
-        given = (self.stride, self.padding, extra, self.groups, self.dilation)
-        return run(x, self.weight, self.bias, *given)
+        settings = (self.stride, self.padding, extra, self.groups, self.dilation)
+        return run(x, self.weight, self.bias, *settings)
 
     def _extra(self, x: Tensor, output_size: tuple[int, ...]) -> tuple[int, ...]:
         """The output_padding that gives the sizes wanted; ValueError with those that can be had."""
@@ -227,5 +227,5 @@ class DeformConv2d(Convolution):
         self.padding = pair(padding)
 
     def forward(self, x: Tensor, offset: Tensor, mask: Tensor | None = None) -> Tensor:
-        given = (self.bias, self.stride, self.padding, self.dilation, mask)
-        return grid_sample.deform_conv2d(x, offset, self.weight, *given)
+        settings = (self.bias, self.stride, self.padding, self.dilation, mask)
+        return grid_sample.deform_conv2d(x, offset, self.weight, *settings)

@@ -179,16 +179,16 @@ class Module:
 
     def _state(self) -> dict[str, Tensor]:
         """The live tensors by name: of each module its parameters, then its buffers, then those inside."""
-        found: dict[str, Tensor] = {}
-        self._collect("", found)
-        return found
+        state: dict[str, Tensor] = {}
+        self._collect("", state)
+        return state
 
-    def _collect(self, prefix: str, found: dict[str, Tensor]) -> None:
+    def _collect(self, prefix: str, state: dict[str, Tensor]) -> None:
         for kind in (Parameter, Tensor):
             own = self._own(kind)
-            found.update((prefix + name, t) for name, t in own if self._buffer_names.get(name, True))
+            state.update((prefix + name, t) for name, t in own if self._buffer_names.get(name, True))
         for name, m in self.named_children():
-            m._collect(f"{prefix}{name}.", found)
+            m._collect(f"{prefix}{name}.", state)
 
     def state_dict(self) -> dict[str, Tensor]:
         """Parameters and buffers by PyTorch's names, in its layouts, with the values they have now."""
@@ -289,8 +289,8 @@ class Sequential(Module):
         return self.children()
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = list(self.children())[index]
-        return type(self)(*found) if isinstance(found, list) else found
+        chosen = list(self.children())[index]
+        return type(self)(*chosen) if isinstance(chosen, list) else chosen
 
 
 class ModuleList(Sequential):
@@ -304,8 +304,8 @@ class ModuleList(Sequential):
         raise TypeError(f"ModuleList({describe(x)}): {rule}")
 
     def __getitem__(self, index: int | slice) -> Any:
-        found = list(self.children())[index]
-        return ModuleList(found) if isinstance(found, list) else found
+        chosen = list(self.children())[index]
+        return ModuleList(chosen) if isinstance(chosen, list) else chosen
 
 
 def _check_module(owner: Module, module: Any) -> None:
@@ -319,8 +319,8 @@ def _operands(function: Callable) -> list[Argument]:
     if isinstance(function, Op) and function.prepare is None:
         return [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in function.operand_names]
     called: Any = function.prepare if isinstance(function, Op) else function
-    found = signature(called).parameters.values()
-    return [p.replace(name="input") if p.name == "self" else p for p in found]
+    arguments = signature(called).parameters.values()
+    return [p.replace(name="input") if p.name == "self" else p for p in arguments]
 
 
 def _sign(method: Callable, arguments: list[Argument], result: Any) -> None:
@@ -337,14 +337,14 @@ def layer(
     `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
     `inplace` is taken and has no meaning: the planner decides where values are kept.
     """
-    given = [] if isinstance(function, Op) else _operands(function)[inputs:]
-    given.sort(key=lambda p: p.name in last)
-    rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in given])
+    settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
+    settings.sort(key=lambda p: p.name in last)
+    rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in settings])
 
     def __init__(self, *args, inplace: bool = False, **kw):
         try:
-            bound = rules.bind(*args[: len(given)], **kw)
-            if args[len(given) + 1 :]:
+            bound = rules.bind(*args[: len(settings)], **kw)
+            if args[len(settings) + 1 :]:
                 raise TypeError("too many positional arguments")
         except TypeError as e:
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
@@ -354,10 +354,10 @@ def layer(
             self.register_buffer(key, value) if isinstance(value, Tensor) else setattr(self, key, value)
 
     def forward(self, *tensors):
-        return function(*tensors, **{p.name: getattr(self, p.name) for p in given})
+        return function(*tensors, **{p.name: getattr(self, p.name) for p in settings})
 
     def extra_repr(self):
-        pairs = [(p, getattr(self, p.name)) for p in given]
+        pairs = [(p, getattr(self, p.name)) for p in settings]
         return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
 
     inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)

@@ -50,15 +50,15 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     except ValueError as e:
         raise ValueError(f"quantize_({type(model).__name__}, bits={bits}, block={block}): {e}") from None
     users = Counter(id(p) for m in model.modules() for _, p in m._own(Parameter))
-    made: dict[int, QuantizedLinear] = {}
+    layers: dict[int, QuantizedLinear] = {}
     names = []
     for name, m in list(model.named_modules()):
         for own, child in list(m.named_children()):
-            if isinstance(child, Linear) and id(child) not in made and _fits(child, block, users):
-                made[id(child)] = _quantized(child, bits, block)
+            if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
+                layers[id(child)] = _quantized(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)
-            if id(child) in made:
-                setattr(m, own, made[id(child)])
+            if id(child) in layers:
+                setattr(m, own, layers[id(child)])
     return names
 
 

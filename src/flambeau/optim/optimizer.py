@@ -62,27 +62,27 @@ class Optimizer:
 
         A Ctrl-C comes before it or after it, never between two parameters.
         """
-        given = [(p, grads.get(p), state) for p, state in zip(self.params, self.state, strict=True)]
-        given = [(p, g, state) for p, g, state in given if g is not None]
-        if not given:
+        updates = [(p, grads.get(p), state) for p, state in zip(self.params, self.state, strict=True)]
+        updates = [(p, g, state) for p, g, state in updates if g is not None]
+        if not updates:
             rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
             raise ValueError(f"{type(self).__name__}.step({len(grads)} gradients): {rule}")
         with uninterrupted(), no_grad():
             for t in self._steps.values():
                 t.assign_(t + 1)
             if self.offload:
-                return self._stream(given, grads.loss)
-            for p, g, state in given:
+                return self._stream(updates, grads.loss)
+            for p, g, state in updates:
                 # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
                 p.assign_(self.update(p.float(), g.float(), state, self._steps[p.device]))
-        realize(*(p for p, _, _ in given), *self._tensors(), grads.loss)
+        realize(*(p for p, _, _ in updates), *self._tensors(), grads.loss)
 
-    def _stream(self, given: list[tuple[Tensor, Tensor, dict[str, Tensor]]], loss: Tensor) -> None:
+    def _stream(self, updates: list[tuple[Tensor, Tensor, dict[str, Tensor]]], loss: Tensor) -> None:
         """Compute all gradients, then the updates one by one: while one is computed, the state of the one
         before is on its way back to the host."""
-        realize(*self._steps.values(), loss, *(g for _, g, _ in given))
+        realize(*self._steps.values(), loss, *(g for _, g, _ in updates))
         way_back: Callable[[], None] | None = None
-        for p, g, state in given:
+        for p, g, state in updates:
             near = {name: t.to(p.device) for name, t in state.items()}
             p.assign_(self.update(p.float(), g.float(), near, self._steps[p.device]))
             realize(p, *near.values())
@@ -95,9 +95,9 @@ class Optimizer:
     def state_dict(self) -> dict[str, Tensor]:
         """All that a later run needs to go on, as tensors by name: lr, step, and `0.exp_avg` and the like."""
         device, step = next(iter(self._steps.items()))
-        found = {"lr": Tensor.full((), float(self.lr), device=device), "step": tensor(step)}
-        found.update((name, tensor(t)) for name, t in self._named())
-        return found
+        out = {"lr": Tensor.full((), float(self.lr), device=device), "step": tensor(step)}
+        out.update((name, tensor(t)) for name, t in self._named())
+        return out
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Go on where state_dict was taken; ValueError lists all names and shapes that do not fit.

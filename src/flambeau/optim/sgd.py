@@ -28,8 +28,8 @@ class SGD(Optimizer):
         self.momentum = self._at_least_0("momentum", momentum)
         self.dampening, self.nesterov = dampening, nesterov
         if nesterov and (not momentum or dampening):
-            given = f"momentum={momentum}, dampening={dampening}, nesterov=True"
-            raise ValueError(f"SGD({given}): nesterov needs momentum and no dampening: set momentum=0.9")
+            call = f"momentum={momentum}, dampening={dampening}, nesterov=True"
+            raise ValueError(f"SGD({call}): nesterov needs momentum and no dampening: set momentum=0.9")
         self.names = ("momentum_buffer",) if momentum else ()
         super().__init__(params, lr, weight_decay, offload)
 

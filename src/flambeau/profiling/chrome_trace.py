@@ -36,5 +36,5 @@ def named(pid: int, tid: int, what: str, name: str) -> dict[str, Any]:
 
 def write(p: Any, path: Path) -> None:
     """Write the profile as a trace."""
-    made = {"traceEvents": events(p), "displayTimeUnit": "ms", "otherData": {"device": str(p.device)}}
-    path.write_text(json.dumps(made), encoding="utf-8")
+    trace = {"traceEvents": events(p), "displayTimeUnit": "ms", "otherData": {"device": str(p.device)}}
+    path.write_text(json.dumps(trace), encoding="utf-8")

@@ -63,20 +63,20 @@ def capture(call: Any) -> tuple[Any, Captured]:
     """What a call returns, and the commands that it ran."""
     with one_listener:
         before = events.listener
-        found = events.listener = Captured(before)
+        captured = events.listener = Captured(before)
         try:
-            return call(), found
+            return call(), captured
         finally:
             events.listener = before
 
 
 def spans(device: Gpu, works: tuple, words: list[int]) -> list[tuple[Cost, list[Command]]]:
     """The spans of a submit with what is known of each; of kernels that came without works, the grid."""
-    found = list(spans_of(words))
-    kernels = sum(isinstance(s[0], Dispatch) for s in found)
+    commands = list(spans_of(words))
+    kernels = sum(isinstance(s[0], Dispatch) for s in commands)
     given = iter(works if len(works) == kernels else ())
     out = []
-    for span in found:
+    for span in commands:
         if isinstance(c := span[0], Dispatch):
             work = next(given, None) or Cost(f"pipeline {c.pipeline}", "", 0, 0, 0, c.grid)
         else:
@@ -108,9 +108,9 @@ class Meter:
         n = 1 << (18 if self.device.limits.software else 24)
         x = empty(n, device=self.device)
         realize(x)
-        y, found = capture(lambda: self._plus_one(x))
+        y, captured = capture(lambda: self._plus_one(x))
         with self.device.lock:
-            why = self._tested_on(found.words * TESTED)
+            why = self._tested_on(captured.words * TESTED)
         del y  # what the words name lived until now
         return why
 

@@ -42,11 +42,11 @@ def aligned(rows: list[tuple[str, ...]]) -> list[str]:
 
 def by_name(p: Any) -> list[tuple[str, int, float, int, int]]:
     """(name, runs, seconds, bytes, operations) of the kernels of each name, dearest first."""
-    found: dict[str, list] = {}
+    rows: dict[str, list] = {}
     for s in p.kernels:
-        row = found.setdefault(s.work.name, [0, 0.0, 0, 0])
+        row = rows.setdefault(s.work.name, [0, 0.0, 0, 0])
         row[:] = row[0] + 1, row[1] + s.seconds, row[2] + s.work.nbytes, row[3] + s.work.flops
-    return sorted(((name, *row) for name, row in found.items()), key=lambda r: -r[2])
+    return sorted(((name, *row) for name, row in rows.items()), key=lambda r: -r[2])
 
 
 def kernels(p: Any) -> list[str]:
@@ -78,10 +78,10 @@ def kernels(p: Any) -> list[str]:
 
 def host(p: Any) -> list[str]:
     """The table of the host's stages."""
-    found = sorted(p.host().items(), key=lambda item: -item[1][1])
-    rows = [(name, str(n), f"{t * 1e3:.3f}", f"{t / max(p.wall, 1e-12):.1%}") for name, (n, t) in found]
+    stages = sorted(p.host().items(), key=lambda item: -item[1][1])
+    rows = [(name, str(n), f"{t * 1e3:.3f}", f"{t / max(p.wall, 1e-12):.1%}") for name, (n, t) in stages]
     lines = aligned([("host", "times", "ms", "of all"), *rows])
-    notes = ["", *(STAGES.get(name, "") for name, _ in found)]
+    notes = ["", *(STAGES.get(name, "") for name, _ in stages)]
     return [f"{line}  {note}".rstrip() for line, note in zip(lines, notes, strict=True)]
 
 

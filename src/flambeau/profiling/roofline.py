@@ -48,9 +48,9 @@ def measured(device: Gpu) -> Ceilings:
     software = device.limits.software
     x = empty((1 << 22) if software else min(1 << 27, device.max_binding // 4), device=device)
     realize(x)
-    y, found = capture(lambda: _plus_one(x))
+    y, captured = capture(lambda: _plus_one(x))
     with device.lock:
-        copy = 2 * x.nbytes / steady(device, found.words)
+        copy = 2 * x.nbytes / steady(device, captured.words)
         words, flops, out = _multiply_adds(device, software)
         fma = flops / steady(device, words)
     del y, out

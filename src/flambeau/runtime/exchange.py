@@ -58,14 +58,14 @@ class Exchange:
             raise ValueError(
                 f"__array__({describe(self)}): the value is copied from {self.device}: allow copy"
             )
-        found = self.numpy()
-        return found if dtype is None else found.astype(dtype)
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
 
     def __dlpack_device__(self: Any) -> tuple[int, int]:
         if self.device.kind != "cpu":
             return CPU
-        found = _shared(self).__dlpack_device__()
-        return int(found[0]), int(found[1])
+        place = _shared(self).__dlpack_device__()
+        return int(place[0]), int(place[1])
 
     def __dlpack__(
         self: Any,

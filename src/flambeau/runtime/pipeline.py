@@ -78,10 +78,10 @@ def pipelines_of(device: Gpu, kernels: Sequence[Kernel]) -> dict[Shader, int]:
         with stage("render"):
             text = render(s)
         with stage("compile"):
-            made = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
+            pipeline = device.pipeline(text, label, len(s.bindings), len(s.outs), is_proven(s))
             if not is_ours(s):  # what is wrong with it is said before anything runs
-                device.compiled(made)
-        cache[s] = made
+                device.compiled(pipeline)
+        cache[s] = pipeline
     if events.is_heard("pipeline"):
         for done, (s, label) in enumerate(missing.items(), 1):
             device.compiled(cache[s])

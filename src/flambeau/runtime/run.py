@@ -88,15 +88,15 @@ op.run_deep = run_deep
 
 def _waiting() -> list[Node]:
     """The nodes of tensors that were assigned to and are not computed yet; nobody asks for them again."""
-    found, pending = [], thread.pending
+    nodes, pending = [], thread.pending
     while pending:
         try:
             _, ref = pending.popitem()
         except KeyError:  # its tensor died just now
             break
         if (tensor := ref()) is not None and (node := tensor.node).buffer is None:
-            found.append(node)
-    return found[::-1]
+            nodes.append(node)
+    return nodes[::-1]
 
 
 def compute(device: Device, roots: list[Node]) -> None:
@@ -152,19 +152,19 @@ def plan_for(
     if shared.tuner is not None:
         shared.tuner(device, roots, order, key)
     cache = device.plans
-    found = cache.get(key)
-    if found is None:
+    compiled = cache.get(key)
+    if compiled is None:
         with stage("plan"):
-            made = plan(roots, device.limits, order, dying)
-            in_time = divided(made, device.limits)
+            planned = plan(roots, device.limits, order, dying)
+            in_time = divided(planned, device.limits)
         with stage("encode"):
-            found = cache[key] = compile_plan(device, in_time)
-        found.cuts = cuts(in_time.costs, device.limits)
+            compiled = cache[key] = compile_plan(device, in_time)
+        compiled.cuts = cuts(in_time.costs, device.limits)
         if len(cache) > PLANS_KEPT:
             forget(device, next(iter(cache)))
         if DEBUG:
-            show(found)
-    return found
+            show(compiled)
+    return compiled
 
 
 def forget(device: Gpu, *keys: tuple) -> None:

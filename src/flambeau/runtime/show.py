@@ -23,10 +23,10 @@ def table(plan: Plan) -> str:
 
 def kernels_of(device: Device) -> list[dict[str, Any]]:
     """The kernels that a device was given, in order of first use: name, template, groups, WGSL."""
-    found: dict[tuple, dict[str, Any]] = {}
+    rows: dict[tuple, dict[str, Any]] = {}
     for compiled in list(device.plans.values()):
         for k in compiled.plan.kernels:
-            if (k.name, k.grid, k.shader) not in found:
+            if (k.name, k.grid, k.shader) not in rows:
                 row = {"name": k.name, "template": k.shader.template, "groups": list(k.grid)}
-                found[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
-    return list(found.values())
+                rows[k.name, k.grid, k.shader] = row | {"wgsl": render(k.shader)}
+    return list(rows.values())

@@ -51,24 +51,24 @@ def _split(kernel: Kernel, parts: int) -> list[Kernel]:
     shader = replace(
         s, params=(*s.params, ("first_group", "u32")), options=(*s.options, ("ranged", "xyz"[axis]))
     )
-    found = []
+    ranges = []
     for first in range(0, extent, each):
         grid = [min(each, extent - first) if d == axis else n for d, n in enumerate(kernel.grid)]
         quantities = (*kernel.quantities, first)
-        found.append(replace(kernel, shader=shader, quantities=quantities, grid=tuple(grid)))
-    return found
+        ranges.append(replace(kernel, shader=shader, quantities=quantities, grid=tuple(grid)))
+    return ranges
 
 
 def cuts(costs: Sequence[Cost], limits: Any) -> list[int]:
     """The kernels that begin another submit: what is before them takes long enough, or is the beginning of a
     long plan."""
-    found, total = [], 0.0
+    begins, total = [], 0.0
     is_long = len(costs) >= 2 * FIRST and sum(w.nbytes for w in costs[:FIRST]) >= ENOUGH
     first = FIRST if is_long and not limits.software else 0
     for i, w in enumerate(costs):
         mine = seconds_of(w, limits)
         if (total and total + mine > SECONDS) or (i and i == first):
-            found.append(i)
+            begins.append(i)
             total = 0.0
         total += mine
-    return found
+    return begins

@@ -178,12 +178,12 @@ def replaced(name: str, default: Plan, others: dict[str, Plan]) -> dict[str, tup
     place. A candidate without kernels of its own is the default by another name."""
     gone = {n: {_same(k): k for k in unlike(default, p)} for n, p in others.items()}
     mine = {key: k for kernels in gone.values() for key, k in kernels.items()}
-    found = {name: (default, list(mine.values()))} if mine else {}
+    candidates = {name: (default, list(mine.values()))} if mine else {}
     for n, p in others.items():
         if own := unlike(p, default):
             kept = {_same(k): k for k in p.kernels if _same(k) in mine.keys() - gone[n].keys()}
-            found[n] = p, [*own, *kept.values()]
-    return found
+            candidates[n] = p, [*own, *kept.values()]
+    return candidates
 
 
 def _key(choice: Choice, name: str) -> list:
@@ -205,13 +205,13 @@ def tell(choice: Choice | None, name: str = "") -> None:
 
 def unlike(a: Plan, b: Plan) -> list[Kernel]:
     """The kernels of `a` that `b` does not have, each once."""
-    kept, found = Counter(map(_same, b.kernels)), {}
+    kept, kernels = Counter(map(_same, b.kernels)), {}
     for k in a.kernels:
         if kept[_same(k)]:
             kept[_same(k)] -= 1
         else:
-            found.setdefault(_same(k), k)
-    return list(found.values())
+            kernels.setdefault(_same(k), k)
+    return list(kernels.values())
 
 
 def _same(k: Kernel) -> tuple:

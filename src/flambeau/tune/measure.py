@@ -102,30 +102,30 @@ class Trials:
     def outputs(self, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """Zeros for what kernels write: the default's stay, all others write the same buffers."""
         shelf = {nbytes: list(kept) for nbytes, kept in self.shelf.items()}
-        found = {}
+        buffers = {}
         for v in dict.fromkeys(v for k in kernels for v in k.outputs):
             kept = shelf.get(self.sizes[v])
-            found[v] = kept.pop() if kept else self.device.pool.take(self.sizes[v])
-            if found[v] not in self.shelf.get(self.sizes[v], ()) and self.candidates:
-                self.shelf.setdefault(self.sizes[v], []).append(found[v])
-            self.clear(found[v])
-        return found
+            buffers[v] = kept.pop() if kept else self.device.pool.take(self.sizes[v])
+            if buffers[v] not in self.shelf.get(self.sizes[v], ()) and self.candidates:
+                self.shelf.setdefault(self.sizes[v], []).append(buffers[v])
+            self.clear(buffers[v])
+        return buffers
 
     def inputs(self, whole: Plan, kernels: Sequence[Kernel]) -> dict[int, Any]:
         """What kernels read and do not write, computed by the plan's kernels before them."""
         wanted = {v for k in kernels for v in k.inputs} - {v for k in kernels for v in k.outputs}
-        made = {v for k in whole.kernels for v in k.outputs} - self.given.keys()
-        need, before = wanted & made, []
+        written = {v for k in whole.kernels for v in k.outputs} - self.given.keys()
+        need, before = wanted & written, []
         for k in reversed(whole.kernels):
             if need.intersection(k.outputs):
                 before.insert(0, k)
-                need |= made.intersection(k.inputs)
+                need |= written.intersection(k.inputs)
         read = wanted.union(*(k.inputs for k in before)) - need
-        found = {v: self.leaf(v) for v in read}
+        buffers = {v: self.leaf(v) for v in read}
         if before:
-            found |= self.computed(before, found, wanted)
-        self.given |= {v: found[v] for v in wanted if v < len(self.order)}
-        return {v: found[v] for v in wanted}
+            buffers |= self.computed(before, buffers, wanted)
+        self.given |= {v: buffers[v] for v in wanted if v < len(self.order)}
+        return {v: buffers[v] for v in wanted}
 
     def computed(self, before: list[Kernel], leaves: dict[int, Any], wanted: set[int]) -> dict[int, Any]:
         """The wanted ones of the values that kernels make; the buffers of the others serve several."""
@@ -154,10 +154,10 @@ class Trials:
             # whole numbers may be places in something: others might lie beyond it
             if node.buffer is not None and (value not in self.direct or not node.dtype.is_float):
                 return node.buffer
-            made = self.device.pool.take(max(node.nbytes, 4))
-            count = max(made.nbytes // node.dtype.itemsize, 1)
-            self.device.write(made.handle, numbers(value, count, node.dtype))
-            self.given[value] = made
+            buffer = self.device.pool.take(max(node.nbytes, 4))
+            count = max(buffer.nbytes // node.dtype.itemsize, 1)
+            self.device.write(buffer.handle, numbers(value, count, node.dtype))
+            self.given[value] = buffer
         return self.given[value]
 
     def clear(self, buffer: Any) -> None:
@@ -168,17 +168,17 @@ class Trials:
             self.device.write(self.blank.handle, bytes(size))
         self.device.submit(Copy(self.blank.handle, buffer.handle, size).words())
 
-    def difference(self, found: dict[int, Any], values: list[int]) -> str:
+    def difference(self, buffers: dict[int, Any], values: list[int]) -> str:
         """How results differ from the default's by more than their types allow, or ""."""
         for v in values:
             kind = self.kind(v)
             if not self.order[v].nbytes:
                 continue
-            error, top, other = apart(self.device, found[v], self.wanted[v], self.order[v].nbytes, kind)
+            error, top, other = apart(self.device, buffers[v], self.wanted[v], self.order[v].nbytes, kind)
             if other:
                 return "not equal" if kind == "words" else "not a number, or infinite, elsewhere"
             allowed = TOLERANCE.get(kind, 0.0) * top
-            if not (error <= allowed or error <= ROUNDING * self.largest(found)):
+            if not (error <= allowed or error <= ROUNDING * self.largest(buffers)):
                 return f"off by {error:.1e} where the largest is {top:.1e}"
         return ""
 
@@ -264,12 +264,12 @@ def apart(device: Gpu, found: Any, wanted: Any, nbytes: int, kind: str) -> tuple
     kernel = Kernel("differ", shader, (0, 1), (2,), (words, groups * THREADS, ends), (groups, 1, 1))
     compiled = compile_plan(device, Plan((kernel,)))
     out = device.pool.take(16 * groups)
-    made = list(compiled.words)
+    commands = list(compiled.words)
     for place, value in compiled.slots:
-        made[place] = (found, wanted, out)[value].handle
+        commands[place] = (found, wanted, out)[value].handle
     try:
         device.write(compiled.uniform, compiled.params.tobytes())
-        device.submit(made)
+        device.submit(commands)
         (raw,) = device.read([(out.handle, 16 * groups)])
     finally:
         device.free(compiled.uniform)
@@ -283,7 +283,7 @@ def numbers(seed: int, count: int, dtype: DType) -> bytes:
 
     rng = np.random.default_rng(seed)
     if dtype.is_float:
-        found = 2 * rng.random(min(count, SEEDS), np.float32) - 1
+        values = 2 * rng.random(min(count, SEEDS), np.float32) - 1
     else:
-        found = rng.integers(0, 2 if dtype.kind == "b" else 8, min(count, SEEDS))
-    return np.resize(to_raw(found, dtype), count).tobytes()
+        values = rng.integers(0, 2 if dtype.kind == "b" else 8, min(count, SEEDS))
+    return np.resize(to_raw(values, dtype), count).tobytes()
