@@ -183,7 +183,7 @@ class _Again:
 
     def _cost(self, node: Node) -> float:
         if self._is_there(node):
-            return 20 if node.op.name == "random_bits" else 0
+            return node.op.cost if node.op.kind == "source" else 0
         if self._is_end(node):
             return 0 if node in self.kept else float("inf")
         inputs = [0 if self._is_small(i, node) else self.costs[i] for i in node.inputs]

@@ -1,5 +1,6 @@
 """Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
 
+from collections.abc import Callable, Iterable, Iterator
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -150,3 +151,16 @@ def toposort(roots) -> list[Node]:
             order.append(node)
         stack.pop()
     return order
+
+
+def reached(starts: Iterable[Node], onward: Callable[[Node], Iterable[Node]]) -> Iterator[Node]:
+    """Nodes, and those that they lead to, each once; `onward` says where a node leads: to its inputs, or to
+    its readers. Who has seen enough stops asking for more."""
+    seen: set[Node] = set()
+    todo = list(starts)
+    while todo:
+        node = todo.pop()
+        if node not in seen:
+            seen.add(node)
+            yield node
+            todo += onward(node)

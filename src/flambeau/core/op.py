@@ -76,6 +76,8 @@ class Op:
     raises ValueError or TypeError with the bare reason. grad: (g, y, *inputs, **attrs) -> a gradient or None
     for each input, in Tensor ops. xp: the reference, (xp, *arrays, **attrs) -> array, of the CPU backend.
     cost: relative price of one element, which decides what is computed twice rather than stored.
+    order: of a movement whose result has all elements of its input: "same" where they stay in order,
+    "repeated" where each may also come several times, "turned" where dims change places.
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
     part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
     reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
@@ -91,6 +93,7 @@ class Op:
     dtype: Callable = dt.promote
     doc: str = ""
     cost: int = 1
+    order: str = ""
     prepare: Callable | None = None  # signature form: arguments to (inputs, attrs), or to another op's result
     operands: Callable | None = None  # elementwise: the dtype(s) that inputs are cast to first
     launch: Callable | None = None

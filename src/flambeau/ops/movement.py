@@ -11,9 +11,9 @@ def _dtype(d, **_):
     return d
 
 
-def movement(shape, xp, grad):
+def movement(shape, xp, grad, order=""):
     """Declare a view op; what it does to indices is the method of View with its name."""
-    return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad, dtypes="fiub")
+    return kernel("movement", shape=shape, dtype=_dtype, xp=xp, grad=grad, dtypes="fiub", order=order)
 
 
 def _strided_slice(xp, x, starts, steps, shape):
@@ -94,6 +94,7 @@ class Movement(Family):
         lambda s, shape: shape,
         xp=lambda xp, x, shape: xp.reshape(x, shape),
         grad=lambda g, y, x, shape: [g.reshape(x.shape)],
+        order="same",
     )
     def reshape(self, *shape):
         """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]"""
@@ -111,6 +112,7 @@ class Movement(Family):
         lambda s, dims: tuple([s[d] for d in dims]),
         xp=lambda xp, x, dims: xp.permute_dims(x, dims),
         grad=lambda g, y, x, dims: [g.permute(*(dims.index(d) for d in range(len(dims))))],
+        order="turned",
     )
     def permute(self, *dims):
         """The dims in another order. [a, b, c], (2, 0, 1) -> [c, a, b]"""
@@ -123,6 +125,7 @@ class Movement(Family):
         lambda s, shape: shape,
         xp=lambda xp, x, shape: xp.broadcast_to(x, shape),
         grad=lambda g, y, x, shape: [g],  # autodiff/backward.py sums over what was broadcast, for every op
+        order="repeated",
     )
     def expand(self, *shape):
         """Repeat dims of size 1 without copying; -1 keeps a size. [n, 1], (n, m) -> [n, m]"""
@@ -165,7 +168,7 @@ class Movement(Family):
                 raise ValueError(f"window of {span} is larger than its dim of {n} padded")
         return (self,), {"spec": spec}
 
-    @movement(lambda s: s, xp=lambda xp, x: x, grad=None)
+    @movement(lambda s: s, xp=lambda xp, x: x, grad=None, order="same")
     def detach(self):
         """The same values, through which no gradient flows."""
         return (self,), {}

@@ -207,6 +207,7 @@ class Random(Family):
         shape=lambda shape: shape,
         dtype=lambda shape: dt.uint32,
         doc="32 random bits an element",
+        cost=20,
     )
 
 

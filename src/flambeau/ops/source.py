@@ -16,11 +16,12 @@ class Source:
         dtype=lambda shape, dtype: dtype,
         doc="a value that is there",
     )
-    constant = Op("source", xp=_constant, doc="one host number")
+    constant = Op("source", xp=_constant, doc="one host number", cost=0)
     iota = Op(
         "source",
         xp=lambda xp, n: xp.arange(n, dtype="int32"),
         shape=lambda n: (n,),
         dtype=lambda n: dt.int32,
         doc="0, 1, ... n - 1",
+        cost=0,
     )
