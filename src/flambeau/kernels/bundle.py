@@ -1,0 +1,77 @@
+"""Finished maps into one kernel that does the work of all, a range of the workgroups each."""
+
+from itertools import accumulate
+from math import prod
+from typing import Any
+
+from .ir import Function, Kernel, Shader, numbers_of, out_name
+from .substitute import input_name, renamed
+
+
+def bundle_kernel(members: list[Kernel]) -> Kernel:
+    """One kernel of several maps, none of which writes over what another reads."""
+    names = _Names()
+    segments = [names.add(k) for k in members]
+    ends = list(accumulate(prod(k.grid) for k in members))
+    end_words = [names.word(f"end_{i}", "u32", end) for i, end in enumerate(ends)]
+    shader = Shader(
+        "map/map_bundle.wgsl",
+        tuple(names.params),
+        tuple(kind for _, kind in names.buffers),
+        tuple(names.outs),
+        members[0].shader.workgroup,
+        tuple(names.functions),
+        (("segments", tuple(segments)), ("ends", tuple(end_words))),
+        "map_bundle",
+    )
+    return Kernel(
+        f"{members[0].name} and {len(members) - 1} more",
+        shader,
+        tuple(value for value, _ in names.buffers),
+        tuple(v for k in members for v in k.outputs),
+        tuple(names.quantities),
+        (ends[-1], 1, 1),
+        over=tuple(pair for k in members for pair in k.over),
+        ends=", ".join(dict.fromkeys(k.ends for k in members)),
+        parts=tuple(members),
+    )
+
+
+class _Names:
+    """What the members of a bundle bind and are told, under names of its own."""
+
+    def __init__(self):
+        self.params: list[tuple[str, str]] = []
+        self.quantities: list[Any] = []
+        self.shared: dict[tuple, str] = {}  # a host number and its type -> its name
+        self.buffers: dict[tuple[int, tuple], str] = {}  # (value, kind) -> the name of its binding
+        self.outs: list[tuple[str, int]] = []
+        self.functions: list[tuple[str, Function]] = []
+
+    def word(self, name: str, wgsl: str, value: Any) -> str:
+        """The name of a quantity; host numbers that several read are told once."""
+        if isinstance(value, tuple):
+            name = self.shared.setdefault((value, wgsl), name)
+            if name in (n for n, _ in self.params):
+                return name
+        self.params.append((name, wgsl))
+        self.quantities.append(value)
+        return name
+
+    def add(self, k: Kernel) -> tuple:
+        """The segment of a kernel: its function, and what the template asks for."""
+        at, numbers = len(self.functions), numbers_of(k)
+        words = {name: self.word(f"{name}_{at}", wgsl, numbers[name]) for name, wgsl in k.shader.params}
+        buffers = {
+            input_name(i): self.buffers.setdefault(bound, input_name(len(self.buffers)))
+            for i, bound in enumerate(zip(k.inputs, k.shader.bindings, strict=True))
+        }
+        outs = [out_name(len(self.outs) + i) for i in range(len(k.outputs))]
+        buffers |= {out_name(i): name for i, name in enumerate(outs)}
+        self.outs += k.shader.outs
+        ((_, f),), options = k.shader.functions, dict(k.shader.options)
+        f = renamed(f, buffers, words)
+        f = f._replace(result=f"Results{at}") if f.results else f
+        self.functions.append((f"value{at}", f))
+        dims = tuple(words[name] for name in options["dims"])
+        return f"value{at}", words[options["size"]], dims, tuple(outs), k.shader.outs[0][1]

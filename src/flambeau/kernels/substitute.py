@@ -1,0 +1,85 @@
+"""A finished kernel into the same one under other names: other buffers in place of its inputs."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from .ir import Function, Index, Kernel, Step, numbers_of
+
+READS = ("load", "gather", "pieces")  # the kinds of steps that read a buffer
+
+
+def input_name(place: int) -> str:
+    """What a template calls the buffer that a kernel binds at a place of its inputs."""
+    return f"in{place}"
+
+
+class MapReads:
+    """How a finished map reads its inputs."""
+
+    def __init__(self, k: Kernel):
+        self.kernel, self.numbers = k, numbers_of(k)
+        self.sizes = [self.numbers[name] for name in dict(k.shader.options)["dims"]]
+
+    def of(self, value: int) -> Iterator[tuple[Function, Step]]:
+        """The steps that read a value, each with its function."""
+        name = input_name(self.kernel.inputs.index(value))
+        for _, f in self.kernel.shader.functions:
+            yield from ((f, s) for s in f.steps if s.name == name and s.kind in READS)
+
+    def is_in_order(self, f: Function, step: Step) -> bool:
+        """Whether a load's index counts the elements of the map in order."""
+        assert step.index is not None
+        terms, stride = dict(step.index.terms), 1
+        if step.index.offset or len(f.coords) != len(self.sizes):
+            return False
+        for coordinate, size in zip(reversed(f.coords), reversed(self.sizes), strict=True):
+            name = terms.pop(coordinate, None)
+            given = 0 if name is None else 1 if name == "1" else self.numbers[name]
+            if size > 1 and given != stride:
+                return False
+            stride *= size
+        return not terms
+
+
+def renamed(f: Function, buffers: dict[str, str], params: dict[str, str] | None = None) -> Function:
+    """A function that calls buffers and Params by other names; what has none keeps its own."""
+    words = params or {}
+
+    def index(i: Index | None) -> Index | None:
+        if i is None:
+            return None
+        return Index(tuple((c, words.get(s, s)) for c, s in i.terms), words.get(i.offset, i.offset))
+
+    def step(s: Step) -> Step:
+        if s.kind == "op":
+            return s
+        names = buffers if s.kind in READS else words
+        tests = tuple(t._replace(position=index(t.position), size=words.get(t.size, t.size)) for t in s.tests)
+        extra = tuple(words.get(e, e) if isinstance(e, str) else e for e in s.extra)
+        return s._replace(name=names.get(s.name, s.name), index=index(s.index), tests=tests, extra=extra)
+
+    return f._replace(steps=tuple(map(step, f.steps)))
+
+
+def without_input(k: Kernel, value: int, name: str) -> Kernel:
+    """A kernel that no longer binds a value as an input: it reads it from the buffer of this name."""
+    place = k.inputs.index(value)
+    names = {input_name(place): name}
+    names |= {input_name(i): input_name(i - 1) for i in range(place + 1, len(k.inputs))}
+    functions = tuple((function, renamed(f, names)) for function, f in k.shader.functions)
+    bindings = k.shader.bindings[:place] + k.shader.bindings[place + 1 :]
+    shader = replace(k.shader, bindings=bindings, functions=functions)
+    return replace(k, shader=shader, inputs=k.inputs[:place] + k.inputs[place + 1 :])
+
+
+def with_input(k: Kernel, value: int, other: int, change: Callable[[Step], Step]) -> Kernel:
+    """A kernel that binds another value where it bound this one; change: what becomes of the steps that read
+    it."""
+    place = k.inputs.index(value)
+    name = input_name(place)
+    functions = []
+    for function, f in k.shader.functions:
+        steps = (change(s) if s.name == name and s.kind in READS else s for s in f.steps)
+        functions.append((function, f._replace(steps=tuple(steps))))
+    inputs = (*k.inputs[:place], other, *k.inputs[place + 1 :])
+    return replace(k, shader=replace(k.shader, functions=tuple(functions)), inputs=inputs)
