@@ -15,36 +15,34 @@ COUNTED = {"reduce", "fold", "whole"}  # an operation for each element that they
 def costs_of(plan: Plan, order: Sequence[Node]) -> tuple[Cost, ...]:
     """The cost of every kernel of a plan, in the plan's order; `order` has the node of each value."""
     sizes = dict(plan.stored) | {i: order[i].nbytes for i in plan.leaves}
-    walk, serves = _Walk(order, sizes), _served(plan, len(order))
+    walk, values = _Walk(order, sizes), _worked_for(plan, len(order))
     shares = Counter(v for k in plan.kernels for v in k.outputs)  # several may write parts of one result
-    heads: dict[int, int] = {}  # result -> the kernel that does its head's arithmetic, where several make it
+    heads: dict[int, int] = {}  # value -> the kernel that does its head's arithmetic, where several make it
     for i, k in reversed(list(enumerate(plan.kernels))):
-        if serves[i] not in heads or k.name.startswith(walk.label(serves[i])):
-            heads[serves[i]] = i
-    out = []
-    for i, k in enumerate(plan.kernels):
-        flops, touched = walk.of(k.outputs if serves[i] in k.outputs else (serves[i],))
+        if values[i] not in heads or k.name.startswith(walk.label(values[i])):
+            heads[values[i]] = i
+    costs = []
+    for i, (k, value) in enumerate(zip(plan.kernels, values, strict=True)):
+        operations, touched = walk.of(k.outputs if value in k.outputs else (value,))
         reads = sum(min(sizes.get(v, 0), touched.get(v, sizes.get(v, 0))) for v in dict.fromkeys(k.reads))
-        own = k.flops or (flops if heads[serves[i]] == i else sizes[k.outputs[0]] // 4)
-        shape = order[serves[i]].shape if serves[i] < len(order) else ()
+        flops = k.flops or (operations if heads[value] == i else sizes[k.outputs[0]] // 4)
+        shape = order[value].shape if value < len(order) else ()
         writes = sum(sizes[v] // shares[v] for v in k.outputs)
-        out.append(Cost(k.name, k.shader.template, reads, writes, own, shape))
-    return tuple(out)
+        costs.append(Cost(k.name, k.shader.template, reads, writes, flops, shape))
+    return tuple(costs)
 
 
-def _served(plan: Plan, count: int) -> list[int]:
+def _worked_for(plan: Plan, count: int) -> list[int]:
     """For each kernel the node's value that it works for: its own, or that of who reads its temporary."""
-    reader: dict[int, int] = {}
-    out = [0] * len(plan.kernels)
-    for i in reversed(range(len(plan.kernels))):
-        k = plan.kernels[i]
-        own = next((v for v in k.outputs if v < count), k.outputs[0])
-        out[i] = own if own < count else reader.get(own, own)
+    values: list[int] = []
+    of_reader: dict[int, int] = {}  # temporary -> what its reader works for
+    for k in reversed(plan.kernels):
+        output = next((v for v in k.outputs if v < count), k.outputs[0])
+        values.append(of_reader.get(output, output))
         for part in k.parts or (k,):
-            for v in part.reads:
-                if v >= count:
-                    reader[v] = part.outputs[0] if k.parts else out[i]
-    return out
+            value = part.outputs[0] if k.parts else values[-1]
+            of_reader |= {v: value for v in part.reads if v >= count}
+    return values[::-1]
 
 
 class _Walk:
@@ -53,7 +51,7 @@ class _Walk:
     def __init__(self, order: Sequence[Node], sizes: dict[int, int]):
         self.order, self.index = order, places(order)
         self.stored = {i for i in sizes if i < len(order)}
-        self.found: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
+        self.walked: dict[tuple[int, ...], tuple[int, dict[int, int], str]] = {}
 
     def of(self, values: tuple[int, ...]) -> tuple[int, dict[int, int]]:
         """(operations, bytes of each value that is read) of what computes the values of one kernel."""
@@ -65,9 +63,9 @@ class _Walk:
 
     def _walked(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
         values = tuple(v for v in values if v < len(self.order))
-        if values not in self.found:
-            self.found[values] = self._walk(values)
-        return self.found[values]
+        if values not in self.walked:
+            self.walked[values] = self._walk(values)
+        return self.walked[values]
 
     def _walk(self, values: tuple[int, ...]) -> tuple[int, dict[int, int], str]:
         flops, label = 0, ""
@@ -81,13 +79,13 @@ class _Walk:
                 touched[at] = touched.get(at, 0) + elements * n.dtype.itemsize
             elif (id(n), elements) not in seen:
                 seen.add((id(n), elements))
-                flops += _own(n)
+                flops += _operations(n)
                 label = n.attrs["label"] if n.op.kind == "contract" else label
                 todo += [(i, _read(n, i, elements)) for i in n.inputs]
         return flops, touched, label
 
 
-def _own(n: Node) -> int:
+def _operations(n: Node) -> int:
     """The operations of one op."""
     if n.op.kind == "contract":
         return 2 * prod(broadcast(*(i.shape for i in n.inputs)))
@@ -98,7 +96,7 @@ def _own(n: Node) -> int:
 
 def _read(n: Node, i: Node, elements: int) -> int:
     """How many elements of an input are read: of a slice those that it keeps, of a table those picked."""
-    there, made = prod(i.shape), prod(n.shape)
+    there, result = prod(i.shape), prod(n.shape)
     if n.op.kind == "movement":
-        return min(there, elements) if made <= there else there
-    return min(there, made) if n.op.kind == "gather" else there
+        return min(there, elements) if result <= there else there
+    return min(there, result) if n.op.kind == "gather" else there
