@@ -21,7 +21,7 @@ from flambeau.nn import functional as F
 
 def as_written(roots, order) -> Merged:
     """A graph as it was given."""
-    return Merged(roots, order, order, {id(n): i for i, n in enumerate(order)}, {})
+    return Merged(roots, order, order, {n: i for i, n in enumerate(order)}, {})
 
 
 @contextmanager

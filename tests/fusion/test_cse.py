@@ -9,7 +9,7 @@ from flambeau import nn
 from flambeau.codegen.render import render
 from flambeau.core.node import toposort
 from flambeau.fusion.cse import merged
-from flambeau.fusion.multi_output import trimmed
+from flambeau.fusion.multi_output import without_unread
 from flambeau.runtime.run import graph_key
 
 F = nn.functional
@@ -170,10 +170,10 @@ def test_what_siblings_alone_read_is_not_written():
     h = X.exp().sin().tanh()
     made = plan_of(h * p, h * q)
     assert [len(k.outputs) for k in made] == [2]
-    left, places = trimmed(list(made), {made.kernels[0].outputs[1]})
+    left, places = without_unread(list(made), {made.kernels[0].outputs[1]})
     assert places == [0] and left[0].outputs == made.kernels[0].outputs[1:]
     assert left[0].shader.template == "map/map.wgsl" and "out1" not in render(left[0].shader)
-    assert trimmed(list(made), set()) == ([], [])
+    assert without_unread(list(made), set()) == ([], [])
     h = np.tanh(np.sin(np.exp(X.numpy())))
     y = X.exp().sin().tanh()
     for found, by in zip(fb.read(y * p, y * q), (p, q), strict=True):

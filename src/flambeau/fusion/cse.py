@@ -11,15 +11,14 @@ class Merged(NamedTuple):
     """A graph without repetitions.
 
     order: for each place of the graph's order the node that has its value. walk: the nodes, inputs first.
-    classes: the class of each node, by its id; nodes of one class are equal. times: how many nodes one stands
-    for, by its id, where that is several.
+    classes: nodes of one class are equal. times: how many nodes one stands for, where that is several.
     """
 
     roots: list[Node]
     order: list[Node]
     walk: list[Node]
-    classes: dict[int, int]
-    times: dict[int, int]
+    classes: dict[Node, int]
+    times: dict[Node, int]
 
 
 def classes_of(order: list[Node]) -> list[int]:
@@ -27,7 +26,7 @@ def classes_of(order: list[Node]) -> list[int]:
     that are equal. Draws of random numbers are equal to nothing else, nor is what is computed again on
     purpose."""
     first: dict[tuple, int] = {}
-    found: dict[Node, int] = {}
+    classes: dict[Node, int] = {}
     numbers: dict[tuple, int] = {}
     for i, n in enumerate(order):
         at = i
@@ -35,9 +34,9 @@ def classes_of(order: list[Node]) -> list[int]:
             if n.op.name == "constant":
                 at = place_of_number(n, i, numbers)
             elif not n.scalars:
-                at = first.setdefault((number_of(n), *[found[x] for x in n.inputs]), i)
-        found[n] = at
-    return list(found.values())
+                at = first.setdefault((number_of(n), *[classes[x] for x in n.inputs]), i)
+        classes[n] = at
+    return list(classes.values())
 
 
 def merged(roots: list[Node], order: list[Node]) -> Merged:
@@ -59,10 +58,12 @@ def merged(roots: list[Node], order: list[Node]) -> Merged:
     for n in order if leader else ():
         same = leader.get(n, (n,))
         now[n] = now[same[0]] if n is not same[0] else _copied(n, now, min(m.serial for m in same))
-    made = list(now.values()) or order
-    classes = {id(n): c if n.inputs else i for i, (n, c) in enumerate(zip(made, places, strict=True))}
-    times = {id(now[same[0]]): len(same) for same in leader.values()}
-    return Merged([now.get(r, r) for r in roots], made, list(dict.fromkeys(made)), classes, times)
+    merged_order = list(now.values()) or order
+    pairs = enumerate(zip(merged_order, places, strict=True))
+    classes = {n: c if n.inputs else i for i, (n, c) in pairs}
+    times = {now[same[0]]: len(same) for same in leader.values()}
+    walk = list(dict.fromkeys(merged_order))
+    return Merged([now.get(r, r) for r in roots], merged_order, walk, classes, times)
 
 
 def _is_fill(n: Node) -> bool:
@@ -78,14 +79,14 @@ def _copied(n: Node, now: dict[Node, Node], serial: int) -> Node:
     inputs, after = tuple([now[x] for x in n.inputs]), tuple([now[x] for x in n.after])
     if serial == n.serial and all(map(is_, inputs, n.inputs)) and all(map(is_, after, n.after)):
         return n
-    made = n.copied(inputs, after)
-    made.serial = serial
-    return made
+    copy = n.copied(inputs, after)
+    copy.serial = serial
+    return copy
 
 
 def places(order: Sequence[Node]) -> dict[int, int]:
     """The first place of each node in an order, by its id."""
-    found: dict[int, int] = {}
+    first: dict[int, int] = {}
     for i, n in enumerate(order):
-        found.setdefault(id(n), i)
-    return found
+        first.setdefault(id(n), i)
+    return first

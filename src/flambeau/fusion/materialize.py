@@ -1,111 +1,154 @@
 """The graph into the values that are stored: what is asked for, heads with their epilogues, what is dear."""
 
+from collections.abc import Iterable
 from math import prod
-from typing import Any
 
-from ..core.node import Node
+from ..core.limits import Limits
+from ..core.node import Node, reached
 from ..kernels.lower import alias
-from .cse import Merged
+from .cse import Merged, places
+from .group import Decision
 
 HEADS = ("reduce", "fold", "contract", "whole", "part")  # the ops that are kernels of their own
-FEW = 32  # nodes of an expression that a contraction may compute
+OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
+DEAR = 9.0  # more than is cheap, of reads and of cost: what a gather reads, what lies too deep to be priced
 
 
-class Claims:
-    """What a planner decides before it builds a kernel, and why: `why` has the reason by a node's id."""
+class Epilogues:
+    """Where the kernel of each head ends: at its tail, the last node of its epilogue."""
 
-    def __init__(self, graph: Merged, limits: Any, dying: frozenset[int]):
-        self.roots, self.times, self.classes, self.limits = graph.roots, graph.times, graph.classes, limits
-        self.dying = {id(graph.order[v]) for v in dying}  # leaves that may be written over
-        self.order = order = graph.walk
-        self.users: dict[int, list[Node]] = {id(n): [] for n in order}
-        for n in order:
+    def __init__(self):
+        self.nodes: dict[Node, list[Node]] = {}  # head -> head, ..., tail
+        self.head_of: dict[Node, Node] = {}  # tail -> its head
+        self.head_around: dict[Node, Node] = {}  # node of an epilogue -> the head
+
+    def tail(self, head: Node) -> Node:
+        return self.nodes[head][-1]
+
+    def set(self, nodes: list[Node]) -> None:
+        """Have an epilogue be these nodes, from the head on."""
+        head = nodes[0]
+        if head in self.nodes:
+            self.head_of.pop(self.tail(head), None)
+            for n in self.nodes[head][1:]:
+                self.head_around.pop(n, None)
+        self.nodes[head] = nodes
+        self.head_of[nodes[-1]] = head
+        self.head_around |= dict.fromkeys(nodes[1:], head)
+
+
+class Materialization:
+    """Which values of a graph are stored, and why; who wants another one stored or left out says so here.
+
+    users: who reads a node, by its id. dying: leaves that may be written over.
+    """
+
+    def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
+        self.roots, self.order, self.limits = graph.roots, graph.walk, limits
+        self.times, self.index = graph.times, places(graph.order)
+        self.dying = {graph.order[v] for v in dying}
+        self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
+        for n in self.order:
             if n.buffer is None:
                 for i in n.inputs if n.op.kind != "part" else n.inputs[:1]:
                     self.users[id(i)].append(n)
-        self.asked: set[int] = set()  # stored whatever the planner thinks of it
-        self.stored: set[int] = set()
-        self.why: dict[int, str] = {}
-        self.tails: dict[int, Node] = {}  # id of a head -> the last node of its epilogue
-        self.head_of: dict[int, Node] = {}  # id of a tail -> its head
-        self.paths: dict[int, list[Node]] = {}  # id of a head -> head, ..., tail
-        self.owner: dict[int, Node] = {}  # id of a node of an epilogue -> its head
-        # id of an elementwise node -> that of the value whose kernel computes it
-        self.ends: dict[int, int] = {}
-        self.decide()
+        self.epilogues = Epilogues()
+        self._stored: set[Node] = set()
+        self._required: set[Node] = set()  # stored whatever the planner thinks of it
+        self._why: dict[Node, str] = {}
+        self._computed_in: dict[Node, Node] = {}  # elementwise node -> the value whose kernel computes it
+        self._decide()
 
-    def keep(self, node: Node, why: str) -> None:
-        """Have a value stored."""
-        self.stored.add(id(node))
-        self.why.setdefault(id(node), why)
+    # --- what is stored ---
 
-    def ask(self, node: Node, why: str) -> None:
-        self.asked.add(id(alias(node)))
-        self.keep(alias(node), why)
+    def is_stored(self, node: Node) -> bool:
+        return node in self._stored
 
-    def decide(self) -> None:
+    def is_required(self, node: Node) -> bool:
+        return node in self._required
+
+    def reasons(self, nodes: Iterable[Node]) -> list[str]:
+        """Why nodes are stored, each reason once."""
+        return list(dict.fromkeys(self._why[n] for n in nodes if n in self._why))
+
+    def store(self, node: Node, why: str) -> None:
+        self._stored.add(node)
+        self._why.setdefault(node, why)
+
+    def require(self, node: Node, why: str) -> None:
+        """Have a value stored whatever is decided later."""
+        self._required.add(alias(node))
+        self.store(alias(node), why)
+
+    def apply(self, decision: Decision) -> None:
+        """Do what a group decided; what is required stays stored."""
+        for nodes in decision.cut:
+            old = self.epilogues.tail(nodes[0])
+            if old not in self._required:
+                self._stored.discard(old)
+            self._end_epilogue(nodes, "others read it")
+        for n in decision.store:
+            self.store(n, "others read it")
+        self._stored.difference_update(n for n in decision.private if n not in self._required)
+
+    def cut_epilogue(self, node: Node, why: str) -> None:
+        """End the epilogue that a node is in the middle of with that node."""
+        head = node if node in self.epilogues.nodes else self.epilogues.head_around.get(node)
+        if head is not None and self.epilogues.tail(head) is not node:
+            nodes = self.epilogues.nodes[head]
+            self._end_epilogue(nodes[: nodes.index(node) + 1], why)
+
+    def _end_epilogue(self, nodes: list[Node], why: str) -> None:
+        self.epilogues.set(nodes)
+        self.store(nodes[-1], why)
+
+    def _decide(self) -> None:
         # In this order, since each step asks what the ones before it stored: what is asked for whatever it
         # costs, then heads with their epilogues (which end at what is stored), then where each elementwise
         # value ends up, and with that which of them several kernels would compute, and whether that is dearer
         # than a store.
         for n in self.roots:
-            self.ask(n, "it is a root")
+            self.require(n, "it is a root")
         for n in self.order:
             if n.buffer is None and n.op.kind != "source" and n.param is not None:
-                self.ask(n, "gradients are asked by it")
+                self.require(n, "gradients are asked by it")
             if n.segment is not None:  # a checkpoint's inside, computed again once its gradient is there
                 for g in n.after:
-                    self.ask(g, "a checkpoint's inside waits for it")
+                    self.require(g, "a checkpoint's inside waits for it")
         for n in self.order:
             if n.buffer is not None:
                 continue
             if n.op.kind == "contract":
-                self._keep_operands(n)
+                self._store_operands(n)
             if n.op.kind == "part":
-                self.keep(n, "it is a further result")
+                self.store(n, "it is a further result")
             elif n.op.kind in HEADS:
-                self.claim(n)
-        self._meet()
+                self._grow_epilogue(n)
+        self._find_sole_consumers()
         for n in self.order:
-            wanted = n.buffer is None and n.op.kind == "elementwise"
-            if wanted and self.is_shared(n) and not self.is_cheap(n):
-                self.keep(n, "several read it, and it is dear")
+            is_elementwise = n.buffer is None and n.op.kind == "elementwise"
+            if is_elementwise and self._is_shared(n) and not self.is_cheap(n):
+                self.store(n, "several read it, and it is dear")
 
-    def _meet(self) -> None:
-        """Find for each elementwise value the one that all its readers are a part of, element by element: the
-        kernel of that computes it once, however many they are."""
-        # From the last node to the first: a node's readers are known when it is reached.
-        for n in reversed(self.order):
-            if n.buffer is None and n.op.kind == "elementwise":
-                ends = {self._end(u, n) for u in self.consumers(n)}
-                self.ends[id(n)] = ends.pop() if len(ends) == 1 and id(n) not in self.stored else id(n)
-
-    def _end(self, user: Node, n: Node) -> int:
-        """What a reader of a value is a part of."""
-        head = self.owner.get(id(user))
-        if user.op.kind != "elementwise" or user.shape != n.shape:
-            return id(user)
-        return id(self.tails[id(head)]) if head is not None else self.ends[id(user)]
-
-    def _keep_operands(self, n: Node) -> None:
+    def _store_operands(self, n: Node) -> None:
         """Contractions read buffers: what they are given is stored, whoever else reads it. Only a short
         expression of buffers alone may be computed by one on a GPU, which decides that itself."""
         for i in n.inputs:
             i = alias(i)
-            while i.op.kind == "movement" and i.buffer is None and id(i) not in self.stored:
+            while i.op.kind == "movement" and i.buffer is None and i not in self._stored:
                 i = alias(i.inputs[0])
             is_left = not self.limits.software and self._is_of_leaves(i)
             if i.buffer is None and i.op.kind == "elementwise" and not is_left:
-                self.keep(i, "contractions read buffers")
+                self.store(i, "contractions read buffers")
 
     def _is_of_leaves(self, node: Node) -> bool:
         """Whether a value is few elementwise ops and movements away from values that are there."""
-        todo, left = [node], FEW
-        while todo and left:
-            n, left = alias(todo.pop()), left - 1
+        todo, room = [node], OPERAND_NODES  # a node counts as often as it is read
+        while todo and room:
+            n, room = alias(todo.pop()), room - 1
             if n.buffer is None and n.op.kind != "source":
-                if n.op.kind not in ("elementwise", "movement") or id(n) in self.stored:
+                if n.op.kind not in ("elementwise", "movement") or n in self._stored:
                     return False
                 todo += n.inputs
         return not todo
@@ -114,108 +157,121 @@ class Claims:
 
     def consumers(self, node: Node) -> list[Node]:
         """Who uses the value, each once, looking through composites."""
-        out, todo = {}, [node]
+        found, todo = {}, [node]
         while todo:
             for u in self.users[id(todo.pop())]:
                 if u.op.kind == "composite":
                     todo.append(u)
                 else:
-                    out[u] = None
-        return list(out)
+                    found[u] = None
+        return list(found)
 
-    def claim(self, head: Node) -> None:
-        """Follow the single consumer while it is elementwise over the same elements: the epilogue."""
-        path, why = [head], "it is a kernel of its own"
+    def _grow_epilogue(self, head: Node) -> None:
+        """Follow the single consumer while it is elementwise over the same elements."""
+        nodes, why = [head], "it is a kernel of its own"
         while head.op.kind != "whole":
-            user, why = self._next(path[-1], head)
+            user, why = self._next(nodes[-1], head)
             if user is None:
                 break
-            path.append(user)
-        while path[-1].op.kind == "movement" and id(path[-1]) not in self.stored:
-            path.pop()
-        if head.op.kind == "contract" and self._is_update(path):
-            path, why = path[:1], "what reads it is written over what it was"
-        self.set_path(head, path, why)
+            nodes.append(user)
+        while nodes[-1].op.kind == "movement" and nodes[-1] not in self._stored:
+            nodes.pop()
+        if head.op.kind == "contract" and self._is_update(nodes):
+            nodes, why = nodes[:1], "what reads it is written over what it was"
+        self._end_epilogue(nodes, why)
 
-    def _is_update(self, path: list[Node]) -> bool:
+    def _is_update(self, nodes: list[Node]) -> bool:
         """Whether an epilogue ends with a parameter's new value: of a map of its own that is written over the
         old one."""
-        dies = self.dying and id(path[-1]) in self.asked
-        return bool(dies) and any(id(x) in self.dying and x.shape == n.shape for n in path for x in n.inputs)
+        if not self.dying or nodes[-1] not in self._required:
+            return False
+        return any(x in self.dying and x.shape == n.shape for n in nodes for x in n.inputs)
 
     def _next(self, at: Node, head: Node) -> tuple[Node | None, str]:
         """The node that goes on from a value inside its head's kernel, or none and why."""
-        if id(at) in self.stored:
-            return None, self.why[id(at)]
+        if at in self._stored:
+            return None, self._why[at]
         users = self.consumers(at)
         if len(users) != 1:
             return None, "several read it" if users else "nothing reads it"
         user = users[0]
-        if id(user) in self.head_of:
+        if user in self.epilogues.head_of:
             return None, f"{user.op.name} is another kernel's"
         in_fours = head.op.kind == "contract" and not self.limits.software
         if user.dtype.is_packed and not in_fours:  # heads write one element a thread: a map goes on
             return None, f"{user.dtype.short} is written by four"
-        if user.op.name in ("reshape", "detach") or (
-            user.op.kind == "elementwise" and user.shape == at.shape
-        ):
+        if user.op.order == "same" or (user.op.kind == "elementwise" and user.shape == at.shape):
             return user, ""
         if user.op.kind in HEADS:
             return None, f"{user.op.name.strip('_')} reads it"
         return None, f"{user.op.name.strip('_')} has other elements"
 
-    def set_path(self, head: Node, path: list[Node], why: str) -> None:
-        old = self.tails.get(id(head))
-        if old is not None:
-            self.head_of.pop(id(old), None)
-            for n in self.paths[id(head)][1:]:
-                self.owner.pop(id(n), None)
-        self.paths[id(head)], self.tails[id(head)] = path, path[-1]
-        self.head_of[id(path[-1])] = head
-        self.owner |= {id(n): head for n in path[1:]}
-        self.keep(path[-1], why)
+    # --- who computes what ---
 
-    def cut(self, node: Node, why: str) -> None:
-        """End the epilogue that a node is in the middle of."""
-        head = node if id(node) in self.paths else self.owner.get(id(node))
-        if head is not None and self.tails[id(head)] is not node:
-            path = self.paths[id(head)]
-            at = next(i for i, p in enumerate(path) if p is node)
-            self.set_path(head, path[: at + 1], why)
+    def _find_sole_consumers(self) -> None:
+        """Find for each elementwise value the one that all its readers are a part of, element by element: the
+        kernel of that computes it once, however many they are."""
+        # From the last node to the first: a node's readers are known when it is reached.
+        for n in reversed(self.order):
+            if n.buffer is None and n.op.kind == "elementwise":
+                ends = {self._end_of(u, n) for u in self.consumers(n)}
+                is_one = len(ends) == 1 and n not in self._stored
+                self._computed_in[n] = ends.pop() if is_one else n
 
-    # --- prices ---
+    def _end_of(self, user: Node, n: Node) -> Node:
+        """What a reader of a value is a part of."""
+        if user.op.kind != "elementwise" or user.shape != n.shape:
+            return user
+        head = self.epilogues.head_around.get(user)
+        return self.epilogues.tail(head) if head is not None else self._computed_in[user]
 
-    def is_shared(self, node: Node) -> bool:
+    def _is_shared(self, node: Node) -> bool:
         """Whether several kernels would read a value."""
-        several = len(self.consumers(node)) > 1 and self.ends[id(node)] == id(node)
+        several = len(self.consumers(node)) > 1 and self._computed_in[node] is node
         return several and not self.were_apart(node)
 
     def were_apart(self, node: Node) -> bool:
         """Whether a value stands for several that had one reader each: that each reader computes it is no
         dearer than it was."""
-        times = self.times.get(id(node), 1)
-        return times > 1 and sum(self.times.get(id(u), 1) for u in self.consumers(node)) <= times
+        times = self.times.get(node, 1)
+        return times > 1 and sum(self.times.get(u, 1) for u in self.consumers(node)) <= times
+
+    # --- prices ---
 
     def is_cheap(self, node: Node) -> bool:
+        """Whether computing a value again costs less than storing and reading it."""
         reads, cost = self._price(node, node, 0)
         return reads <= CHEAP_READS and cost <= CHEAP_COST
 
     def _price(self, node: Node, top: Node, depth: int) -> tuple[float, float]:
         """Buffers read (small ones count by their share) and work done to compute `node` again; more than is
         cheap where that is found on the way."""
-        # 20 and 9 are only "more than cheap": the bits of a draw are dear, a gather reads where it likes, and
-        # what lies deeper than CHEAP_COST nodes can't be cheap.
         node = alias(node)
-        if node.buffer is not None or (id(node) in self.stored and node is not top) or node.op.kind in HEADS:
+        is_stored = node in self._stored and node is not top
+        if node.buffer is not None or is_stored or node.op.kind in HEADS:
             return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
         if node.op.kind == "source":
-            return 0.0, 20.0 if node.op.name == "random_bits" else 0.0
-        if depth > CHEAP_COST:
-            return 9.0, 9.0
-        reads, cost = 9.0 * (node.op.kind == "gather"), node.op.cost * (node.op.kind == "elementwise")
+            return 0.0, node.op.cost
+        if depth > CHEAP_COST:  # of nodes that cost something each
+            return DEAR, DEAR
+        reads = DEAR if node.op.kind == "gather" else 0.0  # it reads where it likes
+        cost = node.op.cost if node.op.kind == "elementwise" else 0.0
         for i in node.inputs:
             if reads > CHEAP_READS or cost > CHEAP_COST:
                 break
             more = self._price(i, top, depth + 1)
             reads, cost = reads + more[0], cost + more[1]
         return reads, cost
+
+
+def are_made_apart(
+    values: Materialization, nodes: Iterable[Node], members: set[Node], first: int, most: int
+) -> bool:
+    """Whether none of some nodes is made of members of a group, the first of which has this place in the
+    graph; False where telling that takes looking at more than so many nodes."""
+
+    def may_be_made_of(inputs: Iterable[Node]) -> list[Node]:
+        return [i for i in inputs if i.buffer is None and values.index[id(i)] >= first]
+
+    below = reached(may_be_made_of(nodes), lambda n: may_be_made_of((*n.inputs, *n.after)))
+    return not any(n in members or count > most for count, n in enumerate(below, 1))

@@ -1,40 +1,39 @@
 """Stored elementwise values that are made of the same buffers into groups, each of which is one kernel."""
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from math import prod
-from typing import Any
 
-from ..core.node import Node
-from ..kernels.ir import Kernel
+from ..core.choose import choose
+from ..core.node import Node, reached
+from ..kernels.ir import Kernel, Stored
 from ..kernels.lower import alias
-from ..kernels.rows import Group
+from ..kernels.map import maps_kernel, with_results
+from .group import Built, Decision, Group
+from .materialize import Materialization, are_made_apart
 
-SAME_ORDER = (
-    "reshape",
-    "expand",
-    "detach",
-)  # movement through which values are still read element by element
-NEAR = 256  # nodes made between members: values that are computed early live longer
-OPEN = 4  # groups of one shape that a value may join
-MOST = 16  # members of a group
-SEARCHED = 48  # nodes below a value, or made of it, that are looked at
+NEAR_NODES = 256  # made between members: values that are computed early live longer
+OPEN_GROUPS = 4  # of one shape that a value may join
+MOST_MEMBERS = 16  # of a group
+SEARCHED_NODES = 48  # below a value, or made of it, that are looked at
 
 
-def siblings(planner: Any, taken: set[int]) -> list[Group]:
+def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
     """Groups of stored elementwise nodes of one shape that share what they read, or read each other: new
-    state and parameter of an optimiser, gradients of the inputs of a product."""
-    finder = _Finder(planner)
-    for n in planner.order:
-        wanted = n.buffer is None and id(n) in planner.stored and _is_computed(planner, n)
-        if wanted and id(n) not in planner.head_of and id(n) not in taken and n.segment is None:
+    state and parameter of an optimiser, gradients of the inputs of a product.
+
+    taken: nodes of other groups.
+    """
+    finder = _SiblingFinder(values)
+    for n in values.order:
+        is_candidate = n.buffer is None and values.is_stored(n) and n.segment is None and n not in taken
+        if is_candidate and n not in values.epilogues.head_of and finder.is_computed(n):
             finder.visit(n)
-    for g in finder.found:
-        finder.settle(g)
-    return [g for g in finder.found if len(g.outputs) > 1]
+    for siblings in finder.all:
+        yield finder.settled(siblings)
 
 
-def trimmed(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[int]]:
+def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[int]]:
     """What is read: the kernels of siblings without values that siblings alone read (they have them in
     registers), and no kernel of whose values none is read; and the places of those that are left.
 
@@ -44,147 +43,133 @@ def trimmed(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel], list[i
     for i in reversed(range(len(kernels))):
         k = kernels[i]
         if not read.isdisjoint(k.outputs):
-            left.append((_trimmed(k, read) if k.shader.kind == "map_multi" else k, i))
+            left.append((with_results(k, read) if k.shader.kind == "map_multi" else k, i))
             read.update(k.inputs)
     return [k for k, _ in reversed(left)], [i for _, i in reversed(left)]
 
 
-def _trimmed(k: Kernel, read: set[int]) -> Kernel:
-    (_, f), *_ = k.shader.functions
-    left = [(v, out, r) for v, out, r in zip(k.outputs, k.shader.outs, f.results, strict=True) if v in read]
-    if len(left) == len(k.outputs):
-        return k
-    values, outs, results = zip(*left, strict=True)
-    kind, name, body = "map_multi", "values", f._replace(results=results)
-    if len(left) == 1:
-        kind, name = "map", "value"
-        body = f._replace(result=results[0][0], dtype=results[0][1], results=())
-    template = f"map/{kind}.wgsl"
-    shader = replace(k.shader, template=template, kind=kind, outs=outs, functions=((name, body),))
-    return replace(k, shader=shader, outputs=values)
+@dataclass(frozen=True, eq=False)
+class MapGroup(Group):
+    """Elementwise values of one shape."""
+
+    def build(self, plan: Stored) -> Built | None:
+        names = ("apart", "together")
+        if choose(plan.limits, "maps", (len(self.outputs),), names, "together") == "apart":
+            return None
+        together = maps_kernel(plan, list(self.outputs))
+        return None if together is None else Built([together[0]], together[1])
 
 
-def _is_computed(planner: Any, n: Node) -> bool:
-    """Whether a node is elementwise, perhaps behind views that leave its elements in order."""
-    while n.op.name in ("reshape", "detach") or n.op.kind == "composite":
-        n = n.inputs[0]
-        if n.buffer is not None or id(n) in planner.stored:
-            return False
-    return n.op.kind == "elementwise"
+@dataclass
+class _Siblings:
+    """A group that grows: its nodes, and the buffers that their kernel reads."""
+
+    nodes: list[Node]
+    reads: set[Node]
 
 
-def _turned_back(n: Node) -> Node | None:
-    """What two transposes, one behind the other, leave as it is."""
-    below = alias(n.inputs[0])
-    if below.buffer is not None or below.op.name != "permute":
-        return None
-    dims = [below.attrs["dims"][d] for d in n.attrs["dims"]]
-    return below.inputs[0] if dims == list(range(len(dims))) else None
+class _SiblingFinder:
+    """Puts each value that it visits into a group that is open, or into a new one."""
 
+    def __init__(self, values: Materialization):
+        self.values = values
+        self.all: list[_Siblings] = []
+        self.open: dict[tuple, list[_Siblings]] = {}  # by shape and device
+        made = sorted(values.order, key=lambda n: n.serial)
+        self.rank = {n: i for i, n in enumerate(made)}  # when a node was made, and so will be computed
 
-class _Finder:
-    def __init__(self, planner: Any):
-        self.planner = planner
-        self.found: list[Group] = []
-        self.open: dict[tuple, list[Group]] = {}
-        self.reads: dict[int, dict[int, Node]] = {}  # id of a group -> the buffers it reads
-        made = sorted(planner.order, key=lambda n: n.serial)
-        self.rank = {id(n): i for i, n in enumerate(made)}  # when a node was made, and so will be computed
+    def is_computed(self, n: Node) -> bool:
+        """Whether a node is elementwise, perhaps behind views that leave its elements in order."""
+        while n.op.order == "same" or n.op.kind == "composite":
+            n = n.inputs[0]
+            if self._is_there(n):
+                return False
+        return n.op.kind == "elementwise"
 
     def visit(self, n: Node) -> None:
         reads = self._reads(n)
         if reads is None:
             return
         groups = self.open.setdefault((n.shape, n.device), [])
-        for group in reversed(groups):
-            if self._joins(n, reads, group):
+        for siblings in reversed(groups):
+            if self._joins(n, reads, siblings):
                 return
-        group = Group((prod(n.shape), 0), 0, [], [n], [n], first=n.serial)
-        self.found.append(group)
-        self.reads[id(group)] = reads
-        groups.append(group)
-        del groups[:-OPEN]
+        siblings = _Siblings([n], reads)
+        self.all.append(siblings)
+        groups.append(siblings)
+        del groups[:-OPEN_GROUPS]
 
-    def _reads(self, n: Node) -> dict[int, Node] | None:
+    def _is_there(self, n: Node) -> bool:
+        return n.buffer is not None or self.values.is_stored(n)
+
+    def _reads(self, n: Node) -> set[Node] | None:
         """The buffers that a value's kernel would read; None where it is not read element by element."""
-        # Down to what is in memory, through elementwise ops and movements that keep the order of elements.
-        # Any other movement would have a thread read elements that its neighbour writes: then siblings could
-        # not be written over what they read.
-        found, seen, todo = {}, set(), list(n.inputs)
-        while todo:
-            i = alias(todo.pop())
-            if id(i) in seen:
-                continue
-            seen.add(id(i))
-            if len(seen) > SEARCHED or n.after:
-                return None
-            kind = i.op.kind
-            if i.buffer is not None or id(i) in self.planner.stored:
-                found[id(i)] = i
-            elif kind == "elementwise" or (kind == "movement" and i.op.name in SAME_ORDER):
-                todo += i.inputs
-            elif i.op.name == "permute" and (below := _turned_back(i)) is not None:
-                todo.append(below)
-            elif kind != "source":
-                return None
-        return found
 
-    def _joins(self, n: Node, reads: dict[int, Node], group: Group) -> bool:
-        planner, own = self.planner, self.reads[id(group)]
-        members = {id(m) for m in group.outputs}
-        rest = {i: r for i, r in reads.items() if i not in members}
-        shared = len(rest) < len(reads) or any(i in own and prod(own[i].shape) > 1 for i in rest)
-        apart = abs(self.rank[id(n)] - self.rank[id(group.outputs[0])])
-        if not shared or apart > NEAR or len(members) == MOST:
+        def onward(x: Node) -> Iterable[Node]:
+            return () if self._is_there(x) else map(alias, made_in_order_of(x))
+
+        reads: set[Node] = set()
+        for i, x in enumerate(reached(map(alias, n.inputs), onward), 1):
+            if i > SEARCHED_NODES or n.after:
+                return None
+            if self._is_there(x):
+                reads.add(x)
+            elif x.op.kind != "source" and not made_in_order_of(x):
+                return None
+        return reads
+
+    def _joins(self, n: Node, reads: set[Node], siblings: _Siblings) -> bool:
+        """Add a value to a group, where that is as good for both and none would wait for itself."""
+        values, nodes = self.values, siblings.nodes
+        others = reads.difference(nodes)
+        shares = len(others) < len(reads) or any(x in siblings.reads and prod(x.shape) > 1 for x in others)
+        distance = abs(self.rank[n] - self.rank[nodes[0]])
+        if not shares or distance > NEAR_NODES or len(nodes) == MOST_MEMBERS:
             return False
-        if len(own | rest) > planner.limits.storage_buffers - len(self._wanted([*group.outputs, n])):
+        outputs = len(self._outputs_of([*nodes, n]))
+        if len(siblings.reads | others) > values.limits.storage_buffers - outputs:
             return False
-        first = planner.index[id(group.outputs[0])]
-        if not are_apart(self.planner, rest.values(), members, first):
+        first = values.index[id(nodes[0])]
+        if not are_made_apart(values, others, set(nodes), first, SEARCHED_NODES):
             return False
-        group.nodes.append(n)
-        group.outputs.append(n)
-        self.reads[id(group)] = own | rest
+        nodes.append(n)
+        siblings.reads |= others
         return True
 
-    def settle(self, group: Group) -> None:
-        """Leave out of the outputs what the group alone reads."""
-        group.outputs = self._wanted(group.nodes)
-        group.inner = [n for n in group.nodes if n not in group.outputs]
-        self.planner.stored -= {id(n) for n in group.inner}
+    def settled(self, siblings: _Siblings) -> Decision:
+        """Leave out of what is stored what the group alone reads; of one output it is no group."""
+        nodes, outputs = siblings.nodes, self._outputs_of(siblings.nodes)
+        private = tuple(n for n in nodes if n not in outputs)
+        if len(outputs) < 2:
+            return Decision(private=private)
+        group = MapGroup(tuple(nodes), tuple(outputs), private=private, serial=nodes[0].serial)
+        return Decision(private=private, group=group)
 
-    def _wanted(self, members: list[Node]) -> list[Node]:
-        """The members that others read, too."""
-        inside = {id(m) for m in members}
-        return [m for m in members if id(m) in self.planner.asked or not self._is_inner(m, inside)]
+    def _outputs_of(self, nodes: list[Node]) -> list[Node]:
+        """The nodes that others read, too."""
+        inside = set(nodes)
+        return [n for n in nodes if self.values.is_required(n) or not self._is_private(n, inside)]
 
-    def _is_inner(self, node: Node, inside: set[int]) -> bool:
+    def _is_private(self, node: Node, inside: set[Node]) -> bool:
         """Whether all that is made of a value is made in a group, or for its members alone."""
-        seen, todo = set(), [node]
-        while todo:
-            users = self.planner.users[id(todo.pop())]
-            if not users:
+        users = self.values.users
+        for i, n in enumerate(reached([node], lambda n: (u for u in users[id(n)] if u not in inside))):
+            if not users[id(n)]:
                 return False
-            for u in users:
-                if id(u) in inside or id(u) in seen:
-                    continue
-                seen.add(id(u))
-                passes = u.op.kind in ("elementwise", "movement", "composite")
-                if id(u) in self.planner.stored or not passes or len(seen) > SEARCHED:
-                    return False
-                todo.append(u)
+            passes = n.op.kind in ("elementwise", "movement", "composite") and not self.values.is_stored(n)
+            if n is not node and (not passes or i > SEARCHED_NODES):
+                return False
         return True
 
 
-def are_apart(planner: Any, values: Iterable[Node], members: set[int], first: int) -> bool:
-    """Whether none of some values is made of members of a group, the first of which has this place."""
-    seen, todo = set(), list(values)
-    while todo:
-        i = todo.pop()
-        if id(i) in seen or i.buffer is not None or planner.index[id(i)] < first:
-            continue
-        seen.add(id(i))
-        if id(i) in members or len(seen) > SEARCHED:
-            return False
-        todo += (*i.inputs, *i.after)
-    return True
+def made_in_order_of(n: Node) -> tuple[Node, ...]:
+    """What an unstored value is computed of, each element of the one at its place; none where it is not."""
+    # Any other movement would have a thread read elements that its neighbour writes: then siblings could not
+    # be written over what they read.
+    if n.op.kind == "elementwise" or n.op.order in ("same", "repeated"):
+        return n.inputs
+    below = alias(n.inputs[0]) if n.op.order == "turned" else None
+    if below is None or below.buffer is not None or below.op.order != "turned":
+        return ()
+    dims = [below.attrs["dims"][d] for d in n.attrs["dims"]]
+    return below.inputs if dims == list(range(len(dims))) else ()

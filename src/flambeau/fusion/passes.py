@@ -11,9 +11,9 @@ from ..core.node import Node
 from ..kernels.ir import Kernel
 from .horizontal import bundled, gathered
 from .inplace import in_place
-from .multi_output import trimmed
+from .multi_output import without_unread
 from .plan import last_of
-from .schedule import scheduled, soon
+from .schedule import in_memory_order, in_program_order
 from .split_k import absorbed
 
 
@@ -58,13 +58,13 @@ class Draft:
 
 def drop_unread(draft: Draft) -> None:
     """Leave out results that only their own kernel reads, and kernels of which nothing is read."""
-    kernels, left = trimmed(list(draft.kernels), draft.roots)
+    kernels, left = without_unread(list(draft.kernels), draft.roots)
     draft.kernels, draft.serials = tuple(kernels), [draft.serials[i] for i in left]
 
 
 def schedule(draft: Draft) -> None:
     """Run kernels in the order in which the program asked for their results."""
-    draft.kernels = scheduled(list(draft.kernels), draft.serials)
+    draft.kernels = in_program_order(draft.kernels, draft.serials)
 
 
 def add_up_in_readers(draft: Draft) -> None:
@@ -75,7 +75,7 @@ def add_up_in_readers(draft: Draft) -> None:
 def schedule_for_memory(draft: Draft) -> None:
     """In a recorded plan, run what frees memory as soon as it can be run."""
     if draft.dying:
-        draft.kernels = soon(draft.kernels, draft.sizes, draft.free)
+        draft.kernels = in_memory_order(draft.kernels, draft.sizes, draft.free)
 
 
 def gather_bundles(draft: Draft) -> None:

@@ -9,7 +9,7 @@ from ..core.op import OPS, Op
 from ..core.shape import Shape, View
 from .cse import Merged, merged
 
-SEEN = 16  # nodes behind a permute that are looked at, to tell who reads it
+SEARCHED_READERS = 16  # nodes behind a permute that are looked at, to tell who reads it
 
 
 def graph_of(roots: list[Node], order: list[Node]) -> Merged:
@@ -43,9 +43,9 @@ class _Rewriting:
         if all(now[n] is n for n in given.walk):
             return given
         self._forget()
-        classes = {id(now[n]): given.classes[id(n)] for n in given.walk}
-        classes |= {id(n): len(given.order) + i for i, n in enumerate(self.extra)}
-        times = {id(now[n]): given.times[id(n)] for n in given.walk if id(n) in given.times}
+        classes = {now[n]: given.classes[n] for n in given.walk}
+        classes |= {n: len(given.order) + i for i, n in enumerate(self.extra)}
+        times = {now[n]: given.times[n] for n in given.walk if n in given.times}
         order = [now[n] for n in given.order] + self.extra
         return Merged([now[r] for r in given.roots], order, self.walk, classes, times)
 
@@ -114,7 +114,7 @@ class _Rewriting:
         others, or who reads the permute does as well by strides."""
         chain, at = [n], n.inputs[0]
         while at.op.kind != "contract":
-            passes = at.op.name in ("reshape", "detach", "permute", "cast") or at.op.kind == "composite"
+            passes = _moves_or_casts(at) or at.op.kind == "composite"
             if not passes or not self._is_alone(at):
                 return None
             chain.append(at)
@@ -142,9 +142,9 @@ class _Rewriting:
         """Whether all that is made of a permute is another, which is looked at with what is behind it."""
         while n.param is None and len(self.users[n]) == 1:
             (user,) = self.users[n]
-            if user is n or user.op.name not in ("reshape", "detach", "permute", "cast"):
+            if user is n or not _moves_or_casts(user):
                 return False
-            if user.op.name == "permute":
+            if user.op.order == "turned":
                 return True
             n = user
         return False
@@ -164,13 +164,13 @@ class _Rewriting:
     def _is_read_in_order(self, n: Node) -> bool:
         """Whether all who read a permute ask for its elements in order: they write or copy them."""
         todo, seen = [(n, u) for u in self.users.get(n, ())], 0
-        while todo and seen < SEEN:
+        while todo and seen < SEARCHED_READERS:
             (x, u), seen = todo.pop(), seen + 1
             if u is x or u.op.kind in ("elementwise", "whole"):
                 continue
             if u.op.name == "reshape" and x is n and _is_copied(n, u.shape):
                 continue
-            if u.op.name not in ("reshape", "detach", "permute") and u.op.kind != "composite":
+            if u.op.order not in ("same", "turned") and u.op.kind != "composite":
                 return False
             todo += [(u, v) for v in self.users.get(u, ())]
         return not todo
@@ -183,6 +183,11 @@ def _widened(x: Node) -> Node | None:
     if x.buffer is not None or x.op.name != "cast" or x.dtype is not float32:
         return None
     return x if x.inputs[0].dtype.is_packed and x.inputs[0].dtype.is_float else None
+
+
+def _moves_or_casts(n: Node) -> bool:
+    """Whether a node's elements are its input's, each once, perhaps in another order or dtype."""
+    return n.op.order in ("same", "turned") or n.op.name == "cast"
 
 
 def _is_copied(n: Node, shape: Shape) -> bool:

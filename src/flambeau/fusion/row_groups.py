@@ -1,328 +1,359 @@
-"""The graph into groups of nodes that one kernel computes: reductions over the same rows, and what is around
-them."""
+"""Reductions over the same rows, and what is around them, into groups that one kernel computes each."""
 
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from math import prod
-from typing import Any
 
-from ..core.choose import choose
-from ..core.node import Node
+from ..core.node import Node, reached
 from ..core.shape import Shape
-from ..kernels.ir import Kernel
+from ..kernels.ir import Stored
 from ..kernels.lower import alias
-from ..kernels.map import maps_kernel
-from ..kernels.rows import Group, row_kernel
-from .materialize import HEADS
-from .multi_output import siblings
-from .sibling_reductions import sums, sums_kernels
+from ..kernels.rows import row_kernel
+from .group import Built, Decision, Group
+from .materialize import HEADS, Materialization
 
-SEARCHED = 64  # nodes below an input that are looked at, to tell whether it is made of a group's values
-AROUND = 6  # nodes below a reduction that are searched for what it reads
-SPREAD = 8  # views behind views that are followed to see who reads a value
-ROW_LOCAL = ("reshape", "expand", "detach")  # movement that keeps the elements of a row together
-
-
-def groups_of(planner: Any) -> list[Group]:
-    """The groups of a graph whose stored values are decided on."""
-    rows = Rows(planner)
-    found = rows.groups()
-    taken = {id(n) for g in found for n in g.nodes}
-    found += sums(planner, taken)
-    return found + siblings(planner, taken)
+SEARCHED_INPUTS = (
+    64  # nodes below an input that are looked at, to tell whether it is made of a group's values
+)
+SEARCHED_ANCHORS = 6  # nodes below a reduction that are searched for what it reads
+MOST_READERS = 6  # of a value that is looked through to see who reads it
+MOST_VIEWS = 8  # behind each other that are looked through for that
 
 
-def kernels_of(planner: Any, group: Group) -> list[Kernel] | None:
-    """A group's kernels; None where others are better."""
-    if group.key[1]:
-        return row_kernel(planner, group)
-    if group.reduces:
-        return sums_kernels(planner, group)
-    names = ("apart", "together")
-    if choose(planner.limits, "maps", (len(group.outputs),), names, "together") == "apart":
-        return None
-    found = maps_kernel(planner, group.outputs)
-    if found is None:
-        return None
-    made, same = found
-    planner.share(same)
-    return [made]
+def find(values: Materialization) -> Iterator[Decision]:
+    """The groups of a graph whose stored values are decided on: for each first where epilogues end, then what
+    it stores, each in the light of the decisions before it."""
+    finder = _RowFinder(values)
+    for n in values.order:
+        finder.visit(n)
+    for candidate in finder.candidates():
+        yield finder.cuts(candidate)
+        yield finder.settled(candidate)
 
 
-def left_out(planner: Any, group: Group) -> Node | None:
-    """Take the last output out of a group whose kernel is too large: one that is made of the other outputs by
-    elementwise operations, and so is a kernel behind them; None where there is none."""
-    inside, others = {id(n) for n in group.nodes}, {id(n) for n in group.outputs[:-1]}
-    if not others or not group.key[1]:
-        return None
-    last = group.outputs[-1]
-    todo, seen = list(last.inputs), set()
-    while todo:
-        n = todo.pop()
-        if n.op.kind == "reduce" and id(n) in inside:
+@dataclass(frozen=True, eq=False)
+class RowGroup(Group):
+    """Reductions over the same rows, and the elementwise nodes around and behind them; so many rows of such a
+    length."""
+
+    rows: int = 0
+    length: int = 0
+
+    @property
+    def reduces(self) -> list[Node]:
+        return [n for n in self.nodes if n.op.kind == "reduce"]
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.length
+
+    @property
+    def is_worth_a_kernel(self) -> bool:
+        """Whether it stores something, and more than one reduction would alone."""
+        is_full = any(prod(n.shape) == self.size for n in self.outputs)
+        return bool(self.outputs) and (len(self.reduces) > 1 or is_full)
+
+    def build(self, plan: Stored) -> Built | None:
+        kernels = row_kernel(plan, self)
+        return None if kernels is None else Built(kernels)
+
+    def without_last(self) -> "RowGroup | None":
+        """The group without its last output, where that is made of the other outputs by elementwise
+        operations, and so is a kernel behind them."""
+        *others, last = self.outputs
+        if not others:
             return None
-        if id(n) in inside and id(n) not in others and id(n) not in seen:
-            seen.add(id(n))
-            todo += n.inputs
-    group.outputs.pop()
-    group.nodes = [n for n in group.nodes if n is not last]
-    return last
+        inside = inputs_among(self.nodes)
+        between = reached(inside(last), lambda n: () if n in others else inside(n))
+        if any(n.op.kind == "reduce" for n in between):
+            return None
+        nodes = tuple(n for n in self.nodes if n is not last)
+        return replace(self, nodes=nodes, outputs=tuple(others))
+
+    def halves(self) -> list["RowGroup"]:
+        """The first half of its outputs and the second; those of them that are still worth a kernel."""
+        middle = len(self.outputs) // 2
+        first, second = self.outputs[:middle], self.outputs[middle:]
+        if not first:
+            return []
+        halves = self._part(first, ()), self._part(second, first)
+        return [half for half in halves if half.is_worth_a_kernel]
+
+    def _part(self, outputs: tuple[Node, ...], there: tuple[Node, ...]) -> "RowGroup":
+        """What of the group computes some of its outputs, where others are there."""
+        needed = set(reached(outputs, inputs_among(set(self.nodes).difference(there))))
+        nodes = tuple(n for n in self.nodes if n in needed)
+        for_group = tuple(n for n in self.for_group if n in outputs)
+        serial = min(n.serial for n in nodes)
+        return replace(self, nodes=nodes, outputs=outputs, for_group=for_group, serial=serial)
 
 
-def halves(planner: Any, group: Group) -> list[Group]:
-    """A group over rows that binds too many buffers as two, the later of which may read what the earlier
-    stores; those of them that are still worth a kernel of their own."""
-    if not group.key[1] or len(group.outputs) < 2:
-        return []
-    middle, inside, found = len(group.outputs) // 2, {id(n) for n in group.nodes}, []
-    for outputs in (group.outputs[:middle], group.outputs[middle:]):
-        needed, todo = set(), list(outputs)
-        while todo:
-            n = todo.pop()
-            if id(n) in inside and id(n) not in needed:
-                needed.add(id(n))
-                todo += n.inputs
-        nodes = [n for n in group.nodes if id(n) in needed]
-        kept = [n for n in group.kept if n in outputs]
-        half = replace(group, nodes=nodes, outputs=outputs, kept=kept, first=min(n.serial for n in nodes))
-        if _is_worth(half):
-            found.append(half)
-        inside -= {id(n) for n in outputs}
-    return found
+@dataclass(eq=False)
+class _Candidate:
+    """A group that grows: rows of such a length, its nodes, and what it reads from outside.
+
+    min_depth: the least depth of what a reduction of it reads.
+    """
+
+    rows: int
+    length: int
+    min_depth: int
+    inputs: list[Node]
+    nodes: list[Node] = field(default_factory=list)
+    merged: "_Candidate | None" = None  # the one that this one became a part of
+
+    @property
+    def size(self) -> int:
+        return self.rows * self.length
+
+    @property
+    def root(self) -> "_Candidate":
+        """The group that this one is a part of by now."""
+        group = self
+        while group.merged is not None:
+            group = group.merged
+        return group
+
+    @property
+    def reduces(self) -> list[Node]:
+        return [n for n in self.nodes if n.op.kind == "reduce"]
+
+    @property
+    def is_promising(self) -> bool:
+        return len(self.reduces) > 1 or any(prod(n.shape) == self.size for n in self.nodes)
 
 
-def _is_worth(group: Group) -> bool:
-    """Whether a group stores something, and more than one reduction would alone."""
-    full = any(prod(n.shape) == prod(group.key) for n in group.outputs)
-    return bool(group.outputs) and (len(group.reduces) > 1 or full)
-
-
-class Rows:
+class _RowFinder:
     """Finds groups of reductions over the same rows in one pass over the graph.
 
-    A node's stage is how many heads (reductions, contractions, ...) lie one behind the other below it. What a
-    group reads from outside must not be made of what is inside. It is not where its stage is no higher than
+    A node's depth is how many heads (reductions, contractions, ...) lie one behind the other below it. What a
+    group reads from outside must not be made of what is inside. It is not where its depth is no higher than
     that of what the group's reductions read; else the graph below it is searched, a little.
     """
 
-    def __init__(self, planner: Any):
-        self.planner = planner
-        self.stage: dict[int, int] = {}
-        self.group: dict[int, Group] = {}
-        self.anchors: dict[tuple, Group] = {}
-        self.found: list[Group] = []
-        self.owner = planner.owner
+    def __init__(self, values: Materialization):
+        self.values = values
+        self.depth: dict[Node, int] = {}
+        self.group_of: dict[Node, _Candidate] = {}
+        self.by_anchor: dict[tuple[int, int, Node], _Candidate] = {}
+        self.all: list[_Candidate] = []
 
-    def groups(self) -> list[Group]:
-        """The groups that are worth a kernel, with what each has to store."""
-        for n in self.planner.order:
-            self._visit(n)
-        made = [g for g in self.found if g.merged is None]
-        return [g for g in made if self._settle(g)]
+    def candidates(self) -> list[_Candidate]:
+        """The groups that have several reductions, or a value as large as their rows."""
+        return [g for g in self.all if g.merged is None and g.is_promising]
 
     # --- who is in which group ---
 
-    def of(self, node: Node) -> Group | None:
-        group = self.group.get(id(node))
+    def of(self, node: Node) -> _Candidate | None:
+        group = self.group_of.get(node)
         return group and group.root
 
-    def _visit(self, n: Node) -> None:
-        below = max((self.stage[id(i)] for i in (*n.inputs, *n.after)), default=0) if n.buffer is None else 0
-        self.stage[id(n)] = below + (n.op.kind in HEADS)
+    def visit(self, n: Node) -> None:
+        below = max((self.depth[i] for i in (*n.inputs, *n.after)), default=0) if n.buffer is None else 0
+        self.depth[n] = below + (n.op.kind in HEADS)
         if n.buffer is not None or n.segment is not None or n.after or not n.inputs:
             return
         if n.op.kind == "reduce":
-            self._reduction(n)
-        elif n.op.kind in ("elementwise", "composite") or n.op.name in ROW_LOCAL:
-            self._elementwise(n)
+            self._visit_reduction(n)
+        elif n.op.kind in ("elementwise", "composite") or n.op.order in ("same", "repeated"):
+            self._visit_elementwise(n)
 
-    def _reduction(self, n: Node) -> None:
+    def _visit_reduction(self, n: Node) -> None:
         x = n.inputs[0]
-        key = rows_of(x.shape, n.attrs["dims"])
-        if key is None:
+        shape = rows_of(x.shape, n.attrs["dims"])
+        if shape is None:
             return
         group = self.of(x)
-        if group is None or group.key != key:
-            group = Group(key, self.stage[id(x)], [x])
-            self.found.append(group)
-        for anchor in self._anchors(x, prod(key)):
-            other = self.anchors.get((key, id(anchor)))
-            self.anchors[key, id(anchor)] = group = self._merged(group, other and other.root) or group
+        if group is None or (group.rows, group.length) != shape:
+            group = _Candidate(*shape, self.depth[x], [x])
+            self.all.append(group)
+        for anchor in self._anchors(x, group.size):
+            other = self.by_anchor.get((*shape, anchor))
+            self.by_anchor[(*shape, anchor)] = group = self._merged(group, other and other.root) or group
         self._add(n, group)
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
         """What a reduction reads in full: siblings are those that read the same."""
-        found, todo = [], [x]
-        for _ in range(AROUND):
+        anchors, todo = [], [x]
+        for _ in range(SEARCHED_ANCHORS):
             if not todo:
                 break
             n = alias(todo.pop())
-            inside = n.buffer is None and id(n) not in self.planner.stored and self.of(n) is None
-            if inside and (n.op.kind == "elementwise" or n.op.name in ROW_LOCAL):
+            is_inside = n.buffer is None and not self.values.is_stored(n) and self.of(n) is None
+            if is_inside and (n.op.kind == "elementwise" or n.op.order in ("same", "repeated")):
                 todo += n.inputs
             elif prod(n.shape) == size and n.op.kind != "source":
-                found.append(n)
-        return found
+                anchors.append(n)
+        return anchors
 
-    def _elementwise(self, n: Node) -> None:
-        near = {id(g): g for g in map(self.of, n.inputs) if g is not None}
-        for first in sorted(near.values(), key=lambda g: (-prod(g.key), -g.low)):  # what has most to read
+    def _visit_elementwise(self, n: Node) -> None:
+        near = dict.fromkeys(g for g in map(self.of, n.inputs) if g is not None)
+        for first in sorted(near, key=lambda g: (-g.size, -g.min_depth)):  # what has most to read
             group = first.root  # an earlier turn may have merged it
-            for other in near.values():
+            for other in near:
                 group = self._merged(group, other.root) or group
-            rest = [i for i in n.inputs if self.of(i) is not group]
-            if self._fits(n, group, rest):
-                group.outside += rest
+            others = [i for i in n.inputs if self.of(i) is not group]
+            if self._fits(n, group, others):
+                group.inputs += others
                 self._add(n, group)
                 return
 
-    def _fits(self, n: Node, group: Group, rest: list[Node]) -> bool:
-        if not all(self._is_apart(i, group) for i in rest):
+    def _fits(self, n: Node, group: _Candidate, others: list[Node]) -> bool:
+        """Whether a node that reads values of a group, and others, can be computed with it."""
+        if not all(self._is_made_apart(i, group) for i in others):
             return False
-        owner = self.owner.get(id(n))
-        return (owner is None or self.of(owner) is group) and all(
-            keeps_rows(i.shape, n.shape, group.key) for i in n.inputs if self.of(i) is group
+        head = self.values.epilogues.head_around.get(n)
+        return (head is None or self.of(head) is group) and all(
+            keeps_rows(i.shape, n.shape, group.rows, group.length) for i in n.inputs if self.of(i) is group
         )
 
-    def _add(self, n: Node, group: Group) -> None:
-        self.group[id(n)] = group
+    def _add(self, n: Node, group: _Candidate) -> None:
+        self.group_of[n] = group
         group.nodes.append(n)
 
-    def _is_apart(self, node: Node, group: Group) -> bool:
+    def _is_made_apart(self, node: Node, group: _Candidate) -> bool:
         """Whether a node is made without the group; False where that is hard to tell."""
-        # A node that is made of the group can't be read by the group: its kernel would wait for itself.
-        # `stage` counts heads below a node; what lies no higher than the group's lowest input can't be made
-        # of it, so the search stops there.
-        stage, seen, todo = self.stage, set(), [node]
-        while todo:
-            n = todo.pop()
-            # a value that is there may have inputs, kept for a gradient: they are no part of this graph
-            if id(n) in seen or n.buffer is not None or stage[id(n)] <= group.low:
-                continue
-            seen.add(id(n))
-            if self.of(n) is group or len(seen) > SEARCHED:
-                return False
-            todo += n.inputs
-        return True
 
-    def _merged(self, a: Group, b: Group | None) -> Group | None:
+        # A node that is made of the group can't be read by the group: its kernel would wait for itself.
+        # What lies no higher than the group's lowest input can't be made of it, so the search stops there. A
+        # value that is there may have inputs, kept for a gradient: they are no part of this graph.
+        def may_be_made_of_it(n: Node) -> bool:
+            return n.buffer is None and self.depth[n] > group.min_depth
+
+        below = reached(filter(may_be_made_of_it, (node,)), lambda n: filter(may_be_made_of_it, n.inputs))
+        return not any(self.of(n) is group or i > SEARCHED_INPUTS for i, n in enumerate(below, 1))
+
+    def _merged(self, a: _Candidate, b: _Candidate | None) -> _Candidate | None:
         """Both as one; None where one would have to wait for the other."""
-        if b is None or a is b or a.key != b.key or len(a.outside) + len(b.outside) > SEARCHED:
+        if b is None or a is b or (a.rows, a.length) != (b.rows, b.length):
             return None
-        inside = [i for i in a.outside if self.of(i) is not b], [i for i in b.outside if self.of(i) is not a]
-        if not all(self._is_apart(i, b) for i in inside[0]) or not all(
-            self._is_apart(i, a) for i in inside[1]
-        ):
+        if len(a.inputs) + len(b.inputs) > SEARCHED_INPUTS:
             return None
-        a.low, a.outside = min(a.low, b.low), inside[0] + inside[1]
+        of_a = [i for i in a.inputs if self.of(i) is not b]
+        of_b = [i for i in b.inputs if self.of(i) is not a]
+        if not all(self._is_made_apart(i, b) for i in of_a):
+            return None
+        if not all(self._is_made_apart(i, a) for i in of_b):
+            return None
+        a.min_depth, a.inputs = min(a.min_depth, b.min_depth), of_a + of_b
         a.nodes += b.nodes
         b.merged, b.nodes = a, []
         return a
 
     # --- what a group stores ---
 
-    def _settle(self, group: Group) -> bool:
-        """Choose the outputs: what others read, as the planner would have stored it."""
-        # The planner has decided by now what is stored (materialize). The group's kernel has all its values
-        # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
-        # again in each of them is dear. From the last node to the first: whether a node is wanted depends on
-        # its readers.
-        planner = self.planner
-        group.nodes.sort(key=lambda n: planner.index[id(n)])
-        if not self._is_promising(group):
-            return False
-        self._cut_paths(group)
-        wanted: dict[int, bool] = {}
-        for n in reversed(group.nodes):
-            wanted[id(n)] = self._is_wanted(n, group, wanted)
-            if wanted[id(n)] and n.op.kind == "elementwise" and self._is_dear(n, group):
-                planner.keep(n, "others read it")
-                group.kept.append(n)
-        self._take_in(group)
-        inside = [n for n in group.nodes if id(n) in planner.stored]
-        group.outputs = [n for n in inside if id(n) in planner.asked or wanted[id(n)]]
-        if not _is_worth(group):
-            return False
-        planner.stored -= {id(n) for n in inside} - {id(n) for n in group.outputs}
-        group.first = min(n.serial for n in group.nodes)
-        return True
-
-    def _take_in(self, group: Group) -> None:
-        """Compute in the kernel what was to be stored for it alone."""
-        planner, todo, seen = self.planner, list(group.outside), set()
-        while todo and len(seen) < SEARCHED:
-            n = alias(todo.pop())
-            if id(n) in seen:
-                continue
-            seen.add(id(n))
-            if n.buffer is not None or self.of(n) is not None or n.op.kind not in ("elementwise", "movement"):
-                continue
-            if id(n) in planner.stored:
-                alone = n.op.kind == "elementwise" and id(n) not in planner.asked and id(n) not in self.owner
-                if not alone or not all(self._is_inside(u, group) for u in planner.users[id(n)]):
-                    continue
-                planner.stored.discard(id(n))
-            todo += n.inputs
-
-    def _is_inside(self, user: Node, group: Group, depth: int = 0) -> bool:
-        """Whether a user computes in the group: as a part of it, or unstored for parts of it alone."""
-        if self.of(user) is group:
-            return True
-        kind = user.op.kind
-        passes = kind in ("elementwise", "movement", "composite") and id(user) not in self.planner.stored
-        users = self.planner.users[id(user)]
-        if not passes or not users or depth == SPREAD or len(users) > AROUND:
-            return False
-        return all(self._is_inside(u, group, depth + 1) for u in users)
-
-    def _is_promising(self, group: Group) -> bool:
-        size = prod(group.key)
-        return len(group.reduces) > 1 or any(prod(n.shape) == size for n in group.nodes)
-
-    def _cut_paths(self, group: Group) -> None:
+    def cuts(self, group: _Candidate) -> Decision:
         """Epilogues end where the group does."""
+        cut = []
         for head in group.reduces:
-            path = self.planner.paths[id(head)]
-            inside = [n for n in path if self.of(n) is group]
-            if len(inside) < len(path):
-                if id(path[-1]) not in self.planner.asked:
-                    self.planner.stored.discard(id(path[-1]))
+            nodes = self.values.epilogues.nodes[head]
+            inside = [n for n in nodes if self.of(n) is group]
+            if len(inside) < len(nodes):
                 while inside[-1].op.kind == "movement":
                     inside.pop()
-                self.planner.set_path(head, inside, "others read it")
+                cut.append(inside)
+        return Decision(cut=cut)
 
-    def _is_wanted(self, n: Node, group: Group, wanted: dict[int, bool]) -> bool:
+    def settled(self, group: _Candidate) -> Decision:
+        """What the group stores: what others read, as the planner would have stored it."""
+        # The planner has decided by now what is stored (materialize). The group's kernel has all its values
+        # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
+        # again in each of them is dear. From the last node to the first: whether others read a node depends
+        # on its readers.
+        values, index = self.values, self.values.index
+        nodes = sorted(group.nodes, key=lambda n: index[id(n)])
+        is_read: dict[Node, bool] = {}  # by others
+        for_group: dict[Node, None] = {}
+        for n in reversed(nodes):
+            is_read[n] = self._is_read_by_others(n, group, is_read, for_group)
+            if is_read[n] and n.op.kind == "elementwise" and self._is_dear(n, group):
+                for_group[n] = None
+        stored = [n for n in nodes if values.is_stored(n) or n in for_group]
+        outputs = tuple(n for n in stored if values.is_required(n) or is_read[n])
+        store, private = tuple(for_group), self._computed_for(group)
+        shape, serial = (group.rows, group.length), min(n.serial for n in nodes)
+        row_group = RowGroup(tuple(nodes), outputs, store, (), serial, *shape)
+        if not row_group.is_worth_a_kernel:
+            return Decision(store=store, private=private)
+        private += set(stored).difference(outputs)
+        return Decision(store=store, private=private, group=row_group)
+
+    def _is_read_by_others(
+        self, n: Node, group: _Candidate, is_read: dict[Node, bool], for_group: dict[Node, None]
+    ) -> bool:
         """Whether somebody outside reads a node, or what is made of it without being stored."""
-        for u in self.planner.users[id(n)]:
-            if self.of(u) is not group or (wanted[id(u)] and id(u) not in self.planner.stored):
+        for u in self.values.users[id(n)]:
+            if self.of(u) is not group:
+                return True
+            if is_read[u] and u not in for_group and not self.values.is_stored(u):
                 return True
         return False
 
-    def _is_dear(self, n: Node, group: Group) -> bool:
+    def _computed_for(self, group: _Candidate) -> list[Node]:
+        """What was to be stored for the group alone: its kernel computes that."""
+        todo, seen, private = list(group.inputs), set(), []
+        while todo and len(seen) < SEARCHED_INPUTS:
+            n = alias(todo.pop())
+            if n in seen:
+                continue
+            seen.add(n)
+            passes = n.buffer is None and self.of(n) is None and n.op.kind in ("elementwise", "movement")
+            if not passes or (self.values.is_stored(n) and not self._is_for(n, group, private)):
+                continue
+            if self.values.is_stored(n):
+                private.append(n)
+            todo += n.inputs
+        return private
+
+    def _is_for(self, n: Node, group: _Candidate, private: list[Node]) -> bool:
+        """Whether a stored value needs to be stored for a group alone."""
+        if n.op.kind != "elementwise" or self.values.is_required(n):
+            return False
+        if n in self.values.epilogues.head_around:
+            return False
+        return all(self._is_inside(u, group, private) for u in self.values.users[id(n)])
+
+    def _is_inside(self, user: Node, group: _Candidate, private: list[Node], depth: int = 0) -> bool:
+        """Whether a user computes in the group: as a part of it, or unstored for parts of it alone."""
+        if self.of(user) is group:
+            return True
+        is_stored = self.values.is_stored(user) and user not in private
+        users = self.values.users[id(user)]
+        if is_stored or user.op.kind not in ("elementwise", "movement", "composite"):
+            return False
+        if not users or depth == MOST_VIEWS or len(users) > MOST_READERS:
+            return False
+        return all(self._is_inside(u, group, private, depth + 1) for u in users)
+
+    def _is_dear(self, n: Node, group: _Candidate) -> bool:
         """Whether others had better read a node than compute it again: all that contractions read, and what
         is made of several full buffers."""
-        if prod(n.shape) < prod(group.key) or id(n) in self.planner.stored:
+        if prod(n.shape) < group.size or self.values.is_stored(n):
             return False
-        outside = self._readers(n, group)
-        if any(self._is_read(u) for u in outside):
+        readers = self._readers(n, group)
+        if any(self._reads_a_buffer(u) for u in readers):
             return True
-        return bool(outside) and not self.planner.were_apart(n) and not self.planner.is_cheap(n)
+        return bool(readers) and not self.values.were_apart(n) and not self.values.is_cheap(n)
 
-    def _readers(self, n: Node, group: Group) -> list[Node]:
+    def _readers(self, n: Node, group: _Candidate) -> list[Node]:
         """Who uses a value outside, looking through the group's views of it."""
-        out, todo = [], [n]
-        while todo:
-            for u in self.planner.users[id(todo.pop())]:
-                if self.of(u) is not group:
-                    out.append(u)
-                elif u.op.kind in ("movement", "composite"):
-                    todo.append(u)
-        return out
+        users, is_view = self.values.users, ("movement", "composite").__contains__
+        views = reached(
+            [n], lambda v: (u for u in users[id(v)] if self.of(u) is group and is_view(u.op.kind))
+        )
+        return [u for v in views for u in users[id(v)] if self.of(u) is not group]
 
-    def _is_read(self, user: Node, depth: int = 0) -> bool:
+    def _reads_a_buffer(self, user: Node, depth: int = 0) -> bool:
         """Whether a user, seen through views, reads its input from a buffer."""
-        if user.op.kind in ("movement", "composite") and depth < SPREAD:
-            return any(self._is_read(u, depth + 1) for u in self.planner.users[id(user)])
+        if user.op.kind in ("movement", "composite") and depth < MOST_VIEWS:
+            return any(self._reads_a_buffer(u, depth + 1) for u in self.values.users[id(user)])
         return user.op.kind in ("contract", "whole", "gather", "part")
+
+
+def inputs_among(nodes: Iterable[Node]) -> Callable[[Node], list[Node]]:
+    """A node into those of its inputs that are among some nodes."""
+    inside = frozenset(nodes)
+    return lambda n: [i for i in n.inputs if i in inside]
 
 
 def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
@@ -336,9 +367,8 @@ def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
     return prod(shape[d] for d in kept), prod(shape[d] for d in real)
 
 
-def keeps_rows(given: Shape, made: Shape, key: tuple[int, int]) -> bool:
+def keeps_rows(given: Shape, made: Shape, rows: int, length: int) -> bool:
     """Whether elements of a row stay in that row where a value of the group is given to an op (or view)."""
-    rows, length = key
     if prod(given) == prod(made):
         return prod(made) in (rows, rows * length)
     if prod(given) != rows or prod(made) != rows * length or len(given) > len(made):

@@ -1,98 +1,119 @@
 """Reductions over the same dims that read the same buffers into groups, each of which is one kernel."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
 from math import prod
-from typing import Any
 
 from ..core.choose import choose
-from ..core.node import Node
-from ..kernels.ir import Kernel
+from ..core.node import Node, reached
+from ..kernels.ir import Stored
 from ..kernels.lower import alias
 from ..kernels.reduce import several_kernels
-from ..kernels.rows import Group
-from .multi_output import SEARCHED, are_apart
+from .group import Built, Decision, Group
+from .materialize import Materialization, are_made_apart
 
-NEAR = 256  # nodes of the graph between members: values that are computed early live longer
-OPEN, MOST = 4, 4  # groups of one shape that a reduction may join; reductions of a group
+NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
+OPEN_GROUPS = 4  # of one shape that a reduction may join
+MOST_REDUCTIONS = 4  # of a group
+SEARCHED_NODES = 48  # below a reduction that are looked at
 
 
-def sums(planner: Any, taken: set[int]) -> list[Group]:
+def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
     """Groups of reductions that are no rows': by columns or channels, such as a norm's gradients by its
     weight and bias. taken: nodes of other groups. CPU adapters reduce each by itself."""
-    finder = _Finder(planner)
-    for n in () if planner.limits.software else planner.order:
-        is_head = n.buffer is None and n.op.kind == "reduce" and id(n) in planner.tails
-        if is_head and id(n) not in taken and n.segment is None and not n.after:
+    finder = _ReductionFinder(values)
+    for n in () if values.limits.software else values.order:
+        is_head = n.buffer is None and n.op.kind == "reduce"
+        if is_head and n not in taken and n.segment is None and not n.after:
             finder.visit(n)
-    return [g for g in finder.found if len(g.outputs) > 1]
+    for siblings in finder.all:
+        if len(siblings.heads) > 1:
+            yield Decision(group=siblings.group(values))
 
 
-def sums_kernels(planner: Any, group: Group) -> list[Kernel] | None:
-    """A group's kernels; None where each reduction is to be by itself."""
-    pairs = [(n, planner.tails[id(n)]) for n in group.reduces]
-    is_whole = [id(tail) for _, tail in pairs] == [id(n) for n in group.outputs]  # no epilogue was cut
-    name = choose(planner.limits, "sums", (len(pairs),), ("apart", "together"), "together")
-    return several_kernels(planner, pairs) if is_whole and name == "together" else None
+@dataclass(frozen=True, eq=False)
+class ReductionGroup(Group):
+    """Reductions of one shape over the same dims, and their epilogues."""
+
+    def build(self, plan: Stored) -> Built | None:
+        heads = [n for n in self.nodes if n.op.kind == "reduce"]
+        pairs = [(n, plan.epilogues[n][-1]) for n in heads]
+        is_whole = all(tail is n for (_, tail), n in zip(pairs, self.outputs, strict=True))  # none was cut
+        name = choose(plan.limits, "sums", (len(pairs),), ("apart", "together"), "together")
+        kernels = several_kernels(plan, pairs) if is_whole and name == "together" else None
+        return None if kernels is None else Built(kernels)
 
 
-class _Finder:
-    def __init__(self, planner: Any):
-        self.planner = planner
-        self.found: list[Group] = []
-        self.open: dict[tuple, list[Group]] = {}
-        self.reads: dict[int, dict[int, Node]] = {}  # id of a group -> the buffers it reads
+@dataclass
+class _Siblings:
+    """A group that grows: its reductions, they and their epilogues, and the buffers that their kernel
+    reads."""
+
+    heads: list[Node] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    reads: set[Node] = field(default_factory=set)
+
+    def group(self, values: Materialization) -> ReductionGroup:
+        outputs = tuple(values.epilogues.tail(n) for n in self.heads)
+        return ReductionGroup(tuple(self.nodes), outputs, serial=self.heads[0].serial)
+
+
+class _ReductionFinder:
+    """Puts each reduction that it visits into a group that is open, or into a new one."""
+
+    def __init__(self, values: Materialization):
+        self.values = values
+        self.all: list[_Siblings] = []
+        self.open: dict[tuple, list[_Siblings]] = {}  # by shape, dims and device
 
     def visit(self, n: Node) -> None:
         x = n.inputs[0]
         reads = self._reads(n)
         groups = self.open.setdefault((x.shape, n.attrs["dims"], n.device), [])
-        for group in reversed(groups):
-            if self._joins(n, reads, group):
+        for siblings in reversed(groups):
+            if self._joins(n, reads, siblings):
                 return
-        group = Group((prod(x.shape), 0), 0, first=n.serial)
-        self._add(n, reads, group)
-        self.found.append(group)
-        groups.append(group)
-        del groups[:-OPEN]
+        siblings = _Siblings()
+        self._add(n, reads, siblings)
+        self.all.append(siblings)
+        groups.append(siblings)
+        del groups[:-OPEN_GROUPS]
 
-    def _add(self, n: Node, reads: dict[int, Node], group: Group) -> None:
-        group.nodes += self.planner.paths[id(n)]
-        group.outputs.append(self.planner.tails[id(n)])
-        self.reads[id(group)] = self.reads.get(id(group), {}) | reads
+    def _add(self, n: Node, reads: set[Node], siblings: _Siblings) -> None:
+        siblings.heads.append(n)
+        siblings.nodes += self.values.epilogues.nodes[n]
+        siblings.reads |= reads
 
-    def _operands(self, path: Iterable[Node]) -> list[Node]:
-        """What the nodes of a path are given from outside it."""
-        path = list(path)
-        inside = {id(n) for n in path}
-        return [i for n in path for i in n.inputs if id(i) not in inside]
-
-    def _reads(self, n: Node) -> dict[int, Node]:
+    def _reads(self, n: Node) -> set[Node]:
         """The buffers that a reduction's kernel would read."""
-        found, seen, todo = {}, set(), self._operands(self.planner.paths[id(n)])
-        while todo and len(seen) < SEARCHED:
-            i = alias(todo.pop())
-            if id(i) in seen:
-                continue
-            seen.add(id(i))
-            if i.buffer is not None or id(i) in self.planner.stored:
-                found[id(i)] = i
-            else:
-                todo += i.inputs
-        return found
 
-    def _joins(self, n: Node, reads: dict[int, Node], group: Group) -> bool:
-        planner, own, size = self.planner, self.reads[id(group)], prod(n.inputs[0].shape)
-        bound = len(own | reads) + len(group.outputs) + 1
-        shared = any(i in own and prod(reads[i].shape) == size for i in reads)
-        first = planner.index[id(group.nodes[0])]
-        is_near = planner.index[id(n)] - first <= NEAR and len(group.outputs) < MOST
-        if not shared or not is_near or bound > planner.limits.storage_buffers:
+        def is_there(x: Node) -> bool:
+            return x.buffer is not None or self.values.is_stored(x)
+
+        starts = map(alias, inputs_of(self.values.epilogues.nodes[n]))
+        below = reached(starts, lambda x: () if is_there(x) else map(alias, x.inputs))
+        return {x for x in islice(below, SEARCHED_NODES) if is_there(x)}
+
+    def _joins(self, n: Node, reads: set[Node], siblings: _Siblings) -> bool:
+        """Add a reduction to a group, where that reads a buffer once less and neither waits for the other."""
+        values, size = self.values, prod(n.inputs[0].shape)
+        shares = any(x in siblings.reads and prod(x.shape) == size for x in reads)
+        place, first = values.index[id(n)], values.index[id(siblings.heads[0])]
+        if not shares or place - first > NEAR_NODES or len(siblings.heads) == MOST_REDUCTIONS:
             return False
-        path = planner.paths[id(n)]
-        if not are_apart(planner, self._operands(path), {id(m) for m in group.nodes}, first):
+        if len(siblings.reads | reads) + len(siblings.heads) + 1 > values.limits.storage_buffers:
             return False
-        mine = {id(m) for m in path}
-        if not are_apart(planner, self._operands(group.nodes), mine, planner.index[id(n)]):
+        mine, theirs = values.epilogues.nodes[n], siblings.nodes
+        if not are_made_apart(values, inputs_of(mine), set(theirs), first, SEARCHED_NODES):
             return False
-        self._add(n, reads, group)
+        if not are_made_apart(values, inputs_of(theirs), set(mine), place, SEARCHED_NODES):
+            return False
+        self._add(n, reads, siblings)
         return True
+
+
+def inputs_of(nodes: Iterable[Node]) -> list[Node]:
+    """What nodes are given from outside them."""
+    inside = dict.fromkeys(nodes)
+    return [i for n in inside for i in n.inputs if i not in inside]

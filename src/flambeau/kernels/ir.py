@@ -16,16 +16,15 @@ class Stored(Protocol):
     """What building a kernel asks of the plan that it is for: which values there are, and what they are
     called. A value is a number; several may be of one node.
 
-    index: a node's value, by the node's id. classes: nodes of one class are equal. users: who reads a node.
-    paths: a head, and what its kernel goes on with (its epilogue), by the head's id. max_inputs: buffers that
-    one kernel may read.
+    index: a node's value, and users: who reads a node, both by the node's id. classes: nodes of one class are
+    equal. epilogues: a head, and what its kernel goes on with. max_inputs: buffers that one kernel may read.
     """
 
     limits: Limits
     index: dict[int, int]
-    classes: dict[int, int]
+    classes: dict[Node, int]
     users: dict[int, list[Node]]
-    paths: dict[int, list[Node]]
+    epilogues: dict[Node, list[Node]]
     max_inputs: int
 
     def has(self, node: Node) -> bool:

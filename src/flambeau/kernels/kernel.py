@@ -51,8 +51,8 @@ def epilogue(
 
 def before_packed(planner: Stored, head: Node) -> Node:
     """The last node of a head's epilogue that is written element by element: packed ones come in fours."""
-    path = planner.paths[id(head)]
-    return path[next(i for i, n in enumerate(path) if n.dtype.is_packed) - 1]
+    nodes = planner.epilogues[head]
+    return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
 
 
 def finish_function(trace_root, groups, b: Bindings, q: Quantities, shape):

@@ -155,7 +155,7 @@ class Trace:
         while node.op.kind == "movement" and not self.planner.has(node):
             chain = chain if node.op.name == "detach" else (move_of(node), *chain)
             node = alias(node.inputs[0])
-        key = (self.planner.classes[id(node)], *[move[:2] for move in chain])
+        key = (self.planner.classes[node], *[move[:2] for move in chain])
         if key not in self.memo:
             self.memo[key] = self._trace(node, chain, depth)
         return self.memo[key]

@@ -42,9 +42,9 @@ def map_kernel(planner: Stored, node: Node) -> list[Kernel]:
             domain = finer
 
 
-def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[int, int]] | None:
-    """Several values of the same elements, and for each node whose value is another's too (by its id) that
-    value; None where they read more buffers than fit."""
+def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, int]] | None:
+    """Several values of the same elements, and for each node whose value is another's too that value; None
+    where they read more buffers than fit."""
     trace = Trace(planner, nodes[0].shape, outputs=len(nodes), can_check=True)
     steps: dict[int, list[Node]] = {}
     for n in nodes:
@@ -52,7 +52,7 @@ def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[int, i
     made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
     if len(made.inputs) > trace.most:
         return None
-    return made, {id(n): planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
+    return made, {n: planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
 def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -> Kernel:

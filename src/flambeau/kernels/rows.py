@@ -1,10 +1,11 @@
 """Groups of reductions over the same rows, and what is made of them, into one kernel that reads rows once."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from ..core import choose
 from ..core.node import Node
@@ -24,44 +25,30 @@ LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are re
 STAGED = "staged"  # the variant that is no kernel of this kind
 
 
-@dataclass(eq=False)
-class Group:
-    """Reductions over the same rows, and the elementwise nodes around and behind them.
-
-    key: how many rows, and how long they are; (elements, 0) of values that have the same elements. nodes: all
-    that is computed, inputs first; reduces: the reductions of them; outputs: those that are stored, and kept:
-    those of them that are for the group's sake; inner: what is not, since the group alone reads it.
-    low: the least stage of what a reduction reads, and outside: what is read from outside; see
-    fusion/row_groups.py. first: the serial number of the first of the nodes.
-    """
-
-    key: tuple[int, int]
-    low: int
-    outside: list[Node] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    outputs: list[Node] = field(default_factory=list)
-    kept: list[Node] = field(default_factory=list)
-    inner: list[Node] = field(default_factory=list)
-    first: int = 0
-    merged: "Group | None" = None  # the group that this one became a part of
+class RowGroup(Protocol):
+    """What a kernel computes of the same rows: how many rows of which length; nodes: all of it, inputs first;
+    reduces: the reductions of them; outputs: what it stores."""
 
     @property
-    def root(self) -> "Group":
-        """The group that this one is a part of by now."""
-        group = self
-        while group.merged is not None:
-            group = group.merged
-        return group
+    def rows(self) -> int: ...
 
     @property
-    def reduces(self) -> list[Node]:
-        return [n for n in self.nodes if n.op.kind == "reduce"]
+    def length(self) -> int: ...
+
+    @property
+    def nodes(self) -> Sequence[Node]: ...
+
+    @property
+    def reduces(self) -> Sequence[Node]: ...
+
+    @property
+    def outputs(self) -> Sequence[Node]: ...
 
 
 class RowTrace(Trace):
     """A trace over rows in which the group's own reductions are known."""
 
-    def __init__(self, planner: Stored, domain: Shape, kept: int, group: Group):
+    def __init__(self, planner: Stored, domain: Shape, kept: int, group: RowGroup):
         super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
         row = contiguous_strides(domain[:kept])
@@ -77,9 +64,9 @@ class RowTrace(Trace):
         return self._add(Raw("stat", node.dtype, node))
 
 
-def domain_of(group: Group) -> tuple[Shape, int]:
+def domain_of(group: RowGroup) -> tuple[Shape, int]:
     """The rows' shape, in the finest dims that the group's nodes have, and how many of them are kept."""
-    rows, length = group.key
+    rows, length = group.rows, group.length
     marks = {1, length, rows * length}
     for n in group.nodes:
         shape = n.inputs[0].shape if n.op.kind == "reduce" else n.shape
@@ -113,7 +100,7 @@ class Form(NamedTuple):
     ahead: int
 
 
-def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
+def row_kernel(planner: Stored, group: RowGroup) -> list[Kernel] | None:
     """The group's kernel; None where another form is better."""
     return _Build(planner, group).kernel()
 
@@ -121,11 +108,11 @@ def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
 class _Build:
     """One kernel over rows in the making."""
 
-    def __init__(self, planner: Stored, group: Group):
+    def __init__(self, planner: Stored, group: RowGroup):
         self.planner, self.group = planner, group
         self.domain, self.kept = domain_of(group)
         self.trace = trace = RowTrace(planner, self.domain, self.kept, group)
-        self.rows, self.length = group.key
+        self.rows, self.length = group.rows, group.length
         self.results = [(n, self.traced(n)) for n in group.outputs]
         self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
         todo = [r for _, r in self.results]
