@@ -10,7 +10,7 @@ from typing import Any
 from .autodiff.backward import Gradients, walk
 from .core.docstrings import explained
 from .core.modes import enable_grad, is_grad_enabled
-from .core.node import Node, describe, next_serial
+from .core.node import Node, describe, next_serial, reached
 from .core.op import COMPOSED, OPS, apply
 from .core.tree import leaves, like, tree_map
 from .tensor import Tensor, own, tensor
@@ -61,18 +61,13 @@ class Level:
         """Whether these depend on something outside that is differentiated too: then all stays recorded."""
         if not self.recorded:
             return False
-        stack = [t.node for t in tensors if t.requires_grad]
-        own, seen = set(self.nodes) - self.outer, set()
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            if node.serial >= self.since:
-                stack += [p for p in node.parents if p.requires_grad]
-            elif node not in own:
-                return True
-        return False
+        own = set(self.nodes) - self.outer
+
+        def onward(node: Node) -> list[Node]:
+            return [p for p in node.parents if p.requires_grad] if node.serial >= self.since else []
+
+        nodes = reached((t.node for t in tensors if t.requires_grad), onward)
+        return any(n.serial < self.since and n not in own for n in nodes)
 
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
         pairs = [(y.node, g) for y, g in starts if y.requires_grad]

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ..core.node import Node, toposort
+from ..core.node import Node, reached, toposort
 from ..device import get_device
 from ..device.seam import Gpu
 from ..fusion.buffers import assign
@@ -104,11 +104,7 @@ def _mark(tops: list[Node], parts: int) -> list[Node]:
 
 
 def _forward(tops: list[Node]) -> set[Node]:
-    nodes: set[Node] = set()
-    stack = list(tops)
-    while stack:
-        n = stack.pop()
-        if n not in nodes and n.buffer is None and n.param is None:
-            nodes.add(n)
-            stack += (*n.inputs, *n.parents)
-    return nodes
+    def is_computed(n: Node) -> bool:
+        return n.buffer is None and n.param is None
+
+    return set(reached(filter(is_computed, tops), lambda n: filter(is_computed, (*n.inputs, *n.parents))))

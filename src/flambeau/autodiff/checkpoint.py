@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from math import prod
 from typing import Any
 
-from ..core.node import Node, next_serial
+from ..core.node import Node, next_serial, reached
 from ..core.tree import leaves
 
 MAX_COST = 64  # what computing an element again may cost ("balanced"); exp is 4, random bits 20
@@ -23,15 +23,13 @@ def checkpoint(function: Callable, *args: Any, **kw: Any) -> Any:
     out = function(*args, **kw)
     results = {t.node for t in leaves(out) if hasattr(t, "node")}
     segment = object()
-    stack = [n for r in results for n in _below(r)]
-    seen: set[Node] = set()
-    while stack:
-        node = stack.pop()
-        if node in seen or node.serial < start or node.param is not None or node in results:
-            continue
-        seen.add(node)
+
+    def inside(node: Node) -> list[Node]:
+        below = [n for n in _below(node) if n.serial >= start]
+        return [n for n in below if n.param is None and n not in results]
+
+    for node in reached([n for r in results for n in inside(r)], inside):
         node.segment = segment
-        stack += _below(node)
     return out
 
 
@@ -74,14 +72,10 @@ def made_by(gradients: list[Node], tape: Tape) -> set[Node]:
 
 
 def _made(roots: list[Node], since: int) -> set[Node]:
-    nodes: set[Node] = set()
-    stack = [n for n in roots if n.serial >= since]
-    while stack:
-        node = stack.pop()
-        if node not in nodes and node.buffer is None:
-            nodes.add(node)
-            stack += [i for i in node.inputs if i.serial >= since and i not in nodes]
-    return nodes
+    def is_made(n: Node) -> bool:
+        return n.serial >= since and n.buffer is None
+
+    return set(reached(filter(is_made, roots), lambda n: filter(is_made, n.inputs)))
 
 
 def _bases(node: Node, since: int) -> Iterator[Node]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sys import getrefcount
 from typing import Any
 
-from ..core.node import Node, next_serial, toposort
+from ..core.node import Node, next_serial, reached, toposort
 from ..device.seam import Device
 from ..ops.random import Noted
 from ..runtime import run
@@ -122,15 +122,7 @@ def _inside(nodes: list[Node], known: dict[int, int]) -> dict[int, int]:
 
 def _reached(tops: list[Node]) -> list[Node]:
     """All that nodes are made of, values that are there included, by way of inputs and of parents."""
-    nodes, seen, stack = [], set(), list(tops)
-    while stack:
-        node = stack.pop()
-        if id(node) not in seen:
-            seen.add(id(node))
-            nodes.append(node)
-            if node.buffer is None:
-                stack += (*node.inputs, *node.parents, *node.after)
-    return nodes
+    return list(reached(tops, lambda n: (*n.inputs, *n.parents, *n.after) if n.buffer is None else ()))
 
 
 def _references(values: list[Any]) -> list[int]:
