@@ -36,6 +36,11 @@ class Draft:
     bundles: list[int] = field(default_factory=list)  # how many kernels in a row each bundle has
 
     @property
+    def is_recorded(self) -> bool:
+        """Whether the plan is run again and again."""
+        return self.dying is not None
+
+    @property
     def written(self) -> set[int]:
         """The values that kernels make."""
         return {v for k in self.kernels for v in k.outputs}
@@ -74,23 +79,24 @@ def add_up_in_readers(draft: Draft) -> None:
 
 def schedule_for_memory(draft: Draft) -> None:
     """In a recorded plan, run what frees memory as soon as it can be run."""
-    if draft.dying:
+    if draft.dying:  # no parameter is updated without
         draft.kernels = in_memory_order(draft.kernels, draft.sizes, draft.free)
 
 
 def gather_bundles(draft: Draft) -> None:
     """In a recorded plan on a GPU, put small maps that nobody waits for one behind the other."""
     bundles = [[k] for k in draft.kernels]
-    if draft.dying is not None and not draft.limits.software:
+    if draft.is_recorded and not draft.limits.software:
         there = {i for i, n in enumerate(draft.nodes) if n.buffer is not None} | draft.roots
-        bundles = gathered(draft.kernels, draft.sizes, there, draft.dying, draft.limits)
+        dying = draft.dying or frozenset()
+        bundles = gathered(draft.kernels, draft.sizes, there, dying, draft.limits)
     draft.kernels = tuple(k for bundle in bundles for k in bundle)
     draft.bundles = [len(bundle) for bundle in bundles]
 
 
 def write_in_place(draft: Draft) -> None:
     """In a recorded plan, have maps write over what they read last."""
-    if draft.dying is not None:
+    if draft.is_recorded:
         draft.kernels = in_place(draft.kernels, last_of(draft.kernels), draft.sizes, draft.free)
 
 
@@ -101,6 +107,9 @@ def merge_bundles(draft: Draft) -> None:
     draft.kernels = tuple(k for bundle in bundles for k in bundled(bundle, draft.limits))
 
 
+# The order matters: scheduling for memory must see split sums joined with their readers, writing in place the
+# final order, and bundles are merged last, since a merged kernel can't be taken apart to tell which value it
+# may write over.
 PASSES: tuple[Callable[[Draft], None], ...] = (
     drop_unread,
     schedule,

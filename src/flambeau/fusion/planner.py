@@ -232,10 +232,7 @@ class Planner:
         self.values.apply(Decision(store=group.private, private=unstored))
 
     def plan(self) -> Plan:
-        # Kernels in the graph's order first: a node's come behind those that it turned out to need. What is
-        # done to finished kernels is a pass, and their order matters: scheduling for memory must see split
-        # sums joined with their readers, writing in place the final order, and bundles are merged last, since
-        # a merged kernel can't be taken apart to tell which value it may write over.
+        """The kernels of all that is stored, and what passes make of them."""
         for n in self.values.order:
             if n.buffer is None and self.values.is_stored(n):
                 self.emit(n)
