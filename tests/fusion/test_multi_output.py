@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
-from helpers.plans import kernels_of, kinds_of, the_kernel_of
+from helpers.plans import kernels_of, kinds_of, leaf, the_kernel_of
 
 import flambeau as fb
-from flambeau.core import choose
 from flambeau.optim import AdamW
-
-
-def made(*shape, seed=0):
-    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
 
 
 def is_one_kernel(*tensors, writes: int) -> bool:
@@ -24,7 +19,7 @@ def are_apart(*tensors) -> bool:
     return [k.kind for k in found] == ["map"] * len(tensors) and all(k.writes == 1 for k in found)
 
 
-X, Y = made(12, 8), made(12, 8, seed=1)
+X, Y = leaf(12, 8), leaf(12, 8, seed=1)
 
 
 def test_values_that_share_a_buffer_are_one_kernel():
@@ -46,7 +41,7 @@ def test_nothing_waits_for_itself():
 
 
 def test_buffers_are_counted():
-    many = [made(12, 8, seed=i) for i in range(8)]
+    many = [leaf(12, 8, seed=i) for i in range(8)]
     found = kernels_of(*(X * m for m in many))
     assert all(k.reads + k.writes <= 8 for k in found) and len(found) < 8
 
@@ -56,7 +51,7 @@ def test_an_optimisers_step_is_a_kernel_for_each_parameter():
     opt = AdamW([p], lr=0.01)
     with fb.no_grad():
         state = opt.state[0]
-        new = opt.update(p, g, state, opt._steps[p.device])
+        new = opt.update(p, g, state, leaf())
     assert is_one_kernel(new, *state.values(), writes=3)
 
 
@@ -72,13 +67,9 @@ def test_values(gpu, shape, dtype):
         assert np.array_equal(got.numpy().astype("f4"), np.asarray(want, "f4"))
 
 
-def test_they_can_be_kept_apart(monkeypatch):
-    monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
-    choose.forced.cache_clear()
-    try:
-        assert are_apart(X * Y, X + Y)
-    finally:
-        choose.forced.cache_clear()
+def test_they_can_be_kept_apart(force):
+    force("maps=apart")
+    assert are_apart(X * Y, X + Y)
 
 
 def test_states_that_change_places_in_a_recorded_step(gpu):
@@ -108,19 +99,15 @@ def test_what_the_group_alone_reads_is_not_stored():
     assert group.kind == "map_multi" and group.writes == 2
 
 
-def test_what_is_not_stored_is_where_the_group_is_kept_apart(monkeypatch):
-    monkeypatch.setenv("FLAMBEAU_VARIANT", "maps=apart")
-    choose.forced.cache_clear()
-    try:
-        dear = (X * Y).exp()
-        assert kinds_of(dear * 2 + X, dear * X) == ["map"] * 3  # it, and each of its readers
-    finally:
-        choose.forced.cache_clear()
+def test_what_is_not_stored_is_where_the_group_is_kept_apart(force):
+    force("maps=apart")
+    dear = (X * Y).exp()
+    assert kinds_of(dear * 2 + X, dear * X) == ["map"] * 3  # it, and each of its readers
 
 
 def test_a_gelus_gradient_stores_what_products_read(gpu):
     """Its gradient, and itself anew: no part of the formula."""
-    x, w, v = made(40, 24), made(24, 32, seed=1).requires_grad_(), made(32, 24, seed=2).requires_grad_()
+    x, w, v = leaf(40, 24), leaf(24, 32, seed=1).requires_grad_(), leaf(32, 24, seed=2).requires_grad_()
     with planned_for(gpu, software=False):
         h = x @ w
         loss = (fb.nn.functional.gelu(h, approximate="tanh") @ v).square().sum()

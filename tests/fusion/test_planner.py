@@ -1,8 +1,6 @@
 """Graphs in, kernels out: what fuses with what. No test here runs anything on a device."""
 
-from math import prod
-
-from helpers.plans import kernels_of, names_of
+from helpers.plans import kernels_of, leaf, names_of
 
 import flambeau as fb
 from flambeau import nn
@@ -11,12 +9,7 @@ from flambeau.core import events
 F = nn.functional
 
 
-def made(*shape):
-    """A tensor with a value, which is a leaf of every plan."""
-    return fb.tensor([0.0] * prod(shape)).reshape(*shape).realize()
-
-
-X = made(4, 6)
+X = leaf(4, 6)
 
 
 def test_an_elementwise_chain_is_one_kernel():
@@ -25,12 +18,12 @@ def test_an_elementwise_chain_is_one_kernel():
 
 
 def test_a_matmul_takes_its_epilogue_along():
-    w, b = made(6, 5), made(5)
+    w, b = leaf(6, 5), leaf(5)
     assert names_of((X @ w + b).relu()) == ["matmul+add+relu"]
 
 
 def test_a_convolution_takes_its_epilogue_along():
-    x, w, b = made(2, 3, 8, 8), made(4, 3, 3, 3), made(4)
+    x, w, b = leaf(2, 3, 8, 8), leaf(4, 3, 3, 3), leaf(4)
     assert names_of(F.conv2d(x, w, b, padding=1).relu())[-1] == "conv2d+add+relu"
 
 
@@ -63,7 +56,7 @@ def test_a_value_used_twice_is_made_twice_when_it_is_cheap():
 
 
 def test_more_buffers_than_a_kernel_may_bind_split_it():
-    parts = [made(4, 6) for _ in range(12)]
+    parts = [leaf(4, 6) for _ in range(12)]
     total = parts[0]
     for p in parts[1:]:
         total = total + p
@@ -72,7 +65,7 @@ def test_more_buffers_than_a_kernel_may_bind_split_it():
 
 
 def test_the_other_way_round_splits_too():
-    parts = [made(4, 6) for _ in range(12)]
+    parts = [leaf(4, 6) for _ in range(12)]
     total = parts[0]
     for p in parts[1:]:
         total = p + total
@@ -110,7 +103,7 @@ def test_a_new_batch_size_changes_no_structure():
     fb.realize(*model.parameters())
 
     def shaders(n):  # what pipelines are found by
-        loss = F.cross_entropy(model(made(n, 1, 28, 28)), fb.zeros(n, dtype=fb.int32).realize())
+        loss = F.cross_entropy(model(leaf(n, 1, 28, 28)), fb.zeros(n, dtype=fb.int32).realize())
         return {k.kernel.shader for k in kernels_of(loss, *loss.backward())}
 
     fb.synchronize()
@@ -124,7 +117,7 @@ def test_a_root_seen_twice_is_computed_once():
 
 
 def test_a_buffer_read_in_two_ways_counts_twice():
-    xs = [made(8, 8) for _ in range(7)]
+    xs = [leaf(8, 8) for _ in range(7)]
     total = xs[0]
     for x in xs[1:]:
         total = total + x

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from helpers.plans import GPU, SOFTWARE, kernels_of, names_of, the_kernel_of
+from helpers.plans import GPU, SOFTWARE, kernels_of, leaf, names_of, the_kernel_of
 
 import flambeau as fb
 from flambeau import nn, optim
@@ -11,15 +11,7 @@ from flambeau.fusion.rewrite import axes_of, finer
 F = nn.functional
 
 
-def array(*shape, seed=0, dtype="f4"):
-    return np.random.default_rng(seed).standard_normal(shape).astype(dtype)
-
-
-def made(*shape, seed=0, dtype="f4"):
-    return fb.tensor(array(*shape, seed=seed, dtype=dtype)).realize()
-
-
-X, W = made(8, 12), made(12, 16, seed=1)
+X, W = leaf(8, 12), leaf(12, 16, seed=1)
 
 
 def test_a_transposed_product_is_written_so():
@@ -41,10 +33,10 @@ def test_heads_are_written_apart(limits):
 
 
 def test_heads_are_written_together():
-    a, b = made(2, 3, 4, 8), made(2, 3, 8, 4, seed=1)
+    a, b = leaf(2, 3, 4, 8), leaf(2, 3, 8, 4, seed=1)
     y = (a @ b).transpose(1, 2).reshape(2, 4, 12)
     assert names_of(y) == ["matmul"]
-    w = made(12, 5, seed=2)
+    w = leaf(12, 5, seed=2)
     assert names_of(y @ w) == ["matmul", "matmul"]
     expected = (a.numpy() @ b.numpy()).transpose(0, 2, 1, 3).reshape(2, 4, 12)
     assert np.allclose(y.numpy(), expected, atol=1e-5)
@@ -83,8 +75,8 @@ def test_dims_are_cut_by_reshapes():
 
 @pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16])
 def test_gradients_of_narrow_products_are_read_as_they_lie(dtype):
-    x, w = made(8, 12).to(dtype).realize(), made(12, 16, seed=1).to(dtype).realize().requires_grad_()
-    v = made(16, 16, seed=2).to(dtype).realize().requires_grad_()
+    x, w = leaf(8, 12).to(dtype).realize(), leaf(12, 16, seed=1).to(dtype).realize().requires_grad_()
+    v = leaf(16, 16, seed=2).to(dtype).realize().requires_grad_()
     loss = (((x @ w).sin() @ v).cos().float() ** 2).sum()
     grads = loss.backward()
     for name in names_of(loss, grads[w], grads[v]):
@@ -99,14 +91,14 @@ def test_gradients_of_narrow_products_are_read_as_they_lie(dtype):
 
 
 def test_one_widened_operand_is_read_narrow():
-    x, w = made(8, 12, dtype="f2"), made(12, 16, seed=1)
+    x, w = leaf(8, 12, dtype="f2"), leaf(12, 16, seed=1)
     y = x.float() @ w
     assert names_of(y, limits=SOFTWARE) == ["matmul"]
     assert np.allclose(y.numpy(), x.numpy().astype("f4") @ w.numpy(), atol=1e-5)
 
 
 def test_two_widened_operands_are_multiplied_as_float32():
-    x, w = made(8, 12, dtype="f2"), made(12, 16, seed=1, dtype="f2")
+    x, w = leaf(8, 12, dtype="f2"), leaf(12, 16, seed=1, dtype="f2")
     assert the_kernel_of(x.float() @ w.float()).casts == 2
     y = (x.sin().float() @ w.float()).numpy()
     assert np.allclose(y, np.sin(x.numpy().astype("f4")).astype("f2").astype("f4") @ w.numpy(), atol=2e-2)
@@ -115,7 +107,7 @@ def test_two_widened_operands_are_multiplied_as_float32():
 def test_a_recorded_step_writes_parameters_over_themselves():
     fb.manual_seed(0)
     w = (fb.randn(16, 16) * 0.1).realize().requires_grad_()
-    x, start = made(8, 16), w.numpy()
+    x, start = leaf(8, 16), w.numpy()
     opt = optim.SGD([w], lr=0.5)
 
     @fb.jit

@@ -6,10 +6,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
-from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, the_kernel_of
+from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, leaf, the_kernel_of
 
 import flambeau as fb
-from flambeau.core import choose
 from flambeau.nn import functional as F
 from flambeau.selftest import check
 from flambeau.selftest.compare import WAYS
@@ -37,12 +36,8 @@ def is_one_kernel(*tensors, writes=1, limits=GPU) -> bool:
     return k.kind == "rows" and k.writes == writes
 
 
-def made(*shape, seed=0):
-    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
-
-
-X, W, B = made(96, 48), made(48, seed=1), made(48, seed=2)
-IMAGE, CHANNELS = made(64, 8, 6, 6), made(8)
+X, W, B = leaf(96, 48), leaf(48, seed=1), leaf(48, seed=2)
+IMAGE, CHANNELS = leaf(64, 8, 6, 6), leaf(8)
 LABELS = fb.tensor(np.arange(96, dtype="i4") % 48).realize()
 
 
@@ -123,7 +118,7 @@ def test_a_gradients_rows_are_one_kernel():
     x = X.detach().requires_grad_().realize()
     for f in (lambda: x.softmax(1), lambda: x.log_softmax(1), lambda: F.rms_norm(x, (48,))):
         y = f().realize()
-        assert is_one_kernel(y.backward(made(96, 48, seed=3), retain_graph=True)[x])
+        assert is_one_kernel(y.backward(leaf(96, 48, seed=3), retain_graph=True)[x])
     loss = F.cross_entropy(x, LABELS)
     found = kernels_of(loss, loss.backward()[x])
     assert [k.writes for k in found if k.kind == "rows"] == [2] and len(found) == 3  # two of sums
@@ -144,25 +139,15 @@ def references():
     return {"softmax": p, "log_softmax": np.log(p), "layer_norm": norm * w + b}
 
 
-@pytest.fixture
-def variant(monkeypatch):
-    def force(name):
-        monkeypatch.setenv("FLAMBEAU_VARIANT", f"rows={name}")
-        choose.forced.cache_clear()
-
-    yield force
-    choose.forced.cache_clear()
-
-
 @pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_has_the_values(gpu, variant, name):
-    variant(name)
+def test_every_variant_has_the_values(gpu, force, name):
+    force(f"rows={name}")
     with planned_for(gpu, software=name == "loop1"):
         for op, want in references().items():
             y = ONE[op]()
             assert kinds_of(y, limits=gpu.limits)[0] == ("rows" if name != "staged" else "tree")
             assert np.allclose(y.numpy(), want, atol=3e-6), op
-        odd = made(7, 1027).softmax(1)
+        odd = leaf(7, 1027).softmax(1)
         assert np.allclose(odd.sum(1).numpy(), 1, atol=1e-5)
 
 
@@ -195,8 +180,8 @@ def test_values_that_are_not_finite_stay_in_their_rows(gpu):
 
 def test_a_group_too_large_leaves_what_lies_behind_it(gpu):
     """A norm with a residual, backward, and a mask behind it: a buffer too many, so the mask is apart."""
-    x, w, r = (t.detach().requires_grad_().realize() for t in (X, W, made(96, 48, seed=5)))
-    mask, g = made(96, 48, seed=6), made(96, 48, seed=7)
+    x, w, r = (t.detach().requires_grad_().realize() for t in (X, W, leaf(96, 48, seed=5)))
+    mask, g = leaf(96, 48, seed=6), leaf(96, 48, seed=7)
     h = r * mask + x
     y = F.layer_norm(h, (48,), w) * g + h * g
     y.realize()
@@ -227,9 +212,9 @@ def test_phases_that_ask_for_more_params_than_there_are(gpu):
 
 @pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once256"))
 @pytest.mark.parametrize("classes", (4096, 5003))
-def test_cross_entropy_in_every_form(gpu, variant, name, classes):
+def test_cross_entropy_in_every_form(gpu, force, name, classes):
     """Rows whose largest comes first, last, after minus infinities; NaN and infinity stay in their rows."""
-    variant(name)
+    force(f"rows={name}")
     rng = np.random.default_rng(classes)
     x = (rng.normal(size=(70, classes)) * 30).astype("f4")
     t = rng.integers(0, classes, 70).astype("i4")
@@ -252,11 +237,11 @@ def test_cross_entropy_in_every_form(gpu, variant, name, classes):
     assert np.allclose(np.delete(found[1], 5, 0), np.delete(p, 5, 0), atol=2e-6, equal_nan=True)
 
 
-def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(variant):
-    x, t = made(70, 20001).requires_grad_().realize(), fb.zeros(70, dtype=fb.int32).realize()
+def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(force):
+    x, t = leaf(70, 20001).requires_grad_().realize(), fb.zeros(70, dtype=fb.int32).realize()
     loss = F.cross_entropy(x, t)
     for name, times in (("loop256", 3), ("once256", 2)):
-        variant(name)
+        force(f"rows={name}")
         (rows,) = (k for k in kernels_of(loss, loss.backward()[x]) if k.kind == "rows")
         assert rows.wgsl.count("for (var k = 0u") == times
 

@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 from helpers.kernels import planned_for
-from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, the_kernel_of
+from helpers.plans import GPU, SOFTWARE, kernels_of, kinds_of, leaf, the_kernel_of
 
 import flambeau as fb
-from flambeau.core import choose
 from flambeau.nn import functional as F
-
-
-def made(*shape, seed=0):
-    return fb.tensor(np.random.default_rng(seed).normal(size=shape).astype("f4")).realize()
 
 
 def is_one_kernel(*tensors) -> bool:
@@ -29,18 +24,12 @@ def writes_of_sums(*tensors, limits=GPU) -> list[int]:
     return [k.writes for k in kernels_of(*tensors, limits=limits) if k.kind == "tree"]
 
 
-X, Y, ROWS = made(60, 48), made(60, 48, seed=1), made(60, 1, seed=2)
+X, Y, ROWS = leaf(60, 48), leaf(60, 48, seed=1), leaf(60, 1, seed=2)
 
 
 @pytest.fixture(autouse=True)
-def variant(monkeypatch):
-    def force(name):
-        monkeypatch.setenv("FLAMBEAU_VARIANT", f"sums={name}")
-        choose.forced.cache_clear()
-
-    force("together")
-    yield force
-    choose.forced.cache_clear()
+def together(force):
+    force("sums=together")
 
 
 def test_sums_that_share_a_buffer_are_one_kernel():
@@ -54,15 +43,15 @@ def test_dims_of_one_are_no_dims():
     assert is_one_kernel(x.sum((0, 1)), (x * y * rows).sum((0, 1)))
 
 
-def test_they_can_be_kept_apart(variant):
-    variant("apart")
+def test_they_can_be_kept_apart(force):
+    force("sums=apart")
     assert are_apart(X.sum(0), (X * Y).sum(0))
 
 
 def test_others_are_apart():
     assert are_apart(X.sum(0), Y.sum(0))
     assert are_apart(X.sum(0), (X * ROWS).sum((0, 1)))
-    turned = made(48, 60).t()  # read in another order
+    turned = leaf(48, 60).t()  # read in another order
     assert are_apart((X * 2).sum(0), (turned + X).sum(0))
     assert are_apart(X.sum(0), (X * Y).sum(0), kind="serial", limits=SOFTWARE)
 
@@ -76,7 +65,7 @@ def test_a_sum_that_needs_another_waits_for_it():
 
 
 def test_a_norms_gradients_by_weight_and_bias_are_one_kernel(gpu):
-    w, b, m = made(48, seed=3).requires_grad_(), made(48, seed=4).requires_grad_(), made(48, 5, seed=6)
+    w, b, m = leaf(48, seed=3).requires_grad_(), leaf(48, seed=4).requires_grad_(), leaf(48, 5, seed=6)
     with planned_for(gpu, software=False):
         loss = (F.layer_norm(X, (48,), w, b) @ m).square().sum()
         grads = loss.backward()
@@ -120,12 +109,12 @@ def test_dims(gpu, dims):
 
 def test_a_batch_norms_gradients_are_two_kernels(gpu):
     """One for two sums by channel, in pieces or not, and one for what they are needed for."""
-    x = made(4, 8, 6, 6).requires_grad_()
-    w, b = made(8, seed=1).requires_grad_(), made(8, seed=2).requires_grad_()
+    x = leaf(4, 8, 6, 6).requires_grad_()
+    w, b = leaf(8, seed=1).requires_grad_(), leaf(8, seed=2).requires_grad_()
     y = F.batch_norm(x, None, None, w, b, training=True)
     mean, var = x.detach().mean((0, 2, 3)), x.detach().var((0, 2, 3), correction=0)
     assert np.allclose(y.detach().sum((0, 2, 3)).numpy(), 4 * 36 * b.numpy(), atol=1e-3)
-    grads = y.backward(made(4, 8, 6, 6, seed=3))
+    grads = y.backward(leaf(4, 8, 6, 6, seed=3))
     assert 2 in writes_of_sums(grads[x], grads[w], grads[b], mean, var)
 
 

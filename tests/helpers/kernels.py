@@ -28,3 +28,16 @@ def kernels(request):
         adapter = request.getfixturevalue("gpu")
         with planned_for(adapter, software=request.param == "software"):
             yield adapter
+
+
+@pytest.fixture
+def force(monkeypatch):
+    """force("rows=staged") has kernels of a family be of one variant until the test ends."""
+    from flambeau.core import choose
+
+    def forced(text: str) -> None:
+        monkeypatch.setenv("FLAMBEAU_VARIANT", text)
+        choose.forced.cache_clear()
+
+    yield forced
+    choose.forced.cache_clear()

@@ -4,11 +4,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
 
+import numpy as np
+
+import flambeau as fb
 from flambeau.codegen.render import render
 from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.core.node import toposort
+from flambeau.fusion import planner
 from flambeau.fusion.plan import Plan
-from flambeau.fusion.planner import plan
 from flambeau.kernels.ir import Kernel
 
 GPU, SOFTWARE = Limits(), Limits(software=True, turns=SOFTWARE_TURNS)
@@ -82,19 +85,24 @@ class Planned:
         return render(self.kernel.shader)
 
 
+def leaf(*shape: int, seed: int = 0, dtype: str = "f4"):
+    """A tensor of normal numbers that has its value: a leaf of every plan."""
+    return fb.tensor(np.random.default_rng(seed).standard_normal(shape).astype(dtype)).realize()
+
+
 def plan_of(*tensors, limits: Limits = GPU, dying=None) -> Plan:
     """The plan of tensors; dying: tensors that nobody reads later, as in a recorded step (None: none is)."""
     nodes = [t.node for t in tensors]
     order = toposort(nodes)
     if dying is not None:
         dying = frozenset(order.index(t.node) for t in dying)
-    return plan(nodes, limits, order, dying)
+    return planner.plan(nodes, limits, order, dying)
 
 
 def kernels_of(*tensors, limits: Limits = GPU, dying=None) -> list[Planned]:
     """The kernels that compute tensors, in order; of `limits` and `dying` plan_of speaks."""
-    found = plan_of(*tensors, limits=limits, dying=dying)
-    return [Planned(k, c.shape) for k, c in zip(found.kernels, found.costs, strict=True)]
+    plan = plan_of(*tensors, limits=limits, dying=dying)
+    return [Planned(k, c.shape) for k, c in zip(plan.kernels, plan.costs, strict=True)]
 
 
 def names_of(*tensors, **options) -> list[str]:
@@ -108,6 +116,6 @@ def kinds_of(*tensors, **options) -> list[str]:
 
 def the_kernel_of(*tensors, **options) -> Planned:
     """The one kernel that computes tensors; several fail the test by their names."""
-    found = kernels_of(*tensors, **options)
-    assert len(found) == 1, f"{len(found)} kernels: {[k.name for k in found]}"
-    return found[0]
+    kernels = kernels_of(*tensors, **options)
+    assert len(kernels) == 1, f"{len(kernels)} kernels: {[k.name for k in kernels]}"
+    return kernels[0]
