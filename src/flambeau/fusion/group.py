@@ -8,7 +8,7 @@ from ..core.node import Node
 from ..kernels.ir import Kernel, Stored
 
 
-class Built(NamedTuple):
+class Lowered(NamedTuple):
     """The kernels of values, and those of the values that need none: each shares another's buffer."""
 
     kernels: list[Kernel]
@@ -16,7 +16,7 @@ class Built(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class FusedGroup:
     """Values that one kernel computes; what kind of kernel it is, a class says.
 
     nodes: all that it computes, inputs first. outputs: those of them that it stores, and for_group: of these
@@ -35,15 +35,15 @@ class Group:
         """How many elements are read once that several kernels would read anew."""
         return 0
 
-    def build(self, plan: Stored) -> Built | None:
+    def build(self, plan: Stored) -> Lowered | None:
         """Its kernels; None where several are better."""
         raise NotImplementedError
 
-    def without_last(self) -> "Group | None":
+    def without_last(self) -> "FusedGroup | None":
         """The group without its last output, where that can be computed behind it; None where it can't."""
         return None
 
-    def halves(self) -> Sequence["Group"]:
+    def halves(self) -> Sequence["FusedGroup"]:
         """Groups that compute parts of it, the later of which may read what the earlier store."""
         return ()
 
@@ -59,4 +59,4 @@ class Decision:
     cut: Sequence[list[Node]] = ()
     store: Sequence[Node] = ()
     private: Sequence[Node] = ()
-    group: Group | None = None
+    group: FusedGroup | None = None

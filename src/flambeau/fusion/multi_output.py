@@ -9,7 +9,7 @@ from ..core.node import Node, reached
 from ..kernels.ir import Kernel, Stored
 from ..kernels.lower import alias
 from ..kernels.map import maps_kernel, with_results
-from .group import Built, Decision, Group
+from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
 
 NEAR_NODES = 256  # made between members: values that are computed early live longer
@@ -49,19 +49,19 @@ def without_unread(kernels: list[Kernel], keep: set[int]) -> tuple[list[Kernel],
 
 
 @dataclass(frozen=True, eq=False)
-class MapGroup(Group):
+class MapGroup(FusedGroup):
     """Elementwise values of one shape."""
 
-    def build(self, plan: Stored) -> Built | None:
+    def build(self, plan: Stored) -> Lowered | None:
         names = ("apart", "together")
         if choose(plan.limits, "maps", (len(self.outputs),), names, "together") == "apart":
             return None
         together = maps_kernel(plan, list(self.outputs))
-        return None if together is None else Built([together[0]], together[1])
+        return None if together is None else Lowered([together[0]], together[1])
 
 
 @dataclass
-class _Siblings:
+class _OpenMaps:
     """A group that grows: its nodes, and the buffers that their kernel reads."""
 
     nodes: list[Node]
@@ -73,8 +73,8 @@ class _SiblingFinder:
 
     def __init__(self, values: Materialization):
         self.values = values
-        self.all: list[_Siblings] = []
-        self.open: dict[tuple, list[_Siblings]] = {}  # by shape and device
+        self.all: list[_OpenMaps] = []
+        self.open: dict[tuple, list[_OpenMaps]] = {}  # by shape and device
         made = sorted(values.order, key=lambda n: n.serial)
         self.rank = {n: i for i, n in enumerate(made)}  # when a node was made, and so will be computed
 
@@ -94,7 +94,7 @@ class _SiblingFinder:
         for siblings in reversed(groups):
             if self._joins(n, reads, siblings):
                 return
-        siblings = _Siblings([n], reads)
+        siblings = _OpenMaps([n], reads)
         self.all.append(siblings)
         groups.append(siblings)
         del groups[:-OPEN_GROUPS]
@@ -118,7 +118,7 @@ class _SiblingFinder:
                 return None
         return reads
 
-    def _joins(self, n: Node, reads: set[Node], siblings: _Siblings) -> bool:
+    def _joins(self, n: Node, reads: set[Node], siblings: _OpenMaps) -> bool:
         """Add a value to a group, where that is as good for both and none would wait for itself."""
         values, nodes = self.values, siblings.nodes
         others = reads.difference(nodes)
@@ -136,7 +136,7 @@ class _SiblingFinder:
         siblings.reads |= others
         return True
 
-    def settled(self, siblings: _Siblings) -> Decision:
+    def settled(self, siblings: _OpenMaps) -> Decision:
         """Leave out of what is stored what the group alone reads; of one output it is no group."""
         nodes, outputs = siblings.nodes, self._outputs_of(siblings.nodes)
         private = tuple(n for n in nodes if n not in outputs)

@@ -11,7 +11,7 @@ from ..kernels.contract import contract
 from ..kernels.lower import PARAMS, Move, NeedStore, alias, move_of
 from . import multi_output, row_groups, sibling_reductions
 from .cost import costs_of
-from .group import Built, Decision, Group
+from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
 from .passes import PASSES, Draft
 from .plan import Plan
@@ -48,9 +48,9 @@ class Planner:
         self.current: set[Node] = set()
         self.group_of = self._find_groups()  # node -> the group whose kernel stores it
 
-    def _find_groups(self) -> dict[Node, Group]:
+    def _find_groups(self) -> dict[Node, FusedGroup]:
         """Find what is computed together; each finder sees what the groups before changed."""
-        groups: list[Group] = []
+        groups: list[FusedGroup] = []
 
         def apply(decision: Decision) -> None:
             self.values.apply(decision)
@@ -123,30 +123,30 @@ class Planner:
             elif group is not None:
                 self._ungroup(group)
 
-    def _build(self, node: Node) -> Built:
+    def _build(self, node: Node) -> Lowered:
         """The kernels of a value that is no group's."""
         if node.op.kind == "part":
             if node.inputs[0].buffer is None:
                 raise NeedStore(node.inputs[0], "its kernel makes a further result too")
-            return Built(launches.part_kernels(self, node))
+            return Lowered(launches.part_kernels(self, node))
         head = self.values.epilogues.head_of.get(node)
         if head is not None:
-            return Built(BUILD[head.op.kind](self, head, node))
+            return Lowered(BUILD[head.op.kind](self, head, node))
         base, chain = self.base_of(node) if node.op.kind == "movement" else (node, ())
         # a value may share the buffer of one that is computed beside it, never of a leaf: a leaf's may be
         # overwritten
         if base is not node and base.buffer is None and self.has(base) and kernel.is_whole(base.shape, chain):
-            return Built([], {node: self.value_of(base)})
-        return Built(map.map_kernel(self, node))
+            return Lowered([], {node: self.value_of(base)})
+        return Lowered(map.map_kernel(self, node))
 
-    def _check_params(self, top: Node, group: Group | None, built: Built | None) -> None:
+    def _check_params(self, top: Node, group: FusedGroup | None, built: Lowered | None) -> None:
         """NeedStore where a kernel of several expressions (a group's phases, a head and its epilogue) asks
         for more Params than there are."""
         is_large = built is not None and any(len(k.quantities) > PARAMS for k in built.kernels)
         if is_large and (group is not None or self._before_end(top) is not top):
             raise NeedStore(top, "the kernel asks for as many Params as there are")
 
-    def _commit(self, node: Node, group: Group | None, built: Built) -> None:
+    def _commit(self, node: Node, group: FusedGroup | None, built: Lowered) -> None:
         """Take what was built into the plan."""
         outputs = group.outputs if group else (node, *self._parts(node))
         self.emitted.update(outputs)
@@ -161,7 +161,7 @@ class Planner:
         serial = group.serial if group else self.values.epilogues.head_of.get(node, node).serial
         self.serials += [serial] * len(built.kernels)
 
-    def _computed(self, node: Node, group: Group | None) -> Sequence[Node]:
+    def _computed(self, node: Node, group: FusedGroup | None) -> Sequence[Node]:
         """The nodes that a kernel is known to compute."""
         head = self.values.epilogues.head_of.get(node)
         return group.nodes if group else (node,) if head is None else self.epilogues[head]
@@ -173,7 +173,7 @@ class Planner:
 
     # --- what does not fit ---
 
-    def _store_first(self, top: Node, group: Group | None, need: NeedStore) -> Node | None:
+    def _store_first(self, top: Node, group: FusedGroup | None, need: NeedStore) -> Node | None:
         """Have a value stored before a kernel that does not fit; none where the kernel is a group's, which is
         then made smaller."""
         below = alias(need.node)
@@ -196,7 +196,7 @@ class Planner:
         nodes = self.epilogues[head][:-1] if head is not None else []
         return next((n for n in reversed(nodes) if n.op.kind != "movement"), tail)
 
-    def _shrink(self, group: Group) -> None:
+    def _shrink(self, group: FusedGroup) -> None:
         """Leave an output that is made of the others out of a group; else have two groups compute its values,
         or each of them be by itself where these are no groups."""
         smaller = group.without_last()
@@ -223,7 +223,7 @@ class Planner:
         if len(stack) > 1 and not self.values.is_stored(stack[-1]):
             stack.pop()
 
-    def _ungroup(self, group: Group) -> None:
+    def _ungroup(self, group: FusedGroup) -> None:
         """Have a group's values computed by themselves, or where they are read if that was stored for its
         sake alone."""
         for n in group.outputs:

@@ -9,12 +9,10 @@ from ..core.shape import Shape
 from ..kernels.ir import Stored
 from ..kernels.lower import alias
 from ..kernels.rows import row_kernel
-from .group import Built, Decision, Group
+from .group import Decision, FusedGroup, Lowered
 from .materialize import HEADS, Materialization
 
-SEARCHED_INPUTS = (
-    64  # nodes below an input that are looked at, to tell whether it is made of a group's values
-)
+SEARCHED_INPUTS = 64  # nodes below an input that are looked at: is it made of a group's values?
 SEARCHED_ANCHORS = 6  # nodes below a reduction that are searched for what it reads
 MOST_READERS = 6  # of a value that is looked through to see who reads it
 MOST_VIEWS = 8  # behind each other that are looked through for that
@@ -32,12 +30,13 @@ def find(values: Materialization) -> Iterator[Decision]:
 
 
 @dataclass(frozen=True, eq=False)
-class RowGroup(Group):
-    """Reductions over the same rows, and the elementwise nodes around and behind them; so many rows of such a
-    length."""
+class RowGroup(FusedGroup):
+    """Reductions over the same rows, and the elementwise nodes around and behind them.
 
-    rows: int = 0
-    length: int = 0
+    key: how many rows, and how long they are.
+    """
+
+    key: tuple[int, int] = 0, 0
 
     @property
     def reduces(self) -> list[Node]:
@@ -45,7 +44,7 @@ class RowGroup(Group):
 
     @property
     def size(self) -> int:
-        return self.rows * self.length
+        return prod(self.key)
 
     @property
     def is_worth_a_kernel(self) -> bool:
@@ -53,9 +52,9 @@ class RowGroup(Group):
         is_full = any(prod(n.shape) == self.size for n in self.outputs)
         return bool(self.outputs) and (len(self.reduces) > 1 or is_full)
 
-    def build(self, plan: Stored) -> Built | None:
+    def build(self, plan: Stored) -> Lowered | None:
         kernels = row_kernel(plan, self)
-        return None if kernels is None else Built(kernels)
+        return None if kernels is None else Lowered(kernels)
 
     def without_last(self) -> "RowGroup | None":
         """The group without its last output, where that is made of the other outputs by elementwise
@@ -89,25 +88,24 @@ class RowGroup(Group):
 
 
 @dataclass(eq=False)
-class _Candidate:
-    """A group that grows: rows of such a length, its nodes, and what it reads from outside.
+class _OpenRows:
+    """A group that grows: how many rows of which length, its nodes, and what it reads from outside.
 
     min_depth: the least depth of what a reduction of it reads.
     """
 
-    rows: int
-    length: int
+    key: tuple[int, int]
     min_depth: int
     inputs: list[Node]
     nodes: list[Node] = field(default_factory=list)
-    merged: "_Candidate | None" = None  # the one that this one became a part of
+    merged: "_OpenRows | None" = None  # the one that this one became a part of
 
     @property
     def size(self) -> int:
-        return self.rows * self.length
+        return prod(self.key)
 
     @property
-    def root(self) -> "_Candidate":
+    def root(self) -> "_OpenRows":
         """The group that this one is a part of by now."""
         group = self
         while group.merged is not None:
@@ -134,17 +132,17 @@ class _RowFinder:
     def __init__(self, values: Materialization):
         self.values = values
         self.depth: dict[Node, int] = {}
-        self.group_of: dict[Node, _Candidate] = {}
-        self.by_anchor: dict[tuple[int, int, Node], _Candidate] = {}
-        self.all: list[_Candidate] = []
+        self.group_of: dict[Node, _OpenRows] = {}
+        self.by_anchor: dict[tuple[tuple[int, int], Node], _OpenRows] = {}
+        self.all: list[_OpenRows] = []
 
-    def candidates(self) -> list[_Candidate]:
+    def candidates(self) -> list[_OpenRows]:
         """The groups that have several reductions, or a value as large as their rows."""
         return [g for g in self.all if g.merged is None and g.is_promising]
 
     # --- who is in which group ---
 
-    def of(self, node: Node) -> _Candidate | None:
+    def of(self, node: Node) -> _OpenRows | None:
         group = self.group_of.get(node)
         return group and group.root
 
@@ -160,16 +158,16 @@ class _RowFinder:
 
     def _visit_reduction(self, n: Node) -> None:
         x = n.inputs[0]
-        shape = rows_of(x.shape, n.attrs["dims"])
-        if shape is None:
+        key = rows_of(x.shape, n.attrs["dims"])
+        if key is None:
             return
         group = self.of(x)
-        if group is None or (group.rows, group.length) != shape:
-            group = _Candidate(*shape, self.depth[x], [x])
+        if group is None or group.key != key:
+            group = _OpenRows(key, self.depth[x], [x])
             self.all.append(group)
         for anchor in self._anchors(x, group.size):
-            other = self.by_anchor.get((*shape, anchor))
-            self.by_anchor[(*shape, anchor)] = group = self._merged(group, other and other.root) or group
+            other = self.by_anchor.get((key, anchor))
+            self.by_anchor[key, anchor] = group = self._merged(group, other and other.root) or group
         self._add(n, group)
 
     def _anchors(self, x: Node, size: int) -> list[Node]:
@@ -198,20 +196,20 @@ class _RowFinder:
                 self._add(n, group)
                 return
 
-    def _fits(self, n: Node, group: _Candidate, others: list[Node]) -> bool:
+    def _fits(self, n: Node, group: _OpenRows, others: list[Node]) -> bool:
         """Whether a node that reads values of a group, and others, can be computed with it."""
         if not all(self._is_made_apart(i, group) for i in others):
             return False
         head = self.values.epilogues.head_around.get(n)
         return (head is None or self.of(head) is group) and all(
-            keeps_rows(i.shape, n.shape, group.rows, group.length) for i in n.inputs if self.of(i) is group
+            keeps_rows(i.shape, n.shape, group.key) for i in n.inputs if self.of(i) is group
         )
 
-    def _add(self, n: Node, group: _Candidate) -> None:
+    def _add(self, n: Node, group: _OpenRows) -> None:
         self.group_of[n] = group
         group.nodes.append(n)
 
-    def _is_made_apart(self, node: Node, group: _Candidate) -> bool:
+    def _is_made_apart(self, node: Node, group: _OpenRows) -> bool:
         """Whether a node is made without the group; False where that is hard to tell."""
 
         # A node that is made of the group can't be read by the group: its kernel would wait for itself.
@@ -223,9 +221,9 @@ class _RowFinder:
         below = reached(filter(may_be_made_of_it, (node,)), lambda n: filter(may_be_made_of_it, n.inputs))
         return not any(self.of(n) is group or i > SEARCHED_INPUTS for i, n in enumerate(below, 1))
 
-    def _merged(self, a: _Candidate, b: _Candidate | None) -> _Candidate | None:
+    def _merged(self, a: _OpenRows, b: _OpenRows | None) -> _OpenRows | None:
         """Both as one; None where one would have to wait for the other."""
-        if b is None or a is b or (a.rows, a.length) != (b.rows, b.length):
+        if b is None or a is b or a.key != b.key:
             return None
         if len(a.inputs) + len(b.inputs) > SEARCHED_INPUTS:
             return None
@@ -242,7 +240,7 @@ class _RowFinder:
 
     # --- what a group stores ---
 
-    def cuts(self, group: _Candidate) -> Decision:
+    def cuts(self, group: _OpenRows) -> Decision:
         """Epilogues end where the group does."""
         cut = []
         for head in group.reduces:
@@ -254,7 +252,7 @@ class _RowFinder:
                 cut.append(inside)
         return Decision(cut=cut)
 
-    def settled(self, group: _Candidate) -> Decision:
+    def settled(self, group: _OpenRows) -> Decision:
         """What the group stores: what others read, as the planner would have stored it."""
         # The planner has decided by now what is stored (materialize). The group's kernel has all its values
         # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
@@ -271,15 +269,15 @@ class _RowFinder:
         stored = [n for n in nodes if values.is_stored(n) or n in for_group]
         outputs = tuple(n for n in stored if values.is_required(n) or is_read[n])
         store, private = tuple(for_group), self._computed_for(group)
-        shape, serial = (group.rows, group.length), min(n.serial for n in nodes)
-        row_group = RowGroup(tuple(nodes), outputs, store, (), serial, *shape)
+        serial = min(n.serial for n in nodes)
+        row_group = RowGroup(tuple(nodes), outputs, store, serial=serial, key=group.key)
         if not row_group.is_worth_a_kernel:
             return Decision(store=store, private=private)
         private += set(stored).difference(outputs)
         return Decision(store=store, private=private, group=row_group)
 
     def _is_read_by_others(
-        self, n: Node, group: _Candidate, is_read: dict[Node, bool], for_group: dict[Node, None]
+        self, n: Node, group: _OpenRows, is_read: dict[Node, bool], for_group: dict[Node, None]
     ) -> bool:
         """Whether somebody outside reads a node, or what is made of it without being stored."""
         for u in self.values.users[id(n)]:
@@ -289,7 +287,7 @@ class _RowFinder:
                 return True
         return False
 
-    def _computed_for(self, group: _Candidate) -> list[Node]:
+    def _computed_for(self, group: _OpenRows) -> list[Node]:
         """What was to be stored for the group alone: its kernel computes that."""
         todo, seen, private = list(group.inputs), set(), []
         while todo and len(seen) < SEARCHED_INPUTS:
@@ -305,7 +303,7 @@ class _RowFinder:
             todo += n.inputs
         return private
 
-    def _is_for(self, n: Node, group: _Candidate, private: list[Node]) -> bool:
+    def _is_for(self, n: Node, group: _OpenRows, private: list[Node]) -> bool:
         """Whether a stored value needs to be stored for a group alone."""
         if n.op.kind != "elementwise" or self.values.is_required(n):
             return False
@@ -313,7 +311,7 @@ class _RowFinder:
             return False
         return all(self._is_inside(u, group, private) for u in self.values.users[id(n)])
 
-    def _is_inside(self, user: Node, group: _Candidate, private: list[Node], depth: int = 0) -> bool:
+    def _is_inside(self, user: Node, group: _OpenRows, private: list[Node], depth: int = 0) -> bool:
         """Whether a user computes in the group: as a part of it, or unstored for parts of it alone."""
         if self.of(user) is group:
             return True
@@ -325,7 +323,7 @@ class _RowFinder:
             return False
         return all(self._is_inside(u, group, private, depth + 1) for u in users)
 
-    def _is_dear(self, n: Node, group: _Candidate) -> bool:
+    def _is_dear(self, n: Node, group: _OpenRows) -> bool:
         """Whether others had better read a node than compute it again: all that contractions read, and what
         is made of several full buffers."""
         if prod(n.shape) < group.size or self.values.is_stored(n):
@@ -335,7 +333,7 @@ class _RowFinder:
             return True
         return bool(readers) and not self.values.were_apart(n) and not self.values.is_cheap(n)
 
-    def _readers(self, n: Node, group: _Candidate) -> list[Node]:
+    def _readers(self, n: Node, group: _OpenRows) -> list[Node]:
         """Who uses a value outside, looking through the group's views of it."""
         users, is_view = self.values.users, ("movement", "composite").__contains__
         views = reached(
@@ -367,8 +365,9 @@ def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
     return prod(shape[d] for d in kept), prod(shape[d] for d in real)
 
 
-def keeps_rows(given: Shape, made: Shape, rows: int, length: int) -> bool:
+def keeps_rows(given: Shape, made: Shape, key: tuple[int, int]) -> bool:
     """Whether elements of a row stay in that row where a value of the group is given to an op (or view)."""
+    rows, length = key
     if prod(given) == prod(made):
         return prod(made) in (rows, rows * length)
     if prod(given) != rows or prod(made) != rows * length or len(given) > len(made):

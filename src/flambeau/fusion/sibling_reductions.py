@@ -10,7 +10,7 @@ from ..core.node import Node, reached
 from ..kernels.ir import Stored
 from ..kernels.lower import alias
 from ..kernels.reduce import several_kernels
-from .group import Built, Decision, Group
+from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization, are_made_apart
 
 NEAR_NODES = 256  # of the graph between members: values that are computed early live longer
@@ -33,20 +33,20 @@ def find(values: Materialization, taken: set[Node]) -> Iterator[Decision]:
 
 
 @dataclass(frozen=True, eq=False)
-class ReductionGroup(Group):
+class ReductionGroup(FusedGroup):
     """Reductions of one shape over the same dims, and their epilogues."""
 
-    def build(self, plan: Stored) -> Built | None:
+    def build(self, plan: Stored) -> Lowered | None:
         heads = [n for n in self.nodes if n.op.kind == "reduce"]
         pairs = [(n, plan.epilogues[n][-1]) for n in heads]
         is_whole = all(tail is n for (_, tail), n in zip(pairs, self.outputs, strict=True))  # none was cut
         name = choose(plan.limits, "sums", (len(pairs),), ("apart", "together"), "together")
         kernels = several_kernels(plan, pairs) if is_whole and name == "together" else None
-        return None if kernels is None else Built(kernels)
+        return None if kernels is None else Lowered(kernels)
 
 
 @dataclass
-class _Siblings:
+class _OpenReductions:
     """A group that grows: its reductions, they and their epilogues, and the buffers that their kernel
     reads."""
 
@@ -64,8 +64,8 @@ class _ReductionFinder:
 
     def __init__(self, values: Materialization):
         self.values = values
-        self.all: list[_Siblings] = []
-        self.open: dict[tuple, list[_Siblings]] = {}  # by shape, dims and device
+        self.all: list[_OpenReductions] = []
+        self.open: dict[tuple, list[_OpenReductions]] = {}  # by shape, dims and device
 
     def visit(self, n: Node) -> None:
         x = n.inputs[0]
@@ -74,13 +74,13 @@ class _ReductionFinder:
         for siblings in reversed(groups):
             if self._joins(n, reads, siblings):
                 return
-        siblings = _Siblings()
+        siblings = _OpenReductions()
         self._add(n, reads, siblings)
         self.all.append(siblings)
         groups.append(siblings)
         del groups[:-OPEN_GROUPS]
 
-    def _add(self, n: Node, reads: set[Node], siblings: _Siblings) -> None:
+    def _add(self, n: Node, reads: set[Node], siblings: _OpenReductions) -> None:
         siblings.heads.append(n)
         siblings.nodes += self.values.epilogues.nodes[n]
         siblings.reads |= reads
@@ -95,7 +95,7 @@ class _ReductionFinder:
         below = reached(starts, lambda x: () if is_there(x) else map(alias, x.inputs))
         return {x for x in islice(below, SEARCHED_NODES) if is_there(x)}
 
-    def _joins(self, n: Node, reads: set[Node], siblings: _Siblings) -> bool:
+    def _joins(self, n: Node, reads: set[Node], siblings: _OpenReductions) -> bool:
         """Add a reduction to a group, where that reads a buffer once less and neither waits for the other."""
         values, size = self.values, prod(n.inputs[0].shape)
         shares = any(x in siblings.reads and prod(x.shape) == size for x in reads)

@@ -55,6 +55,23 @@ def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, 
     return made, {n: planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
 
+def with_results(k: Kernel, values: set[int]) -> Kernel:
+    """A map of several values, of which it makes only these."""
+    ((_, f),) = k.shader.functions
+    made = zip(k.outputs, k.shader.outs, f.results, strict=True)
+    left = [(v, out, result) for v, out, result in made if v in values]
+    if len(left) == len(k.outputs):
+        return k
+    outputs, outs, results = zip(*left, strict=True)
+    kind, name, body = "map_multi", "values", f._replace(results=results)
+    if len(left) == 1:
+        kind, name = "map", "value"
+        body = f._replace(result=results[0][0], dtype=results[0][1], results=())
+    template = f"map/{kind}.wgsl"
+    shader = replace(k.shader, template=template, kind=kind, outs=outs, functions=((name, body),))
+    return replace(k, shader=shader, outputs=outputs)
+
+
 def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -> Kernel:
     """The elements of a view, laid out in order."""
     return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
@@ -104,20 +121,3 @@ def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
     is_slow = inputs > 0 and trace.cost() >= SLOW
     bucket = (min(n.bit_length(), 28), inputs, is_slow)
     return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))
-
-
-def with_results(k: Kernel, values: set[int]) -> Kernel:
-    """A map of several values, of which it makes only these."""
-    ((_, f),) = k.shader.functions
-    made = zip(k.outputs, k.shader.outs, f.results, strict=True)
-    left = [(v, out, result) for v, out, result in made if v in values]
-    if len(left) == len(k.outputs):
-        return k
-    outputs, outs, results = zip(*left, strict=True)
-    kind, name, body = "map_multi", "values", f._replace(results=results)
-    if len(left) == 1:
-        kind, name = "map", "value"
-        body = f._replace(result=results[0][0], dtype=results[0][1], results=())
-    template = f"map/{kind}.wgsl"
-    shader = replace(k.shader, template=template, kind=kind, outs=outs, functions=((name, body),))
-    return replace(k, shader=shader, outputs=outputs)

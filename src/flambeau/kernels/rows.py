@@ -25,15 +25,15 @@ LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are re
 STAGED = "staged"  # the variant that is no kernel of this kind
 
 
-class RowGroup(Protocol):
-    """What a kernel computes of the same rows: how many rows of which length; nodes: all of it, inputs first;
-    reduces: the reductions of them; outputs: what it stores."""
+class Group(Protocol):
+    """What one kernel computes of the same rows.
+
+    key: how many rows, and how long they are. nodes: all that is computed, inputs first; reduces: the
+    reductions of them; outputs: those that are stored.
+    """
 
     @property
-    def rows(self) -> int: ...
-
-    @property
-    def length(self) -> int: ...
+    def key(self) -> tuple[int, int]: ...
 
     @property
     def nodes(self) -> Sequence[Node]: ...
@@ -48,7 +48,7 @@ class RowGroup(Protocol):
 class RowTrace(Trace):
     """A trace over rows in which the group's own reductions are known."""
 
-    def __init__(self, planner: Stored, domain: Shape, kept: int, group: RowGroup):
+    def __init__(self, planner: Stored, domain: Shape, kept: int, group: Group):
         super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
         row = contiguous_strides(domain[:kept])
@@ -64,9 +64,9 @@ class RowTrace(Trace):
         return self._add(Raw("stat", node.dtype, node))
 
 
-def domain_of(group: RowGroup) -> tuple[Shape, int]:
+def domain_of(group: Group) -> tuple[Shape, int]:
     """The rows' shape, in the finest dims that the group's nodes have, and how many of them are kept."""
-    rows, length = group.rows, group.length
+    rows, length = group.key
     marks = {1, length, rows * length}
     for n in group.nodes:
         shape = n.inputs[0].shape if n.op.kind == "reduce" else n.shape
@@ -100,7 +100,7 @@ class Form(NamedTuple):
     ahead: int
 
 
-def row_kernel(planner: Stored, group: RowGroup) -> list[Kernel] | None:
+def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
     """The group's kernel; None where another form is better."""
     return _Build(planner, group).kernel()
 
@@ -108,11 +108,11 @@ def row_kernel(planner: Stored, group: RowGroup) -> list[Kernel] | None:
 class _Build:
     """One kernel over rows in the making."""
 
-    def __init__(self, planner: Stored, group: RowGroup):
+    def __init__(self, planner: Stored, group: Group):
         self.planner, self.group = planner, group
         self.domain, self.kept = domain_of(group)
         self.trace = trace = RowTrace(planner, self.domain, self.kept, group)
-        self.rows, self.length = group.rows, group.length
+        self.rows, self.length = group.key
         self.results = [(n, self.traced(n)) for n in group.outputs]
         self.values: dict[int, int] = {}  # id of a reduction -> the step that it reduces
         todo = [r for _, r in self.results]
