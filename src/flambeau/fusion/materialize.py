@@ -157,14 +157,14 @@ class Materialization:
 
     def consumers(self, node: Node) -> list[Node]:
         """Who uses the value, each once, looking through composites."""
-        found, todo = {}, [node]
+        readers, todo = {}, [node]
         while todo:
             for u in self.users[id(todo.pop())]:
                 if u.op.kind == "composite":
                     todo.append(u)
                 else:
-                    found[u] = None
-        return list(found)
+                    readers[u] = None
+        return list(readers)
 
     def _grow_epilogue(self, head: Node) -> None:
         """Follow the single consumer while it is elementwise over the same elements."""

@@ -75,8 +75,8 @@ class _SiblingFinder:
         self.values = values
         self.all: list[_OpenMaps] = []
         self.open: dict[tuple, list[_OpenMaps]] = {}  # by shape and device
-        made = sorted(values.order, key=lambda n: n.serial)
-        self.rank = {n: i for i, n in enumerate(made)}  # when a node was made, and so will be computed
+        by_age = sorted(values.order, key=lambda n: n.serial)
+        self.rank = {n: i for i, n in enumerate(by_age)}  # when a node was made, and so will be computed
 
     def is_computed(self, n: Node) -> bool:
         """Whether a node is elementwise, perhaps behind views that leave its elements in order."""

@@ -17,41 +17,41 @@ def graph_of(roots: list[Node], order: list[Node]) -> Merged:
     graph = merged(roots, order)
     if not any(n.op.kind == "contract" and n.buffer is None for n in order):
         return graph
-    return _Rewriting(graph).graph()
+    return _Rewriting(graph).rewritten()
 
 
 class _Rewriting:
     """One pass over a graph, inputs first. What changes is a copy; new nodes get values after all others."""
 
     def __init__(self, graph: Merged):
-        self.given = graph
+        self.graph = graph
         self.users: dict[Node, list[Node]] = {r: [r] for r in graph.roots}  # a root is used by who asks
         for n in graph.walk:
             for x in n.inputs if n.buffer is None else ():
                 self.users.setdefault(x, []).append(n)
         self.now: dict[Node, Node] = {}
         self.walk: list[Node] = []
-        self.extra: list[Node] = []
+        self.new_nodes: list[Node] = []
         self.narrow: dict[Node, Node] = {}
 
-    def graph(self) -> Merged:
-        given, now = self.given, self.now
-        for n in given.walk:
-            now[n] = self._made(n)
+    def rewritten(self) -> Merged:
+        graph, now = self.graph, self.now
+        for n in graph.walk:
+            now[n] = self._rewritten(n)
             if not self.walk or self.walk[-1] is not now[n]:  # it is, where it is a new node
                 self.walk.append(now[n])
-        if all(now[n] is n for n in given.walk):
-            return given
-        self._forget()
-        classes = {now[n]: given.classes[n] for n in given.walk}
-        classes |= {n: len(given.order) + i for i, n in enumerate(self.extra)}
-        times = {now[n]: given.times[n] for n in given.walk if n in given.times}
-        order = [now[n] for n in given.order] + self.extra
-        return Merged([now[r] for r in given.roots], order, self.walk, classes, times)
+        if all(now[n] is n for n in graph.walk):
+            return graph
+        self._drop_unread()
+        classes = {now[n]: graph.classes[n] for n in graph.walk}
+        classes |= {n: len(graph.order) + i for i, n in enumerate(self.new_nodes)}
+        times = {now[n]: graph.times[n] for n in graph.walk if n in graph.times}
+        order = [now[n] for n in graph.order] + self.new_nodes
+        return Merged([now[r] for r in graph.roots], order, self.walk, classes, times)
 
-    def _forget(self) -> None:
+    def _drop_unread(self) -> None:
         """Leave out what nobody reads any more."""
-        read = {self.now[r] for r in self.given.roots}
+        read = {self.now[r] for r in self.graph.roots}
         left = []
         for n in reversed(self.walk):
             if n in read:
@@ -59,16 +59,16 @@ class _Rewriting:
                 read.update(n.inputs if n.buffer is None else (), n.after)
         self.walk = left[::-1]
 
-    def _made(self, n: Node) -> Node:
+    def _rewritten(self, n: Node) -> Node:
         if n.buffer is not None:
             return n
         inputs = tuple([self.now[x] for x in n.inputs])
         if n.op.kind == "contract":
             inputs = self._narrowed(inputs)
         elif n.op.name == "permute" and not n.again:
-            made = self._ordered(n)
-            if made is not None:
-                return made
+            contraction = self._ordered(n)
+            if contraction is not None:
+                return contraction
         after = tuple([self.now[x] for x in n.after])
         if all(a is b for a, b in zip((*inputs, *after), (*n.inputs, *n.after), strict=True)):
             return n
@@ -76,11 +76,11 @@ class _Rewriting:
 
     def _new(self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict, shape: Shape, dtype: DType):
         """A node at no place of the graph that was given, to be computed when another was."""
-        made = Node(op, inputs, attrs, shape, dtype, like.device)
-        made.serial, made.segment = like.serial, like.segment
-        self.extra.append(made)
-        self.walk.append(made)
-        return made
+        node = Node(op, inputs, attrs, shape, dtype, like.device)
+        node.serial, node.segment = like.serial, like.segment
+        self.new_nodes.append(node)
+        self.walk.append(node)
+        return node
 
     # --- casts ---
 
@@ -100,12 +100,12 @@ class _Rewriting:
             if x.op.kind == "movement":
                 chain.append(x)
             x = x.inputs[0]
-        made = cast.inputs[0]
+        node = cast.inputs[0]
         for view in reversed(chain):
             if view not in self.narrow:
-                self.narrow[view] = self._new(view, view.op, (made,), view.attrs, view.shape, made.dtype)
-            made = self.narrow[view]
-        return made
+                self.narrow[view] = self._new(view, view.op, (node,), view.attrs, view.shape, node.dtype)
+            node = self.narrow[view]
+        return node
 
     # --- orders of dims ---
 
@@ -124,15 +124,15 @@ class _Rewriting:
             return None
         if not self._is_read_in_order(n):
             return None
-        made = self.now[at]
-        inputs = tuple([self._turned(x, at.shape, axes) for x in made.inputs])
-        made = self._new(made, made.op, inputs, made.attrs, tuple([a.size for a in axes]), made.dtype)
+        node = self.now[at]
+        inputs = tuple([self._turned(x, at.shape, axes) for x in node.inputs])
+        node = self._new(node, node.op, inputs, node.attrs, tuple([a.size for a in axes]), node.dtype)
         for like in reversed(chain):
             if like.op.name == "cast":
-                made = self._new(like, like.op, (made,), like.attrs, made.shape, like.dtype)
-        if made.shape != n.shape:
-            made = self._new(made, OPS["reshape"], (made,), {"shape": n.shape}, n.shape, n.dtype)
-        return made
+                node = self._new(like, like.op, (node,), like.attrs, node.shape, like.dtype)
+        if node.shape != n.shape:
+            node = self._new(node, OPS["reshape"], (node,), {"shape": n.shape}, n.shape, n.dtype)
+        return node
 
     def _is_alone(self, n: Node) -> bool:
         plain = n.buffer is None and n.param is None and not n.after and not n.again
@@ -152,14 +152,14 @@ class _Rewriting:
     def _turned(self, x: Node, shape: Shape, axes: list["Axis"]) -> Node:
         """An operand over a result that has other axes."""
         cut, rest = sorted(axes), x.shape[len(shape) :]
-        own = tuple([a.size if x.shape[a.place[0]] > 1 else 1 for a in cut])
-        if (*own, *rest) != x.shape:
-            x = self._view(x, "reshape", "shape", (*own, *rest), (*own, *rest))
+        finer_shape = tuple([a.size if x.shape[a.place[0]] > 1 else 1 for a in cut])
+        if (*finer_shape, *rest) != x.shape:
+            x = self._view(x, "reshape", "shape", (*finer_shape, *rest), (*finer_shape, *rest))
         dims = (*[cut.index(a) for a in axes], *range(len(cut), len(cut) + len(rest)))
         return self._view(x, "permute", "dims", dims, tuple([x.shape[d] for d in dims]))
 
-    def _view(self, x: Node, name: str, key: str, given: tuple[int, ...], shape: Shape) -> Node:
-        return self._new(x, OPS[name], (x,), {key: given}, shape, x.dtype)
+    def _view(self, x: Node, name: str, attr: str, value: tuple[int, ...], shape: Shape) -> Node:
+        return self._new(x, OPS[name], (x,), {attr: value}, shape, x.dtype)
 
     def _is_read_in_order(self, n: Node) -> bool:
         """Whether all who read a permute ask for its elements in order: they write or copy them."""
@@ -208,8 +208,8 @@ def axes_of(shape: Shape, chain: list[Node]) -> list[Axis]:
     axes = [Axis((d,), n) for d, n in enumerate(shape) if n > 1]
     for view in chain:
         if view.op.name == "permute":
-            given = view.inputs[0].shape
-            rank = {d: i for i, d in enumerate(d for d, n in enumerate(given) if n > 1)}
+            real = (d for d, n in enumerate(view.inputs[0].shape) if n > 1)
+            rank = {d: i for i, d in enumerate(real)}
             axes = [axes[rank[d]] for d in view.attrs["dims"] if d in rank]
         elif view.op.name == "reshape":
             parts = finer(tuple([a.size for a in axes]), tuple([n for n in view.shape if n > 1]))
@@ -226,7 +226,7 @@ def axes_of(shape: Shape, chain: list[Node]) -> list[Axis]:
 def finer(shape: Shape, parts: Shape) -> list[Shape] | None:
     """The sizes that a reshape cuts each dim into, of shapes without dims of size 1; None where it joins
     some. (6, 4), (2, 3, 4) -> [(2, 3), (4,)]"""
-    found: list[Shape] = []
+    cuts: list[Shape] = []
     at = 0
     for n in shape:
         begin = at
@@ -234,5 +234,5 @@ def finer(shape: Shape, parts: Shape) -> list[Shape] | None:
             at += 1
         if prod(parts[begin:at]) != n:
             return None
-        found.append(parts[begin:at])
-    return found if at == len(parts) else None
+        cuts.append(parts[begin:at])
+    return cuts if at == len(parts) else None

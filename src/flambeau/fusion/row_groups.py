@@ -365,17 +365,17 @@ def rows_of(shape: Shape, dims: tuple[int, ...]) -> tuple[int, int] | None:
     return prod(shape[d] for d in kept), prod(shape[d] for d in real)
 
 
-def keeps_rows(given: Shape, made: Shape, key: tuple[int, int]) -> bool:
+def keeps_rows(source: Shape, result: Shape, key: tuple[int, int]) -> bool:
     """Whether elements of a row stay in that row where a value of the group is given to an op (or view)."""
     rows, length = key
-    if prod(given) == prod(made):
-        return prod(made) in (rows, rows * length)
-    if prod(given) != rows or prod(made) != rows * length or len(given) > len(made):
+    if prod(source) == prod(result):
+        return prod(result) in (rows, rows * length)
+    if prod(source) != rows or prod(result) != rows * length or len(source) > len(result):
         return False
-    given = (1,) * (len(made) - len(given)) + tuple(given)
+    source = (1,) * (len(result) - len(source)) + tuple(source)
     ahead = 1
-    for d, (a, b) in enumerate(zip(given, made, strict=True)):
+    for d, (a, b) in enumerate(zip(source, result, strict=True)):
         if a != b:
-            return ahead == rows and all(s == 1 for s in given[d:])
+            return ahead == rows and all(s == 1 for s in source[d:])
         ahead *= a
     return False

@@ -1,0 +1,35 @@
+"""Walks over the graph: each node once, as far as somebody asks."""
+
+from helpers.plans import leaf
+
+from flambeau.core.node import reached, toposort
+
+
+def inputs_of(node):
+    return node.inputs
+
+
+def test_each_node_is_reached_once():
+    x = leaf(3)
+    y = x.exp()
+    root = ((y + y) * y).node
+    nodes = list(reached([root], inputs_of))
+    assert nodes[0] is root and len(nodes) == 4
+    assert set(nodes) == set(toposort([root]))
+    assert [n.op.name for n in reached([y.node, y.node], inputs_of)] == ["exp", "buffer"]
+
+
+def test_a_walk_goes_no_further_than_it_is_asked():
+    y = leaf(3)
+    for _ in range(5):
+        y = y.sin()
+    asked = []
+
+    def onward(node):
+        asked.append(node)
+        return node.inputs
+
+    walk = reached([y.node], onward)
+    assert next(walk) is y.node and not asked
+    assert next(walk) is y.node.inputs[0] and asked == [y.node]
+    assert list(reached([y.node], lambda n: ())) == [y.node]
