@@ -1,6 +1,8 @@
 """Ops written as whole kernels: their launches become kernels over buffers that lie in row-major order."""
 
+from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from ..core.dtype import DType
 from ..core.node import Node
@@ -20,20 +22,12 @@ def whole_kernels(planner: Stored, head: Node, tail: Node, inputs: tuple[Node, .
     inputs = inputs or head.inputs
     launches = head.op.launch(planner.limits, *inputs, **head.attrs)
     parts = {u.op.part: u for u in planner.users[id(head)] if u.op.kind == "part"}
-    kernels: list[Kernel] = []
-    given: dict[int | str, tuple[int, DType, int]] = {}
+    builder = _LaunchBuilder(planner, head, tail, inputs, parts)
+    copies: list[Kernel] = []
     for at in dict.fromkeys(r for launch in launches for r in launch.reads if isinstance(r, int)):
         node = inputs[at]
-        given[at] = _stored(planner, node, kernels), node.dtype, 1
-    for launch in launches:
-        kernel = _kernel(planner, head, tail, launch, inputs, given, parts)
-        kernels.append(kernel)
-        names = [(launch.writes, launch.dtype or head.dtype, launch.width)]
-        names += [(w.name, w.dtype, w.width) for w in launch.also]
-        for value, (name, dtype, width) in zip(kernel.outputs, names, strict=True):
-            if name:
-                given[name] = value, dtype, width
-    return kernels
+        builder.given[at] = _Given(_stored(planner, node, copies), node.dtype, 1)
+    return [*copies, *map(builder.kernel, launches)]
 
 
 def part_kernels(planner: Stored, node: Node) -> list[Kernel]:
@@ -55,48 +49,83 @@ def _stored(planner: Stored, node: Node, kernels: list[Kernel]) -> int:
     return copied
 
 
-def _place(planner: Stored, parts: dict, name: str, elements: int, dtype: DType) -> int:
-    """The value of a result by its name: the graph's where the graph asks for it."""
-    return planner.index[id(parts[name])] if name in parts else planner.temporary(elements, dtype.itemsize)
+class _Given(NamedTuple):
+    """What launches read: its value, its dtype, and how many elements a cell of its array has."""
+
+    value: int
+    dtype: DType
+    width: int
 
 
-def _kernel(planner: Stored, head, tail, launch: Launch, inputs, given: dict, parts: dict) -> Kernel:
-    label = head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
-    check_turns(planner.limits, label, launch.turns)
-    q, b = Quantities(), Bindings()
-    options = dict(launch.options)
-    for place, what in enumerate(launch.reads):
-        value, dtype, width = given[what]
-        b.values.append(value)
-        b.kinds.append((dtype.stored, dtype.words(4 if place in launch.wide else width)))
-    functions = ()
-    if launch.traced is not None:
-        functions, options["dims"] = _traced(planner, inputs[launch.traced], b, q, launch)
-        options["fours"] = launch.fours
-    line = launch.groups if isinstance(launch.groups, int) else 0
-    grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, planner.limits.groups)
-    options["across"] = q.add("across", grid[0])
-    options["folded"] = q.add("folded", line) if line > grid[0] else ""
-    options["dtypes"] = tuple(given[what][1].short for what in launch.reads)
-    for name, value in launch.sizes.items():
-        q.names.append((name, "f32" if isinstance(value, float) else "u32"))
-        q.values.append(value)
-    dtype = (launch.dtype or head.dtype) if launch.writes else tail.dtype
-    written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
-    names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
-    shader = Shader(launch.template, names, kinds, written, launch.workgroup, functions, structure)
-    if launch.writes:
-        out = _place(planner, parts, launch.writes, launch.elements, dtype)
-    else:  # of a value that is there already only parts are asked for
-        again = tail.buffer is not None
-        out = planner.temporary(prod(tail.shape), dtype.itemsize) if again else planner.index[id(tail)]
-    outs = (out, *(_place(planner, parts, w.name, w.elements, w.dtype) for w in launch.also))
-    instead = None
-    if launch.instead is not None:
-        over, other = launch.instead
-        instead = given[over][0], _kernel(planner, head, tail, other, inputs, given, parts)
-    values, numbers = tuple(b.values), tuple(q.values)
-    return Kernel(label, shader, values, outs, numbers, grid, launch.flops, instead=instead)
+@dataclass
+class _LaunchBuilder:
+    """The launches of one op into kernels. parts: the nodes of its further results, by name; given: what
+    there is to read by now, an input by its place, a launch's result by its name."""
+
+    planner: Stored
+    head: Node
+    tail: Node
+    inputs: tuple[Node, ...]
+    parts: dict[str, Node]
+    given: dict[int | str, _Given] = field(default_factory=dict)
+
+    def kernel(self, launch: Launch) -> Kernel:
+        """A launch's kernel; what it writes is given to those after it."""
+        kernel = self._kernel(launch)
+        names = [(launch.writes, launch.dtype or self.head.dtype, launch.width)]
+        names += [(w.name, w.dtype, w.width) for w in launch.also]
+        for value, (name, dtype, width) in zip(kernel.outputs, names, strict=True):
+            if name:
+                self.given[name] = _Given(value, dtype, width)
+        return kernel
+
+    def _kernel(self, launch: Launch) -> Kernel:
+        planner, given = self.planner, self.given
+        label = self.head.op.name.strip("_") + (f".{launch.writes}" if launch.writes else "")
+        check_turns(planner.limits, label, launch.turns)
+        q, b = Quantities(), Bindings()
+        options = dict(launch.options)
+        for place, what in enumerate(launch.reads):
+            value, dtype, width = given[what]
+            b.values.append(value)
+            b.kinds.append((dtype.stored, dtype.words(4 if place in launch.wide else width)))
+        functions = ()
+        if launch.traced is not None:
+            functions, options["dims"] = _traced(planner, self.inputs[launch.traced], b, q, launch)
+            options["fours"] = launch.fours
+        line = launch.groups if isinstance(launch.groups, int) else 0
+        grid = launch.groups if isinstance(launch.groups, tuple) else spread_grid(line, planner.limits.groups)
+        options["across"] = q.add("across", grid[0])
+        options["folded"] = q.add("folded", line) if line > grid[0] else ""
+        options["dtypes"] = tuple(given[what].dtype.short for what in launch.reads)
+        for name, value in launch.sizes.items():
+            q.names.append((name, "f32" if isinstance(value, float) else "u32"))
+            q.values.append(value)
+        dtype = (launch.dtype or self.head.dtype) if launch.writes else self.tail.dtype
+        written = ((dtype.short, launch.width), *((w.dtype.short, w.width) for w in launch.also))
+        names, kinds, structure = tuple(q.names), tuple(b.kinds), tuple(options.items())
+        shader = Shader(launch.template, names, kinds, written, launch.workgroup, functions, structure)
+        outs = self.result(launch, dtype), *(self.place(w.name, w.elements, w.dtype) for w in launch.also)
+        instead = None
+        if launch.instead is not None:
+            over, other = launch.instead
+            instead = given[over].value, self._kernel(other)
+        values, numbers = tuple(b.values), tuple(q.values)
+        return Kernel(label, shader, values, outs, numbers, grid, launch.flops, instead=instead)
+
+    def result(self, launch: Launch, dtype: DType) -> int:
+        """The value that a launch writes first."""
+        if launch.writes:
+            return self.place(launch.writes, launch.elements, dtype)
+        if self.tail.buffer is not None:  # of a value that is there already only parts are asked for
+            return self.planner.temporary(prod(self.tail.shape), dtype.itemsize)
+        return self.planner.index[id(self.tail)]
+
+    def place(self, name: str, elements: int, dtype: DType) -> int:
+        """The value of a result by its name: the graph's where the graph asks for it."""
+        if name in self.parts:
+            return self.planner.index[id(self.parts[name])]
+        return self.planner.temporary(elements, dtype.itemsize)
 
 
 def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Launch):
