@@ -1,7 +1,8 @@
 """Kernels over rows (softmax, norms, cross-entropy; forward, backward) beside a copy: the part of its speed
 they reach.
 
-python bench/rows.py [--floats 67108864] [--only softmax] [--lengths 1024 4096] [--variants held64] [--torch]
+python bench/rows.py [--floats 67108864] [--only softmax] [--lengths 1024 4096] [--torch]
+    [--variants registers64]
 """
 
 import argparse

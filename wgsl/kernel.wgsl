@@ -19,8 +19,8 @@ struct Params {
 @group(0) @binding({{ bindings | length + outs | length + 1 }}) var<storage, read_write> faults: array<vec4<u32>>;
 //% endif
 
-//% for name, f in functions
-{{ chain.function(name, f, wgsl, acc) }}
+//% for name, f in functions.items()
+{{ chain.function(name, f, wgsl) }}
 //% endfor
 //% block declarations
 //% endblock

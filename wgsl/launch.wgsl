@@ -2,7 +2,7 @@
 //% extends "kernel.wgsl"
 //% block declarations
 //% if functions
-//% set f = functions[0][1]
+//% set f = functions["value"]
 //% set T = wgsl(f.dtype, 4)
 fn value{{ "s" if f.width == 4 }}_at(i: u32) -> {{ wgsl(f.dtype, f.width) }} {
 {{ ix.unravel("i", f.coords, dims[1:]) }}

@@ -182,8 +182,8 @@ def test_no_access_of_quantised_weights_strays(variant, watching, monkeypatch):
     assert watching.found() == (0, 0)
 
 
-def test_no_access_of_narrow_products_strays(watching, monkeypatch):
-    monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "narrow"})
+def test_no_access_of_skinny_products_strays(watching, monkeypatch):
+    monkeypatch.setattr("flambeau.core.choose.forced", lambda: {"contract": "skinny_deep"})
     with planned_for(watching, software=False, groups=7):
         x, y = (fb.ones(*shape, device=watching).realize() for shape in ((3, 2, 700), (3, 700, 70)))
         fb.realize(x @ y, y.mT @ x.mT)
@@ -249,9 +249,9 @@ def test_workgroups_past_the_last_do_nothing(attention, watching, monkeypatch):
             np.testing.assert_allclose(a, b.numpy(), rtol=1e-4, atol=2e-3)
 
 
-def test_no_access_of_strips_strays(watching, monkeypatch):
+def test_no_access_of_depthwise_convolutions_strays(watching, monkeypatch):
     """A line's last strip ends behind it, and that of the last line behind the buffer, where no zeros are."""
-    monkeypatch.setattr(choose, "forced", lambda: {"contract": "strips"})
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": "depthwise"})
     with planned_for(watching, software=False):
         for wide, stride, dilation in ((16, 1, 1), (15, 1, 1), (17, 2, 1), (20, 1, 2)):
             x, w = fb.ones(1, 2, 5, wide, device=watching).realize(), fb.ones(2, 1, 3, 3, device=watching)

@@ -19,13 +19,13 @@ VARIANTS = (
     "loop1",
     "loop128",
     "loop256",
-    "once256",
-    "held1",
-    "held8",
-    "held32",
-    "held64",
-    "held128",
-    "held256",
+    "online256",
+    "registers1",
+    "registers8",
+    "registers32",
+    "registers64",
+    "registers128",
+    "registers256",
 )
 CLASSES = {"gpu": GPU, "software": SOFTWARE}
 
@@ -210,7 +210,7 @@ def test_phases_that_ask_for_more_params_than_there_are(gpu):
             assert check(program, gpu, WAYS[:1])[0] is None
 
 
-@pytest.mark.parametrize("name", ("held256", "loop128", "loop256", "once256"))
+@pytest.mark.parametrize("name", ("registers256", "loop128", "loop256", "online256"))
 @pytest.mark.parametrize("classes", (4096, 5003))
 def test_cross_entropy_in_every_form(gpu, force, name, classes):
     """Rows whose largest comes first, last, after minus infinities; NaN and infinity stay in their rows."""
@@ -240,7 +240,7 @@ def test_cross_entropy_in_every_form(gpu, force, name, classes):
 def test_long_rows_of_logits_are_read_twice_for_loss_and_gradient(force):
     x, t = leaf(70, 20001).requires_grad_().realize(), fb.zeros(70, dtype=fb.int32).realize()
     loss = F.cross_entropy(x, t)
-    for name, times in (("loop256", 3), ("once256", 2)):
+    for name, times in (("loop256", 3), ("online256", 2)):
         force(f"rows={name}")
         (rows,) = (k for k in kernels_of(loss, loss.backward()[x]) if k.kind == "rows")
         assert rows.wgsl.count("for (var k = 0u") == times

@@ -13,9 +13,9 @@ import numpy as np
 from references.conv import avg_pool, conv_gradients, max_pool
 
 import flambeau as fb
-from flambeau.kernels.contract.cost_model import SHORT
+from flambeau.kernels.contract.cost_model import ONE_PASS_SUMMED
 from flambeau.kernels.contract.product import TILES
-from flambeau.kernels.contract.skinny import AHEAD, LANES, STRIPS, THIN
+from flambeau.kernels.contract.skinny import FEW_ROWS, USUAL
 from flambeau.ops.index.scatter_rows import CHUNK
 from flambeau.ops.sort import histogram, scan, sort
 from helpers.draws import one_of, some
@@ -24,9 +24,10 @@ F = fb.nn.functional
 # what kernels step by, of tiles, thin products, trees, rows, scans and sorts
 STEPS = sorted(
     {n for t in TILES.values() for n in t[:3]}
-    | {THIN, LANES, 4 * LANES, 8 * LANES, 4 * LANES * AHEAD, STRIPS, 4 * STRIPS, 4, 64, 256, 1024, SHORT}
+    | {FEW_ROWS, USUAL.lanes, 4 * USUAL.lanes, 8 * USUAL.lanes, 4 * USUAL.lanes * USUAL.reads}
+    | {USUAL.strips, 4 * USUAL.strips, 4, 64, 256, 1024, ONE_PASS_SUMMED}
 )
-LONG_STEPS = [SHORT, 2 * SHORT, 16384, 65536, scan.TILE, 8192, histogram.PART, CHUNK * 16]
+LONG_STEPS = [ONE_PASS_SUMMED, 2 * ONE_PASS_SUMMED, 16384, 65536, scan.TILE, 8192, histogram.PART, CHUNK * 16]
 PRIMES = [2, 3, 5, 7, 11, 13, 31, 61, 127, 257, 521, 1031]
 
 
@@ -212,7 +213,7 @@ LARGE = 1 << 23  # multiply-adds of a case
 def sizes_of_product(rng):
     """Rows, columns and summed places: few rows often, long sums often, empty rarely."""
     few = rng.random() < 0.4
-    m = some(rng, 1, THIN + 1) if few else length(rng, 300)
+    m = some(rng, 1, FEW_ROWS + 1) if few else length(rng, 300)
     k = length(rng, max(min(LARGE // m // 4, 40000), 1))
     n = length(rng, max(min(LARGE // m // k, 2100), 1))
     if rng.random() < 0.02:
@@ -260,7 +261,7 @@ def product_case(rng) -> Case:
     )
 
 
-def narrow_product_case(rng) -> Case:
+def few_rows_case(rng) -> Case:
     """Products of float16 or integers, as they lie."""
     m, n, k = sizes_of_product(rng)
     dtype = one_of(rng, ("float16", "float16", "bfloat16", "int32"))
@@ -392,7 +393,7 @@ def split_case(rng) -> Case:
 
 def row_case(rng) -> Case:
     """Rows with several reductions and what is made of them."""
-    long = length(rng, 20000, STEPS + [16384, SHORT])
+    long = length(rng, 20000, STEPS + [16384, ONE_PASS_SUMMED])
     rows = length(rng, max((1 << 19) // long, 1))
     shape = (rows, long) if rng.random() < 0.7 else (some(rng, 1, 3), rows, long)
     if prod(shape) > 1 << 20:
@@ -587,7 +588,7 @@ def quantized_case(rng) -> Case:
 KINDS = {
     f.__name__.removesuffix("_case"): f
     for f in (
-        product_case, narrow_product_case, precise_case, conv_case, sum_case, split_case, row_case, pool_case,
+        product_case, few_rows_case, precise_case, conv_case, sum_case, split_case, row_case, pool_case,
         map_case, order_case, attention_case, quantized_case,
     )
 }  # fmt: skip

@@ -11,6 +11,7 @@ from flambeau.core.limits import Limits
 from flambeau.device import lanes_of
 from flambeau.fusion.planner import plan
 from flambeau.kernels.contract import build, cost_model
+from flambeau.kernels.contract.variant import Variant
 from flambeau.ops.contract import contract
 
 F = fb.nn.functional
@@ -18,16 +19,16 @@ WIDE = Limits(software=False)
 SOFTWARE = Limits(software=True)
 VARIANTS = (
     "registers",
-    "lanes",
-    "strips",
+    "skinny_short",
+    "depthwise",
     "64x64",
     "64x128/2",
     "128x128/1.33",
     "32x32",
     "16x128/4",
-    "thin",
-    "narrow",
-    "thin/2",
+    "skinny",
+    "skinny_deep",
+    "skinny/2",
 )
 
 
@@ -91,16 +92,16 @@ def test_products_have_the_same_value(forced):
             np.testing.assert_allclose(y.numpy(), want, rtol=1e-4, atol=1e-3)
 
 
-THIN_NAMES = ("thin", "narrow", "lanes", *(f"thin/{n}" for n in cost_model.PIECES if "." not in n))
+SKINNY = [Variant(name) for name in ("skinny", "skinny_deep", "skinny_short")]
+SKINNY += [Variant("skinny", split) for split in cost_model.SPLITS if split not in cost_model.UNEVEN]
 
 
-@pytest.mark.parametrize("name", THIN_NAMES)
-def test_few_rows_at_whole_turns_and_beside_them(name, many_threads, monkeypatch):
+@pytest.mark.parametrize("variant", SKINNY, ids=str)
+def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypatch):
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways."""
-    monkeypatch.setattr(choose, "forced", lambda: {"contract": name})
-    pieces = int(name.partition("/")[2] or 1)
-    rng = np.random.default_rng(pieces)
-    turn = rng.choice([256, 512]) * pieces
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": str(variant)})
+    rng = np.random.default_rng(variant.split)
+    turn = rng.choice([256, 512]) * variant.split
     summed = {256, 512, 1024, turn, turn + 256, turn - 1, turn + 1, int(rng.integers(turn, 2 * turn + 999))}
     wrong = []
     for k in sorted(summed):
@@ -184,7 +185,7 @@ def test_windows_have_the_same_value_as_they_lie_and_laid_out(layout, attrs, man
 @pytest.mark.parametrize("size", [(12, 16), (7, 13), (40,), (4, 5, 6)])
 def test_depthwise_convolutions_share_the_cells_of_four_windows(size, many_threads, monkeypatch):
     """Strides and dilations that share cells or not, lines that end within four columns or not."""
-    monkeypatch.setattr(choose, "forced", lambda: {"contract": "strips"})
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": "depthwise"})
     name = f"conv{len(size)}d"
     x, w = numbers(2, 3, *size), numbers(6, 1, *(3,) * len(size))
     for attrs in ({}, {"stride": 2, "padding": 1}, {"padding": 2, "dilation": 2}):
@@ -300,9 +301,9 @@ def options(tensor, limits) -> dict:
 def test_small_registers_take_a_lower_tile_where_each_turn_is_four_steps():
     x, y, w = fb.rand(300, 192).realize(), fb.rand(192, 256).realize(), fb.rand(256, 192).realize()
     found = {lanes: options(x @ w.T, replace(SOFTWARE, lanes=lanes)) for lanes in (4, 8)}
-    assert {lanes: (o["tu"], o["ks"]) for lanes, o in found.items()} == {4: (8, 4), 8: (16, 4)}
+    assert {lanes: (o["tile_rows"], o["step"]) for lanes, o in found.items()} == {4: (8, 4), 8: (16, 4)}
     turned = fb.rand(192, 300).realize().T
-    assert options(turned @ y, replace(SOFTWARE, lanes=4))["tu"] == 16
+    assert options(turned @ y, replace(SOFTWARE, lanes=4))["tile_rows"] == 16
 
 
 @pytest.mark.parametrize("window", [(1, 1), (3, 1), (3, 2)])

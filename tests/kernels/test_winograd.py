@@ -11,11 +11,11 @@ import flambeau as fb
 from flambeau.core import choose
 from flambeau.core.limits import Limits
 from flambeau.kernels.contract import winograd
-from flambeau.kernels.contract.winograd import Tile
+from flambeau.kernels.contract.winograd import WinogradTile
 
 F = fb.nn.functional
 SHAPES = winograd.TILES | {  # as the large one works, in the memory that software adapters have
-    "eight channels": Tile(32, 16, 8, 8, 8),
+    "eight channels": WinogradTile(32, 16, 8, 8, 8),
 }
 # images, channels, filters, height, width, padding: last blocks, tiles, steps, rows and columns in part
 PARTS = (3, 9, 70, 7, 9, 1)

@@ -229,9 +229,9 @@ DAMAGED = {
     "": "damaged (JSONDecodeError)",
     "[]": "damaged (TypeError)",
     "[" * 100_000: "damaged (RecursionError)",  # deeper than Python goes
-    '{"format": 9}': "of format 9, not 1",
-    '{"format": 1, "of": {}, "choices": []}': "damaged (TypeError)",
-    '{"format": 1, "of": {"adapter": "a", "driver": "b", "provider": "c", "kernels": "gpu"}, "choices":'
+    '{"format": 9}': "of format 9, not 2",
+    '{"format": 2, "of": {}, "choices": []}': "damaged (TypeError)",
+    '{"format": 2, "of": {"adapter": "a", "driver": "b", "provider": "c", "kernels": "gpu"}, "choices":'
     ' [{"family": "a", "bucket": {}, "choice": "b", "default": "c"}]}': "damaged (TypeError)",
 }
 

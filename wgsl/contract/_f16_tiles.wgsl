@@ -18,14 +18,14 @@
 //# where what a thread reads of a side begins, in cells of four, of a side that is read as it lies; walked: cells that
 //# it goes on by at a tile, where the summed dims are one run
 {% macro bases(s, g, walked) -%}
-//% set n = g.pieces * (4 if s.along == "k" else 1)
+//% set n = g.loads * (4 if s.along == "k" else 1)
 //% if walked
 //% set stride = s.places[0].summed.terms[0][1]
 //% set by = "" if stride == "1" else " * p." ~ stride
 //% for r in range(n)
   var {{ s.name }}_at{{ r }} = ({{ s.name }}0_{{ r if s.along == "k" else 0 }} + ({{ s.summed.coords[0] }} + {{ 0 if s.along == "k" else r * g.stride }}u){{ by }}) / 4u;
 //% endfor
-  let {{ s.name }}_on = {{ g.onward }}u{{ by }} / 4u;
+  let {{ s.name }}_on = {{ g.advance }}u{{ by }} / 4u;
 //% else
 //% for r in range(n if s.along == "k" else 1)
   let {{ s.name }}_at{{ r }} = {{ s.name }}0_{{ r }} / 4u;
@@ -35,17 +35,17 @@
 
 //# the cells of a side that a thread brings, as words where they are of float16 and lie in a buffer: nothing to unpack and
 //# pack again
-{% macro held(s, g, lies, ready) -%}
-//% for r in range(cells_of(s, g) | int // workgroup[0] * planes if ready else g.pieces * (4 if s.along == "k" else 1))
-    var {{ s.name }}r{{ r }} = {{ "vec2<u32>" if ready or (lies and s.dtype == "f16") else "vec4<f32>" }}();
+{% macro held(s, g, lies, converted) -%}
+//% for r in range(cells_of(s, g) | int // workgroup[0] * planes if converted else g.loads * (4 if s.along == "k" else 1))
+    var {{ s.name }}r{{ r }} = {{ "vec2<u32>" if converted or (lies and s.dtype == "f16") else "vec4<f32>" }}();
 //% endfor
 {%- endmacro %}
 
 //# the next cells of a side that is read as it lies
 {% macro cells(s, g, buffer, ragged, walked) -%}
 //% set T = "vec2<u32>" if s.dtype == "f16" else "vec4<f32>"
-//% set n = g.pieces * (4 if s.along == "k" else 1)
-    {{ "if (t < %du) " % g.busy if g.busy }}{
+//% set n = g.loads * (4 if s.along == "k" else 1)
+    {{ "if (t < %du) " % g.active if g.active }}{
 //% if walked
 //% for r in range(n)
       {{ s.name }}r{{ r }} = {{ buffer }}[{{ s.name }}_at{{ r }}];
@@ -63,12 +63,12 @@
     }
 {%- endmacro %}
 
-//# a side that lies ready, tile by tile: where this thread's cells of the first tile are, and a tile's next
+//# a side that lies converted, tile by tile: where this thread's cells of the first tile are, and a tile's next
 {% macro cells_of(s, g) -%}
   {{ g.extent * step // 4 }}
 {%- endmacro %}
-{% macro first(s, g, at, ready) -%}
-  var {{ s.name }}_at = batch * p.{{ ready[1] }} + {{ at }} / {{ g.extent }}u * p.{{ ready[2] }} + begin / {{ step }}u * {{ cells_of(s, g) | int * planes }}u + t;
+{% macro first(s, g, at, converted) -%}
+  var {{ s.name }}_at = batch * p.{{ converted[1] }} + {{ at }} / {{ g.extent }}u * p.{{ converted[2] }} + begin / {{ step }}u * {{ cells_of(s, g) | int * planes }}u + t;
 {%- endmacro %}
 {% macro copies(s, g, buffer) -%}
 //% set cells = cells_of(s, g) | int
@@ -92,14 +92,14 @@
 
 //# this thread's part of a side from registers to workgroup memory
 {% macro put(s, g, side, packed) -%}
-//% if g.busy
-    if (t < {{ g.busy }}u) {
+//% if g.active
+    if (t < {{ g.active }}u) {
 //% endif
-//% for r in range(g.pieces * (4 if s.along == "k" else 1))
+//% for r in range(g.loads * (4 if s.along == "k" else 1))
 //% if s.along == "free"
 //% set at = "(%s_in + %du) * %du + %s_q * 4u" % (s.name, r * g.stride, g.pitch, s.name)
 //% else
-//% set at = "((%s_q + %du) * 4u + %du) * %du + %s_in" % (s.name, r // 4 * g.apart, r % 4, g.pitch, s.name)
+//% set at = "((%s_q + %du) * 4u + %du) * %du + %s_in" % (s.name, r // 4 * g.spacing, r % 4, g.pitch, s.name)
 //% endif
 //% if packed
     {{ units.put_four(unit, "%su + %s" % (start(side, 0), at), "%sr%d.x" % (s.name, r), "%sr%d.y" % (s.name, r)) }}
@@ -115,7 +115,7 @@
     }
 //% endif
 //% endfor
-//% if g.busy
+//% if g.active
     }
 //% endif
 {%- endmacro %}

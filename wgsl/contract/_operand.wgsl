@@ -1,5 +1,5 @@
 //# An operand of a contraction as a thread walks it: its own elements one after another, and along the summed dims.
-//# s: the side (operand.Side); g: how it is shared out among threads (product.Share).
+//# s: the side (operand.OperandSpec); g: how it is shared out among threads (product.TileLoad).
 //% import "lib/index.wgsl" as ix
 
 //# coordinates of own index `first` under the suffix j; those after it are counted on
@@ -40,10 +40,10 @@
 
 //# go on along the summed dims
 {% macro advance(s, g) -%}
-    {{ s.name }}_k += {{ g.onward }}u;
+    {{ s.name }}_k += {{ g.advance }}u;
 //% for c in s.summed.coords | reverse
 //% set at = loop.revindex0
-    {{ c }} += p.{{ g.digits[at] }}{{ " + u32(carry%d)" % (at + 1) if not loop.first }};
+    {{ c }} += p.{{ g.carries[at] }}{{ " + u32(carry%d)" % (at + 1) if not loop.first }};
 //% if at
     let carry{{ at }} = {{ c }} >= p.{{ s.summed.sizes[at] }};
     {{ c }} -= select(0u, p.{{ s.summed.sizes[at] }}, carry{{ at }});

@@ -1,4 +1,4 @@
-//# What a thread of a thin contraction reads at a turn: four columns, and every row.
+//# What a thread of a skinny contraction reads at a turn: four columns, and every row.
 //% import "contract/_operand.wgsl" as side
 
 //# bx<u>_<c>: four columns at one summed place, or four summed places of each of four columns; then go on
@@ -32,7 +32,7 @@
 {%- endmacro %}
 
 //# ax<u>_<i>: the i-th row at one summed place, or at four
-{% macro lines(s, g, u, high, along_b, wgsl, ragged) -%}
+{% macro rows(s, g, u, high, along_b, wgsl, ragged) -%}
 //% set V = wgsl(s.dtype, 4)
 //% set T = wgsl(s.dtype, 1)
 //% for i in range(high)

@@ -5,8 +5,8 @@
 {% macro begin(s, g, first, k_first) -%}
   let {{ s.name }}_q = t {{ "%" if s.along == "free" else "/" }} {{ g.lanes }}u;
   let {{ s.name }}_in = {{ "t / %du" % g.lanes if s.along == "free" else "(t %% %du) * 4u" % g.lanes }};
-//% for i in range(g.pieces if s.along == "k" else 1)
-{{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.apart), 4, i * 4) }}
+//% for i in range(g.loads if s.along == "k" else 1)
+{{ side.opened(s, "%s + (%s_q + %du) * 4u" % (first, s.name, i * g.spacing), 4, i * 4) }}
 //% endfor
 {{ side.sum_from(s, k_first ~ " + " ~ s.name ~ "_in") }}
 {%- endmacro %}
@@ -15,10 +15,10 @@
 {% macro fetch(s, g, wgsl, ragged) -%}
 //% set V = wgsl(s.dtype, 4)
 //% set T = wgsl(s.dtype, 1)
-    {{ "if (t < %du) " % g.busy if g.busy }}{
+    {{ "if (t < %du) " % g.active if g.active }}{
 //% if s.along == "free"
 {{ side.along(s, 0, ragged) if g.flat }}
-//% for i in range(g.pieces)
+//% for i in range(g.loads)
 //% set far = i * g.stride if g.flat else 0
     {
 {{ side.along(s, 0, ragged) if not g.flat }}
@@ -35,7 +35,7 @@
 //% for c in range(1 if s.wide else 4)
 {{ side.along(s, c, ragged) }}
 //% endfor
-//% for j in range(g.pieces * 4)
+//% for j in range(g.loads * 4)
 //% if s.wide
     {{ s.name }}r{{ j }} = {{ side.value(s, j, 0, V, ragged) }};
 //% else
@@ -49,19 +49,19 @@
 
 //# put it into workgroup memory, the summed dims outermost: what was read along them is turned
 {% macro put(s, g, V) -%}
-//% if g.busy
-    if (t < {{ g.busy }}u) {
+//% if g.active
+    if (t < {{ g.active }}u) {
 //% endif
-//% for i in range(g.pieces)
+//% for i in range(g.loads)
 //% if s.along == "free"
     tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
 //% else
 //% for c in range(4)
-    tile_{{ s.name }}[({{ s.name }}_in + {{ c }}u) * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.apart }}u] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
+    tile_{{ s.name }}[({{ s.name }}_in + {{ c }}u) * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.spacing }}u] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
 //% endfor
 //% endif
 //% endfor
-//% if g.busy
+//% if g.active
     }
 //% endif
 {%- endmacro %}

@@ -99,6 +99,20 @@
   {%- else %}{{ V }}({% for c in range(4) %}{{ one("v", v, j * 4 + c, s) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
 {%- endmacro %}
 
+//# a vec4, or the j-th of its neighbours where they are stored one by one
+{% macro part(vector, j, width) -%}
+  {{ vector }}{{ "." ~ "xyzw"[j % 4] if width == 1 }}
+{%- endmacro %}
+
+//# where a row's results begin, behind those of the pieces before
+{% macro row_start(parts, batch, out_places, i) -%}
+  {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }}
+{%- endmacro %}
+
+{% macro store(T, at, value) -%}
+  out[{{ "(%s) / 4u" % at if T.width == 4 else at }}] = {{ T.store(value) }};
+{%- endmacro %}
+
 {% macro multiply_add(V, u, v, acc) -%}
   {{ "fma(%s(%s), %s, %s)" % (V, u, v, acc) if V.kind == "f" else "%s + %s * %s" % (acc, u, v) }}
 {%- endmacro %}

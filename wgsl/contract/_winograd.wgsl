@@ -1,5 +1,5 @@
 //# The transforms of Winograd's F(2 x 2, 3 x 3), and how a thread brings patches and filters to a workgroup's memory.
-//# w: the shape (winograd.Tile); place: how the position of an element depends on its coordinates (winograd.Walk).
+//# w: the shape (winograd.WinogradTile); place: how the position of an element depends on its coordinates (winograd.Walk).
 
 //# y<i>, x<j>: what the rows and columns of this thread's patch add to its place; in_y<i>, in_x<j>: whether they are
 //# rows and columns of the image, where zeros are around it

@@ -32,7 +32,9 @@
 {{ side.along(b, 0, false) }}
 //% set own = (taps - 1) * dilation
 //% for cell in cells
-    let cell{{ cell }} = b({% for unit in units %}b{{ loop.index0 }}_0 + k{{ loop.index0 }}_0{{ " + %s * p.%s" % (("min(%du, most)" if last and cell > own else "%du") % cell, unit) if unit and cell }}, {% endfor %}0u);
+//% set at = ("min(%du, most)" if last and cell > own else "%du") % cell
+    let cell{{ cell }} = b({% for unit in units %}
+  {{- "b%d_0 + k%d_0" % (loop.index0, loop.index0) }}{{ " + %s * p.%s" % (at, unit) if unit and cell }}, {% endfor %}0u);
 //% endfor
 {{ side.advance(b, gb) }}
 //% for t in range(taps)
@@ -51,19 +53,21 @@
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
-//% set finish = functions[2][1] if functions | length > 2 else none
+//% set finish = functions.get("finish")
+//% set T = wgsl(out_dtype, out_width)
 //# the last strip of a line may end in the next line's columns, which are not its own
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% for i in range(high)
   if ({{ i }}u < p.{{ rows.total }}) {
     let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
 //% if out_width == 4
-//% set found = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
-    out[(start + {{ ix.place(out_places[2], "_0") }}) / 4u] = {{ wgsl(out_dtype, 4).store(tile.result(finish, found, rows, columns, i, 0)) }};
+//% set four = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
+    {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_0"), tile.result(finish, four, rows, columns, i, 0)) }}
 //% else
 //% for j in range(4)
     if (place + {{ j }}u < p.{{ line }}) {
-      out[start + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "acc%d_%d" % (i, j), rows, columns, i, j)) }};
+//% set sum = "acc%d_%d" % (i, j)
+      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
 //% endif

@@ -1,4 +1,4 @@
-//# A contraction in register tiles: each thread makes tu rows x tv columns, with no barrier and no shared memory.
+//# A contraction in register tiles: each thread makes a tile of the result, with no barrier and no shared memory.
 //# The tile is 8 x 8, less where the result has fewer rows or columns, 16 rows for much work, and 16 columns where
 //# columns are read one by one: on a software adapter reads are dear and registers are not scarce. All loops inside
 //# the tile are unrolled here, because dynamically indexed private arrays end up in memory. Workgroups are 64
@@ -9,28 +9,28 @@
 //% set T = wgsl(acc, 1)
 //% set V = wgsl(acc, 4)
   let group = wid.x + wid.y * p.{{ groups }};
-  let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tv }}u;
+  let column0 = ((group % p.{{ tiles[0] }}) * {{ workgroup[0] }}u + lid.x) * {{ tile_columns }}u;
   let line = group / p.{{ tiles[0] }};
-  let row0 = ((line % p.{{ tiles[1] }}) * {{ workgroup[1] }}u + lid.y) * {{ tu }}u;
+  let row0 = ((line % p.{{ tiles[1] }}) * {{ workgroup[1] }}u + lid.y) * {{ tile_rows }}u;
   let b = line / p.{{ tiles[1] }};
   if (row0 >= p.{{ rows.total }} || column0 >= p.{{ columns.total }} || b >= p.{{ batch.total }}) {
     return;
   }
 {{ ix.unravel("b", batch.coords, batch.sizes[1:]) }}
-//% for j in range(tu)
+//% for j in range(tile_rows)
 {{ tile.coordinates("row0", rows, j) }}
 //% endfor
-//% for j in range(tv)
+//% for j in range(tile_columns)
 {{ tile.coordinates("column0", columns, j) }}
 //% endfor
-//% for j in range(tu)
-{{ tile.origin("u", u, j) if j % 4 == 0 or u.mode != "free" }}
+//% for j in range(tile_rows)
+{{ tile.origin("u", a, j) if j % 4 == 0 or a.mode != "free" }}
 //% endfor
-//% for j in range(tv)
-{{ tile.origin("v", v, j) if j % 4 == 0 or v.mode != "free" }}
+//% for j in range(tile_columns)
+{{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }}
 //% endfor
-//% for i in range(tu)
-//% for j in range(tv // 4)
+//% for i in range(tile_rows)
+//% for j in range(tile_columns // 4)
   var acc{{ i }}_{{ j }} = {{ V }}(0);
 //% endfor
 //% endfor
@@ -39,59 +39,61 @@
 //% for c in summed.coords
   var {{ c }} = 0u;
 //% endfor
-  for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ ks }}u) {
+  for (var turn = 0u; turn < p.{{ summed.total }}; turn += {{ step }}u) {
 //% else
 //% for c in summed.coords
-//% set step = ks if loop.last else 1
-  for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ step }}u) {
+//% set by = step if loop.last else 1
+  for (var {{ c }} = 0u; {{ c }} < p.{{ summed.sizes[loop.index0] }}; {{ c }} += {{ by }}u) {
 //% endfor
 //% endif
-{{ tile.read("u", u, tu, ks, wgsl, summed) }}
-{{ tile.read("v", v, tv, ks, wgsl, summed) }}
-//% for s in range(ks)
-//% for j in range(tv // 4)
-    let w{{ s }}_{{ j }} = {{ tile.four(v, j, s, V) }};
+{{ tile.read("u", a, tile_rows, step, wgsl, summed) }}
+{{ tile.read("v", b, tile_columns, step, wgsl, summed) }}
+//% for s in range(step)
+//% for j in range(tile_columns // 4)
+    let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }};
 //% endfor
-//% for i in range(tu)
-//% for j in range(tv // 4)
-    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", u, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
+//% for i in range(tile_rows)
+//% for j in range(tile_columns // 4)
+    acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
 //% endfor
 //% endfor
 //% endfor
 //% if flat
-{{ tile.count_on(summed, ks) }}
+{{ tile.count_on(summed, step) }}
   }
 //% else
 //% for c in summed.coords
   }
 //% endfor
 //% endif
-//% set finish = functions[0][1] if functions else none
+//% set finish = functions.get("finish")
 //# One row's code, for one row after the other: written out for all of them it is nine tenths of what a compiler
 //# works through. (An array of rows is no way: drivers unroll the loops over it.)
-  let last = min(row0 + {{ tu }}u, p.{{ rows.total }});
+  let last = min(row0 + {{ tile_rows }}u, p.{{ rows.total }});
   for (var row = row0; row < last; row += 1u) {
 {{ ix.unravel("row", rows.coords | map("suffix", "_r") | list, rows.sizes[1:]) }}
     let start = {{ ix.place(out[0]) }} + {{ ix.place(out[1], "_r") }};
-//% for j in range(tv // 4)
+//% for j in range(tile_columns // 4)
     var y{{ j }} = acc0_{{ j }};
 //% endfor
-//% for i in range(1, tu)
+//% for i in range(1, tile_rows)
     let is{{ i }} = row == row0 + {{ i }}u;
-//% for j in range(tv // 4)
+//% for j in range(tile_columns // 4)
     y{{ j }} = select(y{{ j }}, acc{{ i }}_{{ j }}, is{{ i }});
 //% endfor
 //% endfor
 //% if out_width == 4
-//% for j in range(0, tv, 4)
+//% for j in range(0, tile_columns, 4)
     if (column0 + {{ j }}u < p.{{ columns.total }}) {
-      out[(start + {{ ix.place(out[2], "_%d" % j) }}) / 4u] = {{ wgsl(out_dtype, 4).store(tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))) }};
+//% set y = tile.result_four(finish, "y%d" % (j // 4), rows, columns, "r", j, wgsl(out_dtype, 4))
+      {{ tile.store(wgsl(out_dtype, 4), "start + " ~ ix.place(out[2], "_%d" % j), y) }}
     }
 //% endfor
 //% else
-//% for j in range(tv)
+//% for j in range(tile_columns)
     if (column0 + {{ j }}u < p.{{ columns.total }}) {
-      out[start + {{ ix.place(out[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d.%s" % (j // 4, "xyzw"[j % 4]), rows, columns, "r", j)) }};
+//% set y = tile.result(finish, tile.part("y%d" % (j // 4), j, 1), rows, columns, "r", j)
+      {{ tile.store(wgsl(out_dtype, 1), "start + " ~ ix.place(out[2], "_%d" % j), y) }}
     }
 //% endfor
 //% endif

@@ -3,7 +3,7 @@
 //% extends "kernel.wgsl"
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_operand.wgsl" as side
-//% import "contract/_skinny.wgsl" as thin
+//% import "contract/_skinny.wgsl" as skinny
 //% block declarations
 var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% endblock
@@ -44,12 +44,12 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   var acc{{ i }}_{{ c }} = {{ V }}(0);
 //% endfor
 //% endfor
-  for (var k = begin; k < end; k += {{ ahead * ga.stride }}u) {
-//% for u in range(ahead)
-{{ thin.columns(b, gb, u, wgsl, ragged) }}
-{{ thin.lines(a, ga, u, high, b.along, wgsl, ragged) }}
+  for (var k = begin; k < end; k += {{ reads * ga.stride }}u) {
+//% for u in range(reads)
+{{ skinny.columns(b, gb, u, wgsl, ragged) }}
+{{ skinny.rows(a, ga, u, high, b.along, wgsl, ragged) }}
 //% endfor
-//% for u in range(ahead)
+//% for u in range(reads)
 //% for i in range(high)
 //% for c in range(1 if b.along == "free" else 4)
     acc{{ i }}_{{ c }} = {{ tile.multiply_add(V, "ax%d_%d" % (u, i), "bx%d_%d" % (u, c), "acc%d_%d" % (i, c)) }};
@@ -61,7 +61,8 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
 {{ tile.own_four("column", "column_0", columns, 0, 1 if out_width == 4 else 4, false) }}
-//% set finish = functions[2][1] if functions | length > 2 else none
+//% set finish = functions.get("finish")
+//% set T = wgsl(out_dtype, out_width)
 //% for i in range(high)
 //% if b.along == "free"
   var sum{{ i }} = acc{{ i }}_0;
@@ -78,10 +79,11 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
   workgroupBarrier();
 //% endfor
   if (({{ part }} == 0u) & ({{ i }}u < p.{{ rows.total }})) {
-    let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+    let start = {{ tile.row_start(parts, batch, out_places, i) }};
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
-      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum%d%s" % (i, "" if out_width == 4 else "." ~ "xyzw"[j]), rows, columns, i, j)) }};
+//% set sum = tile.part("sum%d" % i, j, out_width)
+      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

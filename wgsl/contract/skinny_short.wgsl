@@ -51,7 +51,8 @@
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
   let row_0 = 0u;
 {{ tile.own_four("row", "0u", rows, 0, high, false) }}
-//% set finish = functions[2][1] if functions | length > 2 else none
+//% set finish = functions.get("finish")
+//% set T = wgsl(out_dtype, out_width)
 //% if b.wide
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% else
@@ -64,7 +65,8 @@
     let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
 //% for j in range(0, 4, out_width)
     if ({{ "column_0 + %du" % j if b.wide else "column_%d" % j }} < p.{{ columns.total }}) {
-      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, ("acc%d_0%s" % (i, "" if out_width == 4 else "." ~ "xyzw"[j])) if b.wide else "acc%d_%d" % (i, j), rows, columns, i, j)) }};
+//% set sum = tile.part("acc%d_0" % i, j, out_width) if b.wide else "acc%d_%d" % (i, j)
+      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -10,9 +10,10 @@
   for (var at = first; at < p.{{ all }}; at += p.{{ size }}) {
     total += in0[at{{ " / 4u" if out_width == 4 }}];
   }
-//% if functions
-{{ ix.unravel("first", functions[0][1].coords, dims) }}
-  let result = finish({{ (["total"] + functions[0][1].coords | list) | join(", ") }});
+//% set finish = functions.get("finish")
+//% if finish
+{{ ix.unravel("first", finish.coords, dims) }}
+  let result = finish({{ (["total"] + finish.coords | list) | join(", ") }});
 //% else
   let result = total;
 //% endif

@@ -14,20 +14,20 @@
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_staging.wgsl" as staging
 //% import "lib/subgroup_matrix.wgsl" as units
-//% import "contract/_f16_tiles.wgsl" as halves with context
+//% import "contract/_f16_tiles.wgsl" as f16 with context
 //# a thread's cells of both sides' tiles: the registers that hold them, from memory to these, from these to tiles
 {% macro held() -%}
 //% for s, g in sides
-{{ halves.held(s, g, lying[loop.index0], ready) }}
+{{ f16.held(s, g, direct[loop.index0], converted) }}
 //% endfor
 {%- endmacro %}
 {% macro fetched() -%}
 //% for s, g in sides
-//% set lies = lying[loop.index0]
-//% if ready
-{{ halves.copies(s, g, ready[loop.index0][0]) }}
+//% set lies = direct[loop.index0]
+//% if converted
+{{ f16.copies(s, g, converted[loop.index0][0]) }}
 //% elif lies
-{{ halves.cells(s, g, lies, ragged, walked[loop.index0]) }}
+{{ f16.cells(s, g, lies, ragged, walked[loop.index0]) }}
 //% else
 {{ staging.fetch(s, g, wgsl, ragged) }}
 //% endif
@@ -35,10 +35,10 @@
 {%- endmacro %}
 {% macro staged() -%}
 //% for s, g in sides
-//% if ready
-{{ halves.place(s, g, loop.index0) }}
+//% if converted
+{{ f16.place(s, g, loop.index0) }}
 //% else
-{{ halves.put(s, g, loop.index0, lying[loop.index0] and s.dtype == "f16") }}
+{{ f16.put(s, g, loop.index0, direct[loop.index0] and s.dtype == "f16") }}
 //% endif
 //% endfor
     workgroupBarrier();
@@ -46,7 +46,7 @@
 {% macro multiplied() -%}
 //% for kk in range(0, step, unit.k)
 //% for left, rights in (((1, (0,)), (0, (1, 0))) if split else ((0, (0,)),))
-{{ halves.products(left, rights, kk) }}
+{{ f16.products(left, rights, kk) }}
 //% endfor
 //% endfor
 {%- endmacro %}
@@ -58,13 +58,13 @@
 //% endblock
 //% block declarations
 //% set strip = unit.n if unit.kind == "subgroup" else across
-{{ units.memory(unit, halves.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
+{{ units.memory(unit, f16.all() | int, workgroup[0] // unit.lanes * unit.m * strip) }}
 //% endblock
 //% block body
 //% set strip = unit.n if unit.kind == "subgroup" else across
   let t = lid.x;
 //% set subgroups = workgroup[0] // unit.lanes
-{{ units.views(unit, halves.all() | int, subgroups * unit.m * strip, subgroups) }}
+{{ units.views(unit, f16.all() | int, subgroups * unit.m * strip, subgroups) }}
   let group = wid.x + wid.y * p.{{ groups }};
   let depth = group / (p.{{ tiles[0] }} * p.{{ tiles[1] }});
   if (depth >= p.{{ depth }}) {
@@ -89,15 +89,15 @@
   let end = p.{{ summed }};
 //% endif
 //% for s, g in sides
-//% if ready
-{{ halves.first(s, g, "row0" if loop.first else "column0", ready[loop.index0]) }}
+//% if converted
+{{ f16.first(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }}
 //% else
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-{{ halves.bases(s, g, walked[loop.index0]) if lying[loop.index0] }}
+{{ f16.bases(s, g, walked[loop.index0]) if direct[loop.index0] }}
 //% endif
 //% if scales
   let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
-  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not ready }}
+  {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not converted }}
 //% endif
 //% endfor
 //% for i in range(down // unit.m)
@@ -111,7 +111,7 @@
   let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
-//% if ahead
+//% if prefetch
 {{ held() }}
 {{ fetched() }}
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
@@ -150,8 +150,8 @@
     if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
       let at = subgroup * {{ unit.m * strip }}u + e;
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
-      let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }} + {{ ix.place(out_places[2], "_0") }};
-//% set finish = functions[-1][1] if functions | length > (0 if ready else 2) else none
+      let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ ix.place(out_places[2], "_0") }};
+//% set finish = functions.get("finish")
       out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
     }
   }

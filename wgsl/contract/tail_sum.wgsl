@@ -19,11 +19,13 @@
 {{ tile.own_four("row", "line %% p.%s * %du + inside / %du" % (tiles[1], extent[0], extent[1] // 4), rows, 0, 1) }}
 {{ tile.own_four("column", "place %% p.%s * %du + inside %% %du * 4u" % (tiles[0], extent[1], extent[1] // 4), columns, 0, 1 if out_width == 4 else 4) }}
   if (row_0 < p.{{ rows.total }}) {
-    let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
-//% set finish = functions[0][1] if functions else none
+    let start = {{ tile.row_start((), batch, out_places, 0) }};
+//% set finish = functions.get("finish")
+//% set T = wgsl(out_dtype, out_width)
 //% for j in range(0, 4, out_width)
     if (column_0 + {{ j }}u < p.{{ columns.total }}) {
-      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "total" if out_width == 4 else "total." ~ "xyzw"[j], rows, columns, 0, j)) }};
+//% set sum = tile.part("total", j, out_width)
+      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, 0, j)) }}
     }
 //% endfor
   }

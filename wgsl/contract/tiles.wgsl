@@ -48,7 +48,7 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% endif
 //% for s, g in sides
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-//% for i in range(g.pieces * (4 if s.along == "k" else 1))
+//% for i in range(g.loads * (4 if s.along == "k" else 1))
   var {{ s.name }}r{{ i }} = {{ V }}(0);
 //% endfor
 //% endfor
@@ -111,16 +111,18 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% for j in range(wide // 4)
 {{ tile.own_four("column", "column0 + (tx + %du) * 4u" % (j * across // 4), columns, j * 4, 1 if out_width == 4 else 4) }}
 //% endfor
-//% set finish = functions[2][1] if functions | length > 2 else none
+//% set finish = functions.get("finish")
+//% set T = wgsl(out_dtype, out_width)
 //% for i in range(0, high, 4)
 {{ tile.own_four("row", "row0 + (ty + %du) * 4u" % (i // 4 * down // 4), rows, i, 4) }}
 //% endfor
 //% for i in range(high)
   if (row_{{ i // 4 * 4 }} + {{ i % 4 }}u < p.{{ rows.total }}) {
-    let start = {{ "(depth / p.%s) * p.%s + " % (batch.total, parts[1]) if parts }}{{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+    let start = {{ tile.row_start(parts, batch, out_places, i) }};
 //% for j in range(0, wide, out_width)
     if (column_{{ j // 4 * 4 }} + {{ j % 4 }}u < p.{{ columns.total }}) {
-      out[{{ "(" if out_width == 4 }}start + {{ ix.place(out_places[2], "_%d" % j) }}{{ ") / 4u" if out_width == 4 }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "acc%d_%d%s" % (i, j // 4, "" if out_width == 4 else "." ~ "xyzw"[j % 4]), rows, columns, i, j)) }};
+//% set sum = tile.part("acc%d_%d" % (i, j // 4), j, out_width)
+      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
   }

@@ -1,6 +1,6 @@
 //# Convolution with 3 x 3 windows as products at 16 frequencies (Winograd's F(2 x 2, 3 x 3)): a workgroup makes 2 x 2 results
 //# of some tiles and filters. Patches of the image are transformed on their way to its memory, filters were before.
-//# w: the shape (winograd.Tile).
+//# w: the shape (winograd.WinogradTile).
 //# A workgroup makes 64 filters x 32 tiles (or 32 x 32) of all 16 frequencies: 16 threads a frequency, 8 x 16 sums
 //# each. For 8 channels at a time (4 where memory is small) patches of 4 x 4, one a thread, are read into registers
 //# while the last ones are multiplied. Rows and columns outside the image are held inside, and zeros put in after
@@ -89,19 +89,19 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for j in range(4)
 {{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
 //% endfor
-//% set finish = functions[-1][1] if functions and functions[-1][0] == "finish" else none
+//% set finish = functions.get("finish")
 //# some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
 //% for pass in range(0, w.high, w.at_once)
 //% for i in range(w.at_once)
 //% for j in range(w.wide // 4)
-  memory[((frequency * {{ w.down }}u + fx) * {{ w.at_once }}u + {{ i }}u) * {{ quads }}u + (tx + {{ j * w.beside }}u + fx * {{ w.turned }}u) % {{ quads }}u] = acc{{ pass + i }}_{{ j }};
+  memory[((frequency * {{ w.down }}u + fx) * {{ w.at_once }}u + {{ i }}u) * {{ quads }}u + (tx + {{ j * w.beside }}u + fx * {{ w.skew }}u) % {{ quads }}u] = acc{{ pass + i }}_{{ j }};
 //% endfor
 //% endfor
   workgroupBarrier();
 //% for r in range(w.wide * w.at_once // 16)
   {
     let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
-    let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.turned }}u) % {{ quads }}u;
+    let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.skew }}u) % {{ quads }}u;
 //% for f in range(16)
     let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
 //% endfor

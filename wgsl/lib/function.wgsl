@@ -1,7 +1,7 @@
 //# Fusion: a function whose every line is one step of the lowered expression.
 //% import "lib/index.wgsl" as ix
 
-{% macro function(name, f, wgsl, acc) -%}
+{% macro function(name, f, wgsl) -%}
 //% if f.results
 struct {{ f.result }} {
 //% for result, dtype in f.results
@@ -9,7 +9,8 @@ struct {{ f.result }} {
 //% endfor
 }
 //% endif
-fn {{ name }}({{ "acc: " + wgsl(acc, f.width) + ", " if name == "finish" }}{% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}{% for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
+fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %}
+{%- for c in f.coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
 //% for s in f.steps
 {{ step[s.kind](s, f, wgsl) }}
 //% endfor

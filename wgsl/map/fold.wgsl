@@ -1,7 +1,8 @@
 //# The adjoint of taking windows: each element gathers the taps of the windows that it was part of.
 //% extends "kernel.wgsl"
 //% block body
-//% set f = functions[0][1]
+//% set f = functions["value"]
+//% set finish = functions.get("finish")
   let i = (wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u)) * {{ workgroup[0] }}u + lid.x;
   if (i >= p.{{ size }}) {
     return;
@@ -34,10 +35,10 @@
 //% for axis in axes
   }
 //% endfor
-//% if functions | length > 1
+//% if finish
   let e = i;
-{{ ix.unravel("e", functions[1][1].coords, e_dims) }}
-  out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["total"] + functions[1][1].coords | list) | join(", ") ~ ")") }};
+{{ ix.unravel("e", finish.coords, e_dims) }}
+  out[i] = {{ wgsl(out_dtype, 1).store("finish(" ~ (["total"] + finish.coords | list) | join(", ") ~ ")") }};
 //% else
   out[i] = {{ wgsl(out_dtype, 1).store("total") }};
 //% endif

@@ -2,7 +2,7 @@
 //# large value several fours, a workgroup's width apart, all read before one is written: so more reads are under way.
 //% extends "kernel.wgsl"
 //% block body
-//% set f = functions[0][1]
+//% set f = functions["value"]
 //% set T = wgsl(out_dtype, 1)
   let group = wid.x + wid.y * (p.{{ span }} / {{ workgroup[0] }}u);
 //% if several > 1

@@ -2,11 +2,10 @@
 //% extends "kernel.wgsl"
 //% import "map/_write.wgsl" as mapping
 //% block declarations
-//% set fs = dict(functions)
 //% for name, size, dims, names, width in segments
 fn segment{{ loop.index0 }}(place: u32) {
   let i = place * {{ width }}u;
-{{ mapping.write(name, fs[name], size, dims, names, width, wgsl) }}
+{{ mapping.write(name, functions[name], size, dims, names, width, wgsl) }}
 }
 //% endfor
 //% endblock

@@ -61,14 +61,14 @@
 {%- endmacro %}
 
 //# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
-{% macro tree(stats, steps, wgsl) -%}
-//% for s in stats
+{% macro tree(reductions, steps, wgsl) -%}
+//% for s in reductions
   {{ s.box }}[lid.x] = {{ s.name }};
 //% endfor
 //% for lanes, count in steps
   workgroupBarrier();
   if (lane < {{ lanes }}u) {
-//% for s in stats
+//% for s in reductions
 //% for m in range(1, count)
     let {{ s.name }}_o{{ m }} = {{ s.box }}[lid.x + {{ m * lanes }}u];
     {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
@@ -78,7 +78,7 @@
   }
 //% endfor
   workgroupBarrier();
-//% for s in stats
+//% for s in reductions
   {{ s.name }} = {{ s.box }}[lid.x - lane];
 //% endfor
 {%- endmacro %}

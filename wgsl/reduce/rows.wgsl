@@ -1,5 +1,5 @@
 //# Rows with several reductions and what is made of them. The lanes of a row hold its elements, or read it in each
-//# phase anew (regs = 0).
+//# phase anew (reads_held = 0).
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% import "reduce/_row.wgsl" as r
@@ -9,59 +9,58 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% endblock
 //% block body
-//% set fs = dict(functions)
-//% set reads = regs or ahead
+//% set reads = reads_held or prefetch
 //% set turn = reads * lanes * width
   let lane = lid.x % {{ lanes }}u;
   let place = (wid.x + wid.y * p.{{ line }}) * {{ across }}u + lid.x / {{ lanes }}u;
   let is_row = place < p.{{ rows }};
   let row = min(place, p.{{ rows }} - 1u);
 {{ ix.unravel("row", own, row_dims) }}
-//% if regs
+//% if reads_held
 //% for j in range(reads)
 {{ r.places("", j, lanes, width, length, along, dims) }}
 //% endfor
 //% endif
-//% for held, stats in phases
+//% for values, reductions in phases
 //% set is_first = loop.first
-//% for name, function in held
+//% for name, function in values
 //% for j in range(reads)
-  let {{ name }}_{{ j }} = {{ r.call(function, fs[function], along, j) }};
+  let {{ name }}_{{ j }} = {{ r.call(function, functions[function], along, j) }};
 //% endfor
 //% endfor
-//% for s in stats
+//% for s in reductions
   var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
-//% if not regs and r.in_blocks(s, lanes, wgsl)
+//% if not reads_held and r.in_blocks(s, lanes, wgsl)
 {{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") }}
 //% endif
 //% if s.top
   var {{ s.name }}_from = {{ r.finite(wgsl(s.dtype, width), s.top ~ "_all") }};
 //% endif
 //% endfor
-//% if stats and not regs
+//% if reductions and not reads_held
   for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
 //% for j in range(reads)
 {{ r.places("k + ", j, lanes, width, length, along, dims) }}
 //% endfor
 //% endif
 //% for j in range(reads)
-//% for s in stats | rejectattr("top")
-{{ r.add(s, fs[s.function], along, j, wgsl, width, "_all_few" if not regs and r.in_blocks(s, lanes, wgsl) else "_all") }}
+//% for s in reductions | rejectattr("top")
+{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_few" if not reads_held and r.in_blocks(s, lanes, wgsl) else "_all") }}
 //% endfor
 //% endfor
-//% for s in stats | selectattr("top")
+//% for s in reductions | selectattr("top")
 {{ r.follow(s, reads, wgsl, width) }}
 //% endfor
-//% for s in stats
-//% if not regs and r.in_blocks(s, lanes, wgsl)
+//% for s in reductions
+//% if not reads_held and r.in_blocks(s, lanes, wgsl)
 {{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % turn) }}
 //% endif
 //% endfor
-//% if stats and not regs
+//% if reductions and not reads_held
   }
 //% endif
-//% for s in stats
-//% if not regs and r.in_blocks(s, lanes, wgsl)
+//% for s in reductions
+//% if not reads_held and r.in_blocks(s, lanes, wgsl)
 {{ combine.end_blocks(s.name ~ "_all") }}
 //% endif
 //% if s.top
@@ -72,18 +71,18 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
   let {{ s.name }}_lane = {{ r.finite(wgsl(s.dtype, 1), s.top) }};
 //% endif
 //% endfor
-//% if stats and lanes > 1
+//% if reductions and lanes > 1
 //% if not is_first
   workgroupBarrier();
 //% endif
-{{ r.tree(stats | rejectattr("top") | list, steps, wgsl) }}
-//% for s in stats | selectattr("top")
+{{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
+//% for s in reductions | selectattr("top")
 {{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
 {{ r.tree([s], steps, wgsl) }}
 //% endfor
 //% endif
 //% endfor
-//% if full and not regs
+//% if full and not reads_held
   for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
 //% for j in range(reads)
 {{ r.places("k + ", j, lanes, width, length, along, dims) }}
@@ -93,17 +92,17 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
   if (is_row & is_{{ j }}) {
     let at_{{ j }} = row * p.{{ length }} + k_{{ j }};
 //% for out, function in full
-    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(fs[function].dtype, width).store(r.call(function, fs[function], along, j)) }};
+    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(functions[function].dtype, width).store(r.call(function, functions[function], along, j)) }};
 //% endfor
   }
 //% endfor
-//% if full and not regs
+//% if full and not reads_held
   }
 //% endif
 //% if single
   if (is_row & (lane == 0u)) {
 //% for out, function in single
-    {{ out }}[row] = {{ wgsl(fs[function].dtype, 1).store(r.call(function, fs[function], along, none)) }};
+    {{ out }}[row] = {{ wgsl(functions[function].dtype, 1).store(r.call(function, functions[function], along, none)) }};
 //% endfor
   }
 //% endif

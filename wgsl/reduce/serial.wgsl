@@ -3,7 +3,7 @@
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% block body
-//% set f = functions[0][1]
+//% set f = functions["value"]
 //% set end = ends[0]
 //% set op = end.op
 //% set T = wgsl(end.dtype, f.width)
@@ -53,7 +53,7 @@
   let result = total;
 //% endif
 //% if end.finish
-//% set finish = functions[1][1]
+//% set finish = functions[end.finish]
   let e = row;
 {{ ix.unravel("e", finish.coords, end.dims) }}
   out[i] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};

@@ -3,7 +3,7 @@
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% block declarations
-//% set f = functions[0][1]
+//% set f = functions["value"]
 //% for end in ends
 var<workgroup> box{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
@@ -14,8 +14,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 }
 //% endblock
 //% block body
-//% set fs = dict(functions)
-//% set f = fs["value"]
+//% set f = functions["value"]
 //% set own = (coords | join(", ") ~ ", ") if coords else ""
 //% set step = lanes * f.width
   let lane = lid.x {{ "/ %du" % across if columns else "%% %du" % lanes }};
@@ -95,7 +94,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
     {{ "{" if ends | length > 1 }}
     let result = joined{{ end.tag }};
 //% if end.finish
-//% set finish = fs[end.finish]
+//% set finish = functions[end.finish]
     let e = row;
 {{ ix.unravel("e", finish.coords, end.dims) }}
     {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};

@@ -3,8 +3,7 @@
 //% import "lib/monoids.wgsl" as combine
 //% block body
 //% set T = wgsl(acc, 1)
-//% set fs = dict(functions)
-//% set f, finish = fs.cells, fs.get("finish")
+//% set f, finish = functions["cells"], functions.get("finish")
   let strip = (wid.x + wid.y * p.{{ span }}) * {{ workgroup[0] }}u + lid.x;
   if (strip >= p.{{ size }}) {
     return;
@@ -37,7 +36,7 @@
 //% for j in range(4)
 //% for t in range(taps)
 //% set cell = "cell%d" % (j * stride + t * dilation)
-//% if "value" in fs
+//% if "value" in functions
 //% set column = "column%d" % j
 //% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
 //% set cell = "value(%s)" % ((given + lead | list + [column] + loops | map("first") | list + ["%du" % t]) | join(", "))

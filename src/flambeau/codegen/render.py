@@ -131,7 +131,7 @@ def render(shader) -> str:
             out_width=out_width,
             out_dtype=out_dtype,
             workgroup=shader.workgroup,
-            functions=shader.functions,
+            functions=dict(shader.functions),
             checks=shader.checks,
             ranged=dict(shader.options).get("ranged", ""),
             atomics=dict(shader.options).get("atomics", False),

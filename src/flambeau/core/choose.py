@@ -4,27 +4,35 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from ..errors import FlambeauError
 from . import events
 
-Question = tuple[str, tuple[Any, ...], Sequence[str], str]  # what `choose` takes behind the limits
+Variant = TypeVar("Variant")
+Question = tuple[str, tuple[Any, ...], tuple[str, ...], str]  # family, bucket, texts of variants and default
 
 
-def choose(limits: Any, family: str, bucket: tuple[Any, ...], names: Sequence[str], default: str) -> str:
-    """One of `names`, the variants that fit this device and this work.
+def choose(
+    limits: Any, family: str, bucket: tuple[Any, ...], variants: Sequence[Variant], default: Variant
+) -> Variant:
+    """One of `variants`, those that fit this device and this work.
 
     It is the one that FLAMBEAU_VARIANT forces, else the one that was measured to be fastest for the family
     and bucket on this device, else the one that beat this default in the choices that come with the package,
-    else `default`, which the family's own rule gives. A name that is not among `names` is passed over: what
-    does not fit is never picked.
+    else `default`, which the family's own rule gives. Files and the environment name a variant by its text,
+    str(variant). A text that is no variant's is passed over: what does not fit is never picked.
     """
-    events.tell("choice", family, bucket, names, default)
-    tuned = limits.tuned
-    for name in (forced().get(family), tuned.get((family, bucket)), tuned.get((family, bucket, default))):
-        if name is not None and name in names:
-            return name
+    if events.is_heard("choice"):
+        events.tell("choice", family, bucket, tuple(map(str, variants)), str(default))
+    tuned, forced_text = limits.tuned, forced().get(family)
+    if not tuned and forced_text is None:
+        return default
+    texts = forced_text, tuned.get((family, bucket)), tuned.get((family, bucket, str(default)))
+    for text in (t for t in texts if t is not None):
+        for variant in variants:
+            if str(variant) == text:
+                return variant
     return default
 
 

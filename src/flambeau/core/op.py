@@ -101,6 +101,7 @@ class Op:
     reads_packed: bool = False
     packs: bool = False
     dtypes: str = ""
+    monoid: str = ""  # of a reduction, how elements are joined: a name of wgsl/lib/monoids.wgsl
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
     name: str = ""  # an entry of a family gets the one that it is assigned to

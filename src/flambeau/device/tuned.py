@@ -13,7 +13,7 @@ from ..core import json_cache
 from ..core.files import cache_folder, template_folder
 from ..errors import FlambeauError
 
-FORMAT = 1
+FORMAT = 2
 SHIPPED = Path(__file__).with_name("choices")  # for adapters by name, whatever their drivers
 SHIPPED_FROM = 0.95  # of the default's time: what a choice that is shipped takes at most
 MODES = ("", "on", "off")

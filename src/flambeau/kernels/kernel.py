@@ -1,11 +1,37 @@
 """What kernels of all kinds share: grids, labels, and the expressions fused before and after a head."""
 
+from collections.abc import Callable
+from typing import TypeVar
+
 from ..core.node import Node
-from .ir import Bindings, Quantities, Stored
+from ..core.shape import Shape
+from .ir import Bindings, Function, Quantities, Stored
 from .lower import Move, NeedStore, Trace, collapse_domain, view_through
 
 WORKGROUP = 64
 GPU_WORKGROUP = 128  # of a map on a GPU: with 64 a copy reaches 0.79 of the bandwidth that it has with 128
+
+
+Built = TypeVar("Built")
+
+
+class BoundTwice(Exception):
+    """A kernel binds more buffers than it may: one that is read both in fours and singly counts twice."""
+
+
+def check_bindings(b: Bindings, most: int) -> None:
+    """BoundTwice where a kernel reads more than so many buffers."""
+    if len(b.values) > most:
+        raise BoundTwice
+
+
+def fitting(build: Callable[[bool], Built]) -> Built:
+    """What build(narrow=False) makes, whose threads read four neighbours at once where they can; where that
+    has no room for its buffers, what build(narrow=True) makes, whose threads read one."""
+    try:
+        return build(False)
+    except BoundTwice:
+        return build(True)
 
 
 def is_whole(shape, chain: tuple[Move, ...]) -> bool:
@@ -55,11 +81,13 @@ def before_packed(planner: Stored, head: Node) -> Node:
     return nodes[next(i for i, n in enumerate(nodes) if n.dtype.is_packed) - 1]
 
 
-def finish_function(trace_root, groups, b: Bindings, q: Quantities, shape):
-    """Name an epilogue: its coordinates are unravelled from the head's groups."""
+def finish_function(
+    trace_root: tuple[Trace, int] | None, shape: Shape, b: Bindings, q: Quantities
+) -> tuple[Function | None, list[int]]:
+    """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into."""
     if trace_root is None:
-        return None, (), ()
+        return None, []
     trace, root = trace_root
-    runs, sizes = collapse_domain(shape, trace.affines(), groups)
+    runs, sizes = collapse_domain(shape, trace.affines(), (0,) * len(shape))
     coords = [f"e{i}" for i in range(len(runs))]
-    return trace.function(runs, coords, b, q, root, 1), runs, sizes
+    return trace.function(runs, coords, b, q, root, 1), sizes

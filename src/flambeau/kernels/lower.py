@@ -1,7 +1,8 @@
 """Lowering: the expression behind a value, over a kernel's domain, becomes steps: loads, scalars and op
 calls."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from copy import copy
 from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
@@ -10,7 +11,7 @@ from ..core.dtype import DType
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
-from .ir import Bindings, Function, Quantities, Step, Stored, Test, name_index
+from .ir import Bindings, Function, Index, Quantities, Step, Stored, Test, name_index
 from .vectorize import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
@@ -99,14 +100,10 @@ def alias(node: Node) -> Node:
     return node
 
 
-# --- what render.py reads: frozen, hashable, free of quantities ---
-
-
 # --- tracing ---
 
 
-@dataclass
-class Raw:
+class Raw(NamedTuple):
     """A step before its coordinates have names."""
 
     kind: str
@@ -117,6 +114,24 @@ class Raw:
     name: str = ""
     value: int = -1
     extra: tuple = ()
+
+
+@dataclass(frozen=True)
+class Naming:
+    """What the names in a function stand for: its coordinates, an affine as an index over these, and the
+    buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does."""
+
+    coords: tuple[str, ...]
+    index_of: Callable[[Affine], Index]
+    inner: int | None
+    bindings: Bindings
+    quantities: Quantities
+
+
+def naming_over(runs, coords, bindings: Bindings, q: Quantities, width: int) -> Naming:
+    """The naming of a function over runs of dims, a coordinate each."""
+    inner = runs[-1][-1] if width > 1 else None
+    return Naming(tuple(coords), lambda a: name_index(a, runs, coords, q), inner, bindings, q)
 
 
 class Trace:
@@ -309,38 +324,39 @@ class Trace:
         whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks)  # else a four may end behind them
         return whole and can_widen(self.steps, runs)
 
+    def with_views(self, view_of: Callable[[int, View], View]) -> "Trace":
+        """The same steps, the i-th of which reads through view_of(i, its view)."""
+        other = copy(self)
+        other.steps = [
+            s if s.view is None else s._replace(view=view_of(i, s.view)) for i, s in enumerate(self.steps)
+        ]
+        return other
+
     def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
-        """Give coordinates their names and quantities their places in Params."""
-        steps = range(len(self.steps))
-        return self.part(steps, (), runs, coords, bindings, q, result, width)
+        """The function of all steps over runs of dims; that of an epilogue is given the head's result."""
+        body = self.emit(range(len(self.steps)), naming_over(runs, coords, bindings, q, width), result)
+        return body if self.head is None else body._replace(given=(("acc", self.head.dtype.short, width),))
 
-    def part(self, steps, given, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int):
-        """The function of some of the steps; those before them are given to it."""
-        inner = runs[-1][-1] if width > 1 else None
-        f = self.spelled(steps, coords, lambda a: name_index(a, runs, coords, q), inner, bindings, q, result)
-        return f._replace(given=tuple(given))
+    def emit(self, steps: Iterable[int], naming: Naming, result: int) -> Function:
+        """The function of some of the steps: coordinates get their names, quantities their places in
+        Params."""
+        lines = tuple(self.emit_step(i, naming) for i in steps)
+        width = 1 if naming.inner is None else 4
+        return Function(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 
-    def spelled(self, steps, coords, name: Callable, inner: int | None, bindings, q, result: int) -> Function:
-        """The function with indices as `name` spells them; four neighbours along the dim `inner`, if any."""
-        named = []
-        for i in steps:
-            s = self.steps[i]
-            named.append(self._named(i, s, name, bindings, q, reading(self.steps, i, inner)))
-        width = 1 if inner is None else 4
-        return Function(tuple(coords), tuple(named), f"t{result}", self.steps[result].dtype.short, width)
-
-    def _named(self, i: int, s: Raw, spell, bindings: Bindings, q: Quantities, read: str) -> Step:
-        args = tuple(f"t{a}" for a in s.args)
+    def emit_step(self, i: int, naming: Naming) -> Step:
+        s, q = self.steps[i], naming.quantities
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
-            index = spell(s.view.index)
-            tests = tuple(Test(spell(b.position), q.add("padded", b.size)) for b in s.view.bounds)
+            index = naming.index_of(s.view.index)
+            tests = tuple(Test(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds)
         if s.kind in ("load", "gather"):
+            read = reading(self.steps, i, naming.inner)
             width = 4 if read == "four" else 1
-            name = bindings.add(s.value, s.dtype, width)
+            name = naming.bindings.add(s.value, s.dtype, width)
             extra = (width,)
-        if s.kind == "gather":
-            extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
+            if s.kind == "gather":
+                extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
         if s.kind == "scalar":
             name = q.add("scalar", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
         if s.kind == "random":
@@ -351,6 +367,7 @@ class Trace:
             extra = (dtype.short, *(q.add("check", value, kind) for kind, value in words))
         if s.kind == "op" and s.extra:
             extra = (s.extra[0].short,)
+        args = tuple(f"t{a}" for a in s.args)
         return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
 
 

@@ -7,11 +7,18 @@ from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View, refined
 from .ir import Bindings, Kernel, Quantities, Shader, Stored
-from .kernel import GPU_WORKGROUP, WORKGROUP, label, spread_grid
+from .kernel import (
+    GPU_WORKGROUP,
+    WORKGROUP,
+    BoundTwice,
+    check_bindings,
+    fitting,
+    label,
+    spread_grid,
+)
 from .lower import Move, NeedStore, Raw, Trace, collapse_domain
 
-LARGE = 1 << 23  # elements of a map (more than any in a bundle) from which on a thread may make several fours
-
+SEVERAL_FROM = 1 << 23  # elements (more than any in a bundle) from which on a thread may make several fours
 SLOW = 8  # price of an element from which on they make two: too few reads are under way beside so much work
 
 
@@ -49,8 +56,9 @@ def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, 
     steps: dict[int, list[Node]] = {}
     for n in nodes:
         steps.setdefault(trace.value(n), []).append(n)
-    made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
-    if len(made.inputs) > trace.most:
+    try:
+        made = _map(planner, trace, {planner.index[id(same[0])]: step for step, same in steps.items()})
+    except BoundTwice:
         return None
     return made, {n: planner.index[id(same[0])] for same in steps.values() for n in same[1:]}
 
@@ -77,8 +85,12 @@ def copy_kernel(planner: Stored, node: Node, value: int, view: View, out: int) -
     return _map(planner, ReadTrace(planner, node, value, view), {out: 0})
 
 
-def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = False) -> Kernel:
+def _map(planner: Stored, trace: Trace, roots: dict[int, int]) -> Kernel:
     """roots: the step of each value that the kernel writes."""
+    return fitting(lambda narrow: _map_in_fours(planner, trace, roots, narrow))
+
+
+def _map_in_fours(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     n = prod(trace.domain)
     size = q.add("size", n)
@@ -90,8 +102,7 @@ def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = Fa
     dims = [q.add("dim", s) for s in sizes]
     coords = [f"c{i}" for i in range(len(runs))]
     body = trace.function(runs, coords, b, q, next(iter(roots.values())), width)
-    if len(b.values) > trace.most and not narrow:  # a buffer read both in fours and singly is bound twice
-        return _map(planner, trace, roots, narrow=True)
+    check_bindings(b, trace.most)
     threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
     in_fours = len(roots) == 1 and width == 4
     several = several_of(planner.limits, n, len(b.values), trace) if in_fours else 1
@@ -116,8 +127,8 @@ def _map(planner: Stored, trace: Trace, roots: dict[int, int], narrow: bool = Fa
 
 def several_of(limits, n: int, inputs: int, trace: Trace) -> int:
     """How many fours a thread of a map makes: one, or of a large value on a GPU as many as is fastest."""
-    if limits.software or n <= LARGE:
+    if limits.software or n <= SEVERAL_FROM:
         return 1
     is_slow = inputs > 0 and trace.cost() >= SLOW
     bucket = (min(n.bit_length(), 28), inputs, is_slow)
-    return int(choose(limits, "map", bucket, ["1", "2"], "2" if is_slow else "1"))
+    return choose(limits, "map", bucket, [1, 2], 2 if is_slow else 1)

@@ -1,6 +1,7 @@
 """Reductions as kernels: rows by a thread each on software adapters, by a tree of threads on real GPUs."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 from typing import Any, NamedTuple
 
@@ -8,20 +9,31 @@ from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import View
 from .ir import Bindings, Kernel, Quantities, Shader, Stored, out_name
-from .kernel import GPU_WORKGROUP, WORKGROUP, before_packed, epilogue, finish_function, label, spread_grid
+from .kernel import (
+    GPU_WORKGROUP,
+    WORKGROUP,
+    BoundTwice,
+    before_packed,
+    check_bindings,
+    epilogue,
+    finish_function,
+    fitting,
+    label,
+    spread_grid,
+)
 from .lower import Move, NeedStore, Trace, check_turns, collapse_domain
 from .map import ReadTrace
-from .window import windows_of
+from .window import window_kernel
 
 SPLIT_AT = 4096  # rows at least this long, and too few rows: reduced in two stages
-LANES = 4096  # threads that fill a software adapter well enough
-THREADS, GROUPS = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
+SOFTWARE_FILL = 4096  # threads that fill a software adapter well enough
+TREE_THREADS, TREE_FILL = 256, 1024  # a tree's workgroup, and how many of them fill a GPU
 PIECES = 64  # parts that one thread adds up at most
-WINDOW, FILL = 25, 1 << 18  # elements that a thread reduces alone, and how many such threads fill a GPU
+WINDOW, WINDOWS_FILL = 25, 1 << 18  # elements that a thread reduces alone; how many such threads fill a GPU
 
 
 @dataclass
-class Domain:
+class ReductionDomain:
     """What is reduced: the traced expressions over the kept dims and then the reduced ones."""
 
     trace: Trace
@@ -29,13 +41,15 @@ class Domain:
     shape: tuple[int, ...]
     kept: int
 
+    @cached_property
+    def collapsed(self) -> tuple[list[tuple[int, ...]], list[int]]:
+        """The dims as few runs as its expressions walk, and their sizes."""
+        groups = (0,) * self.kept + (1,) * (len(self.shape) - self.kept)
+        return collapse_domain(self.shape, self.trace.affines(), groups)
+
     @property
     def root(self) -> int:
         return self.roots[0]
-
-    @property
-    def groups(self) -> tuple[int, ...]:
-        return (0,) * self.kept + (1,) * (len(self.shape) - self.kept)
 
     @property
     def rows(self) -> int:
@@ -46,7 +60,7 @@ class Domain:
         return prod(self.shape[self.kept :])
 
 
-class Reduced(NamedTuple):
+class Reduction(NamedTuple):
     """One of a kernel's reductions: its node, the last of its epilogue, and the value that its parts are
     written to, where a second kernel joins them."""
 
@@ -56,11 +70,10 @@ class Reduced(NamedTuple):
 
     @property
     def op(self) -> str:
-        # the parts of a contraction are added
-        return self.head.op.name[1:] if self.head.op.kind == "reduce" else "sum"
+        return self.head.op.monoid or "sum"  # the parts of a contraction are added
 
 
-class End(NamedTuple):
+class ReductionSpec(NamedTuple):
     """A reduction as the template sees it: the end of its variables' names, its op and type, its field of
     what is computed for all, where it is written, as what, whether behind the part before, its epilogue."""
 
@@ -95,8 +108,8 @@ def several_kernels(planner: Stored, pairs: list[tuple[Node, Node]]) -> list[Ker
     full = {tuple(v[d] for d in real) for v in views if all(v[d] for d in real)}
     if len(pairs) > 1 and len(full) > 1:  # they lie in another order, so one would be read badly
         return None
-    made = [Reduced(head, tail) for head, tail in pairs]
-    return _staged(planner, made, Domain(trace, roots, shape, len(outer)))
+    made = [Reduction(head, tail) for head, tail in pairs]
+    return _staged(planner, made, ReductionDomain(trace, roots, shape, len(outer)))
 
 
 def reduce_parts(planner: Stored, head: Node, tail: Node, part: int, parts: int) -> Kernel:
@@ -105,22 +118,28 @@ def reduce_parts(planner: Stored, head: Node, tail: Node, part: int, parts: int)
         trace_root = epilogue(planner, head, tail, head.shape)
         return pieces_kernel(planner, head, tail, trace_root, part, parts)
     trace = ReadTrace(planner, head, part, View.of((*head.shape, parts)))
-    domain = Domain(trace, (0,), trace.domain, len(head.shape))
-    made = _Build(planner, [Reduced(head, tail)], domain, 1).kernel()
-    assert made is not None
-    return made
+    domain = ReductionDomain(trace, (0,), trace.domain, len(head.shape))
+    return ReduceBuilder(planner, [Reduction(head, tail)], domain, 1).kernel()
 
 
 def are_pieces(planner: Stored, head: Node, parts: int) -> bool:
     """Whether parts lie one behind the other, each as large as the result: few parts are added by a thread,
     which may be that of a kernel that reads the sums (see fusion/split_k.py)."""
-    return head.op.name == "_sum" and parts <= PIECES and not planner.limits.software
+    return head.op.monoid == "sum" and parts <= PIECES and not planner.limits.software
 
 
-def pieces_kernel(
-    planner: Stored, head: Node, tail: Node, after, part: int, pieces: int, narrow=False
-) -> Kernel:
+def pieces_kernel(planner: Stored, head: Node, tail: Node, after, part: int, pieces: int) -> Kernel:
     """A thread adds up four neighbours of every piece, or one; after: the trace and root of the epilogue."""
+
+    def build(narrow: bool) -> Kernel:
+        return _pieces_kernel(planner, Reduction(head, tail, part), after, pieces, narrow)
+
+    return fitting(build)
+
+
+def _pieces_kernel(planner: Stored, of: Reduction, after, pieces: int, narrow: bool) -> Kernel:
+    head, tail, part = of
+    assert part is not None
     q, b = Quantities(), Bindings()
     size = prod(head.shape)
     runs, sizes = collapse_domain(head.shape, after[0].affines() if after else [], (0,) * len(head.shape))
@@ -131,8 +150,7 @@ def pieces_kernel(
     b.add(part, head.dtype, width)
     coords = [f"c{i}" for i in range(len(runs))]
     body = (("finish", after[0].function(runs, coords, b, q, after[1], width)),) if after else ()
-    if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
-        return pieces_kernel(planner, head, tail, after, part, pieces, narrow=True)
+    check_bindings(b, planner.max_inputs)
     grid = spread_grid(-(-size // (GPU_WORKGROUP * width)), planner.limits.groups)
     options = {
         "acc": head.dtype.short,
@@ -155,26 +173,27 @@ def pieces_kernel(
     return Kernel(name, shader, tuple(b.values), (planner.index[id(tail)],), tuple(q.values), grid)
 
 
-def _staged(planner: Stored, made: list[Reduced], domain: Domain) -> list[Kernel] | None:
-    build = _Build(planner, made, domain, 1)
-    if len(made) == 1 and (windows := windows_of(planner, *made[0][:2], domain, build.runs, build.sizes)):
-        return [windows.kernel()]
+def _staged(planner: Stored, made: list[Reduction], domain: ReductionDomain) -> list[Kernel] | None:
+    build = ReduceBuilder(planner, made, domain, 1)
+    if len(made) == 1 and (kernel := window_kernel(planner, *made[0][:2], domain)):
+        return [kernel]
     parts = build.parts_wanted()
     if parts > 1:
         made = [m._replace(part=planner.temporary(domain.rows * parts)) for m in made]
-    first = _Build(planner, made, domain, parts).kernel()
-    if first is None:
+    try:
+        first = ReduceBuilder(planner, made, domain, parts).kernel()
+    except BoundTwice:
         return None
     joined = (reduce_parts(planner, m.head, m.tail, m.part, parts) for m in made if m.part is not None)
     return [first, *joined]
 
 
-class _Build:
+class ReduceBuilder:
     """One reduction kernel in the making."""
 
-    def __init__(self, planner: Stored, made: list[Reduced], domain: Domain, parts: int):
+    def __init__(self, planner: Stored, made: list[Reduction], domain: ReductionDomain, parts: int):
         self.planner, self.made, self.domain, self.parts = planner, made, domain, parts
-        self.runs, self.sizes = collapse_domain(domain.shape, domain.trace.affines(), domain.groups)
+        self.runs, self.sizes = domain.collapsed
         self.outer = [i for i, r in enumerate(self.runs) if r[0] < domain.kept]
         self.inner = [i for i, r in enumerate(self.runs) if r[0] >= domain.kept]
 
@@ -188,7 +207,7 @@ class _Build:
             return self.split_more(split_of(rows, length))
         lanes, across, width = self.tree()
         blocks = max(-(-rows // across), 1)
-        return max(min(GROUPS // blocks, length // (lanes * width * 8)), 1)
+        return max(min(TREE_FILL // blocks, length // (lanes * width * 8)), 1)
 
     def split_more(self, parts: int) -> int:
         """As many parts as a thread's turns of loops need."""
@@ -211,7 +230,11 @@ class _Build:
 
     # --- what both templates share ---
 
-    def kernel(self, narrow: bool = False) -> Kernel | None:
+    def kernel(self) -> Kernel:
+        """BoundTwice where it binds too many buffers."""
+        return fitting(self._kernel)
+
+    def _kernel(self, narrow: bool) -> Kernel:
         planner, trace, made = self.planner, self.domain.trace, self.made
         q, b = Quantities(), Bindings()
         width = 4 if not narrow and self.can_widen() else 1
@@ -227,11 +250,11 @@ class _Build:
         for i, m in enumerate(made):
             given = (m.head, m.tail, m.head.shape, trace.reads, trace.checks)
             after.append(epilogue(planner, *given) if m.part is None else None)
-            ends.append(self.end(i, m, after[-1], functions, b, q))
+            finish, sizes = finish_function(after[-1], m.head.shape, b, q)
+            functions += [(f"end{i}", finish)] if finish else []
+            ends.append(self.spec(i, m, bool(finish), tuple(q.add("dim", n) for n in sizes[1:])))
         checks = trace.checks or any(a[0].checks for a in after if a)
-        if len(b.values) + len(made) + checks > planner.limits.storage_buffers:
-            # a buffer read both in fours and singly is bound twice
-            return None if narrow else self.kernel(narrow=True)
+        check_bindings(b, planner.limits.storage_buffers - len(made) - checks)
         layout = self.serial if planner.limits.software else self.of_tree
         template, workgroup, grid, options = layout(q, width)
         options |= {"ends": tuple(ends), "row_dims": row_dims, "loops": loops}
@@ -249,15 +272,12 @@ class _Build:
         name = label("+".join(m.op for m in made), trace, *(a[0] for a in after if a))
         return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
-    def end(self, i: int, m: Reduced, after, functions: list, b: Bindings, q: Quantities) -> End:
-        """The i-th reduction for the template; its epilogue goes to the functions."""
-        finish, _, sizes = finish_function(after, (0,) * len(m.head.shape), b, q, m.head.shape)
+    def spec(self, i: int, m: Reduction, has_epilogue: bool, dims: tuple[str, ...]) -> ReductionSpec:
+        """The i-th reduction for the template. dims: of the coordinates of its epilogue, but the first."""
         dtype = m.head.dtype.short
-        if finish:
-            functions.append((f"end{i}", finish._replace(given=(("acc", dtype, 1),))))
         behind = self.parts > 1 and are_pieces(self.planner, m.head, self.parts)
         field = f".t{self.domain.roots[i]}" if len(self.made) > 1 else ""
-        return End(
+        return ReductionSpec(
             f"_{i}" if i else "",
             m.op,
             dtype,
@@ -265,8 +285,8 @@ class _Build:
             out_name(i),
             m.tail.dtype.short if m.part is None else dtype,
             behind,
-            f"end{i}" if finish else "",
-            tuple(q.add("dim", s) for s in sizes[1:]),
+            f"end{i}" if has_epilogue else "",
+            dims,
         )
 
     # --- a thread a row, or a part of one ---
@@ -279,13 +299,10 @@ class _Build:
         options = {
             "size": q.add("size", threads),
             "parts": q.add("parts", self.parts) if self.parts > 1 else "",
+            "cut": cut,
+            "span": q.add("span", grid[0] * WORKGROUP),
         }
-        return (
-            "reduce/serial.wgsl",
-            WORKGROUP,
-            grid,
-            options | {"cut": cut, "span": q.add("span", grid[0] * WORKGROUP)},
-        )
+        return "reduce/serial.wgsl", WORKGROUP, grid, options
 
     # --- a tree ---
 
@@ -295,28 +312,26 @@ class _Build:
             return False
         across, along = self.runs[self.outer[-1]][-1], self.runs[self.inner[-1]][-1]
         steps = [s.view.index.strides for s in self.domain.trace.steps if s.kind == "load" and s.view]
-        steps = [
-            s for s in steps if s[across] and s[along]
-        ] or steps  # what is broadcast is read from a cache
+        steps = [s for s in steps if s[across] and s[along]] or steps  # broadcast: it is read from a cache
         return any(s[across] == 1 for s in steps) and not any(s[along] == 1 for s in steps)
 
     def tree(self) -> tuple[int, int, int]:
         """How a workgroup is shared out: threads along a row, rows side by side; and the reading width."""
         if self.is_columns():
             across = 32 if self.domain.rows > 8 else 8  # 32 neighbours are a line of memory
-            return THREADS // across, across, 1
+            return TREE_THREADS // across, across, 1
         width = 4 if self.can_widen() else 1
         turns = self.domain.length // width
-        alone = THREADS if self.domain.rows == 1 else 128
+        alone = TREE_THREADS if self.domain.rows == 1 else 128
         # few steps, so that a new batch size seldom makes a new shader; a window by one thread each, where
         # they fill the GPU
-        serial = WINDOW if self.domain.rows >= FILL else 4
+        serial = WINDOW if self.domain.rows >= WINDOWS_FILL else 4
         steps = ((serial, 1), (64, 8), (512, 32))
         lanes = next((n for most, n in steps if turns <= most), alone)
-        names = [str(n) for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
+        fits = [n for n in (1, 8, 32, 64, 128, 256) if n <= max(turns, 1)]
         bucket = (min(turns, 1 << 16).bit_length(), min(self.domain.rows, 1 << 16).bit_length(), width)
-        lanes = int(choose(self.planner.limits, "tree", bucket, names, str(lanes)))
-        return lanes, THREADS // lanes, width
+        lanes = choose(self.planner.limits, "tree", bucket, fits, lanes)
+        return lanes, TREE_THREADS // lanes, width
 
     def of_tree(self, q: Quantities, width: int) -> tuple[str, int, tuple, dict[str, Any]]:
         lanes, across, _ = self.tree()
@@ -335,14 +350,14 @@ class _Build:
             "across": across,
             "columns": self.is_columns(),
         }
-        return "reduce/tree.wgsl", THREADS, grid, options
+        return "reduce/tree.wgsl", TREE_THREADS, grid, options
 
 
 def split_of(rows: int, length: int) -> int:
     """How many threads share a row on a software adapter: enough to fill it, each with work to do."""
-    if rows >= LANES or length < SPLIT_AT:
+    if rows >= SOFTWARE_FILL or length < SPLIT_AT:
         return 1
-    want, parts = min(LANES // max(rows, 1), length // 256), 1
+    want, parts = min(SOFTWARE_FILL // max(rows, 1), length // 256), 1
     while parts * 2 <= want:
         parts *= 2
     return parts

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 from typing import Any, NamedTuple, Protocol
@@ -10,19 +10,36 @@ from typing import Any, NamedTuple, Protocol
 from ..core import choose
 from ..core.node import Node
 from ..core.shape import Shape, contiguous_strides
-from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored, out_name
-from .kernel import label, spread_grid
-from .lower import Move, NeedStore, Raw, Trace, collapse_domain, view_through
+from .ir import Bindings, Function, Kernel, Quantities, Shader, Step, Stored, out_name
+from .kernel import BoundTwice, check_bindings, fitting, label, spread_grid
+from .lower import Move, Naming, NeedStore, Raw, Trace, collapse_domain, naming_over, view_through
 from .vectorize import below
 from .window import line_of
 
 WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more where they are short
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
-LANES = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
-AHEAD = 4  # reads under way where rows are read anew
-HELD = 128  # 32-bit registers of a thread that may hold elements of its row
-LONG, FEW = 65536, 64  # rows at least this long, and fewer than so many, are reduced by many workgroups each
-STAGED = "staged"  # the variant that is no kernel of this kind
+THREADS_OF_A_ROW = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
+PREFETCH = 4  # reads under way where rows are read anew
+REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
+READS_HELD = 16  # reads of a row that a thread holds at most
+LONG_ROW, FEW_ROWS = 65536, 64  # so long, and fewer than so many: reduced by many workgroups each
+
+
+class RowVariant(NamedTuple):
+    """A way to go about rows, and how many threads share one.
+
+    kind: "registers", threads hold a row's elements; "loop", they read it anew in each phase; "online", the
+    same, and sums follow a maximum in its own phase; "staged", by a kernel for each reduction.
+    """
+
+    kind: str
+    lanes: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}{self.lanes or ''}"
+
+
+STAGED = RowVariant("staged")
 
 
 class Group(Protocol):
@@ -51,6 +68,7 @@ class RowTrace(Trace):
     def __init__(self, planner: Stored, domain: Shape, kept: int, group: Group):
         super().__init__(planner, domain, outputs=len(group.outputs), can_check=True)
         self.members = {id(n) for n in group.reduces}
+        self.variables: dict[int, str] = {}  # id of a reduction -> what it is called in the kernel
         row = contiguous_strides(domain[:kept])
         self.own = (*row, *(0,) * (len(domain) - kept))
 
@@ -62,6 +80,10 @@ class RowTrace(Trace):
         if view.bounds or view.index.offset or any(s != o for s, o, n in steps if n > 1):
             raise NeedStore(node, "it is read for other rows")
         return self._add(Raw("stat", node.dtype, node))
+
+    def emit_step(self, i: int, naming: Naming) -> Step:
+        step, raw = super().emit_step(i, naming), self.steps[i]
+        return step._replace(name=self.variables[id(raw.node)]) if raw.kind == "stat" else step
 
 
 def domain_of(group: Group) -> tuple[Shape, int]:
@@ -86,8 +108,8 @@ def domain_of(group: Group) -> tuple[Shape, int]:
 class Phase:
     """What is done between two barriers: values to hold, and then reductions."""
 
-    held: list[int]
-    stats: list[tuple[Node, int]]  # the reduction, and the step that it reduces
+    registers: list[int]
+    reductions: list[tuple[Node, int]]  # each, and the step that it reduces
 
 
 class Form(NamedTuple):
@@ -95,17 +117,21 @@ class Form(NamedTuple):
     whether sums follow a maximum, and how many reads are under way."""
 
     lanes: int
-    regs: int
-    once: bool
-    ahead: int
+    reads: int
+    online: bool
+    prefetch: int
 
 
 def row_kernel(planner: Stored, group: Group) -> list[Kernel] | None:
     """The group's kernel; None where another form is better."""
-    return _Build(planner, group).kernel()
+    try:
+        kernel = fitting(RowBuilder(planner, group).kernel)
+    except BoundTwice:
+        return None
+    return kernel and [kernel]
 
 
-class _Build:
+class RowBuilder:
     """One kernel over rows in the making."""
 
     def __init__(self, planner: Stored, group: Group):
@@ -167,36 +193,40 @@ class _Build:
         steps, found = self.trace.steps, {}
         for i, at in self.values.items():
             e = steps[at]
-            if self.members[i].op.name != "_sum" or e.name != "exp" or e.dtype.short != "f32":
+            if self.members[i].op.monoid != "sum" or e.name != "exp" or e.dtype.short != "f32":
                 continue
             away = steps[e.args[0]]
             top = steps[away.args[1]] if away.name == "sub" else e
-            is_max = top.kind == "stat" and top.node.op.name == "_max"
+            is_max = top.kind == "stat" and top.node.op.monoid == "max"
             if is_max and self.values[id(top.node)] == away.args[0]:
                 found[i] = top.node
         return found
 
-    def phases(self, hold: bool, once: bool = False) -> list[Phase]:
+    def phases(self, hold: bool, online: bool = False) -> list[Phase]:
         """Reductions by level, and the results as the last phase; each with what it is the first to read of
-        what several of them read. once: sums that can follow a maximum are beside it."""
+        what several of them read. online: sums that can follow a maximum are beside it."""
         level = self.levels()
         last = 1 + max(level.values(), default=-1)
-        if once:
+        if online:
             level |= {i: level[id(top)] for i, top in self.followers().items()}
-        made = [Phase([], []) for _ in range(last + 1)]
+        phases = [Phase([], []) for _ in range(last + 1)]
         for i, at in level.items():
-            made[at].stats.append((self.members[i], self.values[i]))
+            phases[at].reductions.append((self.members[i], self.values[i]))
         if hold:
-            readers: dict[int, set[int]] = {}
-            for at, phase in enumerate(made):
-                roots = [s for _, s in phase.stats] if at < last else [s for _, s in self.results]
-                for root in roots:
-                    for s in below(self.trace.steps, root):
-                        readers.setdefault(s, set()).add(at)
-            for s, at in sorted(readers.items()):
-                if self.trace.steps[s].kind == "load" and len(at) > 1 and self.is_full(s):
-                    made[min(at)].held.append(s)
-        return made
+            for step, readers in self.readers(phases):
+                if self.trace.steps[step].kind == "load" and len(readers) > 1 and self.is_full(step):
+                    phases[min(readers)].registers.append(step)
+        return phases
+
+    def readers(self, phases: list[Phase]) -> list[tuple[int, set[int]]]:
+        """Each step, in order, and the phases that need it."""
+        found: dict[int, set[int]] = {}
+        results = [step for _, step in self.results]
+        for at, phase in enumerate(phases):
+            roots = results if phase is phases[-1] else [step for _, step in phase.reductions]
+            for s in (s for root in roots for s in below(self.trace.steps, root)):
+                found.setdefault(s, set()).add(at)
+        return sorted(found.items())
 
     # --- shape of the kernel ---
 
@@ -208,35 +238,40 @@ class _Build:
         """How the threads of a row go about it; None where they are no kernel of this kind."""
         limits, reads = self.planner.limits, self.length // width
         phases = self.phases(True)
-        turns = len(phases) * reads * self.trace.turns
-        held = sum(len(p.held) for p in phases)
-        names, default = [STAGED], STAGED
+        held = sum(len(p.registers) for p in phases)
         if limits.software:
-            if turns <= limits.turns:
-                names.append("loop1")
-                default = "loop1" if self.rows >= FEW else STAGED
-            if line_of(self.trace.steps, self.runs, self.sizes, self.kept):
-                default = STAGED  # neighbouring rows share what they read: each reduction reads it for four
+            variants, default = self.on_software(len(phases) * reads * self.trace.turns)
         else:
-            names += ["loop128", "loop256"]
-            anew = "once256" if self.followers() else "loop256"
-            names += [anew] * (anew not in names)
-            default = anew if self.rows >= FEW or self.length < LONG else STAGED
-            for lanes in (1, 8, 32, 64, 128, 256):
-                each = _power(-(-reads // lanes))
-                if each * width * max(held, 1) <= HELD and each <= 16:
-                    names.append(f"held{lanes}")
-            usual = next((f"held{n}" for most, n in LANES if reads <= most), "")
-            default = usual if usual in names else default
-        bucket = (_power(reads), width, held)
-        name = choose.choose(limits, "rows", bucket, names, default)
-        if name == STAGED:
+            variants, default = self.on_gpu(reads, width * max(held, 1))
+        kind, lanes = choose.choose(limits, "rows", (_power(reads), width, held), variants, default)
+        if kind == STAGED.kind:
             return None
-        kind, lanes = name[:4], int(name[4:])
-        held_reads = _power(-(-reads // lanes)) if kind == "held" else 0
-        return Form(lanes, held_reads, kind == "once", 1 if limits.software else AHEAD)
+        held_reads = _power(-(-reads // lanes)) if kind == "registers" else 0
+        return Form(lanes, held_reads, kind == "online", 1 if limits.software else PREFETCH)
 
-    def kernel(self, narrow: bool = False) -> list[Kernel] | None:
+    def on_software(self, turns: int) -> tuple[list[RowVariant], RowVariant]:
+        """The variants that fit a software adapter, and the one by rule: a thread a row, if there are enough
+        of them. Not where neighbouring rows share what they read: each reduction reads it for four then."""
+        if turns > self.planner.limits.turns:
+            return [STAGED], STAGED
+        loop = RowVariant("loop", 1)
+        if self.rows < FEW_ROWS or line_of(self.trace.steps, self.runs, self.sizes, self.kept):
+            return [STAGED, loop], STAGED
+        return [STAGED, loop], loop
+
+    def on_gpu(self, reads: int, registers: int) -> tuple[list[RowVariant], RowVariant]:
+        """The same for a GPU: rows are held where they fit. registers: those that a read takes."""
+        loop = RowVariant("online" if self.followers() else "loop", 256)
+        variants = [STAGED, *dict.fromkeys((RowVariant("loop", 128), RowVariant("loop", 256), loop))]
+        for lanes in (1, 8, 32, 64, 128, 256):
+            each = _power(-(-reads // lanes))
+            if each * registers <= REGISTERS and each <= READS_HELD:
+                variants.append(RowVariant("registers", lanes))
+        usual = next((RowVariant("registers", n) for most, n in THREADS_OF_A_ROW if reads <= most), STAGED)
+        many = self.rows >= FEW_ROWS or self.length < LONG_ROW
+        return variants, usual if usual in variants and usual != STAGED else loop if many else STAGED
+
+    def kernel(self, narrow: bool) -> Kernel | None:
         planner = self.planner
         width = 4 if not narrow and self.can_widen() else 1
         if any(n.dtype.is_packed and (width == 1 or not self.is_long(n)) for n in self.group.outputs):
@@ -255,18 +290,18 @@ class _Build:
             "line": q.add("line", grid[0]),
             "lanes": lanes,
             "across": threads // lanes,
-            "regs": form.regs,
+            "reads_held": form.reads,
             "width": width,
-            "ahead": form.ahead,
+            "prefetch": form.prefetch,
             "steps": steps_of(lanes),
             "row_dims": tuple(q.add("row_dim", self.sizes[i]) for i in self.outer[1:]),
             "dims": tuple(q.add("dim", self.sizes[i]) for i in self.inner[1:]),
             "own": tuple(coords[: len(self.outer)]),
             "along": tuple(coords[len(self.outer) :]),
         }
-        made = _Functions(self, coords, b, q, width, form)
-        if len(b.values) > self.trace.most:
-            return None if narrow else self.kernel(narrow=True)  # a buffer read in two ways is bound twice
+        naming = naming_over(self.runs, coords, b, q, width)
+        made = RowFunctions(self, naming, width, form)
+        check_bindings(b, self.trace.most)
         options |= made.options(lanes)
         if 4 * threads * len(options["boxes"]) > planner.limits.workgroup_memory:
             return None
@@ -281,16 +316,16 @@ class _Build:
             tuple(sorted(options.items())),
         )
         heads = sorted((self.members[i] for i in self.values), key=lambda n: planner.index[id(n)])
-        name = label("+".join(n.op.name[1:] for n in heads), self.trace)
+        name = label("+".join(n.op.monoid for n in heads), self.trace)
         written = tuple(planner.index[id(n)] for n in self.group.outputs)
-        return [Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)]
+        return Kernel(name, shader, tuple(b.values), written, tuple(q.values), grid)
 
     def is_long(self, node: Node) -> bool:
         """Whether an output has an element for each of a row."""
         return prod(node.shape) > self.rows
 
 
-class Stat(NamedTuple):
+class RowReduction(NamedTuple):
     """A reduction as the template sees it: its variable, its op, what it adds up and where lanes join it; of
     a sum of exponentials also which maximum it follows."""
 
@@ -302,18 +337,18 @@ class Stat(NamedTuple):
     top: str = ""
 
 
-class _Functions:
+class RowFunctions:
     """The WGSL functions of a kernel over rows, phase by phase."""
 
-    def __init__(self, build: _Build, coords, b: Bindings, q: Quantities, width: int, form: Form):
-        self.build, self.trace, self.width = build, build.trace, width
-        self.followers = build.followers() if form.once else {}
-        self.where = build.runs, coords, b, q
+    def __init__(self, build: RowBuilder, naming: Naming, width: int, form: Form):
+        self.build, self.trace, self.width, self.naming = build, build.trace, width, naming
+        self.single_naming = replace(naming, inner=None)  # one element, where `naming` has four neighbours
+        self.followers = build.followers() if form.online else {}
         self.functions: list[tuple[str, Function]] = []
         self.held: set[int] = set()  # steps whose values lanes hold by now
-        self.names: dict[int, str] = {}  # id of a reduction -> the variable that has it
+        self.trace.variables.clear()
         self.boxes: dict[str, str] = {}
-        self.phases = [self.phase(p) for p in build.phases(form.regs > 0, form.once)]
+        self.phases = [self.phase(p) for p in build.phases(form.reads > 0, form.online)]
         self.full, self.single = [], []
         for i, (n, step) in enumerate(build.results):
             if build.is_long(n):
@@ -322,36 +357,38 @@ class _Functions:
                 self.single.append((out_name(i), self.add("row", step, 1)))
 
     def phase(self, phase: Phase) -> tuple:
-        held, stats, taken, names = [], [], Counter(), {}
-        for s in phase.held:
+        held, reductions, taken, names = [], [], Counter(), {}
+        for s in phase.registers:
             held.append((f"t{s}", self.add("read", s, self.width)))
             self.held.add(s)
-        for node, step in phase.stats:
+        for node, step in phase.reductions:
             dtype = node.dtype.short
             box = f"box_{dtype}_{taken[dtype]}"
             taken[dtype] += 1
             self.boxes[box] = dtype
             top = self.followers.get(id(node))
             function = "" if top else self.add("value", step, self.width)
-            name = names[id(node)] = f"s{len(self.names) + len(stats)}"
-            stats.append(Stat(name, node.op.name[1:], dtype, function, box, names[id(top)] if top else ""))
-        self.names |= names
-        return tuple(held), tuple(stats)
+            name = names[id(node)] = f"s{len(self.trace.variables) + len(reductions)}"
+            follows = names[id(top)] if top else ""
+            reductions.append(RowReduction(name, node.op.monoid, dtype, function, box, follows))
+        self.trace.variables |= names
+        return tuple(held), tuple(reductions)
 
     def add(self, kind: str, root: int, width: int) -> str:
         """The function of a step, which is given what lanes hold and what the row's reductions came to."""
-        steps, given, stats = below(self.trace.steps, root, self.held), [], {}
+        steps, given, reductions = below(self.trace.steps, root, self.held), [], {}
         for s in steps:
             raw = self.trace.steps[s]
             if s in self.held:
                 given.append((f"t{s}", raw.dtype.short, width))
             elif raw.kind == "stat":
-                raw.name = self.names[id(raw.node)]
-                stats[raw.name] = raw.dtype.short
-        given += [(name, dtype, 1) for name, dtype in stats.items()]
+                reductions[self.trace.variables[id(raw.node)]] = raw.dtype.short
+        given += [(name, dtype, 1) for name, dtype in reductions.items()]
         name = f"{kind}{len(self.functions)}"
         own = [s for s in steps if s not in self.held]
-        self.functions.append((name, self.trace.part(own, given, *self.where, root, width)))
+        naming = self.naming if width > 1 else self.single_naming
+        body = self.trace.emit(own, naming, root)
+        self.functions.append((name, body._replace(given=tuple(given))))
         return name
 
     def options(self, lanes: int) -> dict[str, Any]:

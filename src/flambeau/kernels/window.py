@@ -1,23 +1,33 @@
 """Reductions over short windows (pooling) into kernels whose threads make four neighbours of a line each."""
 
-from dataclasses import replace
 from math import gcd
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..core.choose import choose
+from ..core.node import Node
 from ..core.shape import Affine, Bound, View
-from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored, name_index
-from .kernel import GPU_WORKGROUP, WORKGROUP, epilogue, finish_function, label, spread_grid
-from .lower import Raw, Trace
+from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored
+from .kernel import (
+    GPU_WORKGROUP,
+    WORKGROUP,
+    check_bindings,
+    epilogue,
+    finish_function,
+    fitting,
+    label,
+    spread_grid,
+)
+from .lower import Raw, naming_over
 from .vectorize import below, can_widen
 
+if TYPE_CHECKING:
+    from .reduce import ReductionDomain
+
 CELLS = 32  # elements of a line that a thread reads for its four columns
-STEP = (
-    4  # cells from a window to the next, and from a tap to the next, at most: further apart they share none
-)
+STEP = 4  # cells from a window (or tap) to the next, at most: further apart they share none
 
 
-class Line(NamedTuple):
+class WindowLine(NamedTuple):
     """Four windows beside each other: a window begins `stride` cells after the one before, its taps are
     `dilation` cells apart; `columns` of them are in a line."""
 
@@ -42,7 +52,7 @@ def walk_of(a: Affine, column: int, tap: int) -> tuple[int, int]:
     return (x // unit, y // unit) if x > 0 and y > 0 else (0, 0)
 
 
-def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kept: int) -> Line | None:
+def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kept: int) -> WindowLine | None:
     """The line of windows that rows' elements are read along; None where that is not how they lie.
 
     runs, sizes: of the kept dims, of which the last are columns, and of those reduced, the last are taps.
@@ -53,19 +63,19 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     column, tap = runs[outer - 1][-1], runs[-1][-1]
     walks = (walk_of(s.view.index, column, tap) for s in steps if s.kind == "load" and s.view)
     stride, dilation = next((w for w in walks if w[0]), (0, 0))
-    line = Line(sizes[-1], stride, dilation, sizes[outer - 1])
+    line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
     near = 0 < stride <= STEP and dilation <= STEP and line.taps <= CELLS and len(line.cells) <= CELLS
     # windows that lie one behind the other, as rows of a matrix do, are no line
     apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
     return line if near and not apart else None
 
 
-class Windows:
+class WindowBuilder:
     """One kernel in the making: what depends on a cell alone is computed once for all that share it."""
 
-    def __init__(self, planner: Stored, head, tail, domain, runs, sizes, line: Line):
-        self.planner, self.head, self.tail, self.domain = planner, head, tail, domain
-        self.runs, self.sizes, self.line = runs, sizes, line
+    def __init__(self, planner: Stored, head: Node, tail: Node, domain: "ReductionDomain", line: WindowLine):
+        self.planner, self.head, self.tail, self.domain, self.line = planner, head, tail, domain, line
+        self.runs, self.sizes = runs, _ = domain.collapsed
         self.outer = sum(r[0] < domain.kept for r in runs)
         self.column, self.tap = runs[self.outer - 1][-1], runs[-1][-1]
         self.lead = [f"c{i}" for i in range(self.outer - 1)]
@@ -92,35 +102,32 @@ class Windows:
         strides[self.tap] = 0
         return Affine(tuple(strides), a.offset)
 
-    def _view(self, v: View | None) -> View | None:
-        if v is None:
-            return None
+    def _view(self, i: int, v: View) -> View:
+        """What the i-th step reads through: cells, where it depends on nothing else."""
+        if i not in self.by_cells:
+            return v
         bounds = tuple(Bound(self._affine(b.position), b.size) for b in v.bounds)
         return View(v.shape, self._affine(v.index), bounds)
 
     def functions(self, b: Bindings, q: Quantities, narrow: bool) -> list[tuple[str, Function]]:
         """`cells`, of a cell of the line; `value`, of those and of a column and a tap, where that is more."""
         trace, root = self.domain.trace, self.domain.root
-        read = Trace(self.planner, trace.domain)
-        read.steps = [
-            replace(s, view=self._view(s.view)) if i in self.by_cells else s
-            for i, s in enumerate(trace.steps)
-        ]
+        read = trace.with_views(self._view)
         first, last = self.runs[: self.outer - 1], self.runs[self.outer - 1]
         runs = [*first, *self.runs[self.outer : -1], last]  # the column last: four are neighbours in it
         names = [*self.lead, *self.loops, "cell"]
         rest = [i for i in below(trace.steps, root) if i not in self.by_cells]
         dense = not rest and not narrow and self.line.columns % 4 == 0 and _is_dense(self.line.cells)
-        inner = self.column if dense and can_widen(read.steps, runs) else None
+        width = 4 if dense and can_widen(read.steps, runs) else 1
         edge = sorted({a for i in rest for a in trace.steps[i].args if a in self.by_cells}) or [root]
         own = sorted({i for e in edge for i in below(trace.steps, e)})
-        cells = read.spelled(own, names, lambda a: name_index(a, runs, names, q), inner, b, q, edge[0])
+        cells = read.emit(own, naming_over(runs, names, b, q, width), edge[0])
         if not rest:
             return [("cells", cells)]
         results = tuple((f"t{e}", trace.steps[e].dtype.short) for e in edge)
         given = tuple((name, dtype, 1) for name, dtype in results)
         runs, names = [*first, last, *self.runs[self.outer :]], [*self.lead, "column", *self.loops, "tap"]
-        value = trace.spelled(rest, names, lambda a: name_index(a, runs, names, q), None, b, q, root)
+        value = trace.emit(rest, naming_over(runs, names, b, q, 1), root)
         return [
             ("cells", cells._replace(result="Cells", results=results)),
             ("value", value._replace(given=given)),
@@ -128,39 +135,37 @@ class Windows:
 
     # --- the kernel ---
 
-    def kernel(self, narrow: bool = False) -> Kernel:
+    def kernel(self, narrow: bool) -> Kernel:
         planner, head, tail, line, domain = self.planner, self.head, self.tail, self.line, self.domain
         q, b = Quantities(), Bindings()
         functions = self.functions(b, q, narrow)
         after = epilogue(planner, head, tail, head.shape, domain.trace.reads)
-        finish, _, e_sizes = finish_function(after, (0,) * len(head.shape), b, q, head.shape)
-        if len(b.values) > planner.max_inputs:  # a buffer read both in fours and singly is bound twice
-            return self.kernel(narrow=True)
+        finish, e_sizes = finish_function(after, head.shape, b, q)
+        check_bindings(b, planner.max_inputs)
         functions += [("finish", finish)] if finish else []
         threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
         strips = -(-line.columns // 4)
         grid = spread_grid(-(-strips * (domain.rows // line.columns) // threads), planner.limits.groups)
         whole = line.columns % 4 == 0
+        options = self.options(q, strips, grid[0], e_sizes)
         shader = Shader(
             "reduce/windows.wgsl",
-            (),
+            tuple(q.names),
             tuple(b.kinds),
             ((tail.dtype.short, 4 if whole else 1),),
             (threads, 1, 1),
             tuple(functions),
-            tuple(sorted(self.options(q, strips, grid[0], e_sizes).items())),
+            tuple(sorted(options.items())),
         )
-        name = label(head.op.name[1:], domain.trace, after[0] if after else None)
+        name = label(head.op.monoid, domain.trace, after[0] if after else None)
         out = (planner.index[id(tail)],)
-        return Kernel(
-            name, replace(shader, params=tuple(q.names)), tuple(b.values), out, tuple(q.values), grid
-        )
+        return Kernel(name, shader, tuple(b.values), out, tuple(q.values), grid)
 
     def options(self, q: Quantities, strips: int, groups: int, e_sizes) -> dict[str, Any]:
         line, rows, sizes = self.line, self.domain.rows, self.sizes
         last = line.cell(line.columns - 1, line.taps - 1)
         return {
-            "op": self.head.op.name[1:],
+            "op": self.head.op.monoid,
             "acc": self.head.dtype.short,
             "taps": line.taps,
             "cells": line.cells,
@@ -185,13 +190,13 @@ def _is_dense(cells: tuple[int, ...]) -> bool:
     return cells == tuple(range(len(cells))) and len(cells) % 4 == 0
 
 
-def windows_of(planner: Stored, head, tail, domain, runs, sizes) -> Windows | None:
+def window_kernel(planner: Stored, head: Node, tail: Node, domain: "ReductionDomain") -> Kernel | None:
     """A reduction along lines of windows as one kernel; None where it is none, or better as it is."""
-    line = line_of(domain.trace.steps, runs, sizes, domain.kept)
+    line = line_of(domain.trace.steps, *domain.collapsed, domain.kept)
     if line is None or tail.dtype.is_packed or domain.trace.checks:
         return None
     bucket = (min(domain.rows, 1 << 24).bit_length(), line.taps, line.stride)
     if choose(planner.limits, "window", bucket, ["four", "one"], "four") == "one":
         return None
-    made = Windows(planner, head, tail, domain, runs, sizes, line)
-    return made if made.by_cells else None
+    made = WindowBuilder(planner, head, tail, domain, line)
+    return fitting(made.kernel) if made.by_cells else None

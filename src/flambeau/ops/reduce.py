@@ -24,6 +24,7 @@ def reduce(name, grad, dtypes="fiub"):
     """Declare a reduction by NumPy's name of it and its gradient."""
     return kernel(
         "reduce",
+        monoid=name,
         dtypes=dtypes,
         shape=_shape,
         dtype=lambda d, **_: d,

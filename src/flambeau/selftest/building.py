@@ -28,9 +28,9 @@ EVERY = (*FLOATS, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.bool_)
 THRESHOLDS = sorted(
     {
         reduce.SPLIT_AT,
-        reduce.LANES,
+        reduce.SOFTWARE_FILL,
         reduce.PIECES,
-        rows.HELD,
+        rows.REGISTERS,
         scan.TILE,
         scan.LEAST,
         scan.FEW * scan.LEAST,
@@ -41,16 +41,16 @@ THRESHOLDS = sorted(
         sort.FEW,
         scatters.CHUNK,
         16 * scatters.CHUNK,
-        skinny.THIN,
+        skinny.FEW_ROWS,
         registers.TURN_FROM,
         registers.PACK_FROM,
         launches.LEAST_KEYS,
         launches.MOST_FEW,
         kernel.WORKGROUP,
         kernel.GPU_WORKGROUP,
-        *(n for pair in rows.LANES for n in pair),
+        *(n for pair in rows.THREADS_OF_A_ROW for n in pair),
         *(n for t in product.TILES.values() for n in t[:3]),
-        *(lanes * ahead * 4 for lanes, ahead in skinny.THIN_LANES.values()),
+        *(4 * s.lanes * s.reads for s in skinny.SKINNY.values()),
     }
 )
 GROUPS = Limits.groups

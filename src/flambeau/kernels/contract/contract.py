@@ -11,6 +11,7 @@ from .cost_model import candidates, ranked
 from .im2col import laid_out
 from .product import product_of
 from .registers import register_kernels
+from .variant import REGISTERS
 
 
 def contract_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
@@ -24,13 +25,11 @@ def contract_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
     if (shape := winograd.chosen(product)) is not None:
         return winograd.product_kernels(product, shape)
     product, copies = laid_out(product)
-    on_units, names = subgroup_matrix.candidates(product), ranked(product, candidates(product))
-    default = subgroup_matrix.by_rule(product, on_units) or names[0]
-    name = choose(
-        planner.limits, "contract", subgroup_matrix.bucket_of(product), [*on_units, *names], default
-    )
-    if name == "registers":
+    on_units, variants = subgroup_matrix.candidates(product), ranked(product, candidates(product))
+    default = subgroup_matrix.by_rule(product, on_units) or variants[0]
+    bucket = subgroup_matrix.bucket_of(product)
+    chosen = choose(planner.limits, "contract", bucket, [*on_units, *variants], default)
+    if chosen == REGISTERS:
         return register_kernels(planner, head, tail, full)
-    if name in on_units:
-        return [*copies, *subgroup_matrix.product_kernels(product, name)]
-    return [*copies, *product_kernels(product, name)]
+    make = subgroup_matrix.product_kernels if chosen in on_units else product_kernels
+    return [*copies, *make(product, chosen)]

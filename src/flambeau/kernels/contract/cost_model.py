@@ -1,60 +1,68 @@
-"""A product of matrices into the kernels that fit, by name, and the one that should take least time."""
+"""A product of matrices into the variants that fit, and the one that should take least time.
 
+All figures are of one NVIDIA H200 (docs/internals/performance.md), and order the variants of any GPU: what
+decides is how many workgroups fill its cores and how often a byte is read, and those ratios vary less than
+times do. Where they mislead, `flambeau tune` measures; its choices take the place of this order.
+"""
+
+from collections.abc import Iterator
 from math import ceil, prod
 
 from .depthwise import along, line_of
-from .operand import BYTE, COLUMNS, KERNEL, Spelling
-from .product import TILES, Product, Tail, tiles_of
-from .skinny import AHEAD, LANES, STRIPS, THIN, THIN_LANES
+from .operand import BYTE, COLUMNS, KERNEL, OperandIndexing
+from .product import TILES, Product, TailSplit, tiles_of
+from .skinny import FEW_ROWS, SKINNY, USUAL
+from .variant import REGISTERS, Variant
 
-# how many pieces of the summed dims, by name; 1.33: three quarters and the rest
-UNEVEN = {"1.25": 5 / 4, "1.33": 4 / 3, "1.5": 3 / 2}
-PIECES = UNEVEN | {str(n): n for n in (2, 3, 4, 5, 6, 8, 12, 16, 32, 64)}
+UNEVEN = 5 / 4, 4 / 3, 3 / 2  # pieces of the summed dims: 4/3 is three quarters and the rest
+SPLITS = *UNEVEN, 2, 3, 4, 5, 6, 8, 12, 16, 32, 64
 PARTIAL = 1 << 26  # elements that the sums of pieces may take
-SHORT, LITTLE = 4096, 1 << 22  # summed places and elements of a vector's product without a second pass
+# summed places and elements of a vector's product up to which it is made without a second pass
+ONE_PASS_SUMMED, ONE_PASS_ELEMENTS = 4096, 1 << 22
 
 
-def candidates(product: Product) -> list[str]:
-    """The variants that fit: registers, and tiles, each with the summed dims in 1 piece or more ("/8")."""
-    found = ["registers"]
+def candidates(product: Product) -> list[Variant]:
+    """The variants that fit: registers; tiles and skinny kernels, whole and in pieces of the summed dims."""
     if not min(product.m, product.n, product.k, product.batch):
-        return found
+        return [REGISTERS]
     results = prod(product.head.shape)
-    pieces = {name: p for name, p in PIECES.items() if results * ceil(p) <= PARTIAL}
-    for name, tile in TILES.items():
-        fits = tile.memory(False) <= product.limits.workgroup_memory
-        if fits and tile.threads <= product.limits.invocations:
-            even = EFFICIENCY[name][1] == 1
-            found += [name]
-            found += [
-                f"{name}/{p}"
-                for p, n in pieces.items()
-                if n * tile.step * 4 <= product.k and not (even and p in UNEVEN)
-            ]
-            found += [f"{name}+"] if tail_of(product, name) else []
-    if min(product.m, product.n) <= THIN:
-        found += ["strips"] * (line_of(along(product)) is not None)
-        found += [
-            "lanes",
-            "thin",
-            *(
-                f"thin/{p}"
-                for p, n in pieces.items()
-                if n * thin_turn(product) <= product.k and p not in UNEVEN
-            ),
-        ]
-        found += ["narrow"] * (_free(product) and product.k >= 8 * LANES)
-    return found
+    splits = [p for p in SPLITS if results * ceil(p) <= PARTIAL]
+    found = [REGISTERS, *(v for name in TILES for v in _of_tile(product, name, splits))]
+    return [*found, *_skinny(product, splits)] if min(product.m, product.n) <= FEW_ROWS else found
 
 
-def by_rule(product: Product, names: list[str]) -> str:
+def _of_tile(product: Product, name: str, splits: list[float]) -> Iterator[Variant]:
+    tile, even = TILES[name], EFFICIENCY[name][1] == 1
+    if tile.memory(False) > product.limits.workgroup_memory or tile.threads > product.limits.invocations:
+        return
+    yield Variant(name)
+    for split in splits:
+        if split * tile.step * 4 <= product.k and not (even and split in UNEVEN):
+            yield Variant(name, split)
+    if tail_of(product, name):
+        yield Variant(name, tail=True)
+
+
+def _skinny(product: Product, splits: list[float]) -> Iterator[Variant]:
+    if line_of(along(product)) is not None:
+        yield Variant("depthwise")
+    yield Variant("skinny_short")
+    yield Variant("skinny")
+    for split in splits:
+        if split * skinny_turn(product) <= product.k and split not in UNEVEN:
+            yield Variant("skinny", split)
+    if _is_free(product) and product.k >= 8 * USUAL.lanes:
+        yield Variant("skinny_deep")
+
+
+def by_rule(product: Product, variants: list[Variant]) -> Variant:
     """The variant of least estimated time."""
-    return min(names, key=lambda name: estimate(product, name))
+    return min(variants, key=lambda variant: estimate(product, variant))
 
 
-def ranked(product: Product, names: list[str]) -> list[str]:
+def ranked(product: Product, variants: list[Variant]) -> list[Variant]:
     """Variants by their estimated time: tuning tries the first."""
-    return sorted(names, key=lambda name: estimate(product, name))
+    return sorted(variants, key=lambda variant: estimate(product, variant))
 
 
 CORES = 132  # multiprocessors of the GPU that the estimates were fitted to
@@ -71,47 +79,51 @@ EFFICIENCY = {
 }
 FULL = 3  # workgroups of other tiles that hide each other's reads on a core
 CUT = 1.04  # how much longer a kernel takes that makes both whole tiles and pieces
+BEGIN = 64  # summed places whose time it takes to begin a piece
 UNIT = 5.7  # picoseconds a multiply-add of a core
+DEPTHWISE = 0.3  # of the time of "skinny_short": half of its reads, and a fifth of the arithmetic for places
+READS_FULL = 12  # turns of skinny workgroups on a core whose reads, together, reach the memory's speed
+SKINNY_ROW = 0.05  # picoseconds that a row adds to the time of an element that is read
+PLACE, ROW = 10, 2  # multiply-adds whose time it takes to find a summed element; to add it to a row
+LATENCY = 77_000  # multiply-adds of a core in the time of one read, which every turn of a short sum waits for
 
 
-def estimate(product: Product, name: str) -> float:
+def estimate(product: Product, variant: Variant) -> float:
     """Time in a core's multiply-adds: the rounds of workgroups that its cores take, and the second pass."""
     # The unit is a multiply-add of one core (UNIT picoseconds), so a product is its multiply-adds by the
     # cores it keeps busy. Two bounds, of which the larger counts: multiply-adds in rounds of workgroups, and
     # bytes read.
-    if name == "registers":
+    if variant == REGISTERS:
         return float("inf") if len(product.head.shape) and product.k else 0.0
-    shape, _, parts = name.partition("/")
-    split = PIECES[parts] if parts else 1
-    if shape in THIN_LANES:
-        return estimate_thin(product, shape, split)
-    if shape in ("lanes", "strips"):  # strips read half as much, with a fifth of the arithmetic for places
-        return estimate_lanes(product) * (0.3 if shape == "strips" else 1)
-    if name.endswith("+"):
-        return estimate_tail(product, shape[:-1])
-    tile = TILES[shape]
-    speed, beside = EFFICIENCY[shape]
+    if variant.kernel in SKINNY:
+        return estimate_skinny(product, variant)
+    if variant.kernel not in TILES:
+        return estimate_short(product) * (DEPTHWISE if variant.kernel == "depthwise" else 1)
+    if variant.tail:
+        return estimate_tail(product, variant.kernel)
+    tile, split = TILES[variant.kernel], variant.split
+    speed, beside = EFFICIENCY[variant.kernel]
     groups = prod(tiles_of(product, tile)) * product.batch
     rounds = rounds_of(groups, split, CORES * beside) * beside
     resident = -(-int(groups * split) // CORES)
     filled = 1.0 if beside > 1 else min(resident / FULL, 1.0) ** 0.5
-    work = rounds * tile.rows * tile.columns * (product.k + 64 * split) / (speed * filled)
+    work = rounds * tile.rows * tile.columns * (product.k + BEGIN * split) / (speed * filled)
     read = BYTE * 4 * product.batch * product.k * (product.m + product.n) / UNIT
     return max(work, read) + second_pass(product, split)
 
 
-def tail_of(product: Product, name: str) -> Tail | None:
+def tail_of(product: Product, name: str) -> TailSplit | None:
     """The tiles beyond full rounds, in as many pieces as fill another one; None where there are none."""
     tile, beside = TILES[name], EFFICIENCY[name][1]
     slots = CORES * beside
     total = prod(tiles_of(product, tile)) * product.batch
-    rest = total % slots
-    if beside == 1 or rest in (0, total):  # small tiles leave a short last round as it is
+    cut = total % slots
+    if beside == 1 or cut in (0, total):  # small tiles leave a short last round as it is
         return None
-    fits = [p for p in PIECES.values() if p * tile.step * 4 <= product.k and ceil(p) * rest <= 4 * slots]
-    best = min(fits, key=lambda p: rounds_of(rest, p, slots) + ceil(p) * rest / slots / 64, default=1)
+    fits = [p for p in SPLITS if p * tile.step * 4 <= product.k and ceil(p) * cut <= 4 * slots]
+    best = min(fits, key=lambda p: rounds_of(cut, p, slots) + ceil(p) * cut / slots / 64, default=1)
     long = ceil(product.k / (best * tile.step)) * tile.step
-    return Tail(total - rest, rest, long) if long < product.k else None
+    return TailSplit(total - cut, cut, long) if long < product.k else None
 
 
 def rounds_of(tiles: int, pieces: float, slots: int) -> float:
@@ -126,45 +138,50 @@ def rounds_of(tiles: int, pieces: float, slots: int) -> float:
 
 
 def estimate_tail(product: Product, name: str) -> float:
+    """Full rounds of whole tiles, and one of pieces."""
     tile, (speed, beside), tail = TILES[name], EFFICIENCY[name], tail_of(product, name)
     assert tail is not None
     slots = CORES * beside
-    rounds = tail.whole / slots + rounds_of(tail.rest, product.k / tail.long, slots)
-    work = CUT * rounds * beside * tile.rows * tile.columns * (product.k + 64) / speed
+    rounds = tail.whole / slots + rounds_of(tail.cut, product.k / tail.long, slots)
+    work = CUT * rounds * beside * tile.rows * tile.columns * (product.k + BEGIN) / speed
     pieces = -(-product.k // tail.long)
-    aside = 2 * pieces * tail.rest * tile.rows * tile.columns
+    aside = 2 * pieces * tail.cut * tile.rows * tile.columns
     return work + (BYTE * 4 * aside + KERNEL) / UNIT
 
 
 def second_pass(product: Product, split: float) -> float:
+    """Writing and reading the sums of pieces, and a kernel more."""
     if split == 1:
         return 0.0
     return (BYTE * 4 * (2 * ceil(split) + 1) * product.m * product.n * product.batch + KERNEL) / UNIT
 
 
-def estimate_thin(product: Product, shape: str, split: float) -> float:
+def estimate_skinny(product: Product, variant: Variant) -> float:
     """Reads at the memory's speed, as far as enough of them are under way."""
-    turned = product if product.m <= product.n else product.turned()
-    groups = -(-turned.n // (4 * (LANES if _free(product) else STRIPS))) * product.batch * split
-    reads, filled = turned.n * product.k * product.batch, min(groups * AHEAD / (12 * CORES), 1.0)
-    if shape == "narrow":
+    wide = product if product.m <= product.n else product.transposed()
+    across = USUAL.lanes if _is_free(product) else USUAL.strips
+    groups = -(-wide.n // (4 * across)) * product.batch * variant.split
+    reads, filled = wide.n * product.k * product.batch, min(groups * USUAL.reads / (READS_FULL * CORES), 1.0)
+    if variant.kernel == "skinny_deep":
         filled = 1.0
-        if turned.m > 1 or product.k > SHORT or reads >= LITTLE:
+        if wide.m > 1 or product.k > ONE_PASS_SUMMED or reads >= ONE_PASS_ELEMENTS:
             return float("inf")
-    return reads / filled * (BYTE * 4 + 0.05 * turned.m) / UNIT + second_pass(product, split)
+    time = reads / filled * (BYTE * 4 + SKINNY_ROW * wide.m) / UNIT
+    return time + second_pass(product, variant.split)
 
 
-def _free(product: Product) -> bool:
-    """Whether the longer side of a thin product lies along its own dims."""
-    turned = product if product.m <= product.n else product.turned()
-    return Spelling("b", turned.b, COLUMNS, turned.domain, False).along == "free"
+def _is_free(product: Product) -> bool:
+    """Whether the longer side of a skinny product lies along its own dims."""
+    wide = product if product.m <= product.n else product.transposed()
+    return OperandIndexing("b", wide.b, COLUMNS, wide.domain, False).along == "free"
 
 
-def thin_turn(product: Product) -> int:
-    """Summed places that a thin product's piece is a multiple of: whole turns of its workgroups."""
-    return 8 * LANES if _free(product) else 4 * LANES * AHEAD
+def skinny_turn(product: Product) -> int:
+    """Summed places that a skinny product's piece is a multiple of: whole turns of its workgroups."""
+    return (8 if _is_free(product) else 4 * USUAL.reads) * USUAL.lanes
 
 
-def estimate_lanes(product: Product) -> float:
+def estimate_short(product: Product) -> float:
+    """Short sums, a thread each: a read's time for every summed place, or more where threads are many."""
     few, many = sorted((product.m, product.n))
-    return product.k * max(many * product.batch * (10 + 2 * few) / CORES, 77_000)
+    return product.k * max(many * product.batch * (PLACE + ROW * few) / CORES, LATENCY)

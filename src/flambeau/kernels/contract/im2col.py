@@ -14,11 +14,11 @@ from .cost_model import by_rule, candidates
 from .operand import COLUMNS, ROWS, Operand, sums_positions
 from .product import TILES, Product
 
-# Picoseconds on the GPU that this was fitted to. Staging an element takes longer where it is read by
+# Picoseconds on the GPU of cost_model.CORES. Staging an element takes longer where it is read by
 # itself: along positions of windows that are summed (weights' gradients), each with its own tests, and along
 # channels, with one test for many. A byte of a copy that turns what it reads; a kernel more in a
 # step of small ones.
-ALONE, ALONG, TURNED, LAUNCH = 0.7, 0.41, 0.38, 1e7
+ALONE, ALONG, TRANSPOSED, MORE_KERNEL = 0.7, 0.41, 0.38, 1e7
 
 
 class Windowed(NamedTuple):
@@ -59,14 +59,14 @@ def laid_out(product: Product) -> tuple[Product, list[Kernel]]:
 
 def rule(product: Product, o: Operand, found: Windowed, own: int) -> str:
     """Whether reading each element of the windows singly, as often as tiles do, costs more than a copy."""
-    tile, domain = TILES.get(by_rule(product, candidates(product)).partition("/")[0]), product.domain
+    tile, domain = TILES.get(by_rule(product, candidates(product)).kernel), product.domain
     if tile is None:
         return "view"
     other = ROWS + COLUMNS - own
     times = -(-domain.total(other) // (tile.columns if other == COLUMNS else tile.rows))
     each = ALONE if sums_positions(o, domain.groups) else ALONG
     staged = times * prod(o.walked_shape())
-    return "copy" if staged * each > 2 * TURNED * 4 * prod(found.padded.shape) + LAUNCH else "view"
+    return "copy" if staged * each > 2 * TRANSPOSED * 4 * prod(found.padded.shape) + MORE_KERNEL else "view"
 
 
 def copied(product: Product, side: str, found: Windowed) -> tuple[Product, list[Kernel]]:

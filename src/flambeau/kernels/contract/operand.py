@@ -7,14 +7,14 @@ from typing import NamedTuple
 from ...core.node import Node
 from ...core.shape import Affine, Shape, collapse, run_size
 from ..ir import Bindings, Function, Index, Quantities, Stored, name_index
-from ..lower import NeedStore, Trace
+from ..lower import Naming, NeedStore, Trace
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
 NAMES = ("batch", "rows", "columns", "summed")  # of these groups of dims, in Params
 Run = tuple[int, ...]
 
 
-class Place(NamedTuple):
+class SplitIndex(NamedTuple):
     """An affine position split by who walks it: offset, batch, the side's own dims, the summed dims."""
 
     offset: str
@@ -23,7 +23,7 @@ class Place(NamedTuple):
     summed: Index
 
 
-class Group(NamedTuple):
+class DimGroup(NamedTuple):
     """A group of dims: coordinate names and sizes (Params names), outermost first, and their product."""
 
     coords: tuple[str, ...]
@@ -31,7 +31,7 @@ class Group(NamedTuple):
     total: str
 
 
-class Domain(NamedTuple):
+class ContractionDomain(NamedTuple):
     """What a contraction runs over: the sizes of all dims, which group each belongs to, and their order."""
 
     shape: Shape
@@ -49,10 +49,10 @@ class Domain(NamedTuple):
         runs = collapse(tuple(self.shape[d] for d in dims), moved, (0,) * len(dims))
         return [tuple(dims[i] for i in run) for run in runs]
 
-    def group(self, runs: list[Run], group: int, name: str, q: Quantities) -> Group:
+    def group(self, runs: list[Run], group: int, name: str, q: Quantities) -> DimGroup:
         sizes = tuple(q.add(f"{NAMES[group]}_dim", run_size(self.shape, r)) for r in runs)
         total = q.add(NAMES[group], self.total(group))
-        return Group(tuple(f"{name}{i}" for i in range(len(runs))), sizes, total)
+        return DimGroup(tuple(f"{name}{i}" for i in range(len(runs))), sizes, total)
 
 
 @dataclass
@@ -65,9 +65,7 @@ class Operand:
     shape: Shape
 
     def __post_init__(self) -> None:
-        for step in self.trace.steps:
-            if step.view is not None:
-                step.view = step.view.expand(self.shape)
+        self.trace = self.trace.with_views(lambda _, view: view.expand(self.shape))
         self.affines = list(dict.fromkeys(self.trace.affines()))
 
     @property
@@ -101,16 +99,16 @@ def operand(planner: Stored, node: Node, shape: Shape, rank: int) -> Operand:
     root = trace.value(node)
     if not planner.has(base):
         columns = prod(n for n, own in zip(shape[:rank], node.shape, strict=False) if own == 1)
-        if not is_worth_computing(trace, prod(node.shape) * -(-columns // ONCE), base):
+        if not is_worth_computing(trace, prod(node.shape) * -(-columns // STAGED_FOR), base):
             raise NeedStore(base, "a contraction would compute it too often")
     return Operand(node, trace, root, shape)
 
 
-MOST = 3  # buffers that a computed operand may read: both operands leave room for an epilogue's
-ONCE = 128  # columns (or rows) of a tile: for how many an element is staged once
-# Picoseconds on the GPU that this was fitted to: an operation, reading another element of a large operand and
-# of a small one, moving a byte, and a kernel more.
-OP, LARGE, SMALL, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
+READS = 3  # buffers that a computed operand may read: both operands leave room for an epilogue's
+STAGED_FOR = 128  # columns (or rows) of a tile: for how many an element is staged once
+# Picoseconds on the GPU of cost_model.CORES: an operation, reading another element of a large operand and of
+# a small one, moving a byte, and a kernel more.
+OP, LARGE_READ, SMALL_READ, BYTE, KERNEL = 0.035, 0.3, 0.05, 0.25, 2e6
 
 
 def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
@@ -118,14 +116,14 @@ def is_worth_computing(trace: Trace, times: int, base: Node) -> bool:
     loads = [s for s in trace.steps if s.kind == "load"]
     if (
         not loads
-        or len(trace.reads) > MOST
+        or len(trace.reads) > READS
         or any(s.kind in ("gather", "inside", "random") for s in trace.steps)
     ):
         return False
     elements = prod(base.shape)
     large = [s for s in loads if 4 * prod(s.node.shape) >= elements]
     work = OP * sum(s.node.op.cost for s in trace.steps if s.kind == "op")
-    each = work + LARGE * max(len(large) - 1, 0) + SMALL * (len(loads) - len(large))
+    each = work + LARGE_READ * max(len(large) - 1, 0) + SMALL_READ * (len(loads) - len(large))
     read = sum(s.node.nbytes for s in loads)
     return trace.turns == 1 and times * each <= BYTE * (read + base.nbytes) + KERNEL
 
@@ -153,7 +151,7 @@ def sums_positions(o: Operand, groups: tuple[int, ...]) -> bool:
     return summed > prod(o.shape[d] for d in tested if groups[d] != SUMMED)
 
 
-class Side(NamedTuple):
+class OperandSpec(NamedTuple):
     """What the templates need of one operand.
 
     along: "free", four neighbours are of its own dims; "k", of the summed dims. wide: they are read at once.
@@ -163,17 +161,23 @@ class Side(NamedTuple):
     dtype: str
     along: str
     wide: bool
-    places: tuple[Place, ...]
-    batch: Group
-    own: Group
-    summed: Group
+    places: tuple[SplitIndex, ...]
+    batch: DimGroup
+    own: DimGroup
+    summed: DimGroup
 
 
-class Spelling:
+class OperandIndexing:
     """An operand's runs of dims, how its elements are read, and its names in the kernel's text."""
 
     def __init__(
-        self, name: str, operand: Operand, own: int, domain: Domain, narrow: bool, along: str | None = None
+        self,
+        name: str,
+        operand: Operand,
+        own: int,
+        domain: ContractionDomain,
+        narrow: bool,
+        along: str | None = None,
     ):
         self.name, self.operand, self.own, self.domain = name, operand, own, domain
         self.runs = {g: domain.runs(operand.affines, g) for g in (BATCH, own, SUMMED)}
@@ -213,44 +217,43 @@ class Spelling:
         inner = self.inner()
         position = {a: f"p{i}" for i, a in enumerate(self.operand.affines)}
 
-        def spell(a: Affine) -> Index:
+        def index_of(a: Affine) -> Index:
             stride = a.strides[inner] if inner is not None else 0
             along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
             return Index(((position[a], "1"), *([along] if along else [])), "")
 
-        coords = (*position.values(), "e")
-        trace = self.operand.trace
-        return trace.spelled(range(len(trace.steps)), coords, spell, inner, b, q, self.operand.root)
+        naming = Naming((*position.values(), "e"), index_of, inner, b, q)
+        return self.operand.trace.emit(range(len(self.operand.trace.steps)), naming, self.operand.root)
 
-    def place(self, a: Affine, q: Quantities) -> Place:
+    def place(self, a: Affine, q: Quantities) -> SplitIndex:
         def at(group: int) -> Index:
             runs = self.runs[group]
             return name_index(Affine(a.strides, 0), runs, self.coords(group), q)
 
-        return Place(q.add("offset", a.offset) if a.offset else "", at(BATCH), at(self.own), at(SUMMED))
+        return SplitIndex(q.add("offset", a.offset) if a.offset else "", at(BATCH), at(self.own), at(SUMMED))
 
     def coords(self, group: int) -> list[str]:
         letter = {BATCH: "b", SUMMED: "k"}.get(group, "o")
         return [f"{self.name}_{letter}{i}" for i in range(len(self.runs[group]))]
 
-    def side(self, q: Quantities) -> Side:
+    def spec(self, q: Quantities) -> OperandSpec:
         groups = [
             self.domain.group(self.runs[g], g, self.name + "_" + letter, q)
             for g, letter in ((BATCH, "b"), (self.own, "o"), (SUMMED, "k"))
         ]
         places = tuple(self.place(a, q) for a in self.operand.affines)
-        return Side(self.name, self.operand.dtype.short, self.along, self.wide, places, *groups)
+        return OperandSpec(self.name, self.operand.dtype.short, self.along, self.wide, places, *groups)
 
     def is_flat(self, step: int) -> bool:
         """Whether so many summed places from a multiple of them on are always in one run."""
         runs = self.runs[SUMMED]
         return bool(runs) and run_size(self.domain.shape, runs[-1]) % step == 0
 
-    def digits(self, step: int, q: Quantities) -> tuple[str, ...]:
+    def carries(self, step: int, q: Quantities) -> tuple[str, ...]:
         """How far each summed run's coordinate goes when the summed index goes by `step`."""
-        found, rest = [], step
+        carries, rest = [], step
         for run in reversed(self.runs[SUMMED]):
             size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
-            found.append(q.add("digit", rest % size))
+            carries.append(q.add("digit", rest % size))
             rest //= size
-        return tuple(reversed(found))
+        return tuple(reversed(carries))

@@ -1,5 +1,6 @@
 """A contraction as rows x summed times summed x columns, and the tiles that it may be cut into."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -8,13 +9,24 @@ from typing import Any, NamedTuple
 from ...core.node import Node
 from ...core.shape import Affine, Shape, broadcast, contiguous_strides, run_size
 from ..ir import Bindings, Index, Kernel, Quantities, Shader, Stored, name_index
-from ..kernel import before_packed, epilogue, label, spread_grid
+from ..kernel import before_packed, check_bindings, epilogue, label, spread_grid
 from ..lower import NeedStore, Trace
 from ..reduce import pieces_kernel
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, Domain, Group, Operand, Spelling, operand, order_of
+from .operand import (
+    BATCH,
+    COLUMNS,
+    ROWS,
+    SUMMED,
+    ContractionDomain,
+    DimGroup,
+    Operand,
+    OperandIndexing,
+    operand,
+    order_of,
+)
 
 
-class Tile(NamedTuple):
+class GemmTile(NamedTuple):
     """A workgroup's rows and columns, its step along the summed dims, a thread's rows and columns."""
 
     rows: int
@@ -33,66 +45,85 @@ class Tile(NamedTuple):
 
 
 TILES = {
-    "128x128": Tile(128, 128, 16, 8, 16),
-    "64x128": Tile(64, 128, 16, 8, 8),
-    "128x64": Tile(128, 64, 16, 8, 8),
-    "64x64k32": Tile(64, 64, 32, 8, 4),
-    "64x64": Tile(64, 64, 16, 8, 8),
-    "32x64": Tile(32, 64, 16, 4, 8),
-    "32x32": Tile(32, 32, 16, 4, 4),
-    "16x128": Tile(16, 128, 32, 4, 4),
+    "128x128": GemmTile(128, 128, 16, 8, 16),
+    "64x128": GemmTile(64, 128, 16, 8, 8),
+    "128x64": GemmTile(128, 64, 16, 8, 8),
+    "64x64k32": GemmTile(64, 64, 32, 8, 4),
+    "64x64": GemmTile(64, 64, 16, 8, 8),
+    "32x64": GemmTile(32, 64, 16, 4, 8),
+    "32x32": GemmTile(32, 32, 16, 4, 4),
+    "16x128": GemmTile(16, 128, 32, 4, 4),
 }
 
 
-class Tail(NamedTuple):
+class TailSplit(NamedTuple):
     """The last tiles of a product, which are cut along the summed dims so that all cores end together.
 
-    whole: tiles before them; rest: how many they are; long: summed places of a piece (the last has the rest).
+    whole: tiles before them; cut: how many they are; long: summed places of a piece (the last has the rest).
     """
 
     whole: int
-    rest: int
+    cut: int
     long: int
 
 
-class Share(NamedTuple):
-    """How the threads share the staging of one side's tile.
+class Pieces(NamedTuple):
+    """What a kernel adds up: pieces of the summed dims, `long` each, whose sums go to the value `part`, one
+    after another; without, all of them at once."""
 
-    extent: rows or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next;
-    lanes: threads along what is read side by side; pieces: vec4s (or 4 x 4 blocks) a thread; apart: vec4s of
-    rows between a thread's blocks; stride: summed places between a thread's pieces; flat: whether these are
-    always in one run of the summed dims; onward: how far a thread goes along the summed dims at once, and
-    digits: the same by dim; busy: the threads that have work, 0 for all.
+    long: int
+    part: int | None = None
+
+
+class TileLoad(NamedTuple):
+    """How the threads of a workgroup share the loads of one side's tile.
+
+    advance: how far a thread goes along the summed dims at once, and carries: the same by dim. extent: rows
+    or columns of the tile; pitch: vec4s of workgroup memory from one summed place to the next; lanes: threads
+    along what is read side by side; loads: vec4s (or 4 x 4 blocks) a thread; spacing: vec4s of rows between a
+    thread's blocks; stride: summed places between a thread's loads; flat: whether these are always in one run
+    of the summed dims; active: the threads that have work, 0 for all.
     """
 
-    extent: int
-    pitch: int
-    lanes: int
-    pieces: int
-    apart: int
-    stride: int
-    flat: bool
-    onward: int
-    digits: tuple[str, ...]
-    busy: int
+    advance: int
+    carries: tuple[str, ...]
+    extent: int = 0
+    pitch: int = 0
+    lanes: int = 0
+    loads: int = 0
+    spacing: int = 0
+    stride: int = 0
+    flat: bool = False
+    active: int = 0
 
 
-def share(s: Spelling, extent: int, tile: Tile, pad: int, q: Quantities) -> Share:
+def plan_load(s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quantities) -> TileLoad:
+    """The loads of a tile whose lines lie `pad` vec4s further apart than they are long."""
     fours, threads = extent // 4, tile.threads
     if s.along == "free":
         stride = min(1 << (threads // fours).bit_length() - 1, tile.step)
-        busy = stride * fours
-        pieces, lanes, apart = tile.step // stride, fours, 0
-        assert pieces * stride == tile.step, tile
+        active = stride * fours
+        loads, lanes, spacing = tile.step // stride, fours, 0
+        assert loads * stride == tile.step, tile
     else:
         lanes, stride = tile.step // 4, tile.step
-        pieces = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
-        busy = fours // pieces * lanes
-        apart = busy // lanes
+        loads = next(n for n in range(1, fours + 1) if fours % n == 0 and fours // n * lanes <= threads)
+        active = fours // loads * lanes
+        spacing = active // lanes
     flat = s.is_flat(tile.step)
-    onward = tile.step if flat else stride
-    idle = busy if busy < threads else 0
-    return Share(extent, fours + pad, lanes, pieces, apart, stride, flat, onward, s.digits(onward, q), idle)
+    advance = tile.step if flat else stride
+    return TileLoad(
+        advance,
+        s.carries(advance, q),
+        extent,
+        fours + pad,
+        lanes,
+        loads,
+        spacing,
+        stride,
+        flat,
+        active if active < threads else 0,
+    )
 
 
 @dataclass
@@ -104,7 +135,7 @@ class Product:
     tail: Node
     a: Operand
     b: Operand
-    domain: Domain
+    domain: ContractionDomain
 
     def __post_init__(self) -> None:
         self.batch, self.m, self.n, self.k = map(self.domain.total, (BATCH, ROWS, COLUMNS, SUMMED))
@@ -114,7 +145,7 @@ class Product:
         reads = self.a.trace.reads | self.b.trace.reads
         return epilogue(self.planner, self.head, self.tail, self.head.shape, reads)
 
-    def turned(self) -> "Product":
+    def transposed(self) -> "Product":
         """With rows and columns exchanged."""
         other = {ROWS: COLUMNS, COLUMNS: ROWS}
         domain = self.domain._replace(groups=tuple(other.get(g, g) for g in self.domain.groups))
@@ -161,7 +192,7 @@ class Result:
     def place(self, group: int, q: Quantities) -> Index:
         return name_index(self.out, self.by_group[group], self.coords(group), q)
 
-    def group(self, group: int, q: Quantities) -> Group:
+    def group(self, group: int, q: Quantities) -> DimGroup:
         return self.product.domain.group(self.by_group[group], group, f"y_{'brc'[group]}", q)
 
     def functions(self, b: Bindings, q: Quantities) -> tuple:
@@ -178,24 +209,31 @@ def check_fours(product: Product, width: int) -> None:
         raise NeedStore(before_packed(product.planner, product.head), "packed elements are written in fours")
 
 
-class Launch:
-    """One dispatch of a product in the making: both sides, and what the templates share.
+class ContractionBuilder:
+    """One dispatch of a product in the making: both sides, and what the templates share."""
 
-    With a value `part`, that takes the sums of pieces of the summed dims, so `long` each, one after another.
-    """
-
-    def __init__(self, product: Product, long: int, part: int | None, narrow: bool):
-        self.product, self.long, self.part, self.narrow = product, long, part, narrow
+    def __init__(self, product: Product, pieces: Pieces, narrow: bool):
+        self.product, self.narrow = product, narrow
+        self.long, self.part = pieces
         self.q, self.b = Quantities(), Bindings()
-        self.result = Result(product, product.after if part is None else None, narrow)
-        if part is None:
+        self.result = Result(product, product.after if self.part is None else None, narrow)
+        if self.part is None:
             check_fours(product, self.result.width)
 
-    def functions(self, spelled: list[Spelling]) -> tuple:
-        sides = tuple((s.name, s.function(self.b, self.q)) for s in spelled)
-        return sides + self.result.functions(self.b, self.q)
+    def functions(self, sides: Sequence[OperandIndexing]) -> tuple:
+        """Of both sides, and the epilogue; BoundTwice where they read too many buffers."""
+        made = tuple((s.name, s.function(self.b, self.q)) for s in sides)
+        made += self.result.functions(self.b, self.q)
+        self.check()
+        return made
 
-    def options(self, spelled: list[Spelling], shares: list[Share], step: int) -> tuple[dict[str, Any], int]:
+    def check(self) -> None:
+        """BoundTwice where it reads more buffers than it may."""
+        check_bindings(self.b, self.product.planner.max_inputs)
+
+    def options(
+        self, sides: Sequence[Any], loads: Sequence[TileLoad], step: int
+    ) -> tuple[dict[str, Any], int]:
         """What both templates ask for, and how many products or pieces of them there are.
 
         step: summed places of a turn; a piece that ends within one tests each place, as the last of all does.
@@ -206,7 +244,7 @@ class Launch:
         return {
             "acc": product.head.dtype.short,
             "ragged": bool(product.k % step or self.long % step),
-            "sides": tuple((s.side(q), g) for s, g in zip(spelled, shares, strict=True)),
+            "sides": tuple((s.spec(q), g) for s, g in zip(sides, loads, strict=True)),
             "batch": result.group(BATCH, q),
             "rows": result.group(ROWS, q),
             "columns": result.group(COLUMNS, q),
@@ -240,27 +278,29 @@ class Launch:
         values = (out, *([aside] if aside is not None else []))
         return Kernel(name, shader, tuple(b.values), values, tuple(q.values), grid)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether a buffer that is read both in fours and singly, and so bound twice, is one too many."""
-        return len(self.b.values) > self.product.planner.max_inputs
 
-
-def tiles_of(product: Product, tile: Tile) -> tuple[int, int]:
+def tiles_of(product: Product, tile: GemmTile) -> tuple[int, int]:
     """How many tiles lie side by side, and one below another."""
     return -(-product.n // tile.columns), -(-product.m // tile.rows)
 
 
-def parts_kernel(product: Product, part: int, pieces: int) -> Kernel:
-    """The second pass: the sum of the pieces."""
-    return pieces_kernel(product.planner, product.head, product.tail, product.after, part, pieces)
+def in_pieces(product: Product, long: int, make: Callable[[Pieces], Kernel]) -> list[Kernel]:
+    """A product's kernel; where pieces are shorter than its sums, that of the pieces and one that adds them
+    up."""
+    if long >= product.k:
+        return [make(Pieces(product.k))]
+    count = -(-product.k // long)
+    part = product.planner.temporary(prod(product.head.shape) * count)
+    first = make(Pieces(long, part))
+    of = product.planner, product.head, product.tail, product.after
+    return [first, pieces_kernel(*of, part, count)]
 
 
 def product_of(planner: Stored, head: Node, tail: Node) -> Product:
     full = broadcast(*(i.shape for i in head.inputs))
     rank = len(head.shape)
     a, b, groups = in_walk_order((operand(planner, i, full, rank) for i in head.inputs), head, full)
-    return Product(planner, head, tail, a, b, Domain(full, groups, order_of((a, b), groups)))
+    return Product(planner, head, tail, a, b, ContractionDomain(full, groups, order_of((a, b), groups)))
 
 
 def in_walk_order(operands, head: Node, full: Shape) -> tuple:

@@ -1,6 +1,6 @@
 """Contractions as kernels: which dims are rows, columns, batch and summed, and how each side is read."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import NamedTuple
 
@@ -8,31 +8,31 @@ from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
 from ..ir import Bindings, Function, Index, Kernel, Quantities, Shader, Stored, name_index
-from ..kernel import WORKGROUP, before_packed, epilogue, label, spread_grid
+from ..kernel import WORKGROUP, before_packed, check_bindings, epilogue, fitting, label, spread_grid
 from ..lower import Move, NeedStore, check_turns, view_through
-from ..map import copy_kernel
 from ..reduce import reduce_parts
-from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, Group, Place
+from .operand import BATCH, COLUMNS, NAMES, ROWS, SUMMED, DimGroup, SplitIndex
+from .pack import packed_copy
 from .product import in_walk_order
 
-FILL, PART = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
-SMALL = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
+GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
+LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
 TURN_FROM = 256  # rows, columns and summed: from here on also than reading it in fours along the summed dims
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
-class Side(NamedTuple):
+class BufferSpec(NamedTuple):
     """What the template needs of one operand."""
 
     binding: str
     dtype: str
     mode: str
-    index: Place
-    tests: tuple[tuple[Place, str], ...]
+    index: SplitIndex
+    tests: tuple[tuple[SplitIndex, str], ...]
 
 
-@dataclass
-class Operand:
+@dataclass(frozen=True)
+class BufferOperand:
     """One side of a contraction: its buffer, how its elements lie and how they are read.
 
     mode: "free" reads four neighbours of its own dims at once, "k" four of the summed dims, "scalar" one.
@@ -47,53 +47,75 @@ class Operand:
         return self.view.shape[d] > 1 and any(f.strides[d] for f in self.view.affines())
 
 
+class RegisterTile(NamedTuple):
+    """The rows and columns of the result that a thread makes."""
+
+    rows: int
+    columns: int
+
+    def __str__(self) -> str:
+        return f"{self.rows}x{self.columns}"
+
+
+@dataclass(frozen=True)
+class BufferProduct:
+    """A contraction of two buffers: its rows' side, its columns' side, its dims and the group of each.
+
+    part: the value that takes the sums of pieces of the summed dims, where a second kernel adds them up.
+    """
+
+    planner: Stored
+    head: Node
+    tail: Node
+    a: BufferOperand
+    b: BufferOperand
+    full: Shape
+    groups: tuple[int, ...]
+    part: int | None = None
+
+
 def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> list[Kernel]:
     """Each thread makes rows x columns of the result, reading vec4s where the layout allows."""
     if tail.dtype.is_packed:
         raise NeedStore(before_packed(planner, head), "tiles of registers are written element by element")
     a, b, groups = in_walk_order((_operand(planner, i, full) for i in head.inputs), head, full)
-    rank = len(full) - head.attrs["nk"]
-    dim, parts = _split_of(planner, full, groups)
+    product = BufferProduct(planner, head, tail, a, b, full, groups)
+    dim, parts = _split_of(product)
     if parts == 1:
-        return _kernels(planner, head, tail, a, b, full, groups, None)
-    if rest := -full[dim] % parts:
-        a, b = (Operand(o.node, o.value, _padded(o.view, dim, rest)) for o in (a, b))
-    a, b = (Operand(o.node, o.value, _split(o.view, rank, dim, parts)) for o in (a, b))
-    full, groups = a.view.shape, (*groups[:rank], BATCH, *groups[rank:])
+        return _kernels(product)
     part = planner.temporary(prod(head.shape) * parts)
-    first = _kernels(planner, head, head, a, b, full, groups, part)
+    first = _kernels(replace(_in_parts(product, dim, parts), tail=head, part=part))
     return [*first, reduce_parts(planner, head, tail, part, parts)]
 
 
-def _kernels(
-    planner: Stored, head: Node, tail: Node, a: Operand, b: Operand, full, groups, part
-) -> list[Kernel]:
-    build = _Build(planner, head, tail, a, b, full, groups, part)
-    kernel = build.kernel()
-    if (a.mode == "scalar" or build.is_worth_turning()) and build.is_worth_packing():
-        a, copy = _pack(planner, a, full, groups)
-        return [copy, _Build(planner, head, tail, a, b, full, groups, part).kernel()]
+def _kernels(product: BufferProduct) -> list[Kernel]:
+    build = RegisterTileBuilder(product)
+    kernel = fitting(build.kernel)
+    if (build.a.mode == "scalar" or build.is_worth_turning()) and build.is_worth_packing():
+        a, copy = _pack(product)
+        return [copy, fitting(RegisterTileBuilder(replace(product, a=a)).kernel)]
     return [kernel]
 
 
-def _split_of(planner: Stored, full, groups) -> tuple[int, int]:
+def _split_of(product: BufferProduct) -> tuple[int, int]:
     """Which summed dim to share among threads, in how many parts: where a GPU would have too few results, or
     a thread would take more turns of the loop than it may."""
     # Two reasons, two bounds. `least`: llvmpipe ends a thread's loops at `turns`, so the sum must be cut at
     # least so often. `most`: few results leave a GPU idle, so it may be cut until threads fill it, but not
     # into parts too short to be worth a second kernel. A dim is cut only where the parts are equal, or it is
     # padded.
+    limits, full, groups = product.planner.limits, product.full, product.groups
     size = [prod(n for n, g in zip(full, groups, strict=True) if g == group) for group in range(4)]
     threads = size[BATCH] * -(-size[ROWS] // 8) * -(-size[COLUMNS] // 8)
-    least, most = max(-(-_turns(full, groups) // planner.limits.turns), 1), 1
-    if not planner.limits.software and 0 < threads < FILL:
-        most = min(FILL // threads, size[SUMMED] // PART)
+    least, most = max(-(-_turns(full, groups) // limits.turns), 1), 1
+    if not limits.software and 0 < threads < GPU_FILL:
+        most = min(GPU_FILL // threads, size[SUMMED] // LEAST_SUMMED)
     summed = [d for d, g in enumerate(groups) if g == SUMMED]
     choices = [(s, d) for d in summed for s in range(least, max(most, 4 * least) + 1) if full[d] % s == 0]
     if least > 1:  # the fewest that do; where none divides a dim, the longest is padded
         longest = max(summed, key=lambda d: full[d])
         parts, dim = min((c for c in choices if c[0] > 1), default=(least, longest))
-        check_turns(planner.limits, "contraction", -(-_turns(full, groups) // min(parts, full[dim])))
+        check_turns(limits, "contraction", -(-_turns(full, groups) // min(parts, full[dim])))
         return dim, parts
     parts, dim = max((c for c in choices if c[0] <= most), default=(1, 0))
     return dim, parts
@@ -105,6 +127,20 @@ def _turns(full, groups) -> int:
     for n, g in reversed(list(zip(full, groups, strict=True))):
         turns = turns * n + (n > 1) if g == SUMMED else turns
     return turns
+
+
+def _in_parts(product: BufferProduct, dim: int, parts: int) -> BufferProduct:
+    """With a summed dim as two, padded where it must be: which part, the last dim of the result, and where in
+    it."""
+    rank, rest, groups = len(product.head.shape), -product.full[dim] % parts, product.groups
+
+    def cut(o: BufferOperand) -> BufferOperand:
+        view = _padded(o.view, dim, rest) if rest else o.view
+        return replace(o, view=_split(view, rank, dim, parts))
+
+    a, b = cut(product.a), cut(product.b)
+    groups = (*groups[:rank], BATCH, *groups[rank:])
+    return replace(product, a=a, b=b, full=a.view.shape, groups=groups)
 
 
 def _padded(view: View, dim: int, rest: int) -> View:
@@ -124,55 +160,53 @@ def _split(view: View, rank: int, dim: int, parts: int) -> View:
     return view.map((*view.shape[:rank], parts, *summed), cut)
 
 
-def _pack(planner: Stored, o: Operand, full, groups) -> tuple[Operand, Kernel]:
+def _pack(product: BufferProduct) -> tuple[BufferOperand, Kernel]:
     """Lay the rows' side out anew, its own dims innermost, so that four rows are read at once."""
-    order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(full)) if groups[d] == g and o.walks(d)]
-    shape = tuple(full[d] for d in order)
-    value = planner.temporary(prod(shape), o.node.dtype.itemsize)
-    strides = dict(zip(order, contiguous_strides(shape), strict=True))
-    view = View(full, Affine(tuple(strides.get(d, 0) for d in range(len(full))), 0))
-    seen = o.view.map(shape, lambda f: Affine(tuple(f.strides[d] for d in order), f.offset))
-    return Operand(o.node, value, view), copy_kernel(planner, o.node, o.value, seen, value)
+    o, groups = product.a, product.groups
+    order = [d for g in (BATCH, SUMMED, ROWS) for d in range(len(groups)) if groups[d] == g and o.walks(d)]
+    value, view, copy = packed_copy(product.planner, o.node, o.value, o.view, order)
+    return BufferOperand(o.node, value, view), copy
 
 
-def _operand(planner: Stored, node: Node, full) -> Operand:
+def _operand(planner: Stored, node: Node, full) -> BufferOperand:
     base, chain = planner.base_of(node)
     if not planner.has(base):
         raise NeedStore(base, "contractions read buffers")
-    return Operand(
+    return BufferOperand(
         base, planner.value_of(base), view_through(base.shape, (*chain, Move("expand", (full,), node)))
     )
 
 
-class _Build:
-    def __init__(
-        self, planner: Stored, head: Node, tail: Node, u: Operand, v: Operand, full, groups, part=None
-    ):
-        self.planner, self.head, self.tail, self.u, self.v, self.part = planner, head, tail, u, v, part
-        self.full, self.groups, self.nk = full, groups, head.attrs["nk"]
-        self.q, self.b = Quantities(), Bindings()
+class RegisterTileBuilder:
+    """One kernel of register tiles in the making."""
 
-    def kernel(self, narrow: bool = False) -> Kernel:
-        q, head = self.q, self.head
+    def __init__(self, product: BufferProduct):
+        self.product, self.planner, self.head = product, product.planner, product.head
+        self.a, self.b = product.a, product.b
+        self.full, self.groups, self.nk = product.full, product.groups, product.head.attrs["nk"]
+
+    def kernel(self, narrow: bool) -> Kernel:
+        head, tail, part = self.head, self.product.tail, self.product.part
+        q, bindings = self.q, self.bindings = Quantities(), Bindings()
         out = Affine(contiguous_strides(self.full[: len(self.full) - self.nk]) + (0,) * self.nk, 0)
-        reads = {self.u.value, self.v.value}
-        after = epilogue(self.planner, head, self.tail, head.shape, reads) if self.part is None else None
-        self.collapse([out, *self.u.view.affines(), *self.v.view.affines(), *self.of_epilogue(after)])
-        for side, group in ((self.u, ROWS), (self.v, COLUMNS)):
-            side.mode = "scalar" if narrow else self.mode(side, group)
+        reads = {self.a.value, self.b.value}
+        after = epilogue(self.planner, head, tail, head.shape, reads) if part is None else None
+        self.collapse([out, *self.a.view.affines(), *self.b.view.affines(), *self.of_epilogue(after)])
+        modes = ("scalar", "scalar") if narrow else (self.mode(self.a, ROWS), self.mode(self.b, COLUMNS))
+        self.a, self.b = replace(self.a, mode=modes[0]), replace(self.b, mode=modes[1])
         m, n, batch = (self.total(g) for g in (ROWS, COLUMNS, BATCH))
-        tu, tv = self.tile(m, n)
-        wg = workgroup_of(-(-n // tv))
-        tiles = (-(-n // (tv * wg[0])), -(-m // (tu * wg[1])))
+        tile = self.tile(m, n)
+        wg = workgroup_of(-(-n // tile.columns))
+        tiles = (-(-n // (tile.columns * wg[0])), -(-m // (tile.rows * wg[1])))
         grid = spread_grid(tiles[0] * tiles[1] * batch, self.planner.limits.groups)
         options = {
             "acc": head.dtype.short,
-            "tu": tu,
-            "tv": tv,
-            "ks": self.step(),
+            "tile_rows": tile.rows,
+            "tile_columns": tile.columns,
+            "step": self.step(),
             "flat": self.planner.limits.software and len(self.of(SUMMED)) > 1,
-            "u": self.side(self.u, ROWS),
-            "v": self.side(self.v, COLUMNS),
+            "a": self.side(self.a, ROWS),
+            "b": self.side(self.b, COLUMNS),
             "rows": self.group(ROWS),
             "columns": self.group(COLUMNS),
             "summed": self.group(SUMMED),
@@ -183,22 +217,19 @@ class _Build:
         }
         width = 4 if self.stores_fours(out) else 1
         functions = (("finish", self.finish(after, width == 4 and not narrow)),) if after else ()
-        # an operand that the epilogue reads too may be bound twice
-        if len(self.b.values) > self.planner.max_inputs:
-            again = _Build(self.planner, head, self.tail, self.u, self.v, self.full, self.groups, self.part)
-            return again.kernel(narrow=True)
+        check_bindings(bindings, self.planner.max_inputs)  # the epilogue may read an operand too
         shader = Shader(
             "contract/registers.wgsl",
             tuple(q.names),
-            tuple(self.b.kinds),
-            ((self.tail.dtype.short, width),),
+            tuple(bindings.kinds),
+            ((tail.dtype.short, width),),
             (*wg, 1),
             functions,
             tuple(options.items()),
         )
         name = label(head.attrs["label"], after[0] if after else None)
-        out_value = self.planner.index[id(self.tail)] if self.part is None else self.part
-        return Kernel(name, shader, tuple(self.b.values), (out_value,), tuple(q.values), grid)
+        out_value = self.planner.index[id(tail)] if part is None else part
+        return Kernel(name, shader, tuple(bindings.values), (out_value,), tuple(q.values), grid)
 
     def is_worth_packing(self) -> bool:
         """Every packed element is read by many columns, and rows come in fours."""
@@ -207,13 +238,13 @@ class _Build:
     def is_worth_turning(self) -> bool:
         """Whether the rows' side is read by fours along the summed dims, which makes four steps of each turn
         of a loop, and one or two are a fraction of the text and run as fast."""
-        if self.u.mode != "k" or not self.planner.limits.software:
+        if self.a.mode != "k" or not self.planner.limits.software:
             return False
-        return self.is_large() if self.v.mode == "free" else self.v.mode == "scalar" and self.is_much()
+        return self.is_large() if self.b.mode == "free" else self.b.mode == "scalar" and self.is_much()
 
     def is_much(self) -> bool:
         """Whether there is more to compute than to compile."""
-        return prod(map(self.total, range(4))) >= SMALL
+        return prod(map(self.total, range(4))) >= LARGE_FROM
 
     def is_large(self) -> bool:
         """Whether every group of dims is long."""
@@ -222,11 +253,11 @@ class _Build:
 
     def step(self) -> int:
         """How many neighbours along the last summed run a turn of the loop takes."""
-        if "k" in (self.u.mode, self.v.mode):
+        if "k" in (self.a.mode, self.b.mode):
             return 4
         summed = self.of(SUMMED)
         is_even = bool(summed) and self.sizes[summed[-1]] % 2 == 0
-        return 2 if is_even and self.u.mode == self.v.mode == "free" and self.is_large() else 1
+        return 2 if is_even and self.a.mode == self.b.mode == "free" and self.is_large() else 1
 
     def of_epilogue(self, after) -> list[Affine]:
         return [Affine((*f.strides, *(0,) * self.nk), f.offset) for f in after[0].affines()] if after else []
@@ -246,7 +277,7 @@ class _Build:
     def total(self, group: int) -> int:
         return prod(self.sizes[i] for i in self.of(group))
 
-    def mode(self, o: Operand, group: int) -> str:
+    def mode(self, o: BufferOperand, group: int) -> str:
         """Whether vec4 reads fit: neighbours along the side's last own run, or along the last summed run."""
         strides = [o.view.index.strides[r[-1]] for r in self.runs]
 
@@ -261,7 +292,7 @@ class _Build:
                 return name
         return "scalar"
 
-    def tile(self, m: int, n: int) -> tuple[int, int]:
+    def tile(self, m: int, n: int) -> RegisterTile:
         """Rows and columns of a thread's tile: 8 x 8, less where the result has less.
 
         A software adapter pays for every read and has no registers to run out of: it takes 16 rows, and 16
@@ -269,18 +300,26 @@ class _Build:
         work that compiling the larger kernel takes longer than running it a hundred times, nor where four
         steps of each turn fill its small registers.
         """
-        # m and n are rows and columns of the whole result; u is the rows' side, v the columns'. Each row of a
-        # tile reads u once and each column v once for every step, so a larger tile reads less for a multiply-
-        # add; it also is that much more text to compile. u in fours wants four rows at least.
-        wide = self.planner.limits.software and self.is_much()
-        tall = wide and (self.step() < 4 or self.planner.limits.lanes > 4)
-        tu = 16 if tall and m >= 16 else 8 if m > 4 else 4 if m > 2 or self.u.mode == "free" else max(m, 1)
-        tv = 16 if wide and self.v.mode == "scalar" and n >= PACK_FROM else 8 if n > 4 else 4
-        names = [f"{a}x{b}" for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
-        bucket = (*map(_size, (m, n, self.total(SUMMED))), self.u.mode, self.v.mode, self.head.dtype.short)
-        name = choose(self.planner.limits, "registers", bucket, names, f"{tu}x{tv}")
-        rows, _, columns = name.partition("x")
-        return int(rows), int(columns)
+        # m and n are rows and columns of the whole result; a is the rows' side, b the columns'. Each row of a
+        # tile reads a once and each column b once for every step, so a larger tile reads less for a multiply-
+        # add; it also is that much more text to compile.
+        large = self.planner.limits.software and self.is_much()
+        usual = RegisterTile(self.tile_rows(m, large), self.tile_columns(n, large))
+        tiles = [RegisterTile(a, b) for a in (8, 16) for b in (4, 8, 16) if m >= a and n >= b]
+        bucket = (*map(_size, (m, n, self.total(SUMMED))), self.a.mode, self.b.mode, self.head.dtype.short)
+        return choose(self.planner.limits, "registers", bucket, tiles, usual)
+
+    def tile_rows(self, m: int, large: bool) -> int:
+        if large and m >= 16 and (self.step() < 4 or self.planner.limits.lanes > 4):
+            return 16
+        if m > 4:
+            return 8
+        return 4 if m > 2 or self.a.mode == "free" else max(m, 1)  # fours of rows want four of them
+
+    def tile_columns(self, n: int, large: bool) -> int:
+        if large and self.b.mode == "scalar" and n >= PACK_FROM:
+            return 16
+        return 8 if n > 4 else 4
 
     def at(self, a: Affine, group: int) -> Index:
         runs = self.of(group)
@@ -290,22 +329,22 @@ class _Build:
     def place(self, a: Affine, *groups: int) -> tuple[Index, ...]:
         return tuple(self.at(a, g) for g in groups)
 
-    def side(self, o: Operand, own: int) -> Side:
-        binding = self.b.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
+    def side(self, o: BufferOperand, own: int) -> BufferSpec:
+        binding = self.bindings.add(o.value, o.node.dtype, 1 if o.mode == "scalar" else 4)
 
-        def place(a: Affine) -> Place:
-            return Place(
+        def place(a: Affine) -> SplitIndex:
+            return SplitIndex(
                 self.q.add("offset", a.offset) if a.offset else "", *self.place(a, BATCH, own, SUMMED)
             )
 
         tests = tuple((place(t.position), self.q.add("padded", t.size)) for t in o.view.bounds)
-        return Side(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
+        return BufferSpec(binding, o.node.dtype.short, o.mode, place(o.view.index), tests)
 
-    def group(self, group: int) -> Group:
+    def group(self, group: int) -> DimGroup:
         runs = self.of(group)
         sizes = tuple(self.q.add(f"{NAMES[group]}_dim", self.sizes[i]) for i in runs)
         total = self.q.add(NAMES[group], self.total(group))
-        return Group(tuple(self.coords[i] for i in runs), sizes, total)
+        return DimGroup(tuple(self.coords[i] for i in runs), sizes, total)
 
     def stores_fours(self, out: Affine) -> bool:
         """Whether four neighbouring columns lie side by side in the result, and are stored at once: a real
@@ -331,7 +370,7 @@ class _Build:
         runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]
         trace, root = after
         width = 4 if wide and trace.can_widen(*self.joined(self.of_epilogue(after))) else 1
-        return trace.function(runs, coords, self.b, self.q, root, width)
+        return trace.function(runs, coords, self.bindings, self.q, root, width)
 
 
 def _size(n: int) -> int:

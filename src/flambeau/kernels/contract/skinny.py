@@ -1,63 +1,72 @@
 """Products of few rows or columns into kernels."""
 
+from typing import NamedTuple
+
 from ..ir import Kernel
 from ..kernel import GPU_WORKGROUP
-from .operand import COLUMNS, ROWS, Spelling
-from .product import Launch, Product, Share
+from .operand import COLUMNS, ROWS, OperandIndexing
+from .product import ContractionBuilder, Pieces, Product, TileLoad
 
-THIN = 8  # rows or columns of a thin product
-
-LANES, STRIPS = 32, 8  # of a thin product's workgroup: threads side by side, and lines of them
-
-AHEAD = 4  # turns whose reads are under way at once
-
-# Lanes and reads under way of columns that lie side by side. More strips share a sum in "narrow", so few
-# columns need no second pass.
-THIN_LANES = {"thin": (LANES, AHEAD), "narrow": (8, 8)}
+FEW_ROWS = 8  # rows or columns that a skinny product has at most
 
 
-def thin_kernel(
-    product: Product, long: int, part: int | None, lanes: int, ahead: int, narrow: bool = False
-) -> Kernel:
-    """Few rows, all of them by each thread, four columns at a time; `lanes` threads side by side."""
-    made, domain = Launch(product, long, part, narrow), product.domain
-    b = Spelling("b", product.b, COLUMNS, domain, narrow)
+class SkinnyShape(NamedTuple):
+    """How the threads of a workgroup share a skinny product whose columns lie side by side.
+
+    lanes: threads side by side, four columns each; strips: lines of them, which share a sum. reads: turns of
+    the sum whose reads are under way at once.
+    """
+
+    lanes: int
+    strips: int
+    reads: int
+
+    @property
+    def threads(self) -> int:
+        return self.lanes * self.strips
+
+
+# more strips share a sum in "skinny_deep", so few columns need no second pass
+SKINNY = {"skinny": SkinnyShape(32, 8, 4), "skinny_deep": SkinnyShape(8, 32, 8)}
+USUAL = SKINNY["skinny"]
+
+
+def skinny_kernel(product: Product, pieces: Pieces, shape: SkinnyShape, narrow: bool) -> Kernel:
+    """Few rows, all of them by each thread, four columns at a time. Columns that lie apart are read along the
+    summed dims, by the usual shape."""
+    made, domain = ContractionBuilder(product, pieces, narrow), product.domain
+    b = OperandIndexing("b", product.b, COLUMNS, domain, narrow)
     free = b.along == "free"
-    a = Spelling("a", product.a, ROWS, domain, narrow or free, b.along)
+    a = OperandIndexing("a", product.a, ROWS, domain, narrow or free, b.along)
     functions = made.functions([a, b])
-    if made.is_over:
-        return thin_kernel(product, long, part, lanes, ahead, narrow=True)
-    lanes, ahead = (lanes, ahead) if free else (LANES, AHEAD)
-    strips = LANES * STRIPS // lanes
-    stride = strips if free else 4 * LANES
-    shares = [Share(0, 0, 0, 0, 0, stride, False, stride, s.digits(stride, made.q), 0) for s in (a, b)]
-    options, depth = made.options([a, b], shares, stride * ahead)
-    tiles = -(-product.n // (4 * (lanes if free else strips)))
+    shape = shape if free else USUAL
+    stride = shape.strips if free else 4 * shape.lanes
+    loads = [TileLoad(stride, s.carries(stride, made.q), stride=stride) for s in (a, b)]
+    options, depth = made.options([a, b], loads, stride * shape.reads)
+    tiles = -(-product.n // (4 * (shape.lanes if free else shape.strips)))
     options |= {
-        "high": high_of(product.m),
-        "ahead": ahead,
-        "lanes": lanes,
+        "high": thread_rows(product.m),
+        "reads": shape.reads,
+        "lanes": shape.lanes,
         "tiles": made.q.add("tiles", tiles),
     }
-    return made.kernel("contract/skinny.wgsl", LANES * STRIPS, tiles * depth, functions, options)
+    return made.kernel("contract/skinny.wgsl", shape.threads, tiles * depth, functions, options)
 
 
-def lanes_kernel(product: Product, long: int, part: int | None, narrow: bool = False) -> Kernel:
+def skinny_short_kernel(product: Product, pieces: Pieces, narrow: bool) -> Kernel:
     """Few rows and short sums: every thread its own columns."""
     domain = product.domain
-    b = Spelling("b", product.b, COLUMNS, domain, narrow, "free")
-    made = Launch(product, long, part, narrow or not b.wide)
-    a = Spelling("a", product.a, ROWS, domain, True, "free")
+    b = OperandIndexing("b", product.b, COLUMNS, domain, narrow, "free")
+    made = ContractionBuilder(product, pieces, narrow or not b.wide)
+    a = OperandIndexing("a", product.a, ROWS, domain, True, "free")
     functions = made.functions([a, b])
-    if made.is_over:
-        return lanes_kernel(product, long, part, narrow=True)
-    shares = [Share(0, 0, 0, 0, 0, 1, False, 1, s.digits(1, made.q), 0) for s in (a, b)]
-    options, depth = made.options([a, b], shares, 1)
+    loads = [TileLoad(1, s.carries(1, made.q), stride=1) for s in (a, b)]
+    options, depth = made.options([a, b], loads, 1)
     tiles = -(-product.n // (4 * GPU_WORKGROUP))
-    options |= {"high": high_of(product.m), "tiles": made.q.add("tiles", tiles)}
+    options |= {"high": thread_rows(product.m), "tiles": made.q.add("tiles", tiles)}
     return made.kernel("contract/skinny_short.wgsl", GPU_WORKGROUP, tiles * depth, functions, options)
 
 
-def high_of(rows: int) -> int:
-    """The rows of a thread of a thin product: few numbers, so that sizes rarely compile anew."""
+def thread_rows(rows: int) -> int:
+    """The rows of a thread of a skinny product: few numbers, so that sizes rarely compile anew."""
     return next(n for n in (1, 2, 4, 8) if n >= rows)

@@ -1,27 +1,28 @@
 """Contractions on matrix units: products of float16 fragments that a subgroup holds, added up in float32."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from math import prod
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...core.dtype import float16, float32
 from ...core.limits import Unit
-from ..ir import Bindings, Kernel, Quantities, Shader, Stored
-from ..kernel import spread_grid
+from ..ir import Bindings, Function, Kernel, Quantities, Shader, Stored
+from ..kernel import fitting, spread_grid
 from .cost_model import CORES
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, Group, Operand, Side, Spelling
-from .product import Launch, Product, Share, Tile, parts_kernel, share
+from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
+from .product import ContractionBuilder, GemmTile, Pieces, Product, TileLoad, in_pieces, plan_load
+from .variant import Variant
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
 SUBGROUPS = 2, 2  # of a workgroup: down, across
 BAND = 8  # tile rows that workgroups next to each other walk together
 TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead and their number is a multiple
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
-THREADS, GROUPS = 256, 1024  # of the search for an operand's range
-READY = "/halves"  # of a variant's name: float32 sides are made float16 by a pass before
-OFTEN = 8  # times that each element of a side is staged, from which on that pass pays
-TILES = {"matrix": Tile(128, 128, 32, 8, 16), "matrix64": Tile(64, 64, 64, 4, 8)}
-
-
+RANGE_THREADS, RANGE_GROUPS = 256, 1024  # of the search for an operand's range
+OFTEN = 8  # times that each element of a float32 side is staged, from which on a pass before makes it float16
+TILES = {"matrix": GemmTile(128, 128, 32, 8, 16), "matrix64": GemmTile(64, 64, 64, 4, 8)}
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
 
@@ -35,7 +36,7 @@ def unit_of(limits) -> Unit | None:
     return next(fit, None)
 
 
-def step_of(tile: Tile, precision: str) -> int:
+def step_of(tile: GemmTile, precision: str) -> int:
     """Summed places that a tile takes at once: the low halves take as much memory as the high ones."""
     return tile.step // 2 if precision == "high" else tile.step
 
@@ -50,22 +51,23 @@ def precision_of(product: Product) -> str | None:
     return wanted if dtypes == {"f32"} and wanted != "highest" else None
 
 
-def memory(tile: Tile, precision: str) -> int:
+def memory(tile: GemmTile, precision: str) -> int:
     """Bytes of workgroup memory, however the sides lie."""
     step = step_of(tile, precision)
     sides = sum(max(own * (step + PAD), step * (own + PAD)) for own in tile[:2])
     return 2 * sides * (2 if precision == "high" else 1)
 
 
-def candidates(product: Product) -> list[str]:
+def candidates(product: Product) -> list[Variant]:
     """The variants on matrix units that fit."""
     precision, unit = precision_of(product), unit_of(product.limits)
     if unit is None or precision is None or not min(product.m, product.n, product.k, product.batch):
         return []
     if precision != "exact" and not (_is_loaded(product.a) and _is_loaded(product.b)):
         return []
-    fits = [n for n, tile in TILES.items() if memory(tile, precision) <= product.limits.workgroup_memory]
-    return fits if precision == "exact" else [*fits, *(n + READY for n in fits)]
+    room = product.limits.workgroup_memory
+    fits = [Variant(name) for name, tile in TILES.items() if memory(tile, precision) <= room]
+    return fits if precision == "exact" else [*fits, *(v._replace(f16=True) for v in fits)]
 
 
 def bucket_of(product: Product) -> tuple:
@@ -74,99 +76,130 @@ def bucket_of(product: Product) -> tuple:
     return product.bucket if precision is None else (*product.bucket, precision)
 
 
-def by_rule(product: Product, names: list[str]) -> str | None:
+def by_rule(product: Product, variants: list[Variant]) -> Variant | None:
     """The variant that is the best of all, where matrix units are worth it."""
     least = 16 if precision_of(product) == "exact" else 128  # float32 is read twice, and scaled
-    if not names or min(product.m, product.n, product.k) < least:
+    if not variants or min(product.m, product.n, product.k) < least:
         return None
     tiles = product.batch * -(-product.m // 128) * -(-product.n // 128)
-    fits = [n for n in names if n in TILES]
-    name = fits[0] if tiles >= CORES else fits[-1]
-    rows, columns = TILES[name][:2]
+    fits = [v for v in variants if not v.f16]
+    variant = fits[0] if tiles >= CORES else fits[-1]
+    rows, columns = TILES[variant.kernel][:2]
     often = product.m > rows * (OFTEN - 1) and product.n > columns * (OFTEN - 1)
-    return name + READY if often and name + READY in names else name
+    converted = variant._replace(f16=True)
+    return converted if often and converted in variants else variant
 
 
-def product_kernels(product: Product, name: str) -> list[Kernel]:
+@dataclass(frozen=True)
+class F16Product:
+    """A product of float16 fragments.
+
+    shifts: the values that hold by which powers of two the sides are scaled, where they are of float32;
+    converted: the sides as float16, if a pass before makes them so.
+    """
+
+    product: Product
+    tile: GemmTile
+    precision: str
+    shifts: tuple[int, ...] = ()
+    converted: "tuple[F16Side, ...]" = ()
+
+
+def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     """The product of a variant, after the search for the operands' ranges where they are of float32."""
-    precision, tile = precision_of(product), TILES[name.removesuffix(READY)]
+    precision = precision_of(product)
     assert precision is not None
-    tile = tile._replace(step=step_of(tile, precision))
-    before, shifts, ready = [], [], None
+    tile = TILES[variant.kernel]
+    of = F16Product(product, tile._replace(step=step_of(tile, precision)), precision)
+    before: list[Kernel] = []
     if precision != "exact":
         found = [range_kernels(product.planner, side) for side in (product.a, product.b)]
         # pass by pass, since those of both sides can run at once
-        before = [
-            kernel for passes in zip(*(kernels for kernels, _ in found), strict=True) for kernel in passes
-        ]
-        shifts = [value for _, value in found]
-    if name.endswith(READY):
-        sides = ((product.a, ROWS, tile.rows), (product.b, COLUMNS, tile.columns))
-        made = [ready_side(product, s, tile, precision, v) for s, v in zip(sides, shifts, strict=True)]
+        before += [k for passes in zip(*(kernels for kernels, _ in found), strict=True) for k in passes]
+        of = replace(of, shifts=tuple(value for _, value in found))
+    if variant.f16:
+        made = [convert(of, side, own, extent) for side, own, extent in _operands(of)]
         before += [kernel for kernel, _ in made]
-        ready = [side for _, side in made]
-    pieces = -(-product.k // LONGEST) if precision == "high" else 1
-    if pieces == 1:
-        return [*before, matrix_kernel(product, tile, precision, shifts, ready, product.k, None)]
-    turn = tile.step * TURNS
-    long = -(-product.k // (pieces * turn)) * turn
-    pieces = -(-product.k // long)
-    part = product.planner.temporary(prod(product.head.shape) * pieces)
-    first = matrix_kernel(product, tile, precision, shifts, ready, long, part)
-    return [*before, first, parts_kernel(product, part, pieces)]
+        of = replace(of, converted=tuple(side for _, side in made))
+    turn = tile_turn(of)
+    count = -(-product.k // LONGEST) if precision == "high" else 1
+    long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
+    make = partial(_unit_kernel, of)
+    return [*before, *in_pieces(product, long, lambda pieces: fitting(partial(make, pieces)))]
 
 
-def matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=False) -> Kernel:
-    """One dispatch of tiles; shifts: the values that hold by which powers of two the sides are scaled; ready:
-    the sides as float16, if a pass made them so."""
-    made, unit = Launch(product, long, part, narrow), unit_of(product.limits)
+def _operands(of: F16Product) -> tuple[tuple[Operand, int, int], ...]:
+    """Each side, its own group of dims, and a tile's extent along it."""
+    return (of.product.a, ROWS, of.tile.rows), (of.product.b, COLUMNS, of.tile.columns)
+
+
+def tile_turn(of: F16Product) -> int:
+    """Summed places that a turn of the loop takes at most."""
+    return TURNS * of.tile.step
+
+
+def _unit_kernel(of: F16Product, pieces: Pieces, narrow: bool) -> Kernel:
+    """One dispatch of tiles."""
+    product, tile = of.product, of.tile
+    made, unit = ContractionBuilder(product, pieces, narrow), unit_of(product.limits)
     assert unit is not None
-    if precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second workgroup
-        unit = unit._replace(kind="view")  # on a core is worth more than plain arrays are
-    spelled, shares, functions, more = _ready(made, tile, ready) if ready else _staged(made, tile)
-    scales = tuple(made.b.add(value, float32, 1) for value in shifts)
-    if made.is_over:
-        return matrix_kernel(product, tile, precision, shifts, ready, long, part, narrow=True)
-    options, depth = made.options(spelled, shares, tile.step)
+    if of.precision == "high" and unit.kind == "subgroup":  # no room for sums of their own: a second
+        unit = unit._replace(kind="view")  # workgroup on a core is worth more than plain arrays are
+    staged = _converted(made, of) if of.converted else _staged(made, of)
+    scales = tuple(made.b.add(value, float32, 1) for value in of.shifts)
+    made.check()
+    options, depth = made.options(staged.sides, staged.loads, tile.step)
     tiles = (-(-product.n // tile.columns), -(-product.m // tile.rows))
-    turn = TURNS * tile.step
+    turn = tile_turn(of)
     options |= {
         "unit": unit,
-        "split": precision == "high",
+        "split": of.precision == "high",
         "scales": scales,
         "step": tile.step,
-        "turns": 1 if more["ahead"] or product.k % turn or long % turn else TURNS,
+        "turns": 1 if staged.options["prefetch"] or product.k % turn or pieces.long % turn else TURNS,
         "down": tile.rows // SUBGROUPS[0],
         "across": tile.columns // SUBGROUPS[1],
         "abreast": SUBGROUPS[1],
         "band": BAND,
         "tiles": tuple(made.q.add("tiles", n) for n in tiles),
-    } | more
+    } | staged.options
     threads = unit.lanes * SUBGROUPS[0] * SUBGROUPS[1]
-    return made.kernel("contract/subgroup_matrix.wgsl", threads, prod(tiles) * depth, functions, options)
+    template = "contract/subgroup_matrix.wgsl"
+    return made.kernel(template, threads, prod(tiles) * depth, staged.functions, options)
 
 
-def _staged(made: Launch, tile: Tile) -> tuple:
-    """Sides that are brought to float16 on their way to workgroup memory, and options of their own."""
-    product = made.product
-    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
-    spelled = [Spelling(name, of, own, product.domain, made.narrow) for name, of, own, _ in sides]
-    functions = made.functions(spelled)
-    shares = [_lying(s, side[3], tile, made.q) for s, side in zip(spelled, sides, strict=True)]
-    read = zip(spelled, functions, shares, strict=False)  # an epilogue may follow
-    lying = tuple(_buffer(s, f, g) for s, (_, f), g in read)
+class Staged(NamedTuple):
+    """How both sides come to workgroup memory: their indexing (or what a pass before made), the loads of a
+    tile, the functions, and the options of their own."""
+
+    sides: "Sequence[OperandIndexing | F16Side]"
+    loads: list[TileLoad]
+    functions: tuple
+    options: dict[str, Any]
+
+
+def _staged(made: ContractionBuilder, of: F16Product) -> Staged:
+    """Sides that are brought to float16 on their way to workgroup memory."""
+    product, tile, operands = of.product, of.tile, _operands(of)
+    named = zip("ab", operands, strict=True)
+    sides = [OperandIndexing(name, o, own, product.domain, made.narrow) for name, (o, own, _) in named]
+    functions = made.functions(sides)
+    loads = [_plan_load(s, extent, tile, made.q) for s, (*_, extent) in zip(sides, operands, strict=True)]
+    read = zip(sides, functions, loads, strict=False)  # an epilogue may follow
+    direct = tuple(_buffer(s, f, load) for s, (_, f), load in read)
     whole = product.k % tile.step == 0
     walked = tuple(
-        whole and g.flat and len(s.runs[SUMMED]) == 1 for s, g in zip(spelled, shares, strict=True)
+        whole and load.flat and len(s.runs[SUMMED]) == 1 for s, load in zip(sides, loads, strict=True)
     )
     # where a thread need not find out where to read on, the next tile is fetched while one is multiplied
-    ahead = all(lying) and all(walked)
-    return spelled, shares, functions, {"ready": (), "lying": lying, "walked": walked, "ahead": ahead}
+    prefetch = all(direct) and all(walked)
+    options = {"converted": (), "direct": direct, "walked": walked, "prefetch": prefetch}
+    return Staged(sides, loads, functions, options)
 
 
-class Ready(NamedTuple):
-    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see Side; line,
-    batch: cells of four from one line of tiles, or one product, to the next."""
+class F16Side(NamedTuple):
+    """A side that lies as float16, tile by tile. along: what follows each other in a tile, see OperandSpec;
+    line, batch: cells of four from one line of tiles, or one product, to the next."""
 
     name: str
     along: str
@@ -175,53 +208,55 @@ class Ready(NamedTuple):
     line: int
     batch: int
 
-    def side(self, q: Quantities) -> Side:
-        none = Group((), (), "")
-        return Side(self.name, "f16", self.along, True, (), none, none, none)
+    def spec(self, q: Quantities) -> OperandSpec:
+        none = DimGroup((), (), "")
+        return OperandSpec(self.name, "f16", self.along, True, (), none, none, none)
 
 
-def _ready(made: Launch, tile: Tile, ready: list[Ready]) -> tuple:
-    """Sides that a pass before has made, and options of their own."""
-    b, q = made.b, made.q
-    shares = [
-        Share(r.extent, (r.extent if r.along == "free" else tile.step) + PAD, 0, 0, 0, 0, True, 0, (), 0)
-        for r in ready
+def _converted(made: ContractionBuilder, of: F16Product) -> Staged:
+    """Sides that a pass before has made."""
+    b, q, tile = made.b, made.q, of.tile
+    loads = [
+        TileLoad(0, (), s.extent, (s.extent if s.along == "free" else tile.step) + PAD, flat=True)
+        for s in of.converted
     ]
-    read = tuple((b.add(r.value, float16, 4), q.add("batch", r.batch), q.add("line", r.line)) for r in ready)
-    more = {
-        "ready": read,
-        "lying": ("", ""),
+    read = tuple(
+        (b.add(s.value, float16, 4), q.add("batch", s.batch), q.add("line", s.line)) for s in of.converted
+    )
+    options = {
+        "converted": read,
+        "direct": ("", ""),
         "walked": (False, False),
         "ragged": False,
-        "ahead": True,
+        "prefetch": True,
         "summed": q.add("summed", -(-made.product.k // tile.step) * tile.step),
     }
-    return ready, shares, made.result.functions(b, q), more
+    return Staged(of.converted, loads, made.functions(()), options)
 
 
-def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -> tuple[Kernel, Ready]:
-    """The kernel that makes a side (operand, dims, extent of a tile) ready, scaled by 2^shift."""
-    operand, own, extent = side
-    planner, q, b, domain = product.planner, Quantities(), Bindings(), product.domain
-    spelled = Spelling("x", operand, own, domain, False)
-    function = spelled.function(b, q)
+def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Kernel, F16Side]:
+    """The kernel that makes a side float16, scaled by 2^shift, and how it lies then."""
+    product, tile, domain = of.product, of.tile, of.product.domain
+    planner, q, b = product.planner, Quantities(), Bindings()
+    indexing = OperandIndexing("x", operand, own, domain, False)
+    function = indexing.function(b, q)
     along = "k" if own == ROWS else "free"
-    fours, planes = extent * tile.step // 4, 2 if precision == "high" else 1
+    fours, planes = extent * tile.step // 4, 2 if of.precision == "high" else 1
     lines, steps = -(-domain.total(own) // extent), -(-product.k // tile.step)
     shared = not any(operand.walks(d) for d, g in enumerate(domain.groups) if g == BATCH)
     line = steps * fours * planes
     out = planner.temporary(lines * line * (1 if shared else product.batch), 8)
-    made = Ready("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
+    made = F16Side("ab"[own == COLUMNS], along, extent, out, line, 0 if shared else lines * line)
     tiles = lines * steps * (1 if shared else product.batch)
-    grid = spread_grid(-(-tiles * fours // (4 * THREADS)), product.limits.groups)
+    grid = spread_grid(-(-tiles * fours // (4 * RANGE_THREADS)), product.limits.groups)
     options = {
-        "s": spelled.side(q),
+        "s": indexing.spec(q),
         "along": along,
         "extent": extent,
         "step": tile.step,
         "split": planes == 2,
         "ragged": steps * tile.step != product.k,
-        "scale": b.add(shift, float32, 1),
+        "scale": b.add(of.shifts[own == COLUMNS], float32, 1),
         "size": q.add("size", tiles),
         "steps": q.add("steps", steps),
         "lines": q.add("lines", lines),
@@ -232,16 +267,16 @@ def ready_side(product: Product, side, tile: Tile, precision: str, shift: int) -
         tuple(q.names),
         tuple(b.kinds),
         (("f16", 4),),
-        (THREADS, 1, 1),
+        (RANGE_THREADS, 1, 1),
         (("x", function),),
         tuple(options.items()),
     )
-    return Kernel("halves", shader, tuple(b.values), (out,), tuple(q.values), grid), made
+    return Kernel("to_f16", shader, tuple(b.values), (out,), tuple(q.values), grid), made
 
 
-def _buffer(s: Spelling, function, g: Share) -> str:
+def _buffer(s: OperandIndexing, function: Function, load: TileLoad) -> str:
     """The buffer of a side that is read four by four as it lies there: its words need no unpacking."""
-    in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or g.flat)
+    in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or load.flat)
     if not in_order or not _is_loaded(s.operand):
         return ""
     inner = s.inner()
@@ -254,10 +289,10 @@ def _is_loaded(operand: Operand) -> bool:
     return operand.is_stored and operand.trace.steps[0].kind == "load"
 
 
-def _lying(s: Spelling, extent: int, tile: Tile, q: Quantities) -> Share:
+def _plan_load(s: OperandIndexing, extent: int, tile: GemmTile, q: Quantities) -> TileLoad:
     """How a side is staged: as it lies, its lines PAD elements apart."""
     pitch = (extent if s.along == "free" else tile.step) + PAD
-    return share(s, extent, tile, 0, q)._replace(pitch=pitch)
+    return plan_load(s, extent, tile, 0, q)._replace(pitch=pitch)
 
 
 def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
@@ -265,7 +300,7 @@ def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
     magnitude then lies between 2^14 and 2^15, and products of what float16 holds lose nothing of it."""
     base, _ = planner.base_of(side.node)
     elements = prod(base.shape)
-    groups = max(min(GROUPS, elements // (THREADS * 16)), 1)
+    groups = max(min(RANGE_GROUPS, elements // (RANGE_THREADS * 16)), 1)
     parts, found = planner.temporary(groups), planner.temporary(1)
     first = _range(planner, planner.value_of(base), elements, groups, parts, last=False)
     return [first, _range(planner, parts, groups, 1, found, last=True)], found
@@ -274,13 +309,13 @@ def range_kernels(planner: Stored, side) -> tuple[list[Kernel], int]:
 def _range(planner: Stored, value: int, elements: int, groups: int, out: int, last: bool) -> Kernel:
     q, b = Quantities(), Bindings()
     b.add(value, float32, 1 if last else 4)
-    names = {"size": q.add("size", elements), "span": q.add("span", groups * THREADS)}
+    names = {"size": q.add("size", elements), "span": q.add("span", groups * RANGE_THREADS)}
     shader = Shader(
         "contract/amax_exponent.wgsl",
         tuple(q.names),
         tuple(b.kinds),
         (("f32", 1),),
-        (THREADS, 1, 1),
+        (RANGE_THREADS, 1, 1),
         (),
         (*names.items(), ("last", last)),
     )

@@ -3,24 +3,33 @@
 from math import prod
 
 from ..ir import Bindings, Kernel, Quantities, Shader
-from ..kernel import GPU_WORKGROUP, label, spread_grid
-from .operand import BATCH, COLUMNS, ROWS, Spelling
-from .product import Launch, Product, Result, Tail, Tile, check_fours, share, tiles_of
+from ..kernel import GPU_WORKGROUP, check_bindings, label, spread_grid
+from .operand import BATCH, COLUMNS, ROWS, OperandIndexing
+from .product import (
+    ContractionBuilder,
+    GemmTile,
+    Pieces,
+    Product,
+    Result,
+    TailSplit,
+    check_fours,
+    plan_load,
+    tiles_of,
+)
 
 
 def tile_kernel(
-    product: Product, long: int, part: int | None, tile: Tile, tail: Tail | None = None, narrow: bool = False
+    product: Product, pieces: Pieces, tile: GemmTile, tail: TailSplit | None, narrow: bool
 ) -> Kernel:
     """Tiles in workgroup memory. With a tail, `part` takes the pieces of its tiles, one after another."""
-    made = Launch(product, long, part if tail is None else None, narrow)
-    sides = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
-    spelled = [Spelling(name, of, own, product.domain, narrow) for name, of, own, _ in sides]
-    functions = made.functions(spelled)
-    if made.is_over:
-        return tile_kernel(product, long, part, tile, tail, narrow=True)
+    aside = None if tail is None else pieces.part
+    made = ContractionBuilder(product, pieces if tail is None else Pieces(product.k), narrow)
+    operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
+    sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
+    functions = made.functions(sides)
     pad = int(tile.memory(True) <= product.limits.workgroup_memory)
-    shares = [share(s, side[3], tile, pad, made.q) for s, side in zip(spelled, sides, strict=True)]
-    options, depth = made.options(spelled, shares, tile.step)
+    loads = [plan_load(s, o[3], tile, pad, made.q) for s, o in zip(sides, operands, strict=True)]
+    options, depth = made.options(sides, loads, tile.step)
     tiles = tiles_of(product, tile)
     options |= {
         "step": tile.step,
@@ -30,24 +39,23 @@ def tile_kernel(
         "across": 4 * tile.columns // tile.wide,
         "tiles": tuple(made.q.add("tiles", n) for n in tiles),
     }
-    groups, aside, cut = prod(tiles) * depth, None, ()
+    groups, cut = prod(tiles) * depth, ()
     if tail is not None:
-        groups, aside = tail.whole + tail.rest * -(-product.k // tail.long), part
+        groups = tail.whole + tail.cut * -(-product.k // tail.long)
         cut = (*tail, groups)
     options["tail"] = tuple(made.q.add("tail", n) for n in cut)
     return made.kernel("contract/tiles.wgsl", tile.threads, groups, functions, options, aside)
 
 
-def rest_kernel(product: Product, tile: Tile, tail: Tail, part: int, narrow: bool = False) -> Kernel:
+def tail_sum_kernel(product: Product, part: int, tile: GemmTile, tail: TailSplit, narrow: bool) -> Kernel:
     """The second pass over the tiles of a tail: a thread adds up four neighbours of every piece."""
     q, b = Quantities(), Bindings()
     b.add(part, product.head.dtype, 4)
     result = Result(product, product.after, narrow)
     check_fours(product, result.width)
     functions = result.functions(b, q)
-    if len(b.values) > product.planner.max_inputs:
-        return rest_kernel(product, tile, tail, part, narrow=True)
-    fours = tail.rest * tile.rows * tile.columns // 4
+    check_bindings(b, product.planner.max_inputs)
+    fours = tail.cut * tile.rows * tile.columns // 4
     grid = spread_grid(-(-fours // GPU_WORKGROUP), product.limits.groups)
     options = {
         "acc": product.head.dtype.short,

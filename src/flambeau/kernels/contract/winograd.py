@@ -7,14 +7,14 @@ from ...core.choose import choose
 from ...core.dtype import float32
 from ...core.shape import Affine
 from ..ir import Bindings, Kernel, Quantities, Shader
-from ..kernel import GPU_WORKGROUP, spread_grid
+from ..kernel import GPU_WORKGROUP, BoundTwice, spread_grid
 from ..lower import NeedStore
-from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, Spelling
-from .product import Launch, Product
+from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing
+from .product import ContractionBuilder, Pieces, Product
 from .subgroup_matrix import precision_of
 
 
-class Tile(NamedTuple):
+class WinogradTile(NamedTuple):
     """A workgroup's filters and tiles (of 2 x 2 results), the channels that it takes at a time, and a
     thread's filters and tiles, all of one frequency: such that each thread transforms one patch a step."""
 
@@ -61,12 +61,12 @@ class Tile(NamedTuple):
         return 4 * 16 * self.down * filters * self.tiles
 
     @property
-    def turned(self) -> int:
+    def skew(self) -> int:
         """By how many vec4s a thread's line of them is turned more than the last one's: for unlike banks."""
         return self.beside if self.down * self.beside <= self.tiles // 4 else 1
 
 
-TILES = {"64x32": Tile(64, 32, 8, 8, 16), "32x32": Tile(32, 32, 4, 8, 16)}
+TILES = {"64x32": WinogradTile(64, 32, 8, 8, 16), "32x32": WinogradTile(32, 32, 4, 8, 16)}
 
 
 class Rule(NamedTuple):
@@ -139,7 +139,7 @@ def candidates(product: Product) -> list[str]:
     ]
 
 
-def chosen(product: Product) -> Tile | None:
+def chosen(product: Product) -> WinogradTile | None:
     """The shape that makes a product; None for the direct sum."""
     names = candidates(product)
     if not names:
@@ -161,7 +161,7 @@ def by_rule(product: Product, names: list[str]) -> str:
     return next((rule.tile for rule in RULES if fits(rule)), "direct")
 
 
-def grid_of(product: Product, dims: Dims, w: Tile) -> tuple[int, int]:
+def grid_of(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, int]:
     """Workgroups: blocks of filters, and of tiles."""
     count = tiles_of(product, dims)
     return -(-product.m // w.filters), -(-prod(count) // w.tiles)
@@ -173,12 +173,12 @@ def tiles_of(product: Product, dims: Dims) -> tuple[int, int, int]:
     return product.n // (shape[dims.y] * shape[dims.x]), -(-shape[dims.y] // 2), -(-shape[dims.x] // 2)
 
 
-def turns_of(product: Product, dims: Dims, w: Tile) -> int:
+def turns_of(product: Product, dims: Dims, w: WinogradTile) -> int:
     """Steps along the channels."""
     return -(-product.domain.shape[dims.channel] // w.step)
 
 
-def product_kernels(product: Product, w: Tile) -> list[Kernel]:
+def product_kernels(product: Product, w: WinogradTile) -> list[Kernel]:
     """The filters' transform, and the convolution."""
     dims = dims_of(product)
     assert dims is not None, "it was found when the shape was chosen"
@@ -199,9 +199,9 @@ def walk(a: Affine, dims: tuple[int | None, ...], q: Quantities) -> Walk:
     return Walk(q.add("offset", a.offset) if a.offset else "", *map(stride, dims))
 
 
-def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
+def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, Kernel]:
     """The transformed filters' value, and the kernel that makes them: a thread a filter and a channel."""
-    q, b, side = Quantities(), Bindings(), Spelling("a", product.a, ROWS, product.domain, True, "free")
+    q, b, side = Quantities(), Bindings(), OperandIndexing("a", product.a, ROWS, product.domain, True, "free")
     blocks, turns = -(-product.m // w.filters), turns_of(product, dims, w)
     size = blocks * w.filters * turns * w.step
     out = product.planner.temporary(16 * size)
@@ -230,16 +230,18 @@ def filters_kernel(product: Product, dims: Dims, w: Tile) -> tuple[int, Kernel]:
     return out, Kernel("filters", shader, tuple(b.values), (out,), tuple(q.values), grid)
 
 
-def image_kernel(product: Product, dims: Dims, w: Tile, filters: int) -> Kernel:
+def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) -> Kernel:
     """The convolution with transformed filters, and what is made of it."""
-    made, o = Launch(product, product.k, None, True), product.b
+    made, o = ContractionBuilder(product, Pieces(product.k), True), product.b
     q, result, shape = made.q, made.result, product.domain.shape
     zeros = zeros_of(o, dims)
     assert zeros is not None, "it was found when the shape was chosen"
     image, transformed = made.b.add(o.trace.steps[0].value, float32, 1), made.b.add(filters, float32, 4)
-    functions = made.functions([])
-    if made.is_over:
-        raise NeedStore(product.head, "its epilogue reads as many buffers as the device allows")
+    try:
+        functions = made.functions(())
+    except BoundTwice:
+        why = "its epilogue reads as many buffers as the device allows"
+        raise NeedStore(product.head, why) from None
     size, channels = (shape[dims.y], shape[dims.x]), shape[dims.channel]
     blocks, spots = grid_of(product, dims, w)
     count = tiles_of(product, dims)
