@@ -239,6 +239,24 @@ def test_private_names_stay_in_their_package():
     assert not offenders
 
 
+# class names that several modules have; rows may go, none may be added
+SHARED_NAMES = {
+    "Fetch", "Function", "Identity", "Index", "Line", "Made", "Place", "Plan", "Pool", "Prepared", "Program",
+    "Recorder", "Rows", "Stamps", "Step", "_Finder", "_Thread",
+}  # fmt: skip
+
+
+def test_each_class_has_a_name_of_its_own():
+    where: dict[str, list[str]] = {}
+    for module in MODULES:
+        for node in ast.walk(tree_of(module)):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(module)
+    several = {name: modules for name, modules in where.items() if len(modules) > 1}
+    assert not {n: m for n, m in several.items() if n not in SHARED_NAMES}, "give one of them another name"
+    assert not SHARED_NAMES - several.keys(), "remove these rows of SHARED_NAMES"
+
+
 PURE = {"kernels": {"core"}, "fusion": {"core", "kernels"}}  # no GPU, no I/O: these and errors, nothing else
 
 

@@ -12,7 +12,7 @@ from .cost_model import skinny_turn, tail_of
 from .depthwise import depthwise_kernel
 from .operand import BATCH, BYTE, COLUMNS, KERNEL, ROWS, SUMMED, Operand, OperandIndexing
 from .pack import packed_copy
-from .product import TILES, GemmTile, Pieces, Product, in_pieces
+from .product import TILES, GemmTile, Product, SumPieces, in_pieces
 from .skinny import SKINNY, skinny_kernel, skinny_short_kernel
 from .tiles import tail_sum_kernel, tile_kernel
 from .variant import Variant
@@ -36,12 +36,12 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
     return [*copies, *in_pieces(product, long, make)]
 
 
-def _of_tiles(product: Product, tile: GemmTile) -> tuple[Callable[[Pieces], Kernel], int]:
+def _of_tiles(product: Product, tile: GemmTile) -> tuple[Callable[[SumPieces], Kernel], int]:
     """What makes the kernel of some pieces, and the summed places that they are multiples of."""
     return lambda pieces: fitting(lambda narrow: tile_kernel(product, pieces, tile, None, narrow)), tile.step
 
 
-def _of_few_rows(product: Product, name: str) -> tuple[Callable[[Pieces], Kernel], int]:
+def _of_few_rows(product: Product, name: str) -> tuple[Callable[[SumPieces], Kernel], int]:
     turn = skinny_turn(product)
     if name == "skinny_short":
         return lambda pieces: fitting(lambda narrow: skinny_short_kernel(product, pieces, narrow)), turn
@@ -54,7 +54,7 @@ def tail_kernels(product: Product, name: str) -> list[Kernel]:
     tile, tail = TILES[name], tail_of(product, name)
     assert tail is not None
     part = product.planner.temporary(-(-product.k // tail.long) * tail.cut * tile.rows * tile.columns)
-    pieces = Pieces(product.k, part)
+    pieces = SumPieces(product.k, part)
     first = fitting(lambda narrow: tile_kernel(product, pieces, tile, tail, narrow))
     return [first, fitting(lambda narrow: tail_sum_kernel(product, part, tile, tail, narrow))]
 

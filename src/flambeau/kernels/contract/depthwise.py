@@ -6,7 +6,7 @@ from ..ir import Kernel
 from ..kernel import GPU_WORKGROUP
 from ..window import CELLS, WindowLine, walk_of
 from .operand import COLUMNS, ROWS, SUMMED, OperandIndexing
-from .product import ContractionBuilder, Pieces, Product, TileLoad
+from .product import ContractionBuilder, Product, SumPieces, TileLoad
 from .skinny import FEW_ROWS, thread_rows
 
 
@@ -38,7 +38,7 @@ def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
     product, domain = along(product), along(product).domain
     line = line_of(product)
     assert line is not None, "windows were found when the variant was named"
-    made = ContractionBuilder(product, Pieces(product.k), narrow or line.columns % 4 != 0)
+    made = ContractionBuilder(product, SumPieces(product.k), narrow or line.columns % 4 != 0)
     a, b = (
         OperandIndexing(n, o, g, domain, True, "free")
         for n, o, g in (("a", product.a, ROWS), ("b", product.b, COLUMNS))

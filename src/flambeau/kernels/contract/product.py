@@ -67,7 +67,7 @@ class TailSplit(NamedTuple):
     long: int
 
 
-class Pieces(NamedTuple):
+class SumPieces(NamedTuple):
     """What a kernel adds up: pieces of the summed dims, `long` each, whose sums go to the value `part`, one
     after another; without, all of them at once."""
 
@@ -212,7 +212,7 @@ def check_fours(product: Product, width: int) -> None:
 class ContractionBuilder:
     """One dispatch of a product in the making: both sides, and what the templates share."""
 
-    def __init__(self, product: Product, pieces: Pieces, narrow: bool):
+    def __init__(self, product: Product, pieces: SumPieces, narrow: bool):
         self.product, self.narrow = product, narrow
         self.long, self.part = pieces
         self.q, self.b = Quantities(), Bindings()
@@ -284,14 +284,14 @@ def tiles_of(product: Product, tile: GemmTile) -> tuple[int, int]:
     return -(-product.n // tile.columns), -(-product.m // tile.rows)
 
 
-def in_pieces(product: Product, long: int, make: Callable[[Pieces], Kernel]) -> list[Kernel]:
+def in_pieces(product: Product, long: int, make: Callable[[SumPieces], Kernel]) -> list[Kernel]:
     """A product's kernel; where pieces are shorter than its sums, that of the pieces and one that adds them
     up."""
     if long >= product.k:
-        return [make(Pieces(product.k))]
+        return [make(SumPieces(product.k))]
     count = -(-product.k // long)
     part = product.planner.temporary(prod(product.head.shape) * count)
-    first = make(Pieces(long, part))
+    first = make(SumPieces(long, part))
     of = product.planner, product.head, product.tail, product.after
     return [first, pieces_kernel(*of, part, count)]
 

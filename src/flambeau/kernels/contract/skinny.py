@@ -5,7 +5,7 @@ from typing import NamedTuple
 from ..ir import Kernel
 from ..kernel import GPU_WORKGROUP
 from .operand import COLUMNS, ROWS, OperandIndexing
-from .product import ContractionBuilder, Pieces, Product, TileLoad
+from .product import ContractionBuilder, Product, SumPieces, TileLoad
 
 FEW_ROWS = 8  # rows or columns that a skinny product has at most
 
@@ -31,7 +31,7 @@ SKINNY = {"skinny": SkinnyShape(32, 8, 4), "skinny_deep": SkinnyShape(8, 32, 8)}
 USUAL = SKINNY["skinny"]
 
 
-def skinny_kernel(product: Product, pieces: Pieces, shape: SkinnyShape, narrow: bool) -> Kernel:
+def skinny_kernel(product: Product, pieces: SumPieces, shape: SkinnyShape, narrow: bool) -> Kernel:
     """Few rows, all of them by each thread, four columns at a time. Columns that lie apart are read along the
     summed dims, by the usual shape."""
     made, domain = ContractionBuilder(product, pieces, narrow), product.domain
@@ -53,7 +53,7 @@ def skinny_kernel(product: Product, pieces: Pieces, shape: SkinnyShape, narrow: 
     return made.kernel("contract/skinny.wgsl", shape.threads, tiles * depth, functions, options)
 
 
-def skinny_short_kernel(product: Product, pieces: Pieces, narrow: bool) -> Kernel:
+def skinny_short_kernel(product: Product, pieces: SumPieces, narrow: bool) -> Kernel:
     """Few rows and short sums: every thread its own columns."""
     domain = product.domain
     b = OperandIndexing("b", product.b, COLUMNS, domain, narrow, "free")

@@ -12,7 +12,7 @@ from ..ir import Bindings, Function, Kernel, Quantities, Shader, Stored
 from ..kernel import fitting, spread_grid
 from .cost_model import CORES
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
-from .product import ContractionBuilder, GemmTile, Pieces, Product, TileLoad, in_pieces, plan_load
+from .product import ContractionBuilder, GemmTile, Product, SumPieces, TileLoad, in_pieces, plan_load
 from .variant import Variant
 
 PAD = 8  # elements behind each line of a tile in workgroup memory, so that lines start in other banks
@@ -138,7 +138,7 @@ def tile_turn(of: F16Product) -> int:
     return TURNS * of.tile.step
 
 
-def _unit_kernel(of: F16Product, pieces: Pieces, narrow: bool) -> Kernel:
+def _unit_kernel(of: F16Product, pieces: SumPieces, narrow: bool) -> Kernel:
     """One dispatch of tiles."""
     product, tile = of.product, of.tile
     made, unit = ContractionBuilder(product, pieces, narrow), unit_of(product.limits)

@@ -8,9 +8,9 @@ from .operand import BATCH, COLUMNS, ROWS, OperandIndexing
 from .product import (
     ContractionBuilder,
     GemmTile,
-    Pieces,
     Product,
     Result,
+    SumPieces,
     TailSplit,
     check_fours,
     plan_load,
@@ -19,11 +19,11 @@ from .product import (
 
 
 def tile_kernel(
-    product: Product, pieces: Pieces, tile: GemmTile, tail: TailSplit | None, narrow: bool
+    product: Product, pieces: SumPieces, tile: GemmTile, tail: TailSplit | None, narrow: bool
 ) -> Kernel:
     """Tiles in workgroup memory. With a tail, `part` takes the pieces of its tiles, one after another."""
     aside = None if tail is None else pieces.part
-    made = ContractionBuilder(product, pieces if tail is None else Pieces(product.k), narrow)
+    made = ContractionBuilder(product, pieces if tail is None else SumPieces(product.k), narrow)
     operands = (("a", product.a, ROWS, tile.rows), ("b", product.b, COLUMNS, tile.columns))
     sides = [OperandIndexing(name, of, own, product.domain, narrow) for name, of, own, _ in operands]
     functions = made.functions(sides)

@@ -10,7 +10,7 @@ from ..ir import Bindings, Kernel, Quantities, Shader
 from ..kernel import GPU_WORKGROUP, BoundTwice, spread_grid
 from ..lower import NeedStore
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, Operand, OperandIndexing
-from .product import ContractionBuilder, Pieces, Product
+from .product import ContractionBuilder, Product, SumPieces
 from .subgroup_matrix import precision_of
 
 
@@ -232,7 +232,7 @@ def filters_kernel(product: Product, dims: Dims, w: WinogradTile) -> tuple[int, 
 
 def image_kernel(product: Product, dims: Dims, w: WinogradTile, filters: int) -> Kernel:
     """The convolution with transformed filters, and what is made of it."""
-    made, o = ContractionBuilder(product, Pieces(product.k), True), product.b
+    made, o = ContractionBuilder(product, SumPieces(product.k), True), product.b
     q, result, shape = made.q, made.result, product.domain.shape
     zeros = zeros_of(o, dims)
     assert zeros is not None, "it was found when the shape was chosen"
