@@ -13,7 +13,8 @@ struct Params {
 @group(0) @binding({{ loop.index }}) var<storage, read> in{{ loop.index0 }}: array<{{ vec(stored, words) }}>;
 //% endfor
 //% for name, stored, words in outs
-@group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ "atomic<" ~ stored ~ ">" if atomics else vec(stored, words) }}>;
+//% set type = "atomic<" ~ stored ~ ">" if atomics else vec(stored, words)
+@group(0) @binding({{ bindings | length + loop.index }}) var<storage, read_write> {{ name }}: array<{{ type }}>;
 //% endfor
 //% if checks
 @group(0) @binding({{ bindings | length + outs | length + 1 }}) var<storage, read_write> faults: array<vec4<u32>>;
@@ -25,7 +26,8 @@ struct Params {
 //% block declarations
 //% endblock
 @compute @workgroup_size({{ workgroup | join(", ") }})
-fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) {{ "wid_here" if ranged else "wid" }}: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
+fn main({% block builtins %}{% endblock %}@builtin(workgroup_id) {{ "wid_here" if ranged else "wid" }}: vec3<u32>,
+  {{- " " }}@builtin(local_invocation_id) lid: vec3<u32>) {
 //% if ranged
 //# a range of the workgroups of a kernel that takes long: see src/flambeau/runtime/submits.py
   var wid = wid_here;

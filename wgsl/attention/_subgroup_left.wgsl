@@ -5,21 +5,21 @@
 
 //# all of a lane's part at once
 {% macro ask(u, rows) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for c in range(0, rows.width, 64)
+//% for i, c in product(range(u.rows // u.unit.m), range(0, rows.width, 64))
 //% set wide = [64, rows.width - c] | min
 //% for n in range(u.unit.m * wide // 4 // u.unit.lanes)
 //% set at = "(lane + %du)" % (n * u.unit.lanes)
-  let {{ rows.name }}at{{ i }}_{{ c }}_{{ n }} = {{ rows.buffer }}[({{ rows.base }} + min(row0 + subgroup * {{ u.rows }}u + {{ i * u.unit.m }}u + {{ at }} / {{ wide // 4 }}u, {{ rows.limit }} - 1u)) * {{ rows.width // 4 }}u + {{ c // 4 }}u + {{ at }} % {{ wide // 4 }}u];
-//% endfor
+//% set own = "row0 + subgroup * %du + %du + %s / %du" % (u.rows, i * u.unit.m, at, wide // 4)
+//% set row = "%s + min(%s, %s - 1u)" % (rows.base, own, rows.limit)
+//% set cell = "(%s) * %du + %du + %s %% %du" % (row, rows.width // 4, c // 4, at, wide // 4)
+  let {{ rows.name }}at{{ i }}_{{ c }}_{{ n }} = {{ rows.buffer }}[{{ cell }}];
 //% endfor
 //% endfor
 {%- endmacro %}
 
 //# name<i>_<k>
 {% macro hold(u, rows) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for c in range(0, rows.width, 64)
+//% for i, c in product(range(u.rows // u.unit.m), range(0, rows.width, 64))
 //% set wide = [64, rows.width - c] | min
 //% set lies = on.left_at(u, rows.name, i)
   workgroupBarrier();
@@ -30,7 +30,6 @@
   workgroupBarrier();
 //% for k in range(0, wide, u.unit.k)
 {{ units.fragment(u.unit, "%s%d_%d" % (rows.name, i, (c + k) // u.unit.k), "left", "%s + %du" % (lies, k), 64 + u.pad, false) }}
-//% endfor
 //% endfor
 //% endfor
 {%- endmacro %}

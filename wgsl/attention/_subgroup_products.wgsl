@@ -21,33 +21,27 @@
 //% endfor
 {%- endmacro %}
 {% macro keep(u, s="s", column=0) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for j in range(0, u.keys, u.unit.n)
+//% for i, j in product(range(u.rows // u.unit.m), range(0, u.keys, u.unit.n))
 {{ units.store(u.unit, "%s%d_%d" % (s, i, j), "strip + %du" % (i * u.unit.m * u.pitch + j + column), u.pitch) }}
-//% endfor
 //% endfor
 {%- endmacro %}
 
 //# p<i>_<k>: the weights in the strip
 {% macro weights(u) -%}
-//% for i in range(u.rows // u.unit.m)
-//% for k in range(0, u.keys, u.unit.k)
+//% for i, k in product(range(u.rows // u.unit.m), range(0, u.keys, u.unit.k))
 {{ units.fragment(u.unit, "p%d_%d" % (i, k), "left", "(strip + %du) * 2u + %du" % (i * u.unit.m * u.pitch, k), 2 * u.pitch, false) }}
-//% endfor
 //% endfor
 {%- endmacro %}
 
 //# o<i>_<j> plus these weights by the block in memory from `start` on
 {% macro sums(u, e, start) -%}
-//% for j in range(0, e, u.unit.n)
-//% for k in range(0, u.keys, u.unit.k)
+//% for j, k in product(range(0, e, u.unit.n), range(0, u.keys, u.unit.k))
     {
 {{ units.fragment(u.unit, "side", "right", "%du" % (start + k * (e + u.pad) + j), e + u.pad, false) }}
 //% for i in range(u.rows // u.unit.m)
 {{ units.multiply(u.unit, "o%d_%d" % (i, j), "p%d_%d" % (i, k), "side") }}
 //% endfor
     }
-//% endfor
 //% endfor
 {%- endmacro %}
 

@@ -46,17 +46,13 @@
 //% endfor
 {{ tiles.dots("s", k, q, t) }}
 {{ scoring.scores(t, o, "key", true) }}
-//% for h in range(t.rows // 4)
-//% for j in range(t.cols)
+//% for h, j in product(range(t.rows // 4), range(t.cols))
     s{{ h }}_{{ j }} = exp2(s{{ h }}_{{ j }} - norm{{ j }});
-//% endfor
 //% endfor
 {{ tiles.sums("y", "s", along_g, t) }}
 {{ tiles.dots("z", v, g, t) }}
-//% for h in range(t.rows // 4)
-//% for j in range(t.cols)
+//% for h, j in product(range(t.rows // 4), range(t.cols))
     z{{ h }}_{{ j }} *= s{{ h }}_{{ j }}{{ " * c%d_%d" % (h, j) if o.softcap }};
-//% endfor
 //% endfor
 {{ tiles.sums("x", "z", along_q, t) }}
   }

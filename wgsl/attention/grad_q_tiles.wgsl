@@ -20,10 +20,8 @@
 {{ tiles.places(t, "block") }}
 {{ scoring.begin(o) }}
 {{ scoring.bias_head(o) }}
-//% for r in range(t.rows)
-//% for i in range(t.wide)
+//% for r, i in product(range(t.rows), range(t.wide))
   var o{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
 //% endfor
 //% for h in range(t.rows // 4)
   let query{{ h }} = vec4<u32>(row0 + 4u * (ty + {{ h * t.ty }}u)) + vec4<u32>(0u, 1u, 2u, 3u);
@@ -36,19 +34,15 @@
   let end = {{ "min(p.keys, row0 + %du)" % t.height if o.causal else "p.keys" }};
   let seen = {{ "min(p.keys, row0 + 1u)" if o.causal else "p.keys" }};
   for (var first = 0u; first < end; first += {{ t.width }}u) {
-//% for h in range(t.rows // 4)
-//% for j in range(t.cols)
+//% for h, j in product(range(t.rows // 4), range(t.cols))
     var s{{ h }}_{{ j }} = vec4<f32>(0);
     var z{{ h }}_{{ j }} = -delta{{ h }};
-//% endfor
 //% endfor
 {{ tiles.dots("s", q, k, t) }}
 {{ scoring.scores(t, o, slope=true) }}
 {{ tiles.dots("z", g, v, t) }}
-//% for h in range(t.rows // 4)
-//% for j in range(t.cols)
+//% for h, j in product(range(t.rows // 4), range(t.cols))
     z{{ h }}_{{ j }} *= exp2(s{{ h }}_{{ j }} - norm{{ h }}){{ " * c%d_%d" % (h, j) if o.softcap }};
-//% endfor
 //% endfor
 {{ tiles.sums("o", "z", along, t) }}
   }

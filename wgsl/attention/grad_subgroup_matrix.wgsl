@@ -52,10 +52,8 @@ var<workgroup> sides: array<vec2<f32>, {{ u.keys }}>;
   let start = {{ "row0 / %du * %du" % (u.keys, u.keys) if o.causal else "0u" }};
   let end = p.queries;
 //% endif
-//% for i in range(u.rows // u.unit.m)
-//% for j in range(0, 4 * wide, u.unit.n)
+//% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * wide, u.unit.n))
 {{ units.result(u.unit, "o%d_%d" % (i, j)) }}
-//% endfor
 //% endfor
 {{ on.declare(u, "k", d) }}
 {{ on.declare(u, "v", e) }}

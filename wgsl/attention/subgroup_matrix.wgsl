@@ -51,10 +51,8 @@
 {{ scoring.begin(o) }}
   let query = row0 + subgroup * {{ u.rows }}u + lane;
   let own = strip + lane * {{ u.pitch }}u;
-//% for i in range(u.rows // u.unit.m)
-//% for j in range(0, 4 * e, u.unit.n)
+//% for i, j in product(range(u.rows // u.unit.m), range(0, 4 * e, u.unit.n))
 {{ units.result(u.unit, "o%d_%d" % (i, j)) }}
-//% endfor
 //% endfor
   var top = {{ scoring.BOTTOM }};
   var total = 0.0;

@@ -18,10 +18,8 @@
 {{ tiles.places(t, "block") }}
 {{ scoring.bias_head(o) }}
 {{ scoring.begin(o) }}
-//% for r in range(t.rows)
-//% for i in range(t.wide)
+//% for r, i in product(range(t.rows), range(t.wide))
   var o{{ r }}_{{ i }} = vec4<f32>(0);
-//% endfor
 //% endfor
 //% for h in range(t.rows // 4)
   var top{{ h }} = vec4<f32>({{ scoring.BOTTOM }});
@@ -34,10 +32,8 @@
 {{ tiles.start_dots(q, dict(k, first="0u"), t) }}
 //% endif
   for (var first = 0u; first < end; first += {{ t.width }}u) {
-//% for h in range(t.rows // 4)
-//% for j in range(t.cols)
+//% for h, j in product(range(t.rows // 4), range(t.cols))
     var s{{ h }}_{{ j }} = vec4<f32>(0);
-//% endfor
 //% endfor
 {{ tiles.dots("s", q, k, t, t.ahead == 2) }}
 //% if t.ahead == 2
@@ -64,10 +60,8 @@
     total{{ h }} += s{{ h }}_{{ j }};
 //% endfor
 //% endfor
-//% for r in range(t.rows)
-//% for i in range(t.wide)
+//% for r, i in product(range(t.rows), range(t.wide))
     o{{ r }}_{{ i }} *= fade{{ r // 4 }}.{{ "xyzw"[r % 4] }};
-//% endfor
 //% endfor
 {{ tiles.sums("o", "s", v, t, t.ahead == 2) }}
   }

@@ -17,13 +17,14 @@
 
 //# where what a thread reads of a side begins, in cells of four, of a side that is read as it lies; walked: cells that
 //# it goes on by at a tile, where the summed dims are one run
-{% macro bases(s, g, walked) -%}
+{% macro begin_direct(s, g, walked) -%}
 //% set n = g.loads * (4 if s.along == "k" else 1)
 //% if walked
 //% set stride = s.places[0].summed.terms[0][1]
 //% set by = "" if stride == "1" else " * p." ~ stride
 //% for r in range(n)
-  var {{ s.name }}_at{{ r }} = ({{ s.name }}0_{{ r if s.along == "k" else 0 }} + ({{ s.summed.coords[0] }} + {{ 0 if s.along == "k" else r * g.stride }}u){{ by }}) / 4u;
+//% set own, summed = (r, 0) if s.along == "k" else (0, r * g.stride)
+  var {{ s.name }}_at{{ r }} = ({{ s.name }}0_{{ own }} + ({{ s.summed.coords[0] }} + {{ summed }}u){{ by }}) / 4u;
 //% endfor
   let {{ s.name }}_on = {{ g.advance }}u{{ by }} / 4u;
 //% else
@@ -35,14 +36,14 @@
 
 //# the cells of a side that a thread brings, as words where they are of float16 and lie in a buffer: nothing to unpack and
 //# pack again
-{% macro held(s, g, lies, converted) -%}
+{% macro registers(s, g, lies, converted) -%}
 //% for r in range(cells_of(s, g) | int // workgroup[0] * planes if converted else g.loads * (4 if s.along == "k" else 1))
     var {{ s.name }}r{{ r }} = {{ "vec2<u32>" if converted or (lies and s.dtype == "f16") else "vec4<f32>" }}();
 //% endfor
 {%- endmacro %}
 
 //# the next cells of a side that is read as it lies
-{% macro cells(s, g, buffer, ragged, walked) -%}
+{% macro fetch_direct(s, g, buffer, ragged, walked) -%}
 //% set T = "vec2<u32>" if s.dtype == "f16" else "vec4<f32>"
 //% set n = g.loads * (4 if s.along == "k" else 1)
     {{ "if (t < %du) " % g.active if g.active }}{
@@ -63,35 +64,33 @@
     }
 {%- endmacro %}
 
-//# a side that lies converted, tile by tile: where this thread's cells of the first tile are, and a tile's next
+//# a side that was converted, tile by tile: where this thread's cells of the first tile are, and a tile's next
 {% macro cells_of(s, g) -%}
   {{ g.extent * step // 4 }}
 {%- endmacro %}
-{% macro first(s, g, at, converted) -%}
-  var {{ s.name }}_at = batch * p.{{ converted[1] }} + {{ at }} / {{ g.extent }}u * p.{{ converted[2] }} + begin / {{ step }}u * {{ cells_of(s, g) | int * planes }}u + t;
+{% macro begin_converted(s, g, at, converted) -%}
+//% set tile = "begin / %du * %du" % (step, cells_of(s, g) | int * planes)
+//% set line = "%s / %du * p.%s" % (at, g.extent, converted[2])
+  var {{ s.name }}_at = batch * p.{{ converted[1] }} + {{ line }} + {{ tile }} + t;
 {%- endmacro %}
-{% macro copies(s, g, buffer) -%}
+{% macro fetch_converted(s, g, buffer) -%}
 //% set cells = cells_of(s, g) | int
-//% for h in range(planes)
-//% for i in range(cells // workgroup[0])
+//% for h, i in product(range(planes), range(cells // workgroup[0]))
     {{ s.name }}r{{ h * cells // workgroup[0] + i }} = {{ buffer }}[{{ s.name }}_at + {{ h * cells + i * workgroup[0] }}u];
-//% endfor
 //% endfor
     {{ s.name }}_at += {{ cells * planes }}u;
 {%- endmacro %}
-{% macro place(s, g, side) -%}
+{% macro stage_converted(s, g, side) -%}
 //% set line = (g.extent if s.along == "free" else step) // 4
-//% for h in range(planes)
-//% for i in range(cells_of(s, g) | int // workgroup[0])
+//% for h, i in product(range(planes), range(cells_of(s, g) | int // workgroup[0]))
 //% set at = "%du + t / %du * %du + t %% %du * 4u" % (start(side, h) | int + i * workgroup[0] // line * g.pitch, line, g.pitch, line)
 //% set word = "%sr%d" % (s.name, h * cells_of(s, g) | int // workgroup[0] + i)
     {{ units.put_four(unit, at, word ~ ".x", word ~ ".y") }}
 //% endfor
-//% endfor
 {%- endmacro %}
 
 //# this thread's part of a side from registers to workgroup memory
-{% macro put(s, g, side, packed) -%}
+{% macro stage(s, g, side, packed) -%}
 //% if g.active
     if (t < {{ g.active }}u) {
 //% endif
@@ -104,6 +103,16 @@
 //% if packed
     {{ units.put_four(unit, "%su + %s" % (start(side, 0), at), "%sr%d.x" % (s.name, r), "%sr%d.y" % (s.name, r)) }}
 //% else
+{{ rounded(s, side, r, at) }}
+//% endif
+//% endfor
+//% if g.active
+    }
+//% endif
+{%- endmacro %}
+
+//# four elements as float16: as one each, or as two
+{% macro rounded(s, side, r, at) -%}
     {
       let x = {{ s.name }}r{{ r }}{{ " * %s_scale" % s.name if scales }};
 //% if split
@@ -113,11 +122,6 @@
 //% endif
 {{ four("high" if split else "x", "%su + %s" % (start(side, 0), at)) }}
     }
-//% endif
-//% endfor
-//% if g.active
-    }
-//% endif
 {%- endmacro %}
 {% macro four(x, at) -%}
       {{ units.put_four(unit, at, "pack2x16float(%s.xy)" % x, "pack2x16float(%s.zw)" % x) }}
@@ -132,14 +136,12 @@
 //% set at = "%du + down" % (kk * ga.pitch + i) if a.along == "free" else "%du + down * %du" % (i * ga.pitch + kk, ga.pitch)
 {{ units.fragment(unit, "a%d" % (i // unit.m), "left", start(0, left) ~ "u + " ~ at, ga.pitch, a.along == "free") }}
 //% endfor
-//% for low in rights
-//% for j in range(0, across, unit.n)
+//% for low, j in product(rights, range(0, across, unit.n))
 //% set at = "%du + right" % (kk * gb.pitch + j) if b.along == "free" else "%du + right * %du" % (j * gb.pitch + kk, gb.pitch)
 //% set name = "b%d_%d" % (low, j // unit.n)
 {{ units.fragment(unit, name, "right", start(1, low) ~ "u + " ~ at, gb.pitch, b.along == "k") }}
 //% for i in range(down // unit.m)
       {{ units.multiply(unit, "acc%d_%d" % (i, j // unit.n), "a%d" % i, name) }}
-//% endfor
 //% endfor
 //% endfor
     }

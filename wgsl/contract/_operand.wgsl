@@ -10,7 +10,8 @@
 //# a<n>_<j>: where own element j begins in the buffer and in each test of padding
 {% macro starts(s, j) -%}
 //% for place in s.places
-  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ "p." ~ place.offset ~ " + " if place.offset }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }};
+//% set before = "p." ~ place.offset ~ " + " if place.offset else ""
+  let {{ s.name }}{{ loop.index0 }}_{{ j }} = {{ before }}{{ ix.place(place.batch) }} + {{ ix.place(place.own, "_%d" % j) }};
 //% endfor
 {%- endmacro %}
 
@@ -62,6 +63,18 @@
 {% if ragged %}select({{ T }}(0), {% endif %}{{ s.name }}({% for place in s.places %}
 {%- set at = "%s%d_%d + k%d_%d" % (s.name, loop.index0, j, loop.index0, c) ~ further(s, place, far) %}
 {{- "select(0u, %s, %s)" % (at, inside) if ragged else at }}, {% endfor %}0u){% if ragged %}, {{ inside }}){% endif %}
+{%- endmacro %}
+
+//# four neighbours of the side's own elements from j on; read at once where they lie side by side
+{% macro own_four(s, j, wgsl, ragged, far=0) -%}
+{% if s.wide %}{{ value(s, j, 0, wgsl(s.dtype, 4), ragged, far) }}
+{%- else %}{{ wgsl(s.dtype, 4) }}({% for i in range(4) %}{{ value(s, j + i, 0, wgsl(s.dtype, 1), ragged, far) }}, {% endfor %}){% endif %}
+{%- endmacro %}
+
+//# four neighbours along the summed dims, of own element j
+{% macro summed_four(s, j, wgsl, ragged) -%}
+{% if s.wide %}{{ value(s, j, 0, wgsl(s.dtype, 4), ragged) }}
+{%- else %}{{ wgsl(s.dtype, 4) }}({% for c in range(4) %}{{ value(s, j, c, wgsl(s.dtype, 1), ragged) }}, {% endfor %}){% endif %}
 {%- endmacro %}
 
 //# k<n>_<c>: what the summed dims add to each position, at the c-th of four neighbours along them

@@ -4,7 +4,6 @@
 //# bx<u>_<c>: four columns at one summed place, or four summed places of each of four columns; then go on
 {% macro columns(s, g, u, wgsl, ragged) -%}
 //% set V = wgsl(s.dtype, 4)
-//% set T = wgsl(s.dtype, 1)
 //% for c in range(1 if s.along == "free" else 4)
     var bx{{ u }}_{{ c }} = {{ V }}(0);
 //% endfor
@@ -12,23 +11,15 @@
 //% for c in range(4 if s.along == "k" and not s.wide else 1)
 {{ side.along(s, c, ragged) }}
 //% endfor
-//% if s.along == "free" and s.wide
-    bx{{ u }}_0 = {{ side.value(s, 0, 0, V, ragged) }};
-//% elif s.along == "free"
-    bx{{ u }}_0 = {{ V }}({% for j in range(4) %}{{ side.value(s, j, 0, T, ragged) }}, {% endfor %});
+//% if s.along == "free"
+    bx{{ u }}_0 = {{ side.own_four(s, 0, wgsl, ragged) }};
 //% else
 //% for j in range(4)
-    bx{{ u }}_{{ j }} = {{ four(s, j, V, T, ragged) }};
+    bx{{ u }}_{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }};
 //% endfor
 //% endif
 {{ side.advance(s, g) }}
     }
-{%- endmacro %}
-
-//# four summed places of own element j
-{% macro four(s, j, V, T, ragged) -%}
-{% if s.wide %}{{ side.value(s, j, 0, V, ragged) }}
-{%- else %}{{ V }}({% for c in range(4) %}{{ side.value(s, j, c, T, ragged) }}, {% endfor %}){% endif %}
 {%- endmacro %}
 
 //# ax<u>_<i>: the i-th row at one summed place, or at four
@@ -43,7 +34,7 @@
 {{ side.along(s, c, ragged) }}
 //% endfor
 //% for i in range(high)
-    ax{{ u }}_{{ i }} = {{ four(s, i, V, T, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }};
+    ax{{ u }}_{{ i }} = {{ side.summed_four(s, i, wgsl, ragged) if along_b == "k" else side.value(s, i, 0, T, ragged) }};
 //% endfor
 {{ side.advance(s, g) }}
     }

@@ -13,8 +13,6 @@
 
 //# read this thread's part of the next tile into registers
 {% macro fetch(s, g, wgsl, ragged) -%}
-//% set V = wgsl(s.dtype, 4)
-//% set T = wgsl(s.dtype, 1)
     {{ "if (t < %du) " % g.active if g.active }}{
 //% if s.along == "free"
 {{ side.along(s, 0, ragged) if g.flat }}
@@ -22,11 +20,7 @@
 //% set far = i * g.stride if g.flat else 0
     {
 {{ side.along(s, 0, ragged) if not g.flat }}
-//% if s.wide
-    {{ s.name }}r{{ i }} = {{ side.value(s, 0, 0, V, ragged, far) }};
-//% else
-    {{ s.name }}r{{ i }} = {{ V }}({% for j in range(4) %}{{ side.value(s, j, 0, T, ragged, far) }}, {% endfor %});
-//% endif
+    {{ s.name }}r{{ i }} = {{ side.own_four(s, 0, wgsl, ragged, far) }};
 {{ side.advance(s, g) if not g.flat }}
     }
 //% endfor
@@ -36,11 +30,7 @@
 {{ side.along(s, c, ragged) }}
 //% endfor
 //% for j in range(g.loads * 4)
-//% if s.wide
-    {{ s.name }}r{{ j }} = {{ side.value(s, j, 0, V, ragged) }};
-//% else
-    {{ s.name }}r{{ j }} = {{ V }}({% for c in range(4) %}{{ side.value(s, j, c, T, ragged) }}, {% endfor %});
-//% endif
+    {{ s.name }}r{{ j }} = {{ side.summed_four(s, j, wgsl, ragged) }};
 //% endfor
 {{ side.advance(s, g) }}
 //% endif
@@ -48,19 +38,20 @@
 {%- endmacro %}
 
 //# put it into workgroup memory, the summed dims outermost: what was read along them is turned
-{% macro put(s, g, V) -%}
+{% macro stage(s, g, V) -%}
 //% if g.active
     if (t < {{ g.active }}u) {
 //% endif
-//% for i in range(g.loads)
 //% if s.along == "free"
+//% for i in range(g.loads)
     tile_{{ s.name }}[({{ s.name }}_in + {{ i * g.stride }}u) * {{ g.pitch }}u + {{ s.name }}_q] = {{ s.name }}r{{ i }};
+//% endfor
 //% else
-//% for c in range(4)
-    tile_{{ s.name }}[({{ s.name }}_in + {{ c }}u) * {{ g.pitch }}u + {{ s.name }}_q + {{ i * g.spacing }}u] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
+//% for i, c in product(range(g.loads), range(4))
+//% set at = "(%s_in + %du) * %du + %s_q + %du" % (s.name, c, g.pitch, s.name, i * g.spacing)
+    tile_{{ s.name }}[{{ at }}] = {{ V }}({% for j in range(4) %}{{ s.name }}r{{ i * 4 + j }}.{{ "xyzw"[c] }}, {% endfor %});
 //% endfor
 //% endif
-//% endfor
 //% if g.active
     }
 //% endif

@@ -34,23 +34,27 @@
 {%- endmacro %}
 
 //# everything one round of the summed loop reads of one side
-{% macro read(side, o, n, ks, wgsl, summed) -%}
+{% macro read(side, o, n, step, wgsl, summed) -%}
   let {{ side }}k = {{ ix.place(o.index.summed) }};
 //% if o.mode == "k"
 //% for j in range(n)
     let {{ side }}x{{ j }} = {{ wgsl(o.dtype, 4).load(o.binding, side ~ j ~ " + " ~ side ~ "k", 4) }};
 //% endfor
 //% else
-//% for s in range(ks)
-//% set ahead = step_ahead(o.index.summed, summed, s)
+//% for s in range(step)
+{{ read_step(side, o, n, s, wgsl, summed) }}
+//% endfor
+//% endif
+{%- endmacro %}
+
+//# what it reads of one side at its s-th step
+{% macro read_step(side, o, n, s, wgsl, summed) -%}
 //% for place, size in o.tests
     let {{ side }}k_t{{ loop.index0 }}_{{ s }} = {{ ix.place(place.summed) }}{{ step_ahead(place.summed, summed, s) }};
 //% endfor
 //% for j in range(0, n, 4 if o.mode == "free" else 1)
-{{ cell(side, o, j, s, ahead, wgsl) }}
+{{ cell(side, o, j, s, step_ahead(o.index.summed, summed, s), wgsl) }}
 //% endfor
-//% endfor
-//% endif
 {%- endmacro %}
 
 {% macro cell(side, o, j, s, ahead, wgsl) -%}
@@ -60,7 +64,8 @@
 //% if o.mode == "free"
     let {{ name }} = {{ T.load(o.binding, at, 4) }};
 //% elif o.tests
-    let {{ name }}_ok = {% for t in o.tests %}{{ " & " if not loop.first }}({{ side }}{{ j }}_t{{ loop.index0 }} + {{ side }}k_t{{ loop.index0 }}_{{ s }} < p.{{ t[1] }}){% endfor %};
+    let {{ name }}_ok = {% for _, size in o.tests %}{{ " & " if not loop.first }}
+  {{- "(%s%d_t%d + %sk_t%d_%d < p.%s)" % (side, j, loop.index0, side, loop.index0, s, size) }}{% endfor %};
     let {{ name }} = select({{ T }}(0), {{ T.load(o.binding, "select(0u, " ~ at ~ ", " ~ name ~ "_ok)", 1) }}, {{ name }}_ok);
 //% else
     let {{ name }} = {{ T.load(o.binding, at, 1) }};
@@ -75,10 +80,10 @@
 {%- endmacro %}
 
 //# the coordinates of the next turn of a loop over all summed dims
-{% macro count_on(summed, ks) -%}
+{% macro count_on(summed, step) -%}
 //% for c in summed.coords | reverse
 //% set size = summed.sizes[loop.revindex0]
-    {{ c }} += {{ "%du" % ks if loop.first else "u32(%s_end)" % loop.previtem }};
+    {{ c }} += {{ "%du" % step if loop.first else "u32(%s_end)" % loop.previtem }};
 //% if not loop.last
     let {{ c }}_end = {{ c }} >= p.{{ size }};
     {{ c }} = select({{ c }}, 0u, {{ c }}_end);
@@ -120,11 +125,13 @@
 //# the finished value of row i, column j: the epilogue is called with the coordinates that belong to each
 {% macro result(finish, acc, rows, columns, i, j) -%}
   {% if not finish %}{{ acc }}
-  {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}{{ "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
+  {%- else %}finish({{ acc }}{% for c in finish.coords %}, {{ c }}
+  {{- "_%s" % i if c in rows.coords }}{{ "_%s" % j if c in columns.coords }}{% endfor %}){% endif %}
 {%- endmacro %}
 
 //# the finished values of row i and four columns from j on: by one call, or by four where it makes one at a time
 {% macro result_four(finish, acc, rows, columns, i, j, T) -%}
   {% if not finish or finish.width == 4 %}{{ result(finish, acc, rows, columns, i, j) }}
-  {%- else %}{{ T }}({% for e in range(4) %}{{ result(finish, acc ~ "." ~ "xyzw"[e], rows, columns, i, j + e) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
+  {%- else %}{{ T }}({% for e in range(4) %}
+  {{- result(finish, part(acc, e, 1), rows, columns, i, j + e) }}{{ ", " if not loop.last }}{% endfor %}){% endif %}
 {%- endmacro %}

@@ -45,7 +45,7 @@
 {%- endmacro %}
 
 //# put them into memory, the patch transformed: B^T d B
-{% macro put(w, edges) -%}
+{% macro stage(w, edges) -%}
 //% set quads = w.tiles // 4
 //% for i in range(w.pieces)
     memory[t + {{ i * w.threads }}u] = u{{ i }};
@@ -54,13 +54,10 @@
     {
       let to = {{ 4 * w.step * w.filters }}u + channel * {{ quads }}u + spot / 4u;
       let e = spot % 4u;
-//% for i in range(4)
-//% for j in range(4)
-//% set inside = (["in_y%d" % i] if edges[0].low and not edges[0].sure[i] else []) + (["in_x%d" % j] if edges[1].low and not edges[1].sure[j] else [])
-//% if inside
-      d{{ i }}_{{ j }} = select(0.0, d{{ i }}_{{ j }}, {{ inside | join(" & ") }});
-//% endif
-//% endfor
+//% for i, j in product(range(4), range(4))
+//% set row = ["in_y%d" % i] if edges[0].low and not edges[0].sure[i] else []
+//% set inside = row + (["in_x%d" % j] if edges[1].low and not edges[1].sure[j] else [])
+      {{ "d%d_%d = select(0.0, d%d_%d, %s);" % (i, j, i, j, inside | join(" & ")) if inside }}
 //% endfor
 {{ row(w, 0, "d0_%d - d2_%d") }}
 {{ row(w, 1, "d1_%d + d2_%d") }}
@@ -80,7 +77,7 @@
 {%- endmacro %}
 
 //# y<0..3>: A^T m A, the results above and below, left and right
-{% macro back() -%}
+{% macro inverse() -%}
 //% for j in range(4)
     let s0_{{ j }} = m0_{{ j }} + m1_{{ j }} + m2_{{ j }};
     let s1_{{ j }} = m1_{{ j }} - m2_{{ j }} - m3_{{ j }};

@@ -19,10 +19,8 @@
 {{ side.sum_from(a, "0u") }}
 {{ side.opened(b, "first", 1) }}
 {{ side.sum_from(b, "0u") }}
-//% for i in range(high)
-//% for j in range(4)
+//% for i, j in product(range(high), range(4))
   var acc{{ i }}_{{ j }} = {{ T }}(0);
-//% endfor
 //% endfor
 //# a line's last strip may end behind it, and the last line at the end of the buffer
 //% if last
@@ -40,11 +38,10 @@
 //% for t in range(taps)
     {
 {{ side.along(a, 0, false) }}
-//% for i in range(high)
-      let x{{ i }} = {{ side.value(a, i, 0, wgsl(a.dtype, 1), false) }};
-//% for j in range(4)
-      acc{{ i }}_{{ j }} = {{ tile.multiply_add(T, "x%d" % i, "cell%d" % (j * stride + t * dilation), "acc%d_%d" % (i, j)) }};
-//% endfor
+//% for i, j in product(range(high), range(4))
+      {{ "let x%d = %s;" % (i, side.value(a, i, 0, wgsl(a.dtype, 1), false)) if not j }}
+//% set cell = "cell%d" % (j * stride + t * dilation)
+      acc{{ i }}_{{ j }} = {{ tile.multiply_add(T, "x%d" % i, cell, "acc%d_%d" % (i, j)) }};
 //% endfor
 {{ side.advance(a, ga) }}
     }
@@ -59,18 +56,17 @@
 {{ tile.own_four("column", "first", columns, 0, 1 if out_width == 4 else 4) }}
 //% for i in range(high)
   if ({{ i }}u < p.{{ rows.total }}) {
-    let start = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_%d" % i) }};
+    let start = {{ tile.row_start((), batch, out_places, i) }};
 //% if out_width == 4
 //% set four = "%s(acc%d_0, acc%d_1, acc%d_2, acc%d_3)" % (wgsl(acc, 4), i, i, i, i)
     {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_0"), tile.result(finish, four, rows, columns, i, 0)) }}
-//% else
-//% for j in range(4)
+//% endif
+//% for j in range(4 if out_width == 1 else 0)
+//% set at, sum = "start + " ~ ix.place(out_places[2], "_%d" % j), "acc%d_%d" % (i, j)
     if (place + {{ j }}u < p.{{ line }}) {
-//% set sum = "acc%d_%d" % (i, j)
-      {{ tile.store(T, "start + " ~ ix.place(out_places[2], "_%d" % j), tile.result(finish, sum, rows, columns, i, j)) }}
+      {{ tile.store(T, at, tile.result(finish, sum, rows, columns, i, j)) }}
     }
 //% endfor
-//% endif
   }
 //% endfor
 //% endblock

@@ -29,10 +29,8 @@
 //% for j in range(tile_columns)
 {{ tile.origin("v", b, j) if j % 4 == 0 or b.mode != "free" }}
 //% endfor
-//% for i in range(tile_rows)
-//% for j in range(tile_columns // 4)
+//% for i, j in product(range(tile_rows), range(tile_columns // 4))
   var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
 //% endfor
 //# several summed dims are one loop on software adapters: their compilers pass every sum from one loop to the next
 //% if flat
@@ -52,10 +50,8 @@
 //% for j in range(tile_columns // 4)
     let w{{ s }}_{{ j }} = {{ tile.four(b, j, s, V) }};
 //% endfor
-//% for i in range(tile_rows)
-//% for j in range(tile_columns // 4)
+//% for i, j in product(range(tile_rows), range(tile_columns // 4))
     acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, tile.one("u", a, i, s), "w%d_%d" % (s, j), "acc%d_%d" % (i, j)) }};
-//% endfor
 //% endfor
 //% endfor
 //% if flat

@@ -39,22 +39,17 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 {{ side.opened(s, "0u" if loop.first else "column_0", high if loop.first else 4) }}
 {{ side.sum_from(s, "first") }}
 //% endfor
-//% for i in range(high)
-//% for c in range(1 if b.along == "free" else 4)
+//% set sums = 1 if b.along == "free" else 4
+//% for i, c in product(range(high), range(sums))
   var acc{{ i }}_{{ c }} = {{ V }}(0);
-//% endfor
 //% endfor
   for (var k = begin; k < end; k += {{ reads * ga.stride }}u) {
 //% for u in range(reads)
 {{ skinny.columns(b, gb, u, wgsl, ragged) }}
 {{ skinny.rows(a, ga, u, high, b.along, wgsl, ragged) }}
 //% endfor
-//% for u in range(reads)
-//% for i in range(high)
-//% for c in range(1 if b.along == "free" else 4)
+//% for u, i, c in product(range(reads), range(high), range(sums))
     acc{{ i }}_{{ c }} = {{ tile.multiply_add(V, "ax%d_%d" % (u, i), "bx%d_%d" % (u, c), "acc%d_%d" % (i, c)) }};
-//% endfor
-//% endfor
 //% endfor
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
@@ -67,7 +62,7 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% if b.along == "free"
   var sum{{ i }} = acc{{ i }}_0;
 //% else
-  var sum{{ i }} = {{ V }}({% for c in range(4) %}acc{{ i }}_{{ c }}.x + acc{{ i }}_{{ c }}.y + acc{{ i }}_{{ c }}.z + acc{{ i }}_{{ c }}.w, {% endfor %});
+  var sum{{ i }} = {{ V }}({% for c in range(4) %}{{ "a.x + a.y + a.z + a.w" | replace("a", "acc%d_%d" % (i, c)) }}, {% endfor %});
 //% endif
 //% set part, from = ("lane", 1) if b.along == "k" else ("strip", lanes)
 //% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)

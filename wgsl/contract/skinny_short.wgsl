@@ -21,10 +21,8 @@
 {{ side.opened(b, "first + %du" % (j * workgroup[0]), 1, j) }}
 //% endfor
 {{ side.sum_from(b, "0u") }}
-//% for i in range(high)
-//% for j in range(count)
+//% for i, j in product(range(high), range(count))
   var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
 //% endfor
   for (var k = 0u; k < end; k++) {
 //% for i in range(high)

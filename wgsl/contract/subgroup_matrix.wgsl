@@ -16,18 +16,18 @@
 //% import "lib/subgroup_matrix.wgsl" as units
 //% import "contract/_f16_tiles.wgsl" as f16 with context
 //# a thread's cells of both sides' tiles: the registers that hold them, from memory to these, from these to tiles
-{% macro held() -%}
+{% macro registers() -%}
 //% for s, g in sides
-{{ f16.held(s, g, direct[loop.index0], converted) }}
+{{ f16.registers(s, g, direct[loop.index0], converted) }}
 //% endfor
 {%- endmacro %}
 {% macro fetched() -%}
 //% for s, g in sides
 //% set lies = direct[loop.index0]
 //% if converted
-{{ f16.copies(s, g, converted[loop.index0][0]) }}
+{{ f16.fetch_converted(s, g, converted[loop.index0][0]) }}
 //% elif lies
-{{ f16.cells(s, g, lies, ragged, walked[loop.index0]) }}
+{{ f16.fetch_direct(s, g, lies, ragged, walked[loop.index0]) }}
 //% else
 {{ staging.fetch(s, g, wgsl, ragged) }}
 //% endif
@@ -36,9 +36,9 @@
 {% macro staged() -%}
 //% for s, g in sides
 //% if converted
-{{ f16.place(s, g, loop.index0) }}
+{{ f16.stage_converted(s, g, loop.index0) }}
 //% else
-{{ f16.put(s, g, loop.index0, direct[loop.index0] and s.dtype == "f16") }}
+{{ f16.stage(s, g, loop.index0, direct[loop.index0] and s.dtype == "f16") }}
 //% endif
 //% endfor
     workgroupBarrier();
@@ -90,20 +90,18 @@
 //% endif
 //% for s, g in sides
 //% if converted
-{{ f16.first(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }}
+{{ f16.begin_converted(s, g, "row0" if loop.first else "column0", converted[loop.index0]) }}
 //% else
 {{ staging.begin(s, g, "row0" if loop.first else "column0", "begin") }}
-{{ f16.bases(s, g, walked[loop.index0]) if direct[loop.index0] }}
+{{ f16.begin_direct(s, g, walked[loop.index0]) if direct[loop.index0] }}
 //% endif
 //% if scales
   let {{ s.name }}_shift = i32({{ scales[loop.index0] }}[0]);
   {{ "let %s_scale = bitcast<f32>(u32(%s_shift + 127) << 23u);" % (s.name, s.name) if not converted }}
 //% endif
 //% endfor
-//% for i in range(down // unit.m)
-//% for j in range(across // unit.n)
+//% for i, j in product(range(down // unit.m), range(across // unit.n))
 {{ units.result(unit, "acc%d_%d" % (i, j)) }}
-//% endfor
 //% endfor
 //% if scales
   let back = -(a_shift + b_shift);
@@ -112,7 +110,7 @@
   let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
 //% endif
 //% if prefetch
-{{ held() }}
+{{ registers() }}
 {{ fetched() }}
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
     workgroupBarrier();
@@ -127,7 +125,7 @@
   for (var k0 = begin; k0 < end; k0 += {{ step * turns }}u) {
 //% for part in range(turns)
     {
-{{ held() }}
+{{ registers() }}
     workgroupBarrier();
 {{ fetched() }}
 {{ staged() }}
@@ -137,8 +135,7 @@
   }
 //% endif
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
-//% for i in range(down // unit.m)
-//% for j in range(0, across, strip)
+//% for i, j in product(range(down // unit.m), range(0, across, strip))
   workgroupBarrier();
 //% for f in range(0, strip, unit.n)
 {{ units.store(unit, "acc%d_%d" % (i, (j + f) // unit.n), "subgroup * %du + %du" % (unit.m * strip, f), strip) }}
@@ -152,9 +149,9 @@
       let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
       let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ ix.place(out_places[2], "_0") }};
 //% set finish = functions.get("finish")
-      out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0)) }};
+//% set y = wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0))
+      out[{{ "start / 4u" if out_width == 4 else "start" }}] = {{ y }};
     }
   }
-//% endfor
 //% endfor
 //% endblock

@@ -17,7 +17,8 @@
   let batch = line / p.{{ tiles[1] }};
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
 {{ tile.own_four("row", "line %% p.%s * %du + inside / %du" % (tiles[1], extent[0], extent[1] // 4), rows, 0, 1) }}
-{{ tile.own_four("column", "place %% p.%s * %du + inside %% %du * 4u" % (tiles[0], extent[1], extent[1] // 4), columns, 0, 1 if out_width == 4 else 4) }}
+//% set column = "place %% p.%s * %du + inside %% %du * 4u" % (tiles[0], extent[1], extent[1] // 4)
+{{ tile.own_four("column", column, columns, 0, 1 if out_width == 4 else 4) }}
   if (row_0 < p.{{ rows.total }}) {
     let start = {{ tile.row_start((), batch, out_places, 0) }};
 //% set finish = functions.get("finish")

@@ -56,14 +56,12 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 {{ staging.fetch(s, g, wgsl, ragged) }}
 //% endfor
 //% for s, g in sides
-{{ staging.put(s, g, V) }}
+{{ staging.stage(s, g, V) }}
 //% endfor
   let tx = t % {{ across // 4 }}u;
   let ty = t / {{ across // 4 }}u;
-//% for i in range(high)
-//% for j in range(wide // 4)
+//% for i, j in product(range(high), range(wide // 4))
   var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
 //% endfor
   workgroupBarrier();
   for (var k0 = begin; k0 < end; k0 += {{ step }}u) {
@@ -81,17 +79,15 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% for j in range(wide // 4)
       let v{{ j }} = tile_b[tx + {{ k * sides[1][1].pitch + j * across // 4 }}u];
 //% endfor
-//% for i in range(high)
-//% for j in range(wide // 4)
+//% for i, j in product(range(high), range(wide // 4))
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "u%d.%s" % (i // 4, "xyzw"[i % 4]), "v%d" % j, "acc%d_%d" % (i, j)) }};
-//% endfor
 //% endfor
     }
 //% endfor
     workgroupBarrier();
     if (more) {
 //% for s, g in sides
-{{ staging.put(s, g, V) }}
+{{ staging.stage(s, g, V) }}
 //% endfor
     }
     workgroupBarrier();
@@ -99,10 +95,8 @@ var<workgroup> tile_{{ s.name }}: array<{{ V }}, {{ step * g.pitch }}>;
 //% if tail
   if (cut) {
     let aside = (group - p.{{ tail[0] }}) * {{ sides[0][1].extent * sides[1][1].extent // 4 }}u + ty * {{ sides[1][1].extent }}u + tx;
-//% for i in range(high)
-//% for j in range(wide // 4)
+//% for i, j in product(range(high), range(wide // 4))
     out1[aside + {{ (i // 4 * down + i % 4) * sides[1][1].extent // 4 + j * across // 4 }}u] = acc{{ i }}_{{ j }};
-//% endfor
 //% endfor
     return;
   }

@@ -7,8 +7,35 @@
 //# they are read, so no load waits for a test. Sums go back through workgroup memory, and a thread makes the 2 x 2
 //# results of a tile, with the epilogue.
 //% extends "kernel.wgsl"
+//% import "lib/index.wgsl" as ix
 //% import "contract/_tile.wgsl" as tile
 //% import "contract/_winograd.wgsl" as steps
+//# the results of this thread's tile by the filters of a pass that it takes r-th
+{% macro results(pass, r, finish) -%}
+//% set quads = w.tiles // 4
+  {
+    let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
+    let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.skew }}u) % {{ quads }}u;
+//% for f in range(16)
+    let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
+//% endfor
+{{ steps.inverse() }}
+//% set filter = "(slot / %du + %du) * 4u + %du + slot %% %du" % (w.at_once, pass // 4 * w.down, pass % 4, w.at_once)
+    let row_0 = block * {{ w.filters }}u + {{ filter }};
+    if ((own < p.{{ count }}) & (row_0 < p.{{ rows.total }})) {
+{{ tile.own_four("row", "", rows, 0, 1, false) }}
+      let line = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
+//% for j in range(4)
+//% set down = ["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []
+//% set ends = down + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
+      {{ "if ((%s)) " % (ends | join(") & (")) if ends }}{
+//% set y = tile.result(finish, "y%d" % j, rows, columns, 0, j)
+        {{ tile.store(wgsl(out_dtype, 1), "line + " ~ ix.place(out_places[2], "_%d" % j), y) }}
+      }
+//% endfor
+    }
+  }
+{%- endmacro %}
 //% block declarations
 var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% endblock
@@ -36,26 +63,22 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for i in range(w.pieces)
   var u{{ i }} = {{ V }}(0);
 //% endfor
-//% for i in range(4)
-//% for j in range(4)
+//% for i, j in product(range(4), range(4))
   var d{{ i }}_{{ j }} = 0.0;
-//% endfor
 //% endfor
   {
     let next = 0u;
 {{ steps.fetch(place, w, filters, image, channels) }}
   }
-{{ steps.put(w, edges) }}
+{{ steps.stage(w, edges) }}
 //# the frequency of the products that this thread adds up, and which filters and tiles
   let frequency = t / {{ w.lanes }}u;
   let fx = t % {{ w.down }}u;
   let tx = (t % {{ w.lanes }}u) / {{ w.down }}u;
   let ua = frequency * {{ w.step * w.filters // 4 }}u + fx;
   let va = {{ patches }}u + frequency * {{ w.step * quads }}u + tx;
-//% for i in range(w.high)
-//% for j in range(w.wide // 4)
+//% for i, j in product(range(w.high), range(w.wide // 4))
   var acc{{ i }}_{{ j }} = {{ V }}(0);
-//% endfor
 //% endfor
   workgroupBarrier();
 //# The last step is fetched and put once more, for nothing: loads under a condition are moved by compilers to where
@@ -73,15 +96,13 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for j in range(w.wide // 4)
       let b{{ j }} = memory[va + {{ k * quads + j * w.beside }}u];
 //% endfor
-//% for i in range(w.high)
-//% for j in range(w.wide // 4)
+//% for i, j in product(range(w.high), range(w.wide // 4))
       acc{{ i }}_{{ j }} = {{ tile.multiply_add(V, "a%d.%s" % (i // 4, "xyzw"[i % 4]), "b%d" % j, "acc%d_%d" % (i, j)) }};
-//% endfor
 //% endfor
     }
 //% endfor
     workgroupBarrier();
-{{ steps.put(w, edges) }}
+{{ steps.stage(w, edges) }}
     workgroupBarrier();
   }
 {{ ix.unravel("batch", batch.coords, batch.sizes[1:]) }}
@@ -89,35 +110,16 @@ var<workgroup> memory: array<vec4<f32>, {{ w.memory // 16 }}>;
 //% for j in range(4)
 {{ tile.own_four("column", "first%s%s" % (" + p.%s" % size[1] if j // 2 else "", " + 1u" if j % 2 else ""), columns, j, 1) }}
 //% endfor
-//% set finish = functions.get("finish")
 //# some filters of each thread at a time: the 16 frequencies of a result come together in memory, and go back
 //% for pass in range(0, w.high, w.at_once)
-//% for i in range(w.at_once)
-//% for j in range(w.wide // 4)
-  memory[((frequency * {{ w.down }}u + fx) * {{ w.at_once }}u + {{ i }}u) * {{ quads }}u + (tx + {{ j * w.beside }}u + fx * {{ w.skew }}u) % {{ quads }}u] = acc{{ pass + i }}_{{ j }};
-//% endfor
+//% for i, j in product(range(w.at_once), range(w.wide // 4))
+//% set line = "((frequency * %du + fx) * %du + %du) * %du" % (w.down, w.at_once, i, quads)
+//% set place = "(tx + %du + fx * %du) %% %du" % (j * w.beside, w.skew, quads)
+  memory[{{ line }} + {{ place }}] = acc{{ pass + i }}_{{ j }};
 //% endfor
   workgroupBarrier();
 //% for r in range(w.wide * w.at_once // 16)
-  {
-    let slot = t / {{ w.tiles }}u + {{ r * w.threads // w.tiles }}u;
-    let at = slot * {{ quads }}u + (spot / 4u + slot / {{ w.at_once }}u * {{ w.skew }}u) % {{ quads }}u;
-//% for f in range(16)
-    let m{{ f // 4 }}_{{ f % 4 }} = memory[at + {{ f * w.down * w.at_once * quads }}u][spot % 4u];
-//% endfor
-{{ steps.back() }}
-    let row_0 = block * {{ w.filters }}u + (slot / {{ w.at_once }}u + {{ pass // 4 * w.down }}u) * 4u + {{ pass % 4 }}u + slot % {{ w.at_once }}u;
-    if ((own < p.{{ count }}) & (row_0 < p.{{ rows.total }})) {
-{{ tile.own_four("row", "", rows, 0, 1, false) }}
-      let line = {{ ix.place(out_places[0]) }} + {{ ix.place(out_places[1], "_0") }};
-//% for j in range(4)
-//% set ends = (["top + 1u < p." ~ size[0]] if odd[0] and j // 2 else []) + (["left + 1u < p." ~ size[1]] if odd[1] and j % 2 else [])
-      {{ "if ((%s)) " % (ends | join(") & (")) if ends }}{
-        out[line + {{ ix.place(out_places[2], "_%d" % j) }}] = {{ wgsl(out_dtype, 1).store(tile.result(finish, "y%d" % j, rows, columns, 0, j)) }};
-      }
-//% endfor
-    }
-  }
+{{ results(pass, r, functions.get("finish")) }}
 //% endfor
 //% if pass + w.at_once < w.high
   workgroupBarrier();

@@ -62,7 +62,9 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% set each = read == "each"
 //% set U = wgsl("u32", 4 if each else 1)
 //% set T = wgsl(s.dtype, f.width)
-  let {{ s.var }}_w = min({{ U }}({{ s.args[0] ~ (".x" if f.width == 4 and not each else "") }}), {{ U.of("p." ~ n ~ " - 1u") if each else "p." ~ n ~ " - 1u" }});
+//% set place = s.args[0] ~ (".x" if f.width == 4 and not each else "")
+//% set last = "p." ~ n ~ " - 1u"
+  let {{ s.var }}_w = min({{ U }}({{ place }}), {{ U.of(last) if each else last }});
   let {{ s.var }}_a = {{ ix.place(s.index) }} + {{ s.var }}_w * p.{{ stride }}{{ neighbours(s, f) if each }};
 //% if s.tests
   let {{ s.var }}_ok = {{ ix.inside(s.tests) }};
@@ -94,7 +96,8 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 //% set T = wgsl(s.dtype, f.width)
 //% set last = s.index.terms[-1] if s.index.terms else ("", "")
 //% if f.width == 4 and last[0] == f.coords[-1]
-  let {{ s.var }} = {{ T }}({{ T }}(i32({{ ix.place(s.index) }})) + {{ T }}(0, 1, 2, 3){{ " * " ~ T ~ "(i32(p." ~ last[1] ~ "))" if last[1] != "1" }});
+//% set by = " * " ~ T ~ "(i32(p." ~ last[1] ~ "))" if last[1] != "1" else ""
+  let {{ s.var }} = {{ T }}({{ T }}(i32({{ ix.place(s.index) }})) + {{ T }}(0, 1, 2, 3){{ by }});
 //% else
   let {{ s.var }} = {{ T }}(i32({{ ix.place(s.index) }}));
 //% endif
@@ -139,4 +142,6 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
   let {{ s.var }} = {{ wgsl(s.dtype, f.width) }}({{ s.name }});
 {%- endmacro %}
 
-//% set step = {"stat": stat, "load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random, "op": op, "inside": inside, "settle": settle, "guard": guard, "acc": acc}
+//% set reads = {"load": load, "pieces": pieces, "gather": gather, "scalar": scalar, "iota": iota, "random": random}
+//% set computes = {"op": op, "inside": inside, "settle": settle, "guard": guard, "acc": acc, "stat": stat}
+//% set step = dict(reads, **computes)

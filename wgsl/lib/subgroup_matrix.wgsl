@@ -89,17 +89,22 @@ fn multiplied(acc: Fragment, a: vec3<u32>, b: vec3<u32>, lane: u32) -> Fragment 
 
 //# one sum, or two or four neighbours
 {% macro sums(unit, at, width) -%}
-{% set one = "results[%s + %du]" if unit.kind == "subgroup" else "sums[%s + %du]" if unit.kind == "view" else "bitcast<f32>(memory[%s + %du])" %}
-{% if unit.kind == "view" and width > 1 %}{{ {2: "pairs", 4: "fours"}[width] }}[({{ at }}) / {{ width }}u]{% elif width > 1 %}vec{{ width }}<f32>({% for c in range(width) %}{{ one % (at, c) }}, {% endfor %}){% else %}{{ one % (at, 0) }}{% endif %}
+{% set plain = "bitcast<f32>(memory[%s + %du])" %}
+{% set one = {"subgroup": "results[%s + %du]", "view": "sums[%s + %du]", "plain": plain}[unit.kind] %}
+{% if unit.kind == "view" and width > 1 %}{{ {2: "pairs", 4: "fours"}[width] }}[({{ at }}) / {{ width }}u]
+{%- elif width > 1 %}vec{{ width }}<f32>({% for c in range(width) %}{{ one % (at, c) }}, {% endfor %})
+{%- else %}{{ one % (at, 0) }}{% endif %}
 {%- endmacro %}
 
-//# a fragment of either side: row-major, or column-major where `turned`
-{% macro fragment(unit, name, side, at, pitch, turned) -%}
+//# a fragment of either side: row-major, or column-major where `transposed`
+{% macro fragment(unit, name, side, at, pitch, transposed) -%}
 //% if unit.kind != "plain"
 //% set shape = "%d, %d" % ((unit.k, unit.m) if side == "left" else (unit.n, unit.k))
-      let {{ name }} = subgroupMatrixLoad<subgroup_matrix_{{ side }}<f16, {{ shape }}>, {{ "col" if turned else "row" }}_major>({{ "halves" if unit.kind == "view" else "&memory" }}, {{ at }}, {{ pitch }}u);
+//% set type = "subgroup_matrix_%s<f16, %s>, %s_major" % (side, shape, "col" if transposed else "row")
+      let {{ name }} = subgroupMatrixLoad<{{ type }}>(
+  {{- "halves" if unit.kind == "view" else "&memory" }}, {{ at }}, {{ pitch }}u);
 //% else
-      let {{ name }} = vec3<u32>({{ at }}, {{ "1u, %du" % pitch if turned else "%du, 1u" % pitch }});
+      let {{ name }} = vec3<u32>({{ at }}, {{ "1u, %du" % pitch if transposed else "%du, 1u" % pitch }});
 //% endif
 {%- endmacro %}
 

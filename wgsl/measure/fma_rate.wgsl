@@ -7,10 +7,8 @@
   var s{{ j }} = vec4<f32>(x + {{ j }}.0, x, p.a, p.b);
 //% endfor
   for (var r = 0u; r < p.rounds; r++) {
-//% for _ in range(4)
-//% for j in range(sums)
+//% for _, j in product(range(4), range(sums))
     s{{ j }} = s{{ j }} * p.a + p.b;
-//% endfor
 //% endfor
   }
   out[i] = {% for j in range(sums) %}s{{ j }}{{ " + " if not loop.last }}{% endfor %};

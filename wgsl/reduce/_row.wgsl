@@ -60,6 +60,15 @@
 //% endif
 {%- endmacro %}
 
+//# what a lane has, joined to what lies `lanes` further, and as often as `count` says
+{% macro join_lanes(s, lanes, count, wgsl) -%}
+//% for m in range(1, count)
+    let {{ s.name }}_o{{ m }} = {{ s.box }}[lid.x + {{ m * lanes }}u];
+    {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
+//% endfor
+    {{ s.box }}[lid.x] = {{ s.name }};
+{%- endmacro %}
+
 //# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
 {% macro tree(reductions, steps, wgsl) -%}
 //% for s in reductions
@@ -69,11 +78,7 @@
   workgroupBarrier();
   if (lane < {{ lanes }}u) {
 //% for s in reductions
-//% for m in range(1, count)
-    let {{ s.name }}_o{{ m }} = {{ s.box }}[lid.x + {{ m * lanes }}u];
-    {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
-//% endfor
-    {{ s.box }}[lid.x] = {{ s.name }};
+{{ join_lanes(s, lanes, count, wgsl) }}
 //% endfor
   }
 //% endfor

@@ -3,6 +3,74 @@
 //% extends "kernel.wgsl"
 //% import "lib/monoids.wgsl" as combine
 //% import "reduce/_row.wgsl" as r
+//# what a lane has of a reduction before it read anything
+{% macro begun(s) -%}
+  var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
+{{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") if blocks(s) }}
+  {{ "var %s_from = %s;" % (s.name, r.finite(wgsl(s.dtype, width), s.top ~ "_all")) if s.top }}
+{%- endmacro %}
+
+//# whether it is added up in blocks
+{% macro blocks(s) -%}{{ r.in_blocks(s, lanes, wgsl) if not reads_held }}{%- endmacro %}
+
+//# what a turn along the row adds to it
+{% macro added(reductions) -%}
+//% set reads = reads_held or prefetch
+//% for j in range(reads)
+//% for s in reductions | rejectattr("top")
+{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_few" if blocks(s) else "_all") }}
+//% endfor
+//% endfor
+//% for s in reductions | selectattr("top")
+{{ r.follow(s, reads, wgsl, width) }}
+//% endfor
+//% for s in reductions if blocks(s)
+{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % (reads * lanes * width)) }}
+//% endfor
+{%- endmacro %}
+
+//# what a lane has of it after all turns
+{% macro ended(s) -%}
+{{ combine.end_blocks(s.name ~ "_all") if blocks(s) }}
+{{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) if s.top }}
+{{ r.narrow(s, wgsl, width) }}
+  {{ "let %s_lane = %s;" % (s.name, r.finite(wgsl(s.dtype, 1), s.top)) if s.top }}
+{%- endmacro %}
+
+//# what all lanes of a row have of it
+{% macro joined(reductions, is_first) -%}
+  {{ "workgroupBarrier();" if not is_first }}
+{{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
+//% for s in reductions | selectattr("top")
+{{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
+{{ r.tree([s], steps, wgsl) }}
+//% endfor
+{%- endmacro %}
+
+//# the reductions of a phase
+{% macro reduced(reductions, is_first) -%}
+//% for s in reductions
+{{ begun(s) }}
+//% endfor
+//% if not reads_held
+{{ begin_turns() }}
+//% endif
+{{ added(reductions) }}
+  {{ "}" if not reads_held }}
+//% for s in reductions
+{{ ended(s) }}
+//% endfor
+{{ joined(reductions, is_first) if lanes > 1 }}
+{%- endmacro %}
+
+//# a loop along the row, and the places that a turn reads
+{% macro begin_turns() -%}
+//% set reads = reads_held or prefetch
+  for (var k = 0u; k < p.{{ length }}; k += {{ reads * lanes * width }}u) {
+//% for j in range(reads)
+{{ r.places("k + ", j, lanes, width, length, along, dims) }}
+//% endfor
+{%- endmacro %}
 //% block declarations
 //% for name, dtype in boxes
 var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
@@ -10,7 +78,6 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endblock
 //% block body
 //% set reads = reads_held or prefetch
-//% set turn = reads * lanes * width
   let lane = lid.x % {{ lanes }}u;
   let place = (wid.x + wid.y * p.{{ line }}) * {{ across }}u + lid.x / {{ lanes }}u;
   let is_row = place < p.{{ rows }};
@@ -22,77 +89,18 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% endif
 //% for values, reductions in phases
-//% set is_first = loop.first
-//% for name, function in values
-//% for j in range(reads)
+//% for (name, function), j in product(values, range(reads))
   let {{ name }}_{{ j }} = {{ r.call(function, functions[function], along, j) }};
 //% endfor
+{{ reduced(reductions, loop.first) if reductions }}
 //% endfor
-//% for s in reductions
-  var {{ s.name }}_all = {{ r.empty(s.op, wgsl(s.dtype, width)) }};
-//% if not reads_held and r.in_blocks(s, lanes, wgsl)
-{{ combine.begin_blocks(wgsl(s.dtype, width), s.name ~ "_all") }}
-//% endif
-//% if s.top
-  var {{ s.name }}_from = {{ r.finite(wgsl(s.dtype, width), s.top ~ "_all") }};
-//% endif
-//% endfor
-//% if reductions and not reads_held
-  for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
-//% for j in range(reads)
-{{ r.places("k + ", j, lanes, width, length, along, dims) }}
-//% endfor
-//% endif
-//% for j in range(reads)
-//% for s in reductions | rejectattr("top")
-{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_few" if not reads_held and r.in_blocks(s, lanes, wgsl) else "_all") }}
-//% endfor
-//% endfor
-//% for s in reductions | selectattr("top")
-{{ r.follow(s, reads, wgsl, width) }}
-//% endfor
-//% for s in reductions
-//% if not reads_held and r.in_blocks(s, lanes, wgsl)
-{{ combine.add_blocks(wgsl(s.dtype, width), s.name ~ "_all", "(k / %du + 1u)" % turn) }}
-//% endif
-//% endfor
-//% if reductions and not reads_held
-  }
-//% endif
-//% for s in reductions
-//% if not reads_held and r.in_blocks(s, lanes, wgsl)
-{{ combine.end_blocks(s.name ~ "_all") }}
-//% endif
-//% if s.top
-{{ r.scale(s, s.name ~ "_all", s.name ~ "_from", s.top, wgsl(s.dtype, width)) }}
-//% endif
-{{ r.narrow(s, wgsl, width) }}
-//% if s.top
-  let {{ s.name }}_lane = {{ r.finite(wgsl(s.dtype, 1), s.top) }};
-//% endif
-//% endfor
-//% if reductions and lanes > 1
-//% if not is_first
-  workgroupBarrier();
-//% endif
-{{ r.tree(reductions | rejectattr("top") | list, steps, wgsl) }}
-//% for s in reductions | selectattr("top")
-{{ r.scale(s, s.name, s.name ~ "_lane", s.top, wgsl(s.dtype, 1)) }}
-{{ r.tree([s], steps, wgsl) }}
-//% endfor
-//% endif
-//% endfor
-//% if full and not reads_held
-  for (var k = 0u; k < p.{{ length }}; k += {{ turn }}u) {
-//% for j in range(reads)
-{{ r.places("k + ", j, lanes, width, length, along, dims) }}
-//% endfor
-//% endif
+{{ begin_turns() if full and not reads_held }}
 //% for j in range(reads if full else 0)
   if (is_row & is_{{ j }}) {
     let at_{{ j }} = row * p.{{ length }} + k_{{ j }};
 //% for out, function in full
-    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(functions[function].dtype, width).store(r.call(function, functions[function], along, j)) }};
+//% set f = functions[function]
+    {{ out }}[at_{{ j }}{{ " / 4u" if width == 4 }}] = {{ wgsl(f.dtype, width).store(r.call(function, f, along, j)) }};
 //% endfor
   }
 //% endfor
@@ -102,7 +110,8 @@ var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% if single
   if (is_row & (lane == 0u)) {
 //% for out, function in single
-    {{ out }}[row] = {{ wgsl(functions[function].dtype, 1).store(r.call(function, functions[function], along, none)) }};
+//% set f = functions[function]
+    {{ out }}[row] = {{ wgsl(f.dtype, 1).store(r.call(function, f, along, none)) }};
 //% endfor
   }
 //% endif

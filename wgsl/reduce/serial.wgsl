@@ -23,7 +23,9 @@
 //% endif
 //% for n in loops
 //% set step = 4 if loop.last and f.width == 4 else 1
-  for (var r{{ loop.index0 }} = {{ "part * " ~ step ~ "u" if parts and loop.index0 == cut else "0u" }}; r{{ loop.index0 }} < p.{{ n }}; r{{ loop.index0 }} += {{ "p." ~ parts ~ " * " if parts and loop.index0 == cut }}{{ step }}u) {
+//% set shared = parts and loop.index0 == cut
+//% set r, first = "r%d" % loop.index0, "part * %du" % step if shared else "0u"
+  for (var {{ r }} = {{ first }}; {{ r }} < p.{{ n }}; {{ r }} += {{ "p." ~ parts ~ " * " if shared }}{{ step }}u) {
 //% endfor
 //% if f.width == 4
     let lanes = vec4<u32>(r{{ inner }}) + vec4<u32>(0u, 1u, 2u, 3u) < vec4<u32>(p.{{ loops[-1] }});

@@ -73,8 +73,7 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% endif
 //% endfor
 //% set apart = across if columns else 1
-//% for s in (128, 64, 32, 16, 8, 4, 2, 1)
-//% if s < lanes
+//% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
 //% for end in ends
   box{{ end.tag }}[lid.x] = joined{{ end.tag }};
 //% endfor
@@ -87,7 +86,6 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% endfor
   }
   workgroupBarrier();
-//% endif
 //% endfor
   if (is_row & (lane == 0u)) {
 //% for end in ends
@@ -97,9 +95,12 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% set finish = functions[end.finish]
     let e = row;
 {{ ix.unravel("e", finish.coords, end.dims) }}
-    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(end.finish ~ "(" ~ (["result"] + finish.coords | list) | join(", ") ~ ")") }};
+//% set y = "%s(%s)" % (end.finish, (["result"] + finish.coords | list) | join(", "))
+    {{ end.out }}[row] = {{ wgsl(end.stored, 1).store(y) }};
 //% else
-    {{ end.out }}[{{ "part * p." ~ rows ~ " + row" if end.behind else "row" ~ (" * p." ~ parts ~ " + part" if parts else "") }}] = {{ wgsl(end.stored, 1).store("result") }};
+//% set beside = "row" ~ (" * p." ~ parts ~ " + part" if parts else "")
+//% set at = "part * p." ~ rows ~ " + row" if end.behind else beside
+    {{ end.out }}[{{ at }}] = {{ wgsl(end.stored, 1).store("result") }};
 //% endif
     {{ "}" if ends | length > 1 }}
 //% endfor

@@ -22,27 +22,23 @@
 //% endfor
 //% set around = lead | list + loops | map("first") | list
 //% if f.width == 4
-//% for cell in cells if cell % 4 == 0
-    let four{{ cell }} = cells({{ (around + ["first + %du" % cell]) | join(", ") }});
-//% for c in "xyzw"
-    let cell{{ cell + loop.index0 }} = four{{ cell }}.{{ c }};
-//% endfor
+//% for cell in cells
+//% set four = cell // 4 * 4
+    {{ "let four%d = cells(%s);" % (cell, (around + ["first + %du" % cell]) | join(", ")) if cell == four }}
+    let cell{{ cell }} = four{{ four }}.{{ "xyzw"[cell % 4] }};
 //% endfor
 //% else
 //% for cell in cells
-    let cell{{ cell }} = cells({{ (around + ["min(first + %du, p.%s)" % (cell, last) if last else "first + %du" % cell]) | join(", ") }});
+//% set at = ("min(first + %du, p." ~ last ~ ")" if last else "first + %du") % cell
+    let cell{{ cell }} = cells({{ (around + [at]) | join(", ") }});
 //% endfor
 //% endif
-//% for j in range(4)
-//% for t in range(taps)
+//% for j, t in product(range(4), range(taps))
 //% set cell = "cell%d" % (j * stride + t * dilation)
-//% if "value" in functions
-//% set column = "column%d" % j
 //% set given = f.results | map("first") | map("prefix", cell ~ ".") | list
-//% set cell = "value(%s)" % ((given + lead | list + [column] + loops | map("first") | list + ["%du" % t]) | join(", "))
-//% endif
-    acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, cell) }};
-//% endfor
+//% set where = lead | list + ["column%d" % j] + loops | map("first") | list + ["%du" % t]
+//% set x = "value(%s)" % ((given + where) | join(", ")) if "value" in functions else cell
+    acc{{ j }} = {{ combine.join[op](T, "acc%d" % j, x) }};
 //% endfor
 //% for loop_ in loops
   }

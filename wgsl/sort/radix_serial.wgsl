@@ -39,10 +39,8 @@
 //% endfor
   }
 //% if counting
-//% for j in range(4)
-//% for k in range(4)
+//% for j, k in product(range(4), range(4))
   out[(row * 16u + {{ j * 4 + k }}u) * p.pieces + piece] = c{{ j }}.{{ "xyzw"[k] }};
-//% endfor
 //% endfor
 //% endif
 //% endblock

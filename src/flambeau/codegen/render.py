@@ -5,6 +5,7 @@ import re
 import sys
 from contextlib import suppress
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,7 @@ def environment() -> Environment:
         auto_reload=False,
         bytecode_cache=kept(),
     )
-    made.globals["elementwise"] = _elementwise
+    made.globals |= {"elementwise": _elementwise, "product": product}
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
     made.filters["prefix"] = lambda text, begin: f"{begin}{text}"
     return made

@@ -20,9 +20,10 @@ WORKGROUP = 64, 128  # threads on a software adapter, on a GPU: two rows or more
 # On a GPU: a row of at most so many reads is shared by so many threads, each holding its part of them
 THREADS_OF_A_ROW = ((4, 1), (32, 8), (128, 32), (1024, 128), (4096, 256))
 PREFETCH = 4  # reads under way where rows are read anew
-REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
+HELD_REGISTERS = 128  # 32-bit ones of a thread that may hold elements of its row
 READS_HELD = 16  # reads of a row that a thread holds at most
-LONG_ROW, FEW_ROWS = 65536, 64  # so long, and fewer than so many: reduced by many workgroups each
+# Rows from which on a workgroup, or a thread, each fills an adapter; fewer that are so long are staged.
+ROWS_FILL, LONG_ROW = 64, 65536
 
 
 class RowVariant(NamedTuple):
@@ -255,7 +256,7 @@ class RowBuilder:
         if turns > self.planner.limits.turns:
             return [STAGED], STAGED
         loop = RowVariant("loop", 1)
-        if self.rows < FEW_ROWS or line_of(self.trace.steps, self.runs, self.sizes, self.kept):
+        if self.rows < ROWS_FILL or line_of(self.trace.steps, self.runs, self.sizes, self.kept):
             return [STAGED, loop], STAGED
         return [STAGED, loop], loop
 
@@ -265,10 +266,10 @@ class RowBuilder:
         variants = [STAGED, *dict.fromkeys((RowVariant("loop", 128), RowVariant("loop", 256), loop))]
         for lanes in (1, 8, 32, 64, 128, 256):
             each = _power(-(-reads // lanes))
-            if each * registers <= REGISTERS and each <= READS_HELD:
+            if each * registers <= HELD_REGISTERS and each <= READS_HELD:
                 variants.append(RowVariant("registers", lanes))
         usual = next((RowVariant("registers", n) for most, n in THREADS_OF_A_ROW if reads <= most), STAGED)
-        many = self.rows >= FEW_ROWS or self.length < LONG_ROW
+        many = self.rows >= ROWS_FILL or self.length < LONG_ROW
         return variants, usual if usual in variants and usual != STAGED else loop if many else STAGED
 
     def kernel(self, narrow: bool) -> Kernel | None:

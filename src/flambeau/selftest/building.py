@@ -30,7 +30,7 @@ THRESHOLDS = sorted(
         reduce.SPLIT_AT,
         reduce.SOFTWARE_FILL,
         reduce.PIECES,
-        rows.REGISTERS,
+        rows.HELD_REGISTERS,
         scan.TILE,
         scan.LEAST,
         scan.FEW * scan.LEAST,
