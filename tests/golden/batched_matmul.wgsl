@@ -1,7 +1,7 @@
 // matmul
 struct Params {
-  digit0: u32,
-  digit1: u32,
+  advance0: u32,
+  advance1: u32,
   batch_dim2: u32,
   batch3: u32,
   rows_dim4: u32,
@@ -43,7 +43,7 @@ fn b(p0: u32, e: u32) -> f32 {
   let t0 = in1[p0];
   return t0;
 }
-var<workgroup> box: array<vec4<f32>, 256>;
+var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
@@ -111,7 +111,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
     var ax0_0 = f32(0);
     var ax0_1 = f32(0);
@@ -134,7 +134,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax0_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax0_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.digit0;
+      a_k0 += p.advance0;
     }
     var bx1_0 = vec4<f32>(0);
     {
@@ -143,7 +143,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
     var ax1_0 = f32(0);
     var ax1_1 = f32(0);
@@ -166,7 +166,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax1_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax1_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.digit0;
+      a_k0 += p.advance0;
     }
     var bx2_0 = vec4<f32>(0);
     {
@@ -175,7 +175,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
     var ax2_0 = f32(0);
     var ax2_1 = f32(0);
@@ -198,7 +198,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax2_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax2_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.digit0;
+      a_k0 += p.advance0;
     }
     var bx3_0 = vec4<f32>(0);
     {
@@ -207,7 +207,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
     var ax3_0 = f32(0);
     var ax3_1 = f32(0);
@@ -230,7 +230,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax3_6 = select(f32(0), a(select(0u, a0_6 + k0_0, ok0), 0u), ok0);
       ax3_7 = select(f32(0), a(select(0u, a0_7 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k0 += p.digit0;
+      a_k0 += p.advance0;
     }
     acc0_0 = fma(vec4<f32>(ax0_0), bx0_0, acc0_0);
     acc1_0 = fma(vec4<f32>(ax0_1), bx0_0, acc1_0);
@@ -280,22 +280,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_c0_2 = min(y_c0_1 + 1u, p.columns_dim22 - 1u);
   let y_c0_3 = min(y_c0_2 + 1u, p.columns_dim22 - 1u);
   var sum0 = acc0_0;
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 4u) {
-    sum0 += box[t + 128u];
+    sum0 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 2u) {
-    sum0 += box[t + 64u];
+    sum0 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 1u) {
-    sum0 += box[t + 32u];
+    sum0 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (0u < p.rows21)) {
@@ -314,22 +314,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum1 = acc1_0;
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 4u) {
-    sum1 += box[t + 128u];
+    sum1 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 2u) {
-    sum1 += box[t + 64u];
+    sum1 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 1u) {
-    sum1 += box[t + 32u];
+    sum1 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (1u < p.rows21)) {
@@ -348,22 +348,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum2 = acc2_0;
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 4u) {
-    sum2 += box[t + 128u];
+    sum2 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 2u) {
-    sum2 += box[t + 64u];
+    sum2 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 1u) {
-    sum2 += box[t + 32u];
+    sum2 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (2u < p.rows21)) {
@@ -382,22 +382,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum3 = acc3_0;
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 4u) {
-    sum3 += box[t + 128u];
+    sum3 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 2u) {
-    sum3 += box[t + 64u];
+    sum3 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 1u) {
-    sum3 += box[t + 32u];
+    sum3 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (3u < p.rows21)) {
@@ -416,22 +416,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum4 = acc4_0;
-  box[t] = sum4;
+  partials[t] = sum4;
   workgroupBarrier();
   if (strip < 4u) {
-    sum4 += box[t + 128u];
+    sum4 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum4;
+  partials[t] = sum4;
   workgroupBarrier();
   if (strip < 2u) {
-    sum4 += box[t + 64u];
+    sum4 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum4;
+  partials[t] = sum4;
   workgroupBarrier();
   if (strip < 1u) {
-    sum4 += box[t + 32u];
+    sum4 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (4u < p.rows21)) {
@@ -450,22 +450,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum5 = acc5_0;
-  box[t] = sum5;
+  partials[t] = sum5;
   workgroupBarrier();
   if (strip < 4u) {
-    sum5 += box[t + 128u];
+    sum5 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum5;
+  partials[t] = sum5;
   workgroupBarrier();
   if (strip < 2u) {
-    sum5 += box[t + 64u];
+    sum5 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum5;
+  partials[t] = sum5;
   workgroupBarrier();
   if (strip < 1u) {
-    sum5 += box[t + 32u];
+    sum5 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (5u < p.rows21)) {
@@ -484,22 +484,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum6 = acc6_0;
-  box[t] = sum6;
+  partials[t] = sum6;
   workgroupBarrier();
   if (strip < 4u) {
-    sum6 += box[t + 128u];
+    sum6 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum6;
+  partials[t] = sum6;
   workgroupBarrier();
   if (strip < 2u) {
-    sum6 += box[t + 64u];
+    sum6 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum6;
+  partials[t] = sum6;
   workgroupBarrier();
   if (strip < 1u) {
-    sum6 += box[t + 32u];
+    sum6 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (6u < p.rows21)) {
@@ -518,22 +518,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum7 = acc7_0;
-  box[t] = sum7;
+  partials[t] = sum7;
   workgroupBarrier();
   if (strip < 4u) {
-    sum7 += box[t + 128u];
+    sum7 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum7;
+  partials[t] = sum7;
   workgroupBarrier();
   if (strip < 2u) {
-    sum7 += box[t + 64u];
+    sum7 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum7;
+  partials[t] = sum7;
   workgroupBarrier();
   if (strip < 1u) {
-    sum7 += box[t + 32u];
+    sum7 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (7u < p.rows21)) {

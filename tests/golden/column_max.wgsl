@@ -19,7 +19,7 @@ fn end0(acc: f32, e0: u32) -> f32 {
   let t0 = acc;
   return t0;
 }
-var<workgroup> box: array<f32, 256>;
+var<workgroup> partials: array<f32, 256>;
 fn element(k: u32, c0: u32) -> f32 {
   let r0 = k;
   return value(c0, r0);
@@ -58,38 +58,38 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let t5 = nanmax_f32(t2, t3);
   let t = nanmax_f32(t4, t5);
   var joined = t;
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 16u) {
-    let other = box[lid.x + 128u];
+    let other = partials[lid.x + 128u];
     joined = nanmax_f32(joined, other);
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 8u) {
-    let other = box[lid.x + 64u];
+    let other = partials[lid.x + 64u];
     joined = nanmax_f32(joined, other);
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 4u) {
-    let other = box[lid.x + 32u];
+    let other = partials[lid.x + 32u];
     joined = nanmax_f32(joined, other);
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 2u) {
-    let other = box[lid.x + 16u];
+    let other = partials[lid.x + 16u];
     joined = nanmax_f32(joined, other);
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 1u) {
-    let other = box[lid.x + 8u];
+    let other = partials[lid.x + 8u];
     joined = nanmax_f32(joined, other);
   }
   workgroupBarrier();

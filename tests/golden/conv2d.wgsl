@@ -2,11 +2,11 @@
 struct Params {
   padded0: u32,
   padded1: u32,
-  digit2: u32,
-  digit3: u32,
-  digit4: u32,
-  digit5: u32,
-  digit6: u32,
+  advance2: u32,
+  advance3: u32,
+  advance4: u32,
+  advance5: u32,
+  advance6: u32,
   batch7: u32,
   rows_dim8: u32,
   rows9: u32,
@@ -66,7 +66,7 @@ fn finish(acc: f32, y_r0: u32, y_c0: u32, y_c1: u32) -> f32 {
   let t3 = rectified_f32(t2);
   return t3;
 }
-var<workgroup> box: array<vec4<f32>, 256>;
+var<workgroup> partials: array<vec4<f32>, 256>;
 @compute @workgroup_size(256, 1, 1)
 fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid: vec3<u32>) {
   let t = lid.x;
@@ -166,13 +166,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx0_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.digit4;
+      b_k2 += p.advance4;
       let carry2 = b_k2 >= p.summed_dim22;
       b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.digit5 + u32(carry2);
+      b_k1 += p.advance5 + u32(carry2);
       let carry1 = b_k1 >= p.summed_dim21;
       b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.digit6 + u32(carry1);
+      b_k0 += p.advance6 + u32(carry1);
     }
     var ax0_0 = f32(0);
     var ax0_1 = f32(0);
@@ -188,10 +188,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax0_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax0_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.digit2;
+      a_k1 += p.advance2;
       let carry1 = a_k1 >= p.summed_dim11;
       a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.digit3 + u32(carry1);
+      a_k0 += p.advance3 + u32(carry1);
     }
     var bx1_0 = vec4<f32>(0);
     {
@@ -204,13 +204,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx1_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.digit4;
+      b_k2 += p.advance4;
       let carry2 = b_k2 >= p.summed_dim22;
       b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.digit5 + u32(carry2);
+      b_k1 += p.advance5 + u32(carry2);
       let carry1 = b_k1 >= p.summed_dim21;
       b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.digit6 + u32(carry1);
+      b_k0 += p.advance6 + u32(carry1);
     }
     var ax1_0 = f32(0);
     var ax1_1 = f32(0);
@@ -226,10 +226,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax1_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax1_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.digit2;
+      a_k1 += p.advance2;
       let carry1 = a_k1 >= p.summed_dim11;
       a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.digit3 + u32(carry1);
+      a_k0 += p.advance3 + u32(carry1);
     }
     var bx2_0 = vec4<f32>(0);
     {
@@ -242,13 +242,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx2_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.digit4;
+      b_k2 += p.advance4;
       let carry2 = b_k2 >= p.summed_dim22;
       b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.digit5 + u32(carry2);
+      b_k1 += p.advance5 + u32(carry2);
       let carry1 = b_k1 >= p.summed_dim21;
       b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.digit6 + u32(carry1);
+      b_k0 += p.advance6 + u32(carry1);
     }
     var ax2_0 = f32(0);
     var ax2_1 = f32(0);
@@ -264,10 +264,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax2_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax2_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.digit2;
+      a_k1 += p.advance2;
       let carry1 = a_k1 >= p.summed_dim11;
       a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.digit3 + u32(carry1);
+      a_k0 += p.advance3 + u32(carry1);
     }
     var bx3_0 = vec4<f32>(0);
     {
@@ -280,13 +280,13 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       bx3_0 = vec4<f32>(select(f32(0), b(select(0u, b0_0 + k0_0, ok0), select(0u, b1_0 + k1_0, ok0), select(0u, b2_0 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_1 + k0_0, ok0), select(0u, b1_1 + k1_0, ok0), select(0u, b2_1 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_2 + k0_0, ok0), select(0u, b1_2 + k1_0, ok0), select(0u, b2_2 + k2_0, ok0), 0u), ok0), select(f32(0), b(select(0u, b0_3 + k0_0, ok0), select(0u, b1_3 + k1_0, ok0), select(0u, b2_3 + k2_0, ok0), 0u), ok0));
       b_k += 8u;
-      b_k2 += p.digit4;
+      b_k2 += p.advance4;
       let carry2 = b_k2 >= p.summed_dim22;
       b_k2 -= select(0u, p.summed_dim22, carry2);
-      b_k1 += p.digit5 + u32(carry2);
+      b_k1 += p.advance5 + u32(carry2);
       let carry1 = b_k1 >= p.summed_dim21;
       b_k1 -= select(0u, p.summed_dim21, carry1);
-      b_k0 += p.digit6 + u32(carry1);
+      b_k0 += p.advance6 + u32(carry1);
     }
     var ax3_0 = f32(0);
     var ax3_1 = f32(0);
@@ -302,10 +302,10 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       ax3_2 = select(f32(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
       ax3_3 = select(f32(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
       a_k += 8u;
-      a_k1 += p.digit2;
+      a_k1 += p.advance2;
       let carry1 = a_k1 >= p.summed_dim11;
       a_k1 -= select(0u, p.summed_dim11, carry1);
-      a_k0 += p.digit3 + u32(carry1);
+      a_k0 += p.advance3 + u32(carry1);
     }
     acc0_0 = fma(vec4<f32>(ax0_0), bx0_0, acc0_0);
     acc1_0 = fma(vec4<f32>(ax0_1), bx0_0, acc1_0);
@@ -346,22 +346,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let y_c1_3 = select(y_c1_3n, 0u, y_c1_3c);
   let y_c0_3 = min(y_c0_2 + u32(y_c1_3c), p.columns_dim34 - 1u);
   var sum0 = acc0_0;
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 4u) {
-    sum0 += box[t + 128u];
+    sum0 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 2u) {
-    sum0 += box[t + 64u];
+    sum0 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum0;
+  partials[t] = sum0;
   workgroupBarrier();
   if (strip < 1u) {
-    sum0 += box[t + 32u];
+    sum0 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (0u < p.rows33)) {
@@ -380,22 +380,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum1 = acc1_0;
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 4u) {
-    sum1 += box[t + 128u];
+    sum1 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 2u) {
-    sum1 += box[t + 64u];
+    sum1 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum1;
+  partials[t] = sum1;
   workgroupBarrier();
   if (strip < 1u) {
-    sum1 += box[t + 32u];
+    sum1 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (1u < p.rows33)) {
@@ -414,22 +414,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum2 = acc2_0;
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 4u) {
-    sum2 += box[t + 128u];
+    sum2 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 2u) {
-    sum2 += box[t + 64u];
+    sum2 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum2;
+  partials[t] = sum2;
   workgroupBarrier();
   if (strip < 1u) {
-    sum2 += box[t + 32u];
+    sum2 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (2u < p.rows33)) {
@@ -448,22 +448,22 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     }
   }
   var sum3 = acc3_0;
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 4u) {
-    sum3 += box[t + 128u];
+    sum3 += partials[t + 128u];
   }
   workgroupBarrier();
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 2u) {
-    sum3 += box[t + 64u];
+    sum3 += partials[t + 64u];
   }
   workgroupBarrier();
-  box[t] = sum3;
+  partials[t] = sum3;
   workgroupBarrier();
   if (strip < 1u) {
-    sum3 += box[t + 32u];
+    sum3 += partials[t + 32u];
   }
   workgroupBarrier();
   if ((strip == 0u) & (3u < p.rows33)) {

@@ -50,7 +50,7 @@ fn end0(acc: f32, e0: u32) -> f32 {
   let t2 = (t0 * t1);
   return t2;
 }
-var<workgroup> box: array<f32, 256>;
+var<workgroup> partials: array<f32, 256>;
 fn element(k: u32, c0: u32, c1: u32) -> f32 {
   var k_rest = k;
   let r1 = k_rest % p.loop2;
@@ -95,24 +95,24 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let t5 = t2 + t3;
   let t = t4 + t5;
   var joined = t;
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 4u) {
-    let other = box[lid.x + 4u];
+    let other = partials[lid.x + 4u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 2u) {
-    let other = box[lid.x + 2u];
+    let other = partials[lid.x + 2u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 1u) {
-    let other = box[lid.x + 1u];
+    let other = partials[lid.x + 1u];
     joined = joined + other;
   }
   workgroupBarrier();

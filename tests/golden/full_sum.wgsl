@@ -15,7 +15,7 @@ fn value(r0: u32) -> vec4<f32> {
   let t0 = in0[(r0) / 4u];
   return t0;
 }
-var<workgroup> box: array<f32, 256>;
+var<workgroup> partials: array<f32, 256>;
 fn element(k: u32) -> vec4<f32> {
   let r0 = k;
   return value(r0);
@@ -56,59 +56,59 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
   let low = t.x + t.y;
   let high = t.z + t.w;
   var joined = low + high;
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 128u) {
-    let other = box[lid.x + 128u];
+    let other = partials[lid.x + 128u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 64u) {
-    let other = box[lid.x + 64u];
+    let other = partials[lid.x + 64u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 32u) {
-    let other = box[lid.x + 32u];
+    let other = partials[lid.x + 32u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 16u) {
-    let other = box[lid.x + 16u];
+    let other = partials[lid.x + 16u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 8u) {
-    let other = box[lid.x + 8u];
+    let other = partials[lid.x + 8u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 4u) {
-    let other = box[lid.x + 4u];
+    let other = partials[lid.x + 4u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 2u) {
-    let other = box[lid.x + 2u];
+    let other = partials[lid.x + 2u];
     joined = joined + other;
   }
   workgroupBarrier();
-  box[lid.x] = joined;
+  partials[lid.x] = joined;
   workgroupBarrier();
   if (lane < 1u) {
-    let other = box[lid.x + 1u];
+    let other = partials[lid.x + 1u];
     joined = joined + other;
   }
   workgroupBarrier();

@@ -1,7 +1,7 @@
 // matmul+add+relu
 struct Params {
-  digit0: u32,
-  digit1: u32,
+  advance0: u32,
+  advance1: u32,
   batch2: u32,
   rows_dim3: u32,
   rows4: u32,
@@ -102,7 +102,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
     ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
     ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
     a_k += 16u;
-    a_k0 += p.digit0;
+    a_k0 += p.advance0;
   }
   {
     {
@@ -111,7 +111,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
     {
       let b_k0_0 = b_k0;
@@ -119,7 +119,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
       let ok0 = b_k + 0u < end;
       br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
       b_k += 8u;
-      b_k0 += p.digit1;
+      b_k0 += p.advance1;
     }
   }
   if (t < 32u) {
@@ -149,7 +149,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
         ar2 = select(vec4<f32>(0), a(select(0u, a0_2 + k0_0, ok0), 0u), ok0);
         ar3 = select(vec4<f32>(0), a(select(0u, a0_3 + k0_0, ok0), 0u), ok0);
         a_k += 16u;
-        a_k0 += p.digit0;
+        a_k0 += p.advance0;
       }
       {
         {
@@ -158,7 +158,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
           let ok0 = b_k + 0u < end;
           br0 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
-          b_k0 += p.digit1;
+          b_k0 += p.advance1;
         }
         {
           let b_k0_0 = b_k0;
@@ -166,7 +166,7 @@ fn main(@builtin(workgroup_id) wid: vec3<u32>, @builtin(local_invocation_id) lid
           let ok0 = b_k + 0u < end;
           br1 = select(vec4<f32>(0), b(select(0u, b0_0 + k0_0, ok0), 0u), ok0);
           b_k += 8u;
-          b_k0 += p.digit1;
+          b_k0 += p.advance1;
         }
       }
     }

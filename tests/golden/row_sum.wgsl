@@ -23,7 +23,7 @@ fn end0(acc: f32, e0: u32) -> f32 {
   let t1 = sqrt(t0);
   return t1;
 }
-var<workgroup> box: array<f32, 256>;
+var<workgroup> partials: array<f32, 256>;
 fn element(k: u32, c0: u32) -> vec4<f32> {
   let r0 = k;
   return value(c0, r0);

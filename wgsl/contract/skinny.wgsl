@@ -5,7 +5,7 @@
 //% import "contract/_operand.wgsl" as side
 //% import "contract/_skinny.wgsl" as skinny
 //% block declarations
-var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
+var<workgroup> partials: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% endblock
 //% block body
 //% set V = wgsl(acc, 4)
@@ -66,10 +66,10 @@ var<workgroup> box: array<{{ wgsl(acc, 4) }}, {{ workgroup[0] }}>;
 //% endif
 //% set part, from = ("lane", 1) if b.along == "k" else ("strip", lanes)
 //% for far in (64, 32, 16, 8, 4, 2, 1) if far < (lanes if b.along == "k" else workgroup[0] // lanes)
-  box[t] = sum{{ i }};
+  partials[t] = sum{{ i }};
   workgroupBarrier();
   if ({{ part }} < {{ far }}u) {
-    sum{{ i }} += box[t + {{ far * from }}u];
+    sum{{ i }} += partials[t + {{ far * from }}u];
   }
   workgroupBarrier();
 //% endfor

@@ -104,10 +104,10 @@
 {{ units.result(unit, "acc%d_%d" % (i, j)) }}
 //% endfor
 //% if scales
-  let back = -(a_shift + b_shift);
-  let half_back = back / 2;
-  let left_back = bitcast<f32>(u32(half_back + 127) << 23u);
-  let right_back = bitcast<f32>(u32(back - half_back + 127) << 23u);
+  let unshift = -(a_shift + b_shift);
+  let half_shift = unshift / 2;
+  let unscale_left = bitcast<f32>(u32(half_shift + 127) << 23u);
+  let unscale_right = bitcast<f32>(u32(unshift - half_shift + 127) << 23u);
 //% endif
 //% if prefetch
 {{ registers() }}
@@ -146,7 +146,7 @@
 {{ tile.own_four("column", "column0 + right + %du + e %% %du" % (j, strip), columns, 0, 1) }}
     if ((row_0 < p.{{ rows.total }}) & (column_0 < p.{{ columns.total }})) {
       let at = subgroup * {{ unit.m * strip }}u + e;
-      let sum = {{ units.sums(unit, "at", out_width) }}{{ " * left_back * right_back" if scales }};
+      let sum = {{ units.sums(unit, "at", out_width) }}{{ " * unscale_left * unscale_right" if scales }};
       let start = {{ tile.row_start(parts, batch, out_places, 0) }} + {{ ix.place(out_places[2], "_0") }};
 //% set finish = functions.get("finish")
 //% set y = wgsl(out_dtype, out_width).store(tile.result(finish, "sum", rows, columns, 0, 0))

@@ -11,21 +11,21 @@
 //# Floats that one thread adds up go to sums of 8, those to sums of 128: a long sum takes in small numbers badly, and
 //# equal ones always to the same side. `turn`: the number of what was added last, from 1 on
 {% macro begin_blocks(T, name) -%}
-  var {{ name }}_few = {{ T }}(0);
-  var {{ name }}_many = {{ T }}(0);
+  var {{ name }}_of_8 = {{ T }}(0);
+  var {{ name }}_of_128 = {{ T }}(0);
 {%- endmacro %}
 {% macro add_blocks(T, name, turn) -%}
     if ({{ turn }} % 8u == 0u) {
-      {{ name }}_many += {{ name }}_few;
-      {{ name }}_few = {{ T }}(0);
+      {{ name }}_of_128 += {{ name }}_of_8;
+      {{ name }}_of_8 = {{ T }}(0);
       if ({{ turn }} % 128u == 0u) {
-        {{ name }} += {{ name }}_many;
-        {{ name }}_many = {{ T }}(0);
+        {{ name }} += {{ name }}_of_128;
+        {{ name }}_of_128 = {{ T }}(0);
       }
     }
 {%- endmacro %}
 {% macro end_blocks(name) -%}
-  {{ name }} += {{ name }}_many + {{ name }}_few;
+  {{ name }} += {{ name }}_of_128 + {{ name }}_of_8;
 {%- endmacro %}
 
 //% set join = {"sum": add, "prod": multiply, "max": larger, "min": smaller}

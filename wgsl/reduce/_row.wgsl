@@ -63,16 +63,16 @@
 //# what a lane has, joined to what lies `lanes` further, and as often as `count` says
 {% macro join_lanes(s, lanes, count, wgsl) -%}
 //% for m in range(1, count)
-    let {{ s.name }}_o{{ m }} = {{ s.box }}[lid.x + {{ m * lanes }}u];
+    let {{ s.name }}_o{{ m }} = {{ s.partials }}[lid.x + {{ m * lanes }}u];
     {{ s.name }} = {{ combine.join[s.op](wgsl(s.dtype, 1), s.name, "%s_o%d" % (s.name, m)) }};
 //% endfor
-    {{ s.box }}[lid.x] = {{ s.name }};
+    {{ s.partials }}[lid.x] = {{ s.name }};
 {%- endmacro %}
 
 //# what the lanes of a row have becomes what all of them have; barriers are passed by all threads
 {% macro tree(reductions, steps, wgsl) -%}
 //% for s in reductions
-  {{ s.box }}[lid.x] = {{ s.name }};
+  {{ s.partials }}[lid.x] = {{ s.name }};
 //% endfor
 //% for lanes, count in steps
   workgroupBarrier();
@@ -84,6 +84,6 @@
 //% endfor
   workgroupBarrier();
 //% for s in reductions
-  {{ s.name }} = {{ s.box }}[lid.x - lane];
+  {{ s.name }} = {{ s.partials }}[lid.x - lane];
 //% endfor
 {%- endmacro %}

@@ -18,7 +18,7 @@
 //% set reads = reads_held or prefetch
 //% for j in range(reads)
 //% for s in reductions | rejectattr("top")
-{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_few" if blocks(s) else "_all") }}
+{{ r.add(s, functions[s.function], along, j, wgsl, width, "_all_of_8" if blocks(s) else "_all") }}
 //% endfor
 //% endfor
 //% for s in reductions | selectattr("top")
@@ -72,7 +72,7 @@
 //% endfor
 {%- endmacro %}
 //% block declarations
-//% for name, dtype in boxes
+//% for name, dtype in partials
 var<workgroup> {{ name }}: array<{{ wgsl(dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 //% endblock

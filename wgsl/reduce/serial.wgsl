@@ -34,7 +34,7 @@
     let x = value({{ f.coords | join(", ") }});
 //% endif
 //% if in_blocks
-    total_few += x;
+    total_of_8 += x;
     turn += 1u;
 {{ combine.add_blocks(T, "total", "turn") }}
 //% else

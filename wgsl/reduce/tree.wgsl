@@ -5,7 +5,7 @@
 //% block declarations
 //% set f = functions["value"]
 //% for end in ends
-var<workgroup> box{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
+var<workgroup> partials{{ end.tag }}: array<{{ wgsl(end.dtype, 1) }}, {{ workgroup[0] }}>;
 //% endfor
 
 fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.result if f.results else wgsl(f.dtype, f.width) }} {
@@ -75,13 +75,13 @@ fn element(k: u32, {% for c in coords %}{{ c }}: u32, {% endfor %}) -> {{ f.resu
 //% set apart = across if columns else 1
 //% for s in (128, 64, 32, 16, 8, 4, 2, 1) if s < lanes
 //% for end in ends
-  box{{ end.tag }}[lid.x] = joined{{ end.tag }};
+  partials{{ end.tag }}[lid.x] = joined{{ end.tag }};
 //% endfor
   workgroupBarrier();
   if (lane < {{ s }}u) {
 //% for end in ends
 //% set joined = "joined" ~ end.tag
-    let other{{ end.tag }} = box{{ end.tag }}[lid.x + {{ s * apart }}u];
+    let other{{ end.tag }} = partials{{ end.tag }}[lid.x + {{ s * apart }}u];
     {{ joined }} = {{ combine.join[end.op](wgsl(end.dtype, 1), joined, "other" ~ end.tag) }};
 //% endfor
   }

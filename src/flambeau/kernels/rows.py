@@ -304,7 +304,7 @@ class RowBuilder:
         made = RowFunctions(self, naming, width, form)
         check_bindings(b, self.trace.most)
         options |= made.options(lanes)
-        if 4 * threads * len(options["boxes"]) > planner.limits.workgroup_memory:
+        if 4 * threads * len(options["partials"]) > planner.limits.workgroup_memory:
             return None
         outs = tuple((n.dtype.short, width if self.is_long(n) else 1) for n in self.group.outputs)
         shader = Shader(
@@ -334,7 +334,7 @@ class RowReduction(NamedTuple):
     op: str
     dtype: str
     function: str
-    box: str
+    partials: str
     top: str = ""
 
 
@@ -348,7 +348,7 @@ class RowFunctions:
         self.functions: list[tuple[str, Function]] = []
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.trace.variables.clear()
-        self.boxes: dict[str, str] = {}
+        self.partials: dict[str, str] = {}
         self.phases = [self.phase(p) for p in build.phases(form.reads > 0, form.online)]
         self.full, self.single = [], []
         for i, (n, step) in enumerate(build.results):
@@ -364,14 +364,14 @@ class RowFunctions:
             self.held.add(s)
         for node, step in phase.reductions:
             dtype = node.dtype.short
-            box = f"box_{dtype}_{taken[dtype]}"
+            partials = f"partials_{dtype}_{taken[dtype]}"
             taken[dtype] += 1
-            self.boxes[box] = dtype
+            self.partials[partials] = dtype
             top = self.followers.get(id(node))
             function = "" if top else self.add("value", step, self.width)
             name = names[id(node)] = f"s{len(self.trace.variables) + len(reductions)}"
             follows = names[id(top)] if top else ""
-            reductions.append(RowReduction(name, node.op.monoid, dtype, function, box, follows))
+            reductions.append(RowReduction(name, node.op.monoid, dtype, function, partials, follows))
         self.trace.variables |= names
         return tuple(held), tuple(reductions)
 
@@ -393,9 +393,14 @@ class RowFunctions:
         return name
 
     def options(self, lanes: int) -> dict[str, Any]:
-        boxes = tuple(self.boxes.items()) if lanes > 1 else ()
+        partials = tuple(self.partials.items()) if lanes > 1 else ()
         phases = tuple(p for p in self.phases if any(p))
-        return {"phases": phases, "boxes": boxes, "full": tuple(self.full), "single": tuple(self.single)}
+        return {
+            "phases": phases,
+            "partials": partials,
+            "full": tuple(self.full),
+            "single": tuple(self.single),
+        }
 
 
 def _power(n: int) -> int:

@@ -254,6 +254,6 @@ class OperandIndexing:
         carries, rest = [], step
         for run in reversed(self.runs[SUMMED]):
             size = run_size(self.domain.shape, run) if run is not self.runs[SUMMED][0] else rest + 1
-            carries.append(q.add("digit", rest % size))
+            carries.append(q.add("advance", rest % size))
             rest //= size
         return tuple(reversed(carries))
