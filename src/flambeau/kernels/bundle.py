@@ -4,7 +4,7 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from .ir import Function, Kernel, Shader, numbers_of, out_name
+from .ir import Kernel, Shader, WgslFunction, numbers_of, out_name
 from .substitute import input_name, renamed
 
 
@@ -46,7 +46,7 @@ class _Names:
         self.shared: dict[tuple, str] = {}  # a host number and its type -> its name
         self.buffers: dict[tuple[int, tuple], str] = {}  # (value, kind) -> the name of its binding
         self.outs: list[tuple[str, int]] = []
-        self.functions: list[tuple[str, Function]] = []
+        self.functions: list[tuple[str, WgslFunction]] = []
 
     def word(self, name: str, wgsl: str, value: Any) -> str:
         """The name of a quantity; host numbers that several read are told once."""

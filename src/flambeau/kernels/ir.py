@@ -48,21 +48,21 @@ class Stored(Protocol):
         ...
 
 
-class Index(NamedTuple):
+class WgslIndex(NamedTuple):
     """offset + sum(coordinate * stride); strides are Params names, or "1"; offset is a Params name or ""."""
 
     terms: tuple[tuple[str, str], ...]
     offset: str
 
 
-class Test(NamedTuple):
+class PaddingTest(NamedTuple):
     """Whether a position is inside 0..size: what padding asks."""
 
-    position: Index
+    position: WgslIndex
     size: str
 
 
-class Step(NamedTuple):
+class WgslStep(NamedTuple):
     """A line of a function: load, pieces (a sum), scalar, iota, random, op, inside, settle, guard, gather,
     acc."""
 
@@ -71,12 +71,12 @@ class Step(NamedTuple):
     dtype: str
     name: str = ""  # the op, the Params name, or the binding
     args: tuple[str, ...] = ()
-    index: Index | None = None
-    tests: tuple[Test, ...] = ()
+    index: WgslIndex | None = None
+    tests: tuple[PaddingTest, ...] = ()
     extra: tuple = ()
 
 
-class Function(NamedTuple):
+class WgslFunction(NamedTuple):
     """A WGSL function over coordinates that gives one value (of `width` neighbours).
 
     given: values that it does not compute, as (name, dtype, width); they come before the coordinates.
@@ -84,7 +84,7 @@ class Function(NamedTuple):
     """
 
     coords: tuple[str, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[WgslStep, ...]
     result: str
     dtype: str
     width: int
@@ -123,13 +123,13 @@ class Bindings:
         return f"in{len(self.values) - 1}"
 
 
-def name_index(a: Affine, runs, coords, q: Quantities) -> Index:
+def name_index(a: Affine, runs, coords, q: Quantities) -> WgslIndex:
     terms = []
     for run, c in zip(runs, coords, strict=True):
         stride = a.strides[run[-1]]
         if stride:
             terms.append((c, "1" if stride == 1 else q.add("stride", stride)))
-    return Index(tuple(terms), q.add("offset", a.offset) if a.offset else "")
+    return WgslIndex(tuple(terms), q.add("offset", a.offset) if a.offset else "")
 
 
 MAPS = ("map", "map_multi")  # a thread reads only those elements of a value of its shape that it writes
@@ -148,7 +148,7 @@ class Shader:
     bindings: tuple[tuple[str, int], ...]
     outs: tuple[tuple[str, int], ...]  # dtype and width of what is written: out, out1, ...
     workgroup: tuple[int, int, int]
-    functions: tuple[tuple[str, Function], ...]
+    functions: tuple[tuple[str, WgslFunction], ...]
     options: tuple[tuple[str, Any], ...] = ()
     kind: str = ""
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from ..core.node import Node
 from ..core.shape import Shape
-from .ir import Bindings, Function, Quantities, Stored
+from .ir import Bindings, Quantities, Stored, WgslFunction
 from .lower import Move, NeedStore, Trace, collapse_domain, view_through
 
 WORKGROUP = 64
@@ -83,7 +83,7 @@ def before_packed(planner: Stored, head: Node) -> Node:
 
 def finish_function(
     trace_root: tuple[Trace, int] | None, shape: Shape, b: Bindings, q: Quantities
-) -> tuple[Function | None, list[int]]:
+) -> tuple[WgslFunction | None, list[int]]:
     """An epilogue, and the sizes of the coordinates that a place of the head's shape is taken apart into."""
     if trace_root is None:
         return None, []

@@ -11,7 +11,7 @@ from ..core.dtype import DType
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
-from .ir import Bindings, Function, Index, Quantities, Step, Stored, Test, name_index
+from .ir import Bindings, PaddingTest, Quantities, Stored, WgslFunction, WgslIndex, WgslStep, name_index
 from .vectorize import can_widen, reading
 
 MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fusing them saves
@@ -122,7 +122,7 @@ class Naming:
     buffers and quantities of its kernel. inner: the dim of which it makes four neighbours, if it does."""
 
     coords: tuple[str, ...]
-    index_of: Callable[[Affine], Index]
+    index_of: Callable[[Affine], WgslIndex]
     inner: int | None
     bindings: Bindings
     quantities: Quantities
@@ -332,24 +332,28 @@ class Trace:
         ]
         return other
 
-    def function(self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int) -> Function:
+    def function(
+        self, runs, coords, bindings: Bindings, q: Quantities, result: int, width: int
+    ) -> WgslFunction:
         """The function of all steps over runs of dims; that of an epilogue is given the head's result."""
         body = self.emit(range(len(self.steps)), naming_over(runs, coords, bindings, q, width), result)
         return body if self.head is None else body._replace(given=(("acc", self.head.dtype.short, width),))
 
-    def emit(self, steps: Iterable[int], naming: Naming, result: int) -> Function:
+    def emit(self, steps: Iterable[int], naming: Naming, result: int) -> WgslFunction:
         """The function of some of the steps: coordinates get their names, quantities their places in
         Params."""
         lines = tuple(self.emit_step(i, naming) for i in steps)
         width = 1 if naming.inner is None else 4
-        return Function(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
+        return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 
-    def emit_step(self, i: int, naming: Naming) -> Step:
+    def emit_step(self, i: int, naming: Naming) -> WgslStep:
         s, q = self.steps[i], naming.quantities
         name, extra, index, tests = s.name, (), None, ()
         if s.view is not None:
             index = naming.index_of(s.view.index)
-            tests = tuple(Test(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds)
+            tests = tuple(
+                PaddingTest(naming.index_of(b.position), q.add("padded", b.size)) for b in s.view.bounds
+            )
         if s.kind in ("load", "gather"):
             read = reading(self.steps, i, naming.inner)
             width = 4 if read == "four" else 1
@@ -368,7 +372,7 @@ class Trace:
         if s.kind == "op" and s.extra:
             extra = (s.extra[0].short,)
         args = tuple(f"t{a}" for a in s.args)
-        return Step(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
+        return WgslStep(s.kind, f"t{i}", s.dtype.short, name, args, index, tests, extra)
 
 
 def collapse_domain(domain: Shape, affines: list[Affine], groups: tuple[int, ...]):

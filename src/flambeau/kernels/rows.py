@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 from ..core import choose
 from ..core.node import Node
 from ..core.shape import Shape, contiguous_strides
-from .ir import Bindings, Function, Kernel, Quantities, Shader, Step, Stored, out_name
+from .ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslStep, out_name
 from .kernel import BoundTwice, check_bindings, fitting, label, spread_grid
 from .lower import Move, Naming, NeedStore, Raw, Trace, collapse_domain, naming_over, view_through
 from .vectorize import below
@@ -82,7 +82,7 @@ class RowTrace(Trace):
             raise NeedStore(node, "it is read for other rows")
         return self._add(Raw("stat", node.dtype, node))
 
-    def emit_step(self, i: int, naming: Naming) -> Step:
+    def emit_step(self, i: int, naming: Naming) -> WgslStep:
         step, raw = super().emit_step(i, naming), self.steps[i]
         return step._replace(name=self.variables[id(raw.node)]) if raw.kind == "stat" else step
 
@@ -345,7 +345,7 @@ class RowFunctions:
         self.build, self.trace, self.width, self.naming = build, build.trace, width, naming
         self.single_naming = replace(naming, inner=None)  # one element, where `naming` has four neighbours
         self.followers = build.followers() if form.online else {}
-        self.functions: list[tuple[str, Function]] = []
+        self.functions: list[tuple[str, WgslFunction]] = []
         self.held: set[int] = set()  # steps whose values lanes hold by now
         self.trace.variables.clear()
         self.partials: dict[str, str] = {}

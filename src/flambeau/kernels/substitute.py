@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from .ir import Function, Index, Kernel, Step, numbers_of
+from .ir import Kernel, WgslFunction, WgslIndex, WgslStep, numbers_of
 
 READS = ("load", "gather", "pieces")  # the kinds of steps that read a buffer
 
@@ -20,13 +20,13 @@ class MapReads:
         self.kernel, self.numbers = k, numbers_of(k)
         self.sizes = [self.numbers[name] for name in dict(k.shader.options)["dims"]]
 
-    def of(self, value: int) -> Iterator[tuple[Function, Step]]:
+    def of(self, value: int) -> Iterator[tuple[WgslFunction, WgslStep]]:
         """The steps that read a value, each with its function."""
         name = input_name(self.kernel.inputs.index(value))
         for _, f in self.kernel.shader.functions:
             yield from ((f, s) for s in f.steps if s.name == name and s.kind in READS)
 
-    def is_in_order(self, f: Function, step: Step) -> bool:
+    def is_in_order(self, f: WgslFunction, step: WgslStep) -> bool:
         """Whether a load's index counts the elements of the map in order."""
         assert step.index is not None
         terms, stride = dict(step.index.terms), 1
@@ -41,16 +41,16 @@ class MapReads:
         return not terms
 
 
-def renamed(f: Function, buffers: dict[str, str], params: dict[str, str] | None = None) -> Function:
+def renamed(f: WgslFunction, buffers: dict[str, str], params: dict[str, str] | None = None) -> WgslFunction:
     """A function that calls buffers and Params by other names; what has none keeps its own."""
     words = params or {}
 
-    def index(i: Index | None) -> Index | None:
+    def index(i: WgslIndex | None) -> WgslIndex | None:
         if i is None:
             return None
-        return Index(tuple((c, words.get(s, s)) for c, s in i.terms), words.get(i.offset, i.offset))
+        return WgslIndex(tuple((c, words.get(s, s)) for c, s in i.terms), words.get(i.offset, i.offset))
 
-    def step(s: Step) -> Step:
+    def step(s: WgslStep) -> WgslStep:
         if s.kind == "op":
             return s
         names = buffers if s.kind in READS else words
@@ -72,7 +72,7 @@ def without_input(k: Kernel, value: int, name: str) -> Kernel:
     return replace(k, shader=shader, inputs=k.inputs[:place] + k.inputs[place + 1 :])
 
 
-def with_input(k: Kernel, value: int, other: int, change: Callable[[Step], Step]) -> Kernel:
+def with_input(k: Kernel, value: int, other: int, change: Callable[[WgslStep], WgslStep]) -> Kernel:
     """A kernel that binds another value where it bound this one; change: what becomes of the steps that read
     it."""
     place = k.inputs.index(value)

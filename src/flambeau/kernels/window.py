@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..core.choose import choose
 from ..core.node import Node
 from ..core.shape import Affine, Bound, View
-from .ir import Bindings, Function, Kernel, Quantities, Shader, Stored
+from .ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
 from .kernel import (
     GPU_WORKGROUP,
     WORKGROUP,
@@ -109,7 +109,7 @@ class WindowBuilder:
         bounds = tuple(Bound(self._affine(b.position), b.size) for b in v.bounds)
         return View(v.shape, self._affine(v.index), bounds)
 
-    def functions(self, b: Bindings, q: Quantities, narrow: bool) -> list[tuple[str, Function]]:
+    def functions(self, b: Bindings, q: Quantities, narrow: bool) -> list[tuple[str, WgslFunction]]:
         """`cells`, of a cell of the line; `value`, of those and of a column and a tap, where that is more."""
         trace, root = self.domain.trace, self.domain.root
         read = trace.with_views(self._view)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ...core.node import Node
 from ...core.shape import Affine, Shape, collapse, run_size
-from ..ir import Bindings, Function, Index, Quantities, Stored, name_index
+from ..ir import Bindings, Quantities, Stored, WgslFunction, WgslIndex, name_index
 from ..lower import Naming, NeedStore, Trace
 
 BATCH, ROWS, COLUMNS, SUMMED = range(4)
@@ -18,9 +18,9 @@ class SplitIndex(NamedTuple):
     """An affine position split by who walks it: offset, batch, the side's own dims, the summed dims."""
 
     offset: str
-    batch: Index
-    own: Index
-    summed: Index
+    batch: WgslIndex
+    own: WgslIndex
+    summed: WgslIndex
 
 
 class DimGroup(NamedTuple):
@@ -211,22 +211,22 @@ class OperandIndexing:
         """The dim along which four neighbours are read at once, if they are."""
         return self.runs[self.own if self.along == "free" else SUMMED][-1][-1] if self.wide else None
 
-    def function(self, b: Bindings, q: Quantities) -> Function:
+    def function(self, b: Bindings, q: Quantities) -> WgslFunction:
         """The expression over positions p0, p1, ... (one for each affine); e, always 0, stands for the
         neighbour."""
         inner = self.inner()
         position = {a: f"p{i}" for i, a in enumerate(self.operand.affines)}
 
-        def index_of(a: Affine) -> Index:
+        def index_of(a: Affine) -> WgslIndex:
             stride = a.strides[inner] if inner is not None else 0
             along = ("e", "1" if stride == 1 else q.add("stride", stride)) if stride else None
-            return Index(((position[a], "1"), *([along] if along else [])), "")
+            return WgslIndex(((position[a], "1"), *([along] if along else [])), "")
 
         naming = Naming((*position.values(), "e"), index_of, inner, b, q)
         return self.operand.trace.emit(range(len(self.operand.trace.steps)), naming, self.operand.root)
 
     def place(self, a: Affine, q: Quantities) -> SplitIndex:
-        def at(group: int) -> Index:
+        def at(group: int) -> WgslIndex:
             runs = self.runs[group]
             return name_index(Affine(a.strides, 0), runs, self.coords(group), q)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...core.node import Node
 from ...core.shape import Affine, Shape, broadcast, contiguous_strides, run_size
-from ..ir import Bindings, Index, Kernel, Quantities, Shader, Stored, name_index
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslIndex, name_index
 from ..kernel import before_packed, check_bindings, epilogue, label, spread_grid
 from ..lower import NeedStore, Trace
 from ..reduce import pieces_kernel
@@ -189,7 +189,7 @@ class Result:
     def coords(self, group: int) -> list[str]:
         return [f"y_{'brc'[group]}{i}" for i in range(len(self.by_group[group]))]
 
-    def place(self, group: int, q: Quantities) -> Index:
+    def place(self, group: int, q: Quantities) -> WgslIndex:
         return name_index(self.out, self.by_group[group], self.coords(group), q)
 
     def group(self, group: int, q: Quantities) -> DimGroup:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from ...core.choose import choose
 from ...core.node import Node
 from ...core.shape import Affine, Shape, View, collapse, contiguous_strides, run_size
-from ..ir import Bindings, Function, Index, Kernel, Quantities, Shader, Stored, name_index
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction, WgslIndex, name_index
 from ..kernel import WORKGROUP, before_packed, check_bindings, epilogue, fitting, label, spread_grid
 from ..lower import Move, NeedStore, check_turns, view_through
 from ..reduce import reduce_parts
@@ -321,12 +321,12 @@ class RegisterTileBuilder:
             return 16
         return 8 if n > 4 else 4
 
-    def at(self, a: Affine, group: int) -> Index:
+    def at(self, a: Affine, group: int) -> WgslIndex:
         runs = self.of(group)
         place = Affine(a.strides, 0)
         return name_index(place, [self.runs[i] for i in runs], [self.coords[i] for i in runs], self.q)
 
-    def place(self, a: Affine, *groups: int) -> tuple[Index, ...]:
+    def place(self, a: Affine, *groups: int) -> tuple[WgslIndex, ...]:
         return tuple(self.at(a, g) for g in groups)
 
     def side(self, o: BufferOperand, own: int) -> BufferSpec:
@@ -364,7 +364,7 @@ class RegisterTileBuilder:
         named = [tuple(dims[i] for i in r) for r in runs]
         return named, [run_size(self.full, r) for r in named]
 
-    def finish(self, after, wide: bool) -> Function:
+    def finish(self, after, wide: bool) -> WgslFunction:
         """The epilogue, over the coordinates of batch, rows and columns; of four neighbours where it can."""
         keep = self.of(BATCH, ROWS, COLUMNS)
         runs, coords = [self.runs[i] for i in keep], [self.coords[i] for i in keep]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ...core.dtype import float16, float32
 from ...core.limits import Unit
-from ..ir import Bindings, Function, Kernel, Quantities, Shader, Stored
+from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
 from ..kernel import fitting, spread_grid
 from .cost_model import CORES
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
@@ -274,7 +274,7 @@ def convert(of: F16Product, operand: Operand, own: int, extent: int) -> tuple[Ke
     return Kernel("to_f16", shader, tuple(b.values), (out,), tuple(q.values), grid), made
 
 
-def _buffer(s: OperandIndexing, function: Function, load: TileLoad) -> str:
+def _buffer(s: OperandIndexing, function: WgslFunction, load: TileLoad) -> str:
     """The buffer of a side that is read four by four as it lies there: its words need no unpacking."""
     in_order = s.wide and len(s.operand.affines) == 1 and (s.along == "k" or load.flat)
     if not in_order or not _is_loaded(s.operand):
