@@ -125,7 +125,7 @@ def render(shader) -> str:
     try:
         env = environment()
         text = env.get_template(shader.template).render(
-            dict(shader.options),
+            {"ranged": "", "atomics": False} | dict(shader.options),
             params=shader.params,
             bindings=shader.bindings,
             outs=[(out_name(i), SHORT[d].stored, SHORT[d].words(w)) for i, (d, w) in enumerate(shader.outs)],
@@ -134,9 +134,6 @@ def render(shader) -> str:
             workgroup=shader.workgroup,
             functions=dict(shader.functions),
             checks=shader.checks,
-            ranged=dict(shader.options).get("ranged", ""),
-            atomics=dict(shader.options).get("atomics", False),
-            acc=dict(shader.options).get("acc", "f32"),
             wgsl=wgsl,
             vec=vec,
         )

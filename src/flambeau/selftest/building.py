@@ -42,7 +42,7 @@ THRESHOLDS = sorted(
         scatters.CHUNK,
         16 * scatters.CHUNK,
         skinny.FEW_ROWS,
-        registers.TURN_FROM,
+        registers.TRANSPOSE_FROM,
         registers.PACK_FROM,
         launches.LEAST_KEYS,
         launches.MOST_FEW,

@@ -115,14 +115,14 @@ def plan_load(s: OperandIndexing, extent: int, tile: GemmTile, pad: int, q: Quan
     return TileLoad(
         advance,
         s.carries(advance, q),
-        extent,
-        fours + pad,
-        lanes,
-        loads,
-        spacing,
-        stride,
-        flat,
-        active if active < threads else 0,
+        extent=extent,
+        pitch=fours + pad,
+        lanes=lanes,
+        loads=loads,
+        spacing=spacing,
+        stride=stride,
+        flat=flat,
+        active=active if active < threads else 0,
     )
 
 

@@ -17,7 +17,7 @@ from .product import in_walk_order
 
 GPU_FILL, LEAST_SUMMED = 16384, 128  # threads that fill a real GPU; the least that is summed by one of them
 LARGE_FROM = 1 << 23  # multiply-adds: below, a software adapter's tiles are those of a GPU
-TURN_FROM = 256  # rows, columns and summed: from here on also than reading it in fours along the summed dims
+TRANSPOSE_FROM = 256  # rows, columns and summed: from here on a copy costs less than fours of the summed dims
 PACK_FROM = 64  # columns: from here on copying the rows' side costs less than reading it element by element
 
 
@@ -91,7 +91,7 @@ def register_kernels(planner: Stored, head: Node, tail: Node, full: Shape) -> li
 def _kernels(product: BufferProduct) -> list[Kernel]:
     build = RegisterTileBuilder(product)
     kernel = fitting(build.kernel)
-    if (build.a.mode == "scalar" or build.is_worth_turning()) and build.is_worth_packing():
+    if (build.a.mode == "scalar" or build.is_worth_transposing()) and build.is_worth_packing():
         a, copy = _pack(product)
         return [copy, fitting(RegisterTileBuilder(replace(product, a=a)).kernel)]
     return [kernel]
@@ -235,7 +235,7 @@ class RegisterTileBuilder:
         """Every packed element is read by many columns, and rows come in fours."""
         return self.total(ROWS) % 4 == 0 and self.total(COLUMNS) >= PACK_FROM
 
-    def is_worth_turning(self) -> bool:
+    def is_worth_transposing(self) -> bool:
         """Whether the rows' side is read by fours along the summed dims, which makes four steps of each turn
         of a loop, and one or two are a fraction of the text and run as fast."""
         if self.a.mode != "k" or not self.planner.limits.software:
@@ -249,7 +249,7 @@ class RegisterTileBuilder:
     def is_large(self) -> bool:
         """Whether every group of dims is long."""
         least = min(self.total(g) for g in (ROWS, COLUMNS, SUMMED))
-        return self.planner.limits.software and self.total(BATCH) == 1 and least >= TURN_FROM
+        return self.planner.limits.software and self.total(BATCH) == 1 and least >= TRANSPOSE_FROM
 
     def step(self) -> int:
         """How many neighbours along the last summed run a turn of the loop takes."""
