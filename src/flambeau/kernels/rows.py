@@ -225,8 +225,9 @@ class RowBuilder:
         results = [step for _, step in self.results]
         for at, phase in enumerate(phases):
             roots = results if phase is phases[-1] else [step for _, step in phase.reductions]
-            for s in (s for root in roots for s in below(self.trace.steps, root)):
-                found.setdefault(s, set()).add(at)
+            for root in roots:
+                for s in below(self.trace.steps, root):
+                    found.setdefault(s, set()).add(at)
         return sorted(found.items())
 
     # --- shape of the kernel ---
