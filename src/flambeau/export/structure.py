@@ -12,7 +12,7 @@ from ..ops.random import generator
 from ..runtime import readback
 from ..runtime.pipeline import word_of
 from ..tensor import Tensor
-from .trace import Graph, Placeholder
+from .trace import Graph, TracedInput
 
 # the classes of adapters, each with its kernels
 KINDS = {"gpu": Limits(), "software": Limits(software=True, turns=SOFTWARE_TURNS)}
@@ -80,7 +80,7 @@ class Weights:
         found = [
             n
             for n in graph.order
-            if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, Placeholder)
+            if n.buffer is not None and n.serial >= start and not isinstance(n.buffer, TracedInput)
         ]
         values = [bytes(v) for v in readback.read([Tensor(n) for n in found])] if found else []
         if first:
@@ -117,7 +117,7 @@ def sketch(graph: Graph, kind: str, weights: Weights) -> Sketch:
 
 
 def _leaf(graph: Graph, node: Node, weights: Weights) -> str:
-    if not isinstance(node.buffer, Placeholder):
+    if not isinstance(node.buffer, TracedInput):
         return f"w{weights.number(node)}"
     if node.buffer not in graph.inputs:
         raise FlambeauError(f"the function uses {describe(node)} of an earlier call: don't keep inputs")

@@ -18,7 +18,7 @@ from ..tensor import Tensor
 from .inputs import Spec
 
 
-class Placeholder:
+class TracedInput:
     """Stands for the buffer of an input: plans ask only whether there is one."""
 
     def __init__(self, place: int):
@@ -56,7 +56,7 @@ class Graph:
     roots: list[Node]
     result: str
     names: list[str]
-    inputs: list[Placeholder]
+    inputs: list[TracedInput]
     begin: int = 0
     length: int = 0
     order: list[Node] = field(default_factory=list)
@@ -81,7 +81,7 @@ def graph_of(fn: Callable, specs: list[Spec], n: int, device: Device, start: int
 
     `start` is the serial number that nodes from before the first call lie below.
     """
-    places, inputs = [Placeholder(i) for i in range(len(specs))], []
+    places, inputs = [TracedInput(i) for i in range(len(specs))], []
     for spec, place in zip(specs, places, strict=True):
         node = Node(OPS["buffer"], (), {}, spec.at(n), spec.dtype, device)
         node.buffer = place
