@@ -120,7 +120,7 @@ async def measure():
 
 await measure()
 """
-FIRST = "import flambeau as fb\n(await (fb.rand(8, 8) @ fb.rand(8, 8)).relu().sum().data()).item()"
+FIRST = "import flambeau as fb\n(await (fb.rand(8, 8) @ fb.rand(8, 8)).relu().sum().read()).item()"
 START = """async () => {
     const { start } = await import("/client.js"), begin = performance.now();
     globalThis.python = await start();

@@ -72,7 +72,7 @@ async def train(batch, steps):
     begin = time.perf_counter()
     for _ in range(steps):
         loss = step(x, y)
-    await loss.data()
+    await loss.read()
     return time.perf_counter() - begin
 """
 

@@ -19,6 +19,7 @@ import flambeau as fb
 from flambeau import array_api, functions, nn, ops
 from flambeau.core.op import COMPOSED, OPS, Op
 from flambeau.nn import activation, loss, pool, stateless
+from flambeau.ops.inplace import METHODS
 from flambeau.runtime.exchange import Exchange
 from flambeau.tensor import Plans
 from flambeau.tensor import own as own_node
@@ -116,6 +117,8 @@ EXACT = {
     ("tensor_split", "indices_or_sections"): "int | Sequence[int] | Tensor",
     ("triplet_margin_with_distance_loss", "distance_function"): "Callable[[Tensor, Tensor], Tensor]",
     ("histogram", "range"): "tuple[float, float]",
+    ("fill_", "value"): VALUE,
+    ("bernoulli_", "p"): "Tensor | float",
     ("forward", "var"): "Tensor | float",
     ("gaussian_nll_loss", "var"): "Tensor | float",
     ("isin", "test_elements"): VALUE,
@@ -283,7 +286,9 @@ def parameters(entry: Any) -> tuple[list[inspect.Parameter], str]:
 
 
 def table_name(entry: Any, name: str) -> str:
-    """What the tables above call an entry."""
+    """What the tables above call an entry; a method in place takes what its op takes."""
+    if base := METHODS.get(name):
+        return table_name(getattr(fb.Tensor, base), base)
     own = entry.name if isinstance(entry, Op) else getattr(entry, "__name__", name)
     return own if own in OPS or own in COMPOSED else name
 
@@ -411,7 +416,7 @@ def of_tensor() -> list[str]:
     host = fb.HostScalar
     return [
         class_of(host, list(members([host])), fields=("_value: Any",)),
-        class_of(fb.Tensor, found, fields=("node: Any",)),
+        class_of(fb.Tensor, found, fields=("node: Any", "link: Any")),
         class_of(Plans, list(members([Plans])), "list[Any]", ("text: str",)),
         function("own", own_node),
         function("tensor", fb.tensor),

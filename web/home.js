@@ -11,7 +11,7 @@ try {
 import flambeau as fb
 x = fb.arange(6).reshape(2, 3).float()
 y = (x @ x.T).exp().log()
-text = f"{y.plan()}\\n\\n{(await y.data()).tolist()}"
+text = f"{y.plan()}\\n\\n{(await y.read()).tolist()}"
 text
 `);
   ready(`ready on ${python.adapter}`);

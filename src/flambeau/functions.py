@@ -201,11 +201,16 @@ def memory(device: Any = None) -> dict[str, int]:
 
 
 def _table() -> dict[str, Any]:
-    """Every public entry of the families, and the composed functions that are no methods."""
+    """Every public entry of the families but what is in place, and the composed functions that are no
+    methods."""
     found: dict[str, Any] = {}
     for family in ops.FAMILIES:
         for name, entry in vars(family).items():
-            if not name.startswith("_") and (isinstance(entry, Op) or callable(entry)):
+            if (
+                not name.startswith("_")
+                and not name.endswith("_")
+                and (isinstance(entry, Op) or callable(entry))
+            ):
                 found[name] = entry
     return found | {name: COMPOSED[name] for name in (*ops.names("FUNCTIONS"), *FROM_NN)}
 

@@ -2337,7 +2337,7 @@ def randperm(
     Raises ValueError where n is no whole number from 0."""
 
 def ravel(input: Tensor) -> Tensor:
-    """The same elements in order, in one dim. [...] -> [n]"""
+    """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
 
 def read(*tensors: Tensor) -> Reading:
     """The values of several tensors as nested lists, with one wait: `a, b = await fb.read(x, y)`.

@@ -9,8 +9,8 @@ from . import ops
 from .autodiff.backward import Gradients, backward
 from .core import dtype as dt
 from .core import op as _op
+from .core.alias import is_in_order
 from .core.host import Data, shown, to_bytes, to_list, to_numpy
-from .core.modes import is_grad_enabled
 from .core.node import Node, toposort
 from .core.op import OPS, apply
 from .core.shape import Shape, normal_dim
@@ -19,6 +19,7 @@ from .ops import source as _source
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.state import assigned, mark, thread
+from .runtime.writes import check_write, spread
 
 _param_keys, _marks = count(1), count(1)
 assert _source  # its entries register themselves
@@ -50,10 +51,15 @@ class Tensor(Exchange, ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
+    __slots__ = (
+        "link",
+    )  # what it is a view of, or its views (core/alias.py): no attribute that guards watch
     node: Node
+    link: Any
 
     def __init__(self, node: Node):
         self.node = node
+        self.link = None
 
     # --- what is known without running ---
 
@@ -121,8 +127,8 @@ class Tensor(Exchange, ops.Table):
         return self.itemsize
 
     def is_contiguous(self) -> "bool":  # type: ignore[valid-type]
-        """True: what a kernel reads through a view is no other kind of tensor."""
-        return True
+        """Whether the elements lie in order, as they do but in views: kernels read both alike."""
+        return is_in_order(self)
 
     def is_complex(self) -> "bool":  # type: ignore[valid-type]
         """False: complex numbers are pairs of floats in a last dim of 2."""
@@ -148,6 +154,16 @@ class Tensor(Exchange, ops.Table):
     def __iter__(self) -> "Iterator[Tensor]":
         return (self[i] for i in range(len(self)))
 
+    @property
+    def data(self) -> "Tensor":
+        """The same elements without gradients: what is written to it is written to the tensor, even to one
+        that gradients are taken by. Assign to it to give the tensor other values of its shape."""
+        return self.detach()
+
+    @data.setter
+    def data(self, value: "Tensor") -> None:
+        self.assign_(value)
+
     # --- reading ---
 
     def realize(self) -> "Tensor":
@@ -155,7 +171,7 @@ class Tensor(Exchange, ops.Table):
         run.realize(self)
         return self
 
-    async def data(self) -> Data:
+    async def read(self) -> Data:
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
         return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
@@ -188,7 +204,7 @@ class Tensor(Exchange, ops.Table):
         if thread.recorder is not None:
             return f"tensor({_op.describe(self)}, being recorded)"
         if not self.device.can_wait:
-            return f"tensor({_op.describe(self)}, not read: await t.data())"
+            return f"tensor({_op.describe(self)}, not read: await t.read())"
         body = shown(Data(readback.read([self])[0], self.shape, self.dtype))
         extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
         extra += ", requires_grad=True" if self.requires_grad else ""
@@ -246,6 +262,11 @@ class Tensor(Exchange, ops.Table):
         mark(next(_marks))
         return self
 
+    def detach_(self) -> "Tensor":
+        """Let no gradients flow through the tensor any more; returns self."""
+        self.node = own(self.node)
+        return self
+
     def assign_(self, value: Any) -> "Tensor":
         """Replace the value by another of the same shape; it is computed with the next run. Returns self."""
         value = value if isinstance(value, Tensor) else tensor(value, dtype=self.dtype, device=self.device)
@@ -253,30 +274,37 @@ class Tensor(Exchange, ops.Table):
             raise ValueError(
                 f"assign_({_op.describe(self)}, {_op.describe(value)}): shapes differ: reshape the value"
             )
-        device = self.device
-        new = own(value.to(self.dtype).to(device).node)
-        with device.lock:  # no replay looks where the value is meanwhile
-            old = self.node
-            new.requires_grad, new.param = old.param is not None, old.param
-            self.node, old.replaced = new, True
-            assigned(self, old)
+        new = own(value.to(self.dtype).to(self.device).node)
+        new.requires_grad, new.param = self.node.param is not None, self.node.param
+        self._become(new)
         return self
 
     def replace_(self, value: "Tensor") -> "Tensor":
-        """assign_ through which gradients flow; a parameter takes values only. Returns self."""
+        """assign_ through which gradients flow; a parameter takes values only, inside no_grad. Returns
+        self."""
+        check_write(self)
         if self.node.param is None and value.requires_grad and value.shape == self.shape:
-            device = self.device
-            new = value.to(self.dtype).to(device).node
-            with device.lock:
-                old, self.node = self.node, new
-                old.replaced = True
-                assigned(self, old)
+            self._become(value.to(self.dtype).to(self.device).node)
             return self
-        if self.node.param is not None and is_grad_enabled():
-            raise ValueError(
-                "a parameter is part of the graph as it is: assign inside no_grad, or use slice_assign"
-            )
         return self.assign_(value)
+
+    def _check_write(self) -> None:
+        """ValueError where gradients are taken by the tensor as it is."""
+        check_write(self)
+
+    def _become(self, new: Node) -> None:
+        """Have another value, and all that shows the same elements with it."""
+        with self.device.lock:  # no replay looks where the value is meanwhile
+            old, self.node = self.node, new
+            old.replaced = True
+            if self.link is None:
+                return assigned(self, old)
+            try:
+                spread(self, old)
+            except ValueError:
+                self.node, old.replaced = old, False
+                raise
+            assigned(self, old)
 
     # --- moving ---
 
@@ -325,8 +353,8 @@ class Tensor(Exchange, ops.Table):
         return self.to(dt.bool_)
 
     def contiguous(self) -> "Tensor":
-        """Itself: views are copied only when a kernel must."""
-        return self
+        """Itself; a tensor of its own where it is a view whose elements do not lie in order."""
+        return self if is_in_order(self) else Tensor(self.node)
 
     def new_tensor(self, data: Any, dtype=None, device=None) -> "Tensor":
         """A tensor of host data on the device of this one, in its dtype unless another is given."""

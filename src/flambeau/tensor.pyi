@@ -31,6 +31,7 @@ class Tensor:
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     node: Any
+    link: Any
     def __init__(self, node: Any) -> None: ...
     @property
     def shape(self) -> tuple[_int, ...]:
@@ -75,7 +76,7 @@ class Tensor:
     def element_size(self) -> _int:
         """Bytes of an element."""
     def is_contiguous(self) -> _bool:
-        """True: what a kernel reads through a view is no other kind of tensor."""
+        """Whether the elements lie in order, as they do but in views: kernels read both alike."""
     def is_complex(self) -> _bool:
         """False: complex numbers are pairs of floats in a last dim of 2."""
     def is_signed(self) -> _bool:
@@ -86,9 +87,15 @@ class Tensor:
         """Whether the one element is not 0; runs the graph and waits."""
     def __len__(self) -> _int: ...
     def __iter__(self) -> Iterator[Tensor]: ...
+    @property
+    def data(self) -> Tensor:
+        """The same elements without gradients: what is written to it is written to the tensor, even to one
+        that gradients are taken by. Assign to it to give the tensor other values of its shape."""
+    @data.setter
+    def data(self, value: Tensor) -> None: ...
     def realize(self) -> Tensor:
         """Run what the value needs, without waiting for it; returns self."""
-    async def data(self) -> Data:
+    async def read(self) -> Data:
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
     def numpy(self) -> Any:
         """The values as a NumPy array; runs the graph and waits."""
@@ -116,10 +123,17 @@ class Tensor:
         backward. With `create_graph` the gradients can be differentiated themselves."""
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
         """Make this tensor one that gradients are taken by (or not); returns self."""
+    def detach_(self) -> Tensor:
+        """Let no gradients flow through the tensor any more; returns self."""
     def assign_(self, value: Any) -> Tensor:
         """Replace the value by another of the same shape; it is computed with the next run. Returns self."""
     def replace_(self, value: Tensor) -> Tensor:
-        """assign_ through which gradients flow; a parameter takes values only. Returns self."""
+        """assign_ through which gradients flow; a parameter takes values only, inside no_grad. Returns
+        self."""
+    def _check_write(self) -> None:
+        """ValueError where gradients are taken by the tensor as it is."""
+    def _become(self, new: Any) -> None:
+        """Have another value, and all that shows the same elements with it."""
     def float(self) -> Tensor:
         """As float32."""
     def half(self) -> Tensor:
@@ -143,7 +157,7 @@ class Tensor:
     def bool(self) -> Tensor:
         """True where not 0."""
     def contiguous(self) -> Tensor:
-        """Itself: views are copied only when a kernel must."""
+        """Itself; a tensor of its own where it is a view whose elements do not lie in order."""
     def new_tensor(
         self, data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None
     ) -> Tensor:
@@ -786,6 +800,348 @@ class Tensor:
     def unique_consecutive(
         self, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
     ) -> tuple[Tensor, Tensor, Tensor]: ...
+    def fill_(self, value: Tensor | _float | HostScalar) -> Tensor:
+        """Gives every element one value (a number, or a tensor of one); returns the tensor."""
+    def zero_(self) -> Tensor:
+        """Gives every element 0; returns the tensor."""
+    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Gives the tensor the values of src, which is broadcast, cast and moved; returns the tensor.
+
+        non_blocking: taken, and of no meaning: nothing here waits for a copy."""
+    def fill_diagonal_(self, fill_value: _float, wrap: _bool = False) -> Tensor:
+        """Gives the elements at equal places of all dims fill_value; returns the tensor. [n, m]
+
+        wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
+        is no matrix and its dims differ."""
+    def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element evenly from `a` to `b`; returns the tensor."""
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element from a normal distribution of this mean and std; returns the tensor."""
+    def log_normal_(
+        self, mean: _float = 1.0, std: _float = 2.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor."""
+    def exponential_(self, lambd: _float = 1.0, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element from an exponential distribution of rate lambd; returns the tensor."""
+    def cauchy_(
+        self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor."""
+    def geometric_(self, p: _float, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element as the tries up to the first success of chance p; returns the tensor."""
+    def bernoulli_(self, p: Tensor | _float = 0.5, *, generator: Generator | None = None) -> Tensor:
+        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self."""
+    def random_(
+        self, low: _int = 0, high: _int | None = None, *, generator: Generator | None = None
+    ) -> Tensor:
+        """Draws every element as a whole number from low to high - 1; returns the tensor.
+
+        One number counts as high; without any, high is as large as the dtype holds whole numbers."""
+    def abs_(self) -> Tensor:
+        """Gives the tensor the value of abs(...), and returns it."""
+    def absolute_(self) -> Tensor:
+        """Gives the tensor the value of absolute(...), and returns it."""
+    def acos_(self) -> Tensor:
+        """Gives the tensor the value of acos(...), and returns it."""
+    def acosh_(self) -> Tensor:
+        """Gives the tensor the value of acosh(...), and returns it."""
+    def add_(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """Gives the tensor the value of add(...), and returns it."""
+    def addbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """Gives the tensor the value of addbmm(...), and returns it."""
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """Gives the tensor the value of addcdiv(...), and returns it."""
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: _float = 1) -> Tensor:
+        """Gives the tensor the value of addcmul(...), and returns it."""
+    def addmm_(
+        self, mat1: Tensor, mat2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """Gives the tensor the value of addmm(...), and returns it."""
+    def addmv_(
+        self, mat: Tensor, vec: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """Gives the tensor the value of addmv(...), and returns it."""
+    def addr_(
+        self, vec1: Tensor, vec2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """Gives the tensor the value of addr(...), and returns it."""
+    def arccos_(self) -> Tensor:
+        """Gives the tensor the value of arccos(...), and returns it."""
+    def arccosh_(self) -> Tensor:
+        """Gives the tensor the value of arccosh(...), and returns it."""
+    def arcsin_(self) -> Tensor:
+        """Gives the tensor the value of arcsin(...), and returns it."""
+    def arcsinh_(self) -> Tensor:
+        """Gives the tensor the value of arcsinh(...), and returns it."""
+    def arctan_(self) -> Tensor:
+        """Gives the tensor the value of arctan(...), and returns it."""
+    def arctan2_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of arctan2(...), and returns it."""
+    def arctanh_(self) -> Tensor:
+        """Gives the tensor the value of arctanh(...), and returns it."""
+    def asin_(self) -> Tensor:
+        """Gives the tensor the value of asin(...), and returns it."""
+    def asinh_(self) -> Tensor:
+        """Gives the tensor the value of asinh(...), and returns it."""
+    def atan_(self) -> Tensor:
+        """Gives the tensor the value of atan(...), and returns it."""
+    def atan2_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of atan2(...), and returns it."""
+    def atanh_(self) -> Tensor:
+        """Gives the tensor the value of atanh(...), and returns it."""
+    def baddbmm_(
+        self, batch1: Tensor, batch2: Tensor, *, beta: _float | HostScalar = 1, alpha: _float | HostScalar = 1
+    ) -> Tensor:
+        """Gives the tensor the value of baddbmm(...), and returns it."""
+    def bitwise_and_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of bitwise_and(...), and returns it."""
+    def bitwise_left_shift_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of bitwise_left_shift(...), and returns it."""
+    def bitwise_not_(self) -> Tensor:
+        """Gives the tensor the value of bitwise_not(...), and returns it."""
+    def bitwise_or_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of bitwise_or(...), and returns it."""
+    def bitwise_right_shift_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of bitwise_right_shift(...), and returns it."""
+    def bitwise_xor_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of bitwise_xor(...), and returns it."""
+    def ceil_(self) -> Tensor:
+        """Gives the tensor the value of ceil(...), and returns it."""
+    def clamp_(
+        self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
+    ) -> Tensor:
+        """Gives the tensor the value of clamp(...), and returns it."""
+    def clamp_max_(self, max: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of clamp_max(...), and returns it."""
+    def clamp_min_(self, min: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of clamp_min(...), and returns it."""
+    def clip_(
+        self, min: Tensor | _float | HostScalar | None = None, max: Tensor | _float | HostScalar | None = None
+    ) -> Tensor:
+        """Gives the tensor the value of clip(...), and returns it."""
+    def copysign_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of copysign(...), and returns it."""
+    def cos_(self) -> Tensor:
+        """Gives the tensor the value of cos(...), and returns it."""
+    def cosh_(self) -> Tensor:
+        """Gives the tensor the value of cosh(...), and returns it."""
+    def cumprod_(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Gives the tensor the value of cumprod(...), and returns it."""
+    def cumsum_(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
+        """Gives the tensor the value of cumsum(...), and returns it."""
+    def deg2rad_(self) -> Tensor:
+        """Gives the tensor the value of deg2rad(...), and returns it."""
+    def digamma_(self) -> Tensor:
+        """Gives the tensor the value of digamma(...), and returns it."""
+    def div_(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """Gives the tensor the value of div(...), and returns it."""
+    def divide_(self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None) -> Tensor:
+        """Gives the tensor the value of divide(...), and returns it."""
+    def eq_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of eq(...), and returns it."""
+    def erf_(self) -> Tensor:
+        """Gives the tensor the value of erf(...), and returns it."""
+    def erfc_(self) -> Tensor:
+        """Gives the tensor the value of erfc(...), and returns it."""
+    def erfinv_(self) -> Tensor:
+        """Gives the tensor the value of erfinv(...), and returns it."""
+    def exp_(self) -> Tensor:
+        """Gives the tensor the value of exp(...), and returns it."""
+    def exp2_(self) -> Tensor:
+        """Gives the tensor the value of exp2(...), and returns it."""
+    def expm1_(self) -> Tensor:
+        """Gives the tensor the value of expm1(...), and returns it."""
+    def fix_(self) -> Tensor:
+        """Gives the tensor the value of fix(...), and returns it."""
+    def floor_(self) -> Tensor:
+        """Gives the tensor the value of floor(...), and returns it."""
+    def floor_divide_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of floor_divide(...), and returns it."""
+    def fmod_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of fmod(...), and returns it."""
+    def frac_(self) -> Tensor:
+        """Gives the tensor the value of frac(...), and returns it."""
+    def gcd_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of gcd(...), and returns it."""
+    def ge_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of ge(...), and returns it."""
+    def greater_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of greater(...), and returns it."""
+    def greater_equal_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of greater_equal(...), and returns it."""
+    def gt_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of gt(...), and returns it."""
+    def heaviside_(self, values: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of heaviside(...), and returns it."""
+    def hypot_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of hypot(...), and returns it."""
+    def i0_(self) -> Tensor:
+        """Gives the tensor the value of i0(...), and returns it."""
+    def index_add_(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
+        """Gives the tensor the value of index_add(...), and returns it."""
+    def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """Gives the tensor the value of index_copy(...), and returns it."""
+    def index_fill_(self, dim: _int, index: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of index_fill(...), and returns it."""
+    def index_put_(
+        self,
+        indices: Sequence[Tensor | None],
+        values: Tensor | _float | HostScalar,
+        accumulate: _bool = False,
+    ) -> Tensor:
+        """Gives the tensor the value of index_put(...), and returns it."""
+    def index_reduce_(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Gives the tensor the value of index_reduce(...), and returns it."""
+    def lcm_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of lcm(...), and returns it."""
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of ldexp(...), and returns it."""
+    def le_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of le(...), and returns it."""
+    def lerp_(self, end: Tensor | _float | HostScalar, weight: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of lerp(...), and returns it."""
+    def less_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of less(...), and returns it."""
+    def less_equal_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of less_equal(...), and returns it."""
+    def lgamma_(self) -> Tensor:
+        """Gives the tensor the value of lgamma(...), and returns it."""
+    def log_(self) -> Tensor:
+        """Gives the tensor the value of log(...), and returns it."""
+    def log10_(self) -> Tensor:
+        """Gives the tensor the value of log10(...), and returns it."""
+    def log1p_(self) -> Tensor:
+        """Gives the tensor the value of log1p(...), and returns it."""
+    def log2_(self) -> Tensor:
+        """Gives the tensor the value of log2(...), and returns it."""
+    def logical_and_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of logical_and(...), and returns it."""
+    def logical_not_(self) -> Tensor:
+        """Gives the tensor the value of logical_not(...), and returns it."""
+    def logical_or_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of logical_or(...), and returns it."""
+    def logical_xor_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of logical_xor(...), and returns it."""
+    def logit_(self, eps: _float | None = None) -> Tensor:
+        """Gives the tensor the value of logit(...), and returns it."""
+    def lt_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of lt(...), and returns it."""
+    def masked_fill_(self, mask: Tensor, value: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of masked_fill(...), and returns it."""
+    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+        """Gives the tensor the value of masked_scatter(...), and returns it."""
+    def mul_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of mul(...), and returns it."""
+    def multiply_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of multiply(...), and returns it."""
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """Gives the tensor the value of mvlgamma(...), and returns it."""
+    def nan_to_num_(
+        self, nan: _float = 0.0, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """Gives the tensor the value of nan_to_num(...), and returns it."""
+    def ne_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of ne(...), and returns it."""
+    def neg_(self) -> Tensor:
+        """Gives the tensor the value of neg(...), and returns it."""
+    def negative_(self) -> Tensor:
+        """Gives the tensor the value of negative(...), and returns it."""
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of nextafter(...), and returns it."""
+    def not_equal_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of not_equal(...), and returns it."""
+    def polygamma_(self, n: _int | Tensor | None = None) -> Tensor:
+        """Gives the tensor the value of polygamma(...), and returns it."""
+    def pow_(self, exponent: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of pow(...), and returns it."""
+    def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """Gives the tensor the value of put(...), and returns it."""
+    def reciprocal_(self) -> Tensor:
+        """Gives the tensor the value of reciprocal(...), and returns it."""
+    def relu_(self) -> Tensor:
+        """Gives the tensor the value of relu(...), and returns it."""
+    def remainder_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of remainder(...), and returns it."""
+    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+        """Gives the tensor the value of renorm(...), and returns it."""
+    def round_(self, *, decimals: _int = 0) -> Tensor:
+        """Gives the tensor the value of round(...), and returns it."""
+    def rsqrt_(self) -> Tensor:
+        """Gives the tensor the value of rsqrt(...), and returns it."""
+    def scatter_(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of scatter(...), and returns it."""
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """Gives the tensor the value of scatter_add(...), and returns it."""
+    def scatter_reduce_(
+        self, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor:
+        """Gives the tensor the value of scatter_reduce(...), and returns it."""
+    def sgn_(self) -> Tensor:
+        """Gives the tensor the value of sgn(...), and returns it."""
+    def sigmoid_(self) -> Tensor:
+        """Gives the tensor the value of sigmoid(...), and returns it."""
+    def sign_(self) -> Tensor:
+        """Gives the tensor the value of sign(...), and returns it."""
+    def sin_(self) -> Tensor:
+        """Gives the tensor the value of sin(...), and returns it."""
+    def sinc_(self) -> Tensor:
+        """Gives the tensor the value of sinc(...), and returns it."""
+    def sinh_(self) -> Tensor:
+        """Gives the tensor the value of sinh(...), and returns it."""
+    def sqrt_(self) -> Tensor:
+        """Gives the tensor the value of sqrt(...), and returns it."""
+    def square_(self) -> Tensor:
+        """Gives the tensor the value of square(...), and returns it."""
+    def sub_(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """Gives the tensor the value of sub(...), and returns it."""
+    def subtract_(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """Gives the tensor the value of subtract(...), and returns it."""
+    def tan_(self) -> Tensor:
+        """Gives the tensor the value of tan(...), and returns it."""
+    def tanh_(self) -> Tensor:
+        """Gives the tensor the value of tanh(...), and returns it."""
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """Gives the tensor the value of tril(...), and returns it."""
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """Gives the tensor the value of triu(...), and returns it."""
+    def true_divide_(
+        self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None
+    ) -> Tensor:
+        """Gives the tensor the value of true_divide(...), and returns it."""
+    def trunc_(self) -> Tensor:
+        """Gives the tensor the value of trunc(...), and returns it."""
+    def xlogy_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of xlogy(...), and returns it."""
+    def __iadd__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """Gives the tensor the value of __add__(...), and returns it."""
+    def __isub__(self, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
+        """Gives the tensor the value of __sub__(...), and returns it."""
+    def __imul__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __mul__(...), and returns it."""
+    def __itruediv__(
+        self, other: Tensor | _float | HostScalar, *, rounding_mode: str | None = None
+    ) -> Tensor:
+        """Gives the tensor the value of __truediv__(...), and returns it."""
+    def __ifloordiv__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __floordiv__(...), and returns it."""
+    def __imod__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __mod__(...), and returns it."""
+    def __ipow__(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of __pow__(...), and returns it."""
+    def __iand__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __and__(...), and returns it."""
+    def __ior__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __or__(...), and returns it."""
+    def __ixor__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __xor__(...), and returns it."""
+    def __ilshift__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __lshift__(...), and returns it."""
+    def __irshift__(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of __rshift__(...), and returns it."""
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
 
@@ -1027,7 +1383,7 @@ class Tensor:
     def reshape_as(self, other: Tensor) -> Tensor:
         """The same elements in order, in the shape of another."""
     def ravel(self) -> Tensor:
-        """The same elements in order, in one dim. [...] -> [n]"""
+        """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """One dim or several moved to other places, the others in order.
 

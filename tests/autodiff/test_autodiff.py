@@ -102,7 +102,7 @@ def test_grad_by_a_module(device):
     h = 1e-2
     p = model[2].bias
     assert isinstance(p, fb.Tensor)
-    at = p.detach()
+    at = p.detach().clone()
     ends = []
     for step in (h, -h):
         p.assign_(at + step)

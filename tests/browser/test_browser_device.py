@@ -14,7 +14,7 @@ def test_values_awaited_and_waited_for_are_the_same(python):
     got = python.run(f"""{START}
 x = fb.arange(6).reshape(2, 3).float()
 y = (x @ x.T).relu() + 1
-[(await y.data()).tolist(), list(await fb.read(x.sum(), y.mean())), y.tolist(), y.device.name, str(y)]
+[(await y.read()).tolist(), list(await fb.read(x.sum(), y.mean())), y.tolist(), y.device.name, str(y)]
 """)
     assert got[0] == got[2] == [[6.0, 15.0], [15.0, 51.0]]
     assert got[1] == [15.0, 21.75]
@@ -24,7 +24,7 @@ y = (x @ x.T).relu() + 1
 
 def test_typed_arrays_come_in_and_go_out(python):
     python.install(
-        "doubler.py", "import flambeau as fb\nasync def twice(x): return await (fb.tensor(x) * 2).data()"
+        "doubler.py", "import flambeau as fb\nasync def twice(x): return await (fb.tensor(x) * 2).read()"
     )
     got = python.page.evaluate("""async () => {
         const value = await python.call("doubler.twice", new Float32Array([1, 2.5]));
@@ -53,10 +53,10 @@ run_js("(f) => f()")(f), run_js("(f) => f()")(lambda: repr(fb.tensor([1.0])))
 """
     told, shown = python.run(source)
     assert told == (
-        "read: this call from JavaScript can't wait for the GPU: `await t.data()` or `await fb.read(t)`, or "
+        "read: this call from JavaScript can't wait for the GPU: `await t.read()` or `await fb.read(t)`, or "
         "enter Python by runPythonAsync or callPromising"
     )
-    assert shown == "tensor(f32[1], not read: await t.data())"
+    assert shown == "tensor(f32[1], not read: await t.read())"
 
 
 def test_what_waits_for_a_kernel_to_compile_is_what_it_was(python):
@@ -66,7 +66,7 @@ def test_what_waits_for_a_kernel_to_compile_is_what_it_was(python):
 unsettled = fb.ones(3).device._executor.unsettled
 x = [fb.tensor([i, i + 0.5, i + 0.25]).realize() for i in range(20)]
 y = [(t * 2).realize() for t in x]
-fetches = [t.data() for t in x]
+fetches = [t.read() for t in x]
 [unsettled > 0, [d.tolist() for d in await asyncio.gather(*fetches)], list(await fb.read(*y))]
 """)
     wanted = [[i, i + 0.5, i + 0.25] for i in range(20)]
@@ -87,7 +87,7 @@ for asked in ([(out.handle, 8)], [(out.handle, 8)]):
     except fb.KernelError as e:
         said.append(str(e))
 device.write(out.handle, bytes(8))  # a new value makes the place good again
-[said, list(bytes((await device.fetch([(out.handle, 8)]).arrive())[0])), (await good.data()).tolist()]
+[said, list(bytes((await device.fetch([(out.handle, 8)]).arrive())[0])), (await good.read()).tolist()]
 """)
     first, second = told[0]
     assert first == second
@@ -116,7 +116,7 @@ except fb.DeviceError as e:
     said = str(e)
 kept.clear()
 device.pool.trim()
-[said, (await (fb.tensor([1.0]) + 1).data()).tolist()]
+[said, (await (fb.tensor([1.0]) + 1).read()).tolist()]
 """)
     assert told[0].startswith("gpu: out of memory (1073741824 bytes: ")
     assert told[0].endswith("): use a smaller batch")
@@ -131,7 +131,7 @@ async def task(i):
         x = fb.tensor([float(i)], requires_grad=True) * 1
         for _ in range(3):
             x = x + (x * 0 + 1).item()  # suspends this task's stack
-            x = x + (await (x * 0 + 1).data()).item()
+            x = x + (await (x * 0 + 1).read()).item()
         return [x.item(), x.requires_grad]
 [*await asyncio.gather(*map(task, range(6))), (fb.tensor([1.0], requires_grad=True) * 1).requires_grad]
 """)
@@ -189,11 +189,11 @@ await asyncio.sleep(0.05)
 said = []
 for use in (lambda: x + 1, lambda: fb.tensor([1.0])):
     try:
-        said.append((await use().data()).tolist())
+        said.append((await use().read()).tolist())
     except fb.DeviceError as e:
         said.append(str(e))
 again = await fb.open_device()
-[said, again is device, (await (fb.tensor([2.0]) + 1).data()).tolist()]
+[said, again is device, (await (fb.tensor([2.0]) + 1).read()).tolist()]
 """)
     assert got[0][0].startswith("gpu: the GPU was lost (")
     assert got[0][0].endswith("), with what was on it: `await fb.open_device()` opens it again")
@@ -247,8 +247,8 @@ for _ in range(60):
 bindings.KEPT = before
 told = []
 for sums, both, (x, y) in found:
-    told.append([(await x.data()).tolist() == [sums] * 8, (await y.data()).tolist() == [both] * 8])
-[all(map(all, told)), [(await old.data()).tolist()[0] for old in olds], (await total.data()).tolist()]
+    told.append([(await x.read()).tolist() == [sums] * 8, (await y.read()).tolist() == [both] * 8])
+[all(map(all, told)), [(await old.read()).tolist()[0] for old in olds], (await total.read()).tolist()]
 """)
     draw, total, olds = random.Random(3), 0, []
     for _ in range(60):
@@ -270,7 +270,7 @@ for i in range(6):
     elif i:
         device.write(x.node.buffer.handle, bytes(memoryview(__import__("array").array("f", [i, 0.0]))))
     try:
-        said.append((await f(x).data()).tolist())
+        said.append((await f(x).read()).tolist())
     except fb.KernelError as e:
         said.append(str(e)[:38])
 said

@@ -36,7 +36,7 @@ import json, sys
 import flambeau as fb
 device = await fb.open_device()
 x, w = fb.tensor({x}), fb.tensor({w})
-y = await (x @ w).relu().data()
+y = await (x @ w).relu().read()
 json.dumps([device.name, y.tolist(), fb.__file__, "numpy" in sys.modules])
 """
 

@@ -26,8 +26,8 @@ for name, data in files.items():
     Path("mlp", name).write_bytes(data)
 x = {INPUT}
 programs = fb.load_program(files), fb.load_program("mlp"), fb.load_program("mlp")
-found = [(await programs[0](x).data()).tolist(), (await programs[1](x=fb.tensor(x)).data()).tolist()]
-one = (await programs[2](x[:1]).data()).tolist()
+found = [(await programs[0](x).read()).tolist(), (await programs[1](x=fb.tensor(x)).read()).tolist()]
+one = (await programs[2](x[:1]).read()).tolist()
 [*found, one, repr(programs[0]), "numpy" in sys.modules]
 """
 
@@ -61,7 +61,7 @@ def test_typed_arrays_by_name_are_bytes(python, wanted):
         """import flambeau as fb
 async def run(files, x):
     await fb.open_device()
-    return await fb.load_program(files)(fb.tensor(x).reshape(-1, 12)).data()
+    return await fb.load_program(files)(fb.tensor(x).reshape(-1, 12)).read()
 """,
     )
     found = python.page.evaluate(

@@ -83,7 +83,7 @@ def test_the_numbers_are_the_desktops(page, gpu):
     """Integers and uniforms bit for bit, the others to float32's rounding."""
     here: dict[str, Any] = {"fb": fb}
     exec(NUMBERS, here)
-    source = f"import flambeau as fb{NUMBERS}\n[(await t.data()).flat.tolist() for t in (*exact, *close)]"
+    source = f"import flambeau as fb{NUMBERS}\n[(await t.read()).flat.tolist() for t in (*exact, *close)]"
     there = page.run("(source) => flambeau.run(source)", source)
     wanted = [*here["exact"], *here["close"]]
     assert len(there) == len(wanted)

@@ -67,9 +67,10 @@ def test_a_snapshot_keeps_its_value():
     w, _, _, step = stepping()
     x = numbers(1.0, 1.0)
     step(x), step(x)
-    copy, lazy, detached = fb.tensor(w), w * 2, w.detach()
+    copy, lazy, cloned, detached = fb.tensor(w), w * 2, w.clone(), w.detach()
     step(x)
-    assert (copy.tolist(), lazy.tolist(), detached.tolist()) == ([0, 1], [0, 2], [0, 1])
+    assert (copy.tolist(), lazy.tolist(), cloned.tolist()) == ([0, 1], [0, 2], [0, 1])
+    assert detached.tolist() == w.tolist() == [-0.5, 0.5]  # it shows what w is
 
 
 def test_what_is_made_of_a_value_that_was_assigned_over_keeps_it():

@@ -231,7 +231,7 @@ def test_reads_come_later_and_in_any_order(gpu):
 
 def test_several_reads_are_awaited_at_once(gpu):
     async def both():
-        return await asyncio.gather(*(fb.full((3,), i, device=gpu).data() for i in range(5)))
+        return await asyncio.gather(*(fb.full((3,), i, device=gpu).read() for i in range(5)))
 
     assert [d.tolist() for d in asyncio.run(both())] == [[i] * 3 for i in range(5)]
 

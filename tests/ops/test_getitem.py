@@ -157,8 +157,8 @@ def test_assignment_to_a_parameter(device):
     with pytest.raises(ValueError) as e:
         x[0] = 5.0
     assert e.value.args[0] == (
-        "__setitem__(f32[3], 0, 5.0): a parameter is part of the graph as it is: assign inside no_grad,"
-        " or use slice_assign"
+        "__setitem__(f32[3], 0, 5.0): f32[3] can't be written to: gradients are taken by it as it is:"
+        " write inside no_grad, or to a clone()"
     )
     with fb.no_grad():
         x[0] = 5.0

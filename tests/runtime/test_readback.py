@@ -11,15 +11,15 @@ import flambeau as fb
 
 def test_data_is_the_values(device):
     x = fb.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], device=device)
-    found = asyncio.run((x * 2).data())
+    found = asyncio.run((x * 2).read())
     assert (found.shape, found.dtype) == ((2, 3), fb.float32)
     assert list(found.flat) == [2, 4, 6, 8, 10, 12]
     assert found.tolist() == (x * 2).tolist()
     np.testing.assert_array_equal(found.numpy(), np.asarray(found))
     assert repr(found) == "Data(f32[2, 3])"
-    assert asyncio.run((x > 3).data()).tolist() == (x > 3).tolist()
-    assert asyncio.run(x.sum().data()).item() == 21.0
-    assert asyncio.run(x[:0].data()).tolist() == []
+    assert asyncio.run((x > 3).read()).tolist() == (x > 3).tolist()
+    assert asyncio.run(x.sum().read()).item() == 21.0
+    assert asyncio.run(x[:0].read()).tolist() == []
     with pytest.raises(ValueError) as e:
         found.item()
     assert str(e.value) == "item(): has 6 elements, not 1: use .tolist() or .numpy()"

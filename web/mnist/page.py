@@ -90,7 +90,7 @@ async def use(name: str, weights) -> None:
 
     async def loaded() -> Net:
         for name, t in load_bytes(data).items():
-            if not all(map(math.isfinite, (await t.data()).flat)):
+            if not all(map(math.isfinite, (await t.read()).flat)):
                 raise fb.FlambeauError(f"holds no numbers in {name!r} (NaN or infinite): take another one")
         return Net(data)
 
@@ -112,7 +112,7 @@ async def predict(pixels, name: str) -> list[float]:
 
     async def scores():
         net = nets[name]
-        return (await net.scores(fb.tensor(pixels).reshape(1, 1, 28, 28) - MEAN).data()).flat.tolist()
+        return (await net.scores(fb.tensor(pixels).reshape(1, 1, 28, 28) - MEAN).read()).flat.tolist()
 
     return await again(scores)
 

@@ -21,6 +21,7 @@ from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run
 from ..runtime.pipeline import patch_params, submits_of, word_of
+from ..runtime.writes import spread
 from ..tensor import Tensor
 from .bindings import Placeholder, Submit
 from .guards import Watch
@@ -355,7 +356,11 @@ class Program:
                 bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
                 for at in places:
                     self.params[at] = bits
-            return self.play(given, words)
+            made = self.play(given, words)
+            for t, _, _ in self.states:
+                if t.link is not None:
+                    spread(t, t.node)
+            return made
 
     def __len__(self) -> int:
         """How many kernels a replay runs."""

@@ -10,6 +10,7 @@ from ..device.seam import Device
 from ..ops.random import Noted
 from ..runtime import run
 from ..runtime.state import assigned, stop_recording
+from ..runtime.writes import spread
 
 ASSIGNED = "it assigns to a tensor that it is given: let it find that elsewhere, or return the new value"
 
@@ -35,12 +36,15 @@ class Recorder:
 
     def note(self, t: Any, old: Node) -> None:
         """A tensor is assigned to: after every replay its new value must be where the old one was."""
-        self.assigned.setdefault(id(t), (t, old))
+        if old.serial < self.start:  # what is made inside goes when the call is over
+            self.assigned.setdefault(id(t), (t, old))
         for twin in self.twins.get(id(t), ()):  # one tensor, for the function
             self.spoiled = self.spoiled or ASSIGNED
             if twin.node is not t.node:
                 was, twin.node = twin.node, t.node
                 assigned(twin, was)
+                if twin.link is not None:
+                    spread(twin, was)
 
     def overhear(self, t: Any) -> None:
         """Another thread assigned to a tensor."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import wraps
 
 from . import op as _op
+from .alias import GIVEN, VIEWS
 from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
@@ -33,10 +34,15 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
                 args, kw = spelled(f, (), args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
-            return f(*args, **kw)
+            made = f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
+        if is_view or not isinstance(made, _op.Tensor):
+            return made
+        # a tensor of its own, although it was made of views alone, or is what was given
+        return made if made.link is None and not (args and made is args[0]) else _op.Tensor(made.node)
 
+    is_view = f.__name__ in VIEWS | GIVEN
     call.__doc__ = _doc(f)
     call.dtypes = dtypes  # type: ignore[attr-defined]
     _enter(f.__name__, call)

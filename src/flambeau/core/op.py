@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from . import dtype as dt
 from . import events
+from .alias import link
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .shape import Shape, broadcast
@@ -134,15 +135,23 @@ class Op:
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
             prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
             if isinstance(prepared, Tensor):
-                return prepared
+                return prepared if prepared is not args[0] else Tensor(args[0].node)
             inputs, attrs = prepared
             nodes = tuple(lift(inputs))
             check_kind(self, nodes)
-            if attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand"):
-                return Tensor(nodes[0])  # nothing changes: no node
+            if self.kind == "movement":
+                return self._moved(inputs[0], nodes, attrs)
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, self.name, args, kw) from None
+
+    def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict) -> Any:
+        """A view: no node where nothing changes."""
+        same = attrs.get("shape") == nodes[0].shape and self.name in ("reshape", "expand")
+        made = Tensor(nodes[0] if same else apply(self, nodes, attrs))
+        if self.name != "_pad":
+            link(base, made, self, attrs)
+        return made
 
 
 class Family:

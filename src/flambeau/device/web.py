@@ -328,7 +328,7 @@ def _waiting(name: str, coroutine: Any) -> Any:
         return coroutine
     coroutine.close()
     raise FlambeauError(
-        f"{name}: this call from JavaScript can't wait for the GPU: `await t.data()` or `await"
+        f"{name}: this call from JavaScript can't wait for the GPU: `await t.read()` or `await"
         " fb.read(t)`, or enter Python by runPythonAsync or callPromising"
     )
 

@@ -33,6 +33,7 @@ MODULES = {
     "index.scatter": "Scatter",
     "index.scatter_rows": "ScatterRows",
     "index.select": "Select",
+    "inplace": "InPlace",
     "join": "Join",
     "linalg.lu": "",
     "linalg.products": "Linalg",
@@ -60,6 +61,9 @@ FAMILIES = tuple(getattr(_modules[name], family) for name, family in MODULES.ite
 
 class Table(*FAMILIES):
     """All families in one."""
+
+
+_modules["inplace"].sign(Table)
 
 
 def names(kind: str) -> list[str]:

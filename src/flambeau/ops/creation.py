@@ -4,9 +4,10 @@ from math import ceil
 
 from ..core import dtype as dt
 from ..core import op as _op
+from ..core.alias import ComposedMove, link
 from ..core.declare import composed
 from ..core.op import OPS, Family, apply, constant
-from ..core.shape import normal_dim, sizes_of
+from ..core.shape import Shape, normal_dim, sizes_of
 from ..device import get_device
 
 FUNCTIONS = (
@@ -215,6 +216,19 @@ def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None
     return finished(_op.COMPOSED["stack"](turned), dtype)
 
 
+def _length(n: int, m: int, offset: int) -> int:
+    """How many elements a diagonal has."""
+    return max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+
+
+def _diagonal_shape(shape: Shape, offset: int, dim1: int, dim2: int) -> Shape:
+    rest = (n for d, n in enumerate(shape) if d not in (dim1, dim2))
+    return (*rest, _length(shape[dim1], shape[dim2], offset))
+
+
+DIAGONAL = ComposedMove("diagonal", _diagonal_shape)
+
+
 class Creation(Family):
     full, zeros = staticmethod(full), staticmethod(zeros)
     ones, arange = staticmethod(ones), staticmethod(arange)
@@ -247,13 +261,14 @@ class Creation(Family):
             raise ValueError("takes at least 2 dims: reshape it")
         d1, d2 = _two_dims(dim1, dim2, self.ndim)
         rest = [d for d in range(self.ndim) if d not in (d1, d2)]
-        x = self.permute(*rest, d1, d2)
-        n, m = x.shape[-2:]
-        k = max(0, min(n, m - offset) if offset >= 0 else min(n + offset, m))
+        n, m = self.shape[d1], self.shape[d2]
+        x = self.permute(*rest, d1, d2).reshape(*(self.shape[d] for d in rest), n * m)
+        k = _length(n, m, offset)
         start = offset if offset >= 0 else -offset * m
-        if k == 0:
-            return x.reshape(*x.shape[:-2], n * m)[..., :0]
-        return x.reshape(*x.shape[:-2], n * m)[..., start : start + (k - 1) * (m + 1) + 1 : m + 1]
+        shown = x[..., start : start + (k - 1) * (m + 1) + 1 : m + 1] if k else x[..., :0]
+        made = _op.Tensor(shown.node)
+        link(self, made, DIAGONAL, {"offset": offset, "dim1": d1, "dim2": d2})
+        return made
 
     @composed
     def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1):

@@ -47,8 +47,8 @@ class Rearrange(Family):
 
     @composed
     def ravel(self):
-        """The same elements in order, in one dim. [...] -> [n]"""
-        return self.reshape(-1) if self.numel() else self.reshape(0)
+        """The same elements in order, in one dim; a view of what lies in order. [...] -> [n]"""
+        return self.contiguous().reshape(self.numel())
 
     @composed
     def movedim(self, source, destination):

@@ -13,9 +13,10 @@ class CallRecorder(Protocol):
     """What listens to the calls of a thread in place of running them.
 
     made: what is made of the host's numbers meanwhile, by what it holds. numbers: HostScalars whose values
-    are taken as Python numbers.
+    are taken as Python numbers. start: nodes from before have smaller serial numbers.
     """
 
+    start: int
     made: Any
     numbers: Any
 

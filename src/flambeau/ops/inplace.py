@@ -1,0 +1,181 @@
+"""PyTorch's in-place methods: `x.op_(...)` gives x the value of `x.op(...)`, and so do `x += y` and its kind.
+
+Nothing is computed where it lies: x gets a new node (runtime/writes.py tells its views), and a kernel writes
+over the old value where nobody else needs it.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from ..core.node import describe
+from ..core.op import Family, Op
+from .distribution import rand, randint, randn
+
+# op_ for each: what keeps the shape of its first tensor
+NAMES = (
+    "abs absolute acos acosh add addbmm addcdiv addcmul addmm addmv addr arccos arccosh arcsin "
+    "arcsinh arctan arctan2 arctanh asin asinh atan atan2 atanh baddbmm bitwise_and "
+    "bitwise_left_shift bitwise_not bitwise_or bitwise_right_shift bitwise_xor ceil clamp clamp_max "
+    "clamp_min clip copysign cos cosh cumprod cumsum deg2rad digamma div divide eq erf erfc erfinv "
+    "exp exp2 expm1 fix floor floor_divide fmod frac gcd ge greater greater_equal gt "
+    "heaviside hypot i0 index_add index_copy index_fill index_put index_reduce lcm ldexp le lerp less "
+    "less_equal lgamma log log10 log1p log2 logical_and logical_not logical_or logical_xor logit lt "
+    "masked_fill masked_scatter mul multiply mvlgamma nan_to_num ne neg negative nextafter not_equal "
+    "polygamma pow put reciprocal relu remainder renorm round rsqrt scatter scatter_add "
+    "scatter_reduce sgn sigmoid sign sin sinc sinh sqrt square sub subtract tan tanh tril triu "
+    "true_divide trunc xlogy"
+)
+
+OPERATORS = {  # Python's: the method whose value it gives
+    "__iadd__": "__add__",
+    "__isub__": "__sub__",
+    "__imul__": "__mul__",
+    "__itruediv__": "__truediv__",
+    "__ifloordiv__": "__floordiv__",
+    "__imod__": "__mod__",
+    "__ipow__": "__pow__",
+    "__iand__": "__and__",
+    "__ior__": "__or__",
+    "__ixor__": "__xor__",
+    "__ilshift__": "__lshift__",
+    "__irshift__": "__rshift__",
+}
+
+
+def write(x: Any, value: Any, name: str) -> Any:
+    """Give a tensor the value of an op in place; ValueError and TypeError where it is of another kind."""
+    call = f"{name}({describe(x)})"
+    if value.shape != x.shape:
+        raise ValueError(
+            f"{call}: the result has shape {list(value.shape)}, and a tensor keeps its own:"
+            f" use x = x.{name.strip('_')}(...)"
+        )
+    if value.dtype.category > x.dtype.category:
+        raise TypeError(
+            f"{call}: the result is {value.dtype.short}, and a tensor keeps its dtype:"
+            f" use x = x.{name.strip('_')}(...), or cast x first"
+        )
+    return x.replace_(value)
+
+
+def _in_place(name: str, base: str) -> Callable[..., Any]:
+    """The method that gives a tensor the value of another of its methods."""
+
+    def method(self: Any, *args: Any, **kw: Any) -> Any:
+        self._check_write()
+        made = getattr(self, base)(*args, **kw)
+        return made if made is NotImplemented else write(self, made, name)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."
+    return method
+
+
+class InPlace(Family):
+    def fill_(self, value):
+        """Gives every element one value (a number, or a tensor of one); returns the tensor."""
+        one = value.expand(*self.shape) if hasattr(value, "node") else None
+        made = type(self).full(self.shape, value, self.dtype, self.device) if one is None else one
+        return self.replace_(made.to(self.dtype))
+
+    def zero_(self):
+        """Gives every element 0; returns the tensor."""
+        return self.fill_(0)
+
+    def copy_(self, src, non_blocking: bool = False):
+        """Gives the tensor the values of src, which is broadcast, cast and moved; returns the tensor.
+
+        non_blocking: taken, and of no meaning: nothing here waits for a copy.
+        """
+        src = src if hasattr(src, "node") else self.new_tensor(src)
+        return self.replace_(src.to(self.device).to(self.dtype).expand(*self.shape))
+
+    def fill_diagonal_(self, fill_value: float, wrap: bool = False):
+        """Gives the elements at equal places of all dims fill_value; returns the tensor. [n, m]
+
+        wrap: of a tall matrix, go on below as if there were rows of the same width again. ValueError where it
+        is no matrix and its dims differ.
+        """
+        if self.ndim < 2 or (self.ndim > 2 and len(set(self.shape)) > 1):
+            raise ValueError(f"fill_diagonal_({describe(self)}): takes a matrix, or dims of one size")
+        step = sum(self.numel() // max(self._total(d), 1) for d in range(1, self.ndim + 1))
+        rows, width = self.shape[0], self.shape[1]
+        end = self.numel() if wrap or self.ndim > 2 or rows <= width else width * width
+        flat = self.reshape(-1).slice_assign(slice(0, end, step), fill_value)
+        return self.replace_(flat.reshape(*self.shape))
+
+    def _total(self, dims: int) -> int:
+        total = 1
+        for n in self.shape[:dims]:
+            total *= n
+        return total
+
+    def uniform_(self, a: float = 0.0, b: float = 1.0, *, generator=None):
+        """Draws every element evenly from `a` to `b`; returns the tensor."""
+        drawn = rand(self.shape, device=self.device, generator=generator)
+        return self.replace_((drawn * (b - a) + a).to(self.dtype))
+
+    def normal_(self, mean: float = 0.0, std: float = 1.0, *, generator=None):
+        """Draws every element from a normal distribution of this mean and std; returns the tensor."""
+        drawn = randn(self.shape, device=self.device, generator=generator)
+        return self.replace_((drawn * std + mean).to(self.dtype))
+
+    def log_normal_(self, mean: float = 1.0, std: float = 2.0, *, generator=None):
+        """Draws every element as exp of what normal_(mean, std) draws; returns the tensor."""
+        drawn = randn(self.shape, device=self.device, generator=generator)
+        return self.replace_((drawn * std + mean).exp().to(self.dtype))
+
+    def exponential_(self, lambd: float = 1.0, *, generator=None):
+        """Draws every element from an exponential distribution of rate lambd; returns the tensor."""
+        drawn = rand(self.shape, device=self.device, generator=generator)
+        return self.replace_((-(1 - drawn).log() / lambd).to(self.dtype))
+
+    def cauchy_(self, median: float = 0.0, sigma: float = 1.0, *, generator=None):
+        """Draws every element from a Cauchy distribution around median, sigma wide; returns the tensor."""
+        drawn = rand(self.shape, device=self.device, generator=generator)
+        turn = (drawn - 0.5) * 3.141592653589793
+        return self.replace_((turn.sin() / turn.cos() * sigma + median).to(self.dtype))
+
+    def geometric_(self, p: float, *, generator=None):
+        """Draws every element as the tries up to the first success of chance p; returns the tensor."""
+        drawn = rand(self.shape, device=self.device, generator=generator)
+        tries = ((1 - drawn).log() / (type(self).full((), 1 - p, device=self.device)).log()).ceil()
+        return self.replace_(tries.clamp(min=1).to(self.dtype))
+
+    def bernoulli_(self, p=0.5, *, generator=None):
+        """Draws every element as 1 with chance p, a number or a tensor, else as 0; returns self."""
+        drawn = rand(self.shape, device=self.device, generator=generator)
+        return self.replace_((drawn < p).to(self.dtype))
+
+    def random_(self, low: int = 0, high: int | None = None, *, generator=None):
+        """Draws every element as a whole number from low to high - 1; returns the tensor.
+
+        One number counts as high; without any, high is as large as the dtype holds whole numbers.
+        """
+        if high is None and low:
+            low, high = 0, low
+        if high is None:
+            high = 1 << (24 if self.dtype.is_float else 8 * self.dtype.itemsize - (self.dtype.kind == "i"))
+            high = min(high, (1 << 31) - 1)
+        drawn = randint(low, high, self.shape, device=self.device, generator=generator)
+        return self.replace_(drawn.to(self.dtype))
+
+
+METHODS = {f"{base}_": base for base in NAMES.split()} | OPERATORS
+for _name, _base in METHODS.items():
+    setattr(InPlace, _name, _in_place(_name, _base))
+
+
+def sign(table: type) -> None:
+    """Give each method the signature of what it gives the value of, as `help` and the stubs show it."""
+    for name, base in METHODS.items():
+        entry = getattr(table, base)
+        if isinstance(entry, Op):
+            entry = entry.prepare or (_one if len(entry.operand_names) == 1 else _two)
+        vars(vars(InPlace)[name])["__wrapped__"] = entry
+
+
+def _one(self): ...
+
+
+def _two(self, other): ...

@@ -1,0 +1,177 @@
+"""Writes in place and through views: by hand, with the errors in full and in recorded functions."""
+
+import gc
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+
+
+def test_whoever_shows_the_elements_sees_the_write(device):
+    x = fb.zeros(2, 3, device=device)
+    flat, top = x.view(-1), x[0]
+    x[0][1] = 4
+    flat[5] = 7
+    assert x.tolist() == [[0, 4, 0], [0, 0, 7]] and top.tolist() == [0, 4, 0]
+    x.T[0] += 1
+    assert flat.tolist() == [1, 4, 0, 1, 0, 7]
+    upper, lower = x.chunk(2)
+    upper += 10
+    lower.zero_()
+    assert x.tolist() == [[11, 14, 10], [0, 0, 0]] and flat.tolist() == [11, 14, 10, 0, 0, 0]
+
+
+def test_views_of_a_tensor_that_is_gone(device):
+    x = fb.zeros(2, 3, device=device)
+    flat, turned = x.view(-1), x.T
+    flat.numpy()
+    del x
+    gc.collect()
+    flat[1] = 5
+    turned[2, 1] = 6
+    assert turned.tolist() == [[0, 0], [5, 0], [0, 6]] and flat.tolist() == [0, 5, 0, 0, 0, 6]
+
+
+def test_copies_are_left_alone(device):
+    x = fb.arange(6, device=device).float().reshape(2, 3)
+    copies = [
+        x.clone(),
+        x.T.reshape(-1),
+        x.T.ravel(),
+        x.T.contiguous(),
+        x.flip(0),
+        x.repeat(1, 1),
+        fb.tensor(x),
+    ]
+    were = [c.tolist() for c in copies]
+    x.zero_()
+    assert [c.tolist() for c in copies] == were
+    for c in copies:
+        c += 1
+    assert x.tolist() == [[0, 0, 0], [0, 0, 0]]
+
+
+def test_a_parameter_moves_and_stays_one():
+    layer = nn.Linear(2, 2)
+    was = layer.weight.numpy()
+    with fb.no_grad():
+        for p in layer.parameters():
+            p -= 1
+        layer.weight += 0.5
+    assert np.allclose(layer.weight.numpy(), was - 0.5) and type(layer.weight) is nn.Parameter
+    layer.weight.data = fb.zeros(2, 2)
+    layer.weight.data[0] = 3
+    assert layer.weight.tolist() == [[3, 3], [0, 0]]
+    assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
+    x = fb.ones(1, 2)
+    assert layer(x).sum().backward()[layer.weight].tolist() == [[1, 1], [1, 1]]
+
+
+def test_a_training_step_by_hand():
+    w = fb.tensor([4.0], requires_grad=True)
+    for _ in range(20):
+        grads = ((w - 1) ** 2).sum().backward()
+        with fb.no_grad():
+            w -= 0.25 * grads[w]
+    assert abs(w.item() - 1) < 1e-4
+
+
+def test_recorded_functions_write_through_views():
+    rows = fb.zeros(3, 2).realize()
+
+    @fb.jit
+    def put(x):
+        rows[1][:] = x
+        rows.T[0] += 1
+        return rows.sum()
+
+    for i in range(5):
+        assert put(fb.full((2,), i)).item() == 3 + 2 * i
+        rows.zero_()
+    assert len(put.programs) == 1
+    shown = rows[1]  # a view that is made between replays
+    put(fb.full((2,), 7.0))
+    assert shown.tolist() == rows[1].tolist() == [8, 7]
+
+
+def test_a_view_from_before_a_recorded_call_keeps_it_from_being_recorded(capsys):
+    rows = fb.zeros(3, 2).realize()
+    shown = rows.view(-1)
+
+    @fb.jit
+    def put(x):
+        rows[1] = x
+        return rows.sum()
+
+    for i in range(6):
+        assert put(fb.full((2,), i)).item() == 2 * i
+        assert shown.tolist() == [0, 0, i, i, 0, 0]
+    assert not put.programs
+    told = "a view from before the call is written to, or shows what is: write to its base, or clone() it"
+    assert capsys.readouterr().err == f"flambeau: jit(put): runs unrecorded: {told}\n"
+
+
+def test_slices_of_data_are_arguments_like_others():
+    data = fb.arange(12).float().reshape(4, 3)
+    data.realize()
+    double = fb.jit(lambda x: (x * 2).sum())
+    assert [double(data[i]).item() for i in range(4)] == [6, 24, 42, 60]
+    assert [double(row).item() for row in data] == [6, 24, 42, 60]
+    assert len(double.programs) == 1
+
+
+def test_random_methods(device):
+    fb.manual_seed(3)
+    x = fb.empty(20000, device=device)
+    moments = {
+        "uniform_": ((2.0, 4.0), 3.0, (4 / 12) ** 0.5),
+        "normal_": ((1.0, 2.0), 1.0, 2.0),
+        "exponential_": ((0.5,), 2.0, 2.0),
+        "bernoulli_": ((0.3,), 0.3, 0.21**0.5),
+        "geometric_": ((0.25,), 4.0, 12**0.5),
+        "log_normal_": ((0.0, 0.5), np.exp(0.125), np.exp(0.125) * (np.exp(0.25) - 1) ** 0.5),
+        "random_": ((10,), 4.5, 8.25**0.5),
+    }
+    for name, (args, mean, spread) in moments.items():
+        assert getattr(x, name)(*args) is x
+        values = x.numpy()
+        assert abs(values.mean() - mean) < 0.05 * spread, name
+        assert abs(values.std() - spread) < 0.1 * spread, name
+    assert abs(np.median(x.cauchy_(3.0, 1.0).numpy()) - 3) < 0.05
+    assert x.random_(3, 5).numpy().min() == 3 and x.numpy().max() == 4
+    assert fb.zeros(3, 3, device=device).fill_diagonal_(2).tolist() == [[2, 0, 0], [0, 2, 0], [0, 0, 2]]
+    tall = np.zeros((7, 3), "f4")
+    for wrap in (False, True):
+        wanted = tall.copy()
+        np.fill_diagonal(wanted, 5, wrap=wrap)
+        assert fb.zeros(7, 3, device=device).fill_diagonal_(5, wrap=wrap).tolist() == wanted.tolist()
+
+
+def refused(f) -> str:
+    with pytest.raises((ValueError, TypeError)) as e:
+        f()
+    return str(e.value.args[0])
+
+
+def test_what_cannot_be_written_to_says_so():
+    x = fb.ones(3, requires_grad=True)
+    rule = "gradients are taken by it as it is: write inside no_grad, or to a clone()"
+    assert refused(lambda: x.add_(1)) == f"f32[3] can't be written to: {rule}"
+    told = f"f32[3, 1], a view of f32[3], can't be written to: {rule}"
+    assert refused(lambda: x.view(3, 1).add_(1)) == told
+    wide = fb.ones(3, 1).expand(3, 4)
+    told = "some of its elements are one number of the tensor that it is a view of: clone() it first"
+    assert refused(lambda: wide.add_(1)) == f"f32[3, 4] can't be written to: {told}"
+    y = x * 2
+    told = "f32[3] is a detached view of what gradients flow through: clone() it first"
+    assert refused(lambda: y.detach().zero_()) == told and y.tolist() == [2, 2, 2]
+    told = (
+        "add_(i32[2]): the result is f32, and a tensor keeps its dtype: use x = x.add(...), or cast x first"
+    )
+    assert refused(lambda: fb.tensor([1, 2]).add_(1.5)) == told
+    told = "add_(f32[3]): the result has shape [2, 3], and a tensor keeps its own: use x = x.add(...)"
+    assert refused(lambda: fb.ones(3).add_(fb.ones(2, 3))) == told
+    told = "fill_diagonal_(f32[3]): takes a matrix, or dims of one size"
+    assert refused(lambda: fb.ones(3).fill_diagonal_(1)) == told
