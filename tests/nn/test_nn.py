@@ -428,3 +428,18 @@ def test_new_layers_without_torch(device):
     assert repr(nn.Conv3d(2, 2, 1, padding="same", padding_mode="circular")) == (
         "Conv3d(2, 2, kernel_size=(1, 1, 1), stride=(1, 1, 1), padding='same', padding_mode='circular')"
     )
+
+
+def test_a_plain_tensor_is_not_taken_for_a_parameter():
+    layer = nn.Linear(2, 1)
+    with pytest.raises(TypeError) as e:
+        layer.weight = layer.weight - 1
+    assert str(e.value) == (
+        "Linear.weight = f32[1, 2]: weight is a parameter: change it in place inside no_grad"
+        " (`weight.copy_(t)`), or give nn.Parameter(t)"
+    )
+    layer.weight = nn.Parameter(fb.zeros(1, 2))
+    layer.bias = None
+    assert [name for name, _ in layer.named_parameters()] == ["weight"] and layer(
+        fb.ones(3, 2)
+    ).sum().item() == 0

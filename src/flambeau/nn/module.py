@@ -44,6 +44,17 @@ class Module:
         self.training, self._buffer_names = True, {}
         return self
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; TypeError for a plain tensor where a parameter is, which would be one no more."""
+        is_plain = isinstance(value, Tensor) and not isinstance(value, Parameter)
+        if is_plain and isinstance(vars(self).get(name), Parameter):
+            given = f"{type(self).__name__}.{name} = {describe(value)}"
+            raise TypeError(
+                f"{given}: {name} is a parameter: change it in place inside no_grad (`{name}.copy_(t)`),"
+                " or give nn.Parameter(t)"
+            )
+        object.__setattr__(self, name, value)
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; subclasses write it."""
         raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")
