@@ -286,10 +286,11 @@ def test_a_stray_is_seen(watching):
 
 
 def test_watching_leaves_the_rest_alone():
-    assert watched("let x = in0;", 0).startswith("let x = in0;")
+    main = "\n@compute @workgroup_size(8) fn main(@builtin(local_invocation_id) lid: vec3<u32>) {}"
+    assert watched("let x = in0;" + main, 0).startswith("let x = in0;\nfn body(lid: vec3<u32>) {}")
     text = "var<storage, read> in0: array<f32>;\n y = in0[at[2] + 1u].x + p.in0[3];"
     found = "y = in0[within(u32(at[2] + 1u), arrayLength(&in0))].x + p.in0[3];"
-    assert found in watched(text, 1)
+    assert found in watched(text + main, 1)
 
 
 # --- by comparing ---
