@@ -70,12 +70,12 @@ CASES = {
     "attention": with_gradients(
         lambda t, _: F.scaled_dot_product_attention(*(t(2, 2, 70, 32) for _ in "qkv"), is_causal=True)
     ),
-    "one query": with_gradients(
-        lambda t, _: F.scaled_dot_product_attention(t(2, 4, 1, 64), t(2, 4, 300, 64), t(2, 4, 300, 64))
-    ),
+    "one query": lambda t, _: [
+        F.scaled_dot_product_attention(t(2, 4, 1, 64), t(2, 4, 300, 64), t(2, 4, 300, 64))
+    ],
 }  # fmt: skip
 CLASSES = {"software": True, "gpu": False}
-MOST = 2  # cases that a variant is tried on, one in halves
+MOST = 1  # cases that a variant is tried on; test_contract.py and test_variant_grid.py have more
 TOLERANCE = {False: 2e-5, True: 2e-2}  # of the largest magnitude; in halves
 
 
@@ -112,7 +112,7 @@ def test_every_variant_agrees_with_numpy(software, half, gpu, monkeypatch):
         with planned_for(gpu, CLASSES[software]):
             families = asked(case, gpu, half)
         for family, name in ((f, n) for f, names in families.items() for n in names):
-            if each.setdefault((family, name), 0) >= MOST - half:
+            if each.setdefault((family, name), 0) >= MOST:
                 continue
             each[family, name] += 1
             tried.add((family, name))
