@@ -362,7 +362,7 @@ def test_a_function_fuses(gpu):
 # --- checkpoints ---
 
 
-def deep(x, wrap, segments=8, layers=4):
+def deep(x, wrap, segments=6, layers=3):
     """Layers that no kernel holds together: each is read by its gradient, and dear to compute again."""
 
     def segment(h):
