@@ -43,7 +43,7 @@ def watched(wgsl: str, buffers: int) -> str:
     ends = {name: f"arrayLength(&{name})" for name in STORAGE.findall(wgsl)}
     ends |= {name: f"{n}u" for name, n in SIZED.findall(wgsl)}
     wgsl = wgsl.replace(f"@binding({buffers + 1}) {DECLARED}", f"@binding({buffers + 2}) {DECLARED}")
-    head, given = MAIN.search(wgsl).groups()
+    (head, given), *_ = MAIN.findall(wgsl)
     plain = re.sub(r"@builtin\(\w+\)\s*", "", given)
     wgsl = MAIN.sub(lambda m: f"fn body({plain}) {{", wgsl)
     names = ", ".join(re.findall(r"(\w+):", plain))
