@@ -12,7 +12,7 @@ from contextlib import suppress
 import pytest
 
 pytest.register_assert_rewrite("helpers", "grids")
-pytest_plugins = ["helpers.kernels", "helpers.quick"]
+pytest_plugins = ["helpers.budget", "helpers.kernels", "helpers.quick"]
 
 os.environ.setdefault("XDG_RUNTIME_DIR", "/tmp")  # Mesa warns on stderr without one
 os.environ.setdefault("JAX_PLATFORMS", "cpu")  # a peer in tests: several processes would fill a GPU with it
@@ -34,9 +34,12 @@ def pytest_report_header(config):
     return f"new cases by {GRID_SEED}={os.environ[GRID_SEED]}" if config.getoption("--torch") else None
 
 
-def pytest_configure(config):
+def pytest_configure(config):  # before a device is opened; workers inherit what is set
     if config.getoption("--torch"):  # the fixed cases alone are drawn without it
-        os.environ.setdefault(GRID_SEED, str(secrets.randbelow(10**6)))  # workers inherit it
+        os.environ.setdefault(GRID_SEED, str(secrets.randbelow(10**6)))
+    elif "FLAMBEAU_KERNELS" not in os.environ:  # there, and by --torch, the driver is as users have it
+        # Most of a test's time is llvmpipe compiling a kernel that runs once: LLVM's optimiser is left out.
+        os.environ.setdefault("GALLIVM_PERF", "nopt")
     config.stash[LEFT_OUT] = Counter()
     for name, library in PEERS.items():
         config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")
