@@ -100,7 +100,7 @@ SKINNY += [Variant("skinny", split) for split in cost_model.SPLITS if split not 
 def test_few_rows_at_whole_turns_and_beside_them(variant, many_threads, monkeypatch):
     """Sums of whole turns and pieces, one more and one less, and drawn ones; both sides read both ways.
 
-    In pieces each length is read in two of the eight orders, and all eight come up: each is a kernel to compile.
+    In pieces each length is read in two of the eight orders, and all come up: each is a kernel to compile.
     """
     monkeypatch.setattr(choose, "forced", lambda: {"contract": str(variant)})
     rng = np.random.default_rng(variant.split)
