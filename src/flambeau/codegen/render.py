@@ -4,7 +4,7 @@ import pickle
 import re
 import sys
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -117,10 +117,6 @@ def compile_templates(folder: Path) -> None:
 def render(shader) -> str:
     """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
     called: dict = {}
-
-    def wgsl(short: str, width: int) -> Wgsl:
-        return Wgsl(short, width, called)
-
     out_dtype, out_width = shader.outs[0]
     try:
         env = environment()
@@ -134,7 +130,7 @@ def render(shader) -> str:
             workgroup=shader.workgroup,
             functions=dict(shader.functions),
             checks=shader.checks,
-            wgsl=wgsl,
+            wgsl=partial(Wgsl, called=called),
             vec=vec,
         )
         return tidy(text + _helpers(env, called))

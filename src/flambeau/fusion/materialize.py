@@ -65,6 +65,11 @@ class Materialization:
     def is_stored(self, node: Node) -> bool:
         return node in self._stored
 
+    @property
+    def count(self) -> int:
+        """How many values are stored."""
+        return len(self._stored)
+
     def is_required(self, node: Node) -> bool:
         return node in self._required
 

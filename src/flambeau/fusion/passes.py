@@ -119,3 +119,4 @@ PASSES: tuple[Callable[[Draft], None], ...] = (
     write_in_place,
     merge_bundles,
 )
+PASSES_OF_ONE = (write_in_place,)  # of a plan that is one kernel

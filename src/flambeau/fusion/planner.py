@@ -13,7 +13,7 @@ from . import multi_output, row_groups, sibling_reductions
 from .cost import costs_of
 from .group import Decision, FusedGroup, Lowered
 from .materialize import Materialization
-from .passes import PASSES, Draft
+from .passes import PASSES, PASSES_OF_ONE, Draft
 from .plan import Plan
 from .rewrite import graph_of
 
@@ -51,6 +51,8 @@ class Planner:
     def _find_groups(self) -> dict[Node, FusedGroup]:
         """Find what is computed together; each finder sees what the groups before changed."""
         groups: list[FusedGroup] = []
+        if self.values.count == 1:
+            return {}
 
         def apply(decision: Decision) -> None:
             self.values.apply(decision)
@@ -246,7 +248,7 @@ class Planner:
             dying=self.dying,
             limits=self.limits,
         )
-        for change in PASSES:
+        for change in PASSES if len(draft.kernels) > 1 else PASSES_OF_ONE:
             change(draft)
         plan = Plan(
             draft.kernels,
