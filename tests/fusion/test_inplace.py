@@ -125,7 +125,7 @@ def test_whoever_holds_an_old_value_keeps_it():
 
     @fb.jit
     def step(x):
-        old = w.detach()
+        old = w.detach().clone()
         w.assign_(w.detach() + x)
         return old, w - old
 
@@ -139,7 +139,7 @@ def test_whoever_holds_an_old_value_keeps_it():
 
 def test_two_tensors_of_one_value_part():
     a = fb.tensor([1.0]) * 1
-    b = a.reshape(1, 1)
+    b = a.clone().reshape(1, 1)  # no view of it, in the same buffer
     fb.realize(a, b)
 
     @fb.jit
