@@ -19,6 +19,7 @@ from flambeau.device import get_device
 from flambeau.fusion.planner import Planner
 from flambeau.kernels.contract.cost_model import candidates, estimate
 from flambeau.kernels.contract.product import product_of
+from flambeau.kernels.contract.variant import Variant
 from flambeau.profiling.meter import capture
 
 
@@ -138,10 +139,9 @@ def likely(case: Case, count: int) -> list[str]:
     order = toposort([case.multiply(a, b).node])
     head = next(n for n in order if n.op.kind == "contract")
     product = product_of(Planner([head], order, get_device().limits), head, head)
-    found = sorted(candidates(product), key=lambda name: estimate(product, name))
-    best: dict[str, str] = {}
-    for name in found:
-        best.setdefault(name.partition("/")[0], name)
+    best: dict[Variant, str] = {}
+    for variant in sorted(candidates(product), key=lambda variant: estimate(product, variant)):
+        best.setdefault(variant._replace(split=1), str(variant))
     return list(best.values())[:count]
 
 

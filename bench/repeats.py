@@ -13,7 +13,7 @@ import numpy as np
 
 import flambeau as fb
 from flambeau.device import get_device
-from flambeau.fusion import cost, planner, rewrite
+from flambeau.fusion import planner, rewrite
 from flambeau.fusion.cse import Merged
 from flambeau.models.gpt2 import Size, drawn, gpt
 from flambeau.nn import functional as F
@@ -27,11 +27,11 @@ def as_written(roots, order) -> Merged:
 @contextmanager
 def planned(graph_of: Callable) -> Iterator[None]:
     """Plan with another reading of graphs."""
-    planner.graph_of = cost.graph_of = graph_of
+    planner.graph_of = graph_of
     try:
         yield
     finally:
-        planner.graph_of = cost.graph_of = rewrite.graph_of
+        planner.graph_of = rewrite.graph_of
 
 
 def step_of(dtype, args) -> Callable:

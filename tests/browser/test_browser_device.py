@@ -243,7 +243,7 @@ for _ in range(60):
     out = step(given[a], given[b])
     if draw.random() < 0.5:
         found.append((24 * a + b, a + b, out))
-        olds.append(total.detach())
+        olds.append(total.clone())
 bindings.KEPT = before
 told = []
 for sums, both, (x, y) in found:

@@ -7,7 +7,7 @@ from pyodide.ffi import can_run_sync  # type: ignore[import-not-found]
 
 import flambeau as fb
 from flambeau.device import get_device
-from flambeau.runtime.readback import Fetch
+from flambeau.runtime.readback import Readback
 from flambeau.selftest import EVERY, Selftest, building, compare, families, loop, mixed, report, told
 
 LARGEST = 1 << 11  # elements of an input, and twice as many of a result: NumPy is here written in Python
@@ -68,7 +68,7 @@ async def again(work):
         try:
             return work()
         except Waits as wait:
-            came.append(await Fetch(wait.args[0]).arrive())
+            came.append(await Readback(wait.args[0]).arrive())
 
 
 READ, SMALLER = compare.read, loop.smaller
