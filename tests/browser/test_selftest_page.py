@@ -14,7 +14,7 @@ from flambeau.runtime import pipeline
 from flambeau.device import get_device
 right = pipeline.render
 pipeline.render = lambda shader: right(shader).replace("abs(", "1.001 * abs(")
-get_device().__dict__.pop("pipelines", None)
+get_device().pipelines.clear()
 """
 
 
@@ -103,7 +103,7 @@ def test_a_wrong_kernel_is_found_and_its_file_is_offered(selftest):
         selftest.click("#save")
     assert saved.value.suggested_filename == "flambeau-selftest-7.txt"
     told = Path(saved.value.path()).read_text("utf-8")
-    for part in ("browser   Mozilla/", "seed      7", "1.001 * abs(", "fn main", "swiftshader"):
+    for part in ("browser   Mozilla/", "seed      7", ".abs()", "fn main", "swiftshader"):
         assert part in told
     assert "Input(" not in told.partition("GIVEN")[2]  # NumPy would draw other numbers by its seed
 
