@@ -3,9 +3,10 @@
 It fails nothing: a slower machine, or a driver that has no cache of compiled kernels yet, is no fault of a
 change. A package that is far over its budget where the others are not is where tests became dear.
 
-Seconds are of one whole run on 2026-11-22: llvmpipe (LLVM 15, 256 bits), an empty shader cache, GALLIVM_PERF=nopt,
-two cores that had other work beside it; on idle ones they are about half. What a browser's own processes take is
-not in them. Of kernels and ops most is llvmpipe compiling what GPUs run.
+Seconds are of one whole run on 2026-11-22: llvmpipe (LLVM 15, 256 bits), an empty shader cache,
+GALLIVM_PERF=nopt, two cores that had other work beside it. What a browser's own processes take is not in
+them. Of kernels and ops most is llvmpipe compiling what GPUs run.
+
 FLAMBEAU_TEST_SECONDS names a file that takes each test's seconds, the dearest first.
 """
 
