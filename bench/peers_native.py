@@ -75,7 +75,7 @@ def measured(work: str, args: argparse.Namespace) -> dict[str, dict]:
     with ExitStack() as stack:
         children = {}
         for side in args.sides:
-            python = sys.executable if side == "flambeau" else args.python_peers
+            python = sys.executable if side == "flambeau" else os.path.abspath(args.python_peers)
             # empty: who ran yesterday compiles too. But there: tinygrad makes its pipelines at every call
             os.environ["MESA_SHADER_CACHE_DIR"] = stack.enter_context(TemporaryDirectory())
             try:
