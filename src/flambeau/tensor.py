@@ -1,6 +1,7 @@
 """Tensor: a node of the lazy graph with PyTorch's methods; reading it runs the graph."""
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator
 from itertools import count
 from math import prod
 from typing import Any
@@ -26,16 +27,25 @@ assert _source  # its entries register themselves
 
 
 class HostScalar:
-    """A number on the host that kernels read at every run: a recorded step sees its new `value`."""
+    """A number on the host that kernels read at every run: a recorded step sees its new `value`.
+
+    Arithmetic of HostScalars and numbers gives others that follow them, computed on the host.
+    """
 
     def __init__(self, value: float):
         self._value = value
+        self._formulas: dict[tuple, HostScalar] = {}  # what is made of it: the same each time it is asked for
+
+    @property
+    def held(self) -> float:
+        """The number as kernels read it: what reads it so does not depend on what it is."""
+        return self._value
 
     @property
     def value(self) -> Any:
         if thread.recorder is not None:  # what is made of the number follows from it
             thread.recorder.numbers[self] = None
-        return self._value
+        return self.held
 
     @value.setter
     def value(self, value: float) -> None:
@@ -43,8 +53,57 @@ class HostScalar:
             thread.recorder.spoil("it sets a HostScalar, such as a learning rate: set it outside")
         self._value = value
 
+    def map(self, formula: Callable[..., float], *numbers: Any) -> "HostScalar":
+        """formula(this, *numbers) as a HostScalar that follows this one, and those among the numbers."""
+        return self._made(formula, self, *numbers)
+
+    def _made(self, formula: Callable[..., float], *numbers: Any) -> Any:
+        if not all(isinstance(n, HostScalar | int | float) for n in numbers):
+            return NotImplemented
+        return self._formulas.setdefault((formula, *numbers), HostFormula(formula, numbers))
+
+    def __add__(self, other: Any) -> Any:
+        return self._made(operator.add, self, other)
+
+    def __sub__(self, other: Any) -> Any:
+        return self._made(operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._made(operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._made(operator.mul, self, other)
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._made(operator.truediv, self, other)
+
+    def __neg__(self) -> Any:
+        return self._made(operator.sub, 0.0, self)
+
+    __radd__, __rmul__ = __add__, __mul__
+
     def __repr__(self) -> str:
         return f"HostScalar({self.value})"
+
+
+class HostFormula(HostScalar):
+    """A HostScalar that is a formula of others."""
+
+    def __init__(self, formula: Callable[..., float], numbers: tuple):
+        super().__init__(0.0)
+        self._formula, self._numbers = formula, numbers
+
+    @property
+    def held(self) -> float:
+        return self._formula(*[n.held if isinstance(n, HostScalar) else n for n in self._numbers])
+
+    @property
+    def value(self) -> Any:
+        return super().value
+
+    @value.setter
+    def value(self, value: float) -> None:
+        raise AttributeError(f"HostScalar.value={value}: it is a formula of others: set those")
 
 
 class Tensor(Exchange, ops.Table):

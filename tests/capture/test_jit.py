@@ -265,6 +265,43 @@ def test_a_learning_rate_set_inside_is_seen(capsys):
     assert "it sets a HostScalar" in capsys.readouterr().err
 
 
+def test_a_learning_rate_set_outside_is_no_new_recording(capsys):
+    w, calls = fb.tensor([1.0], requires_grad=True), []
+    opt = optim.SGD([w], lr=1.0)
+
+    @fb.jit
+    def step(x):
+        print("recorded")
+        loss = (w * x).sum()
+        opt.step(loss.backward())
+        return loss
+
+    for i in range(7):
+        opt.lr = 1 / 2**i
+        calls.append(step(numbers(1.0)).item())
+    assert calls == [1.0, 0.0, -0.5, -0.75, -0.875, -0.9375, -0.96875]
+    told = capsys.readouterr()
+    assert (told.out.count("recorded"), told.err) == (
+        3,
+        "",
+    )  # the first call; the second and fourth are checked
+
+
+def test_formulas_of_host_scalars_follow_them():
+    a, b = fb.HostScalar(2.0), fb.HostScalar(8.0)
+    made = 1 - a * 0.25 + b / a - (-b)
+    assert made is 1 - a * 0.25 + b / a - (-b) and made.value == 12.5
+    step = fb.jit(lambda x: x * made + a.map(max, 3.0, b))
+    assert [step(numbers(1.0)).item(), step(numbers(2.0)).item()] == [20.5, 33.0]
+    a.value = 4.0
+    assert step(numbers(1.0)).item() == 18.0 and len(step.programs) == 1
+    with pytest.raises(AttributeError) as e:
+        made.value = 3.0
+    assert str(e.value) == "HostScalar.value=3.0: it is a formula of others: set those"
+    with pytest.raises(TypeError):
+        a * "b"
+
+
 def test_an_iterator_is_not_recorded(capsys):
     batches = iter([1.0, 2.0, 3.0])
     call = fb.jit(lambda x: x * next(batches))

@@ -92,13 +92,13 @@ class Watch:
                 return "what requires_grad"
             self._marks_seen = shared.marks
         for scalar, value in self._numbers:
-            if not is_equal(scalar._value, value):
+            if not is_equal(scalar.held, value):
                 return "a HostScalar's value (an optimizer's lr) that it takes as a number"
         return None if self.snapshot.same() else self.snapshot.which()
 
     def number(self, scalar: HostScalar) -> None:
         """The function takes the value of a HostScalar as a Python number."""
-        self._numbers.append((scalar, scalar._value))
+        self._numbers.append((scalar, scalar.held))
 
     def _follow_all(self) -> None:
         # To a fixed point: code that is found names attributes, and classes and modules that were seen before

@@ -246,7 +246,7 @@ def _cast(node: Node, to: dt.DType) -> Node:
 
 def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
     """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device."""
-    plain = value if type(value) is float else getattr(value, "value", value)
+    plain = value if type(value) is float else getattr(value, "held", value)
     if not isinstance(plain, int | float):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)

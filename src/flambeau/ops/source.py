@@ -5,7 +5,7 @@ from ..core.op import Op
 
 
 def _constant(xp, value):
-    return xp.asarray(getattr(value, "value", value))
+    return xp.asarray(getattr(value, "held", value))
 
 
 class Source:

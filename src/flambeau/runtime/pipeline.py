@@ -146,5 +146,5 @@ def patch_params(params: array, patches: list[Patch], order: list) -> None:
     for p in patches:
         source = order[p.node].scalars[0]
         words = getattr(source, "words", None)
-        value = words[p.part] if words is not None else getattr(source, "value", source)
+        value = words[p.part] if words is not None else getattr(source, "held", source)
         params[p.word] = word_of(value, p.format)
