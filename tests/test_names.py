@@ -7,29 +7,6 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.core.host import PRINTING
-
-
-@pytest.fixture
-def printing():
-    before = dict(PRINTING)
-    yield
-    PRINTING.update(before)
-
-
-def test_print_options(printing):
-    x = fb.tensor([0.123456789, 1e-7, 3.0], device="cpu")
-    fb.set_printoptions(precision=3)
-    assert "1.235e-01" in repr(x)
-    fb.set_printoptions(precision=2, sci_mode=False)
-    assert "e-07" not in repr(x)
-    many = fb.arange(1000, device="cpu")
-    fb.set_printoptions(threshold=10, edgeitems=1)
-    assert repr(many).startswith("tensor([  0, ..., 999]")
-    fb.set_printoptions(profile="full")
-    assert "500" in repr(many)
-    with pytest.raises(ValueError, match=r"set_printoptions\(profile='wide'\): unknown: use one of default"):
-        fb.set_printoptions(profile="wide")
 
 
 def test_assert_close(device):

@@ -8,8 +8,9 @@ from . import ops
 from .core.docstrings import explained
 from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promote
 from .core.events import stage
-from .core.host import set_printoptions, to_list
+from .core.host import to_list
 from .core.op import COMPOSED, Op, result_of
+from .core.printing import get_printoptions, printoptions, set_printoptions
 from .device import get_device
 from .ops.creation import (
     arange,
@@ -257,6 +258,7 @@ __all__ = sorted(
         "concatenate",
         "from_dlpack",
         "from_numpy",
+        "get_printoptions",
         "is_complex",
         "is_floating_point",
         "is_nonzero",
@@ -265,6 +267,7 @@ __all__ = sorted(
         "is_tensor",
         "memory",
         "numel",
+        "printoptions",
         "read",
         "realize",
         "result_type",

@@ -11,9 +11,10 @@ from .autodiff.backward import Gradients, backward
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
-from .core.host import Data, shown, to_bytes, to_list, to_numpy
+from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
 from .core.op import OPS, apply
+from .core.printing import shown
 from .core.shape import Shape, normal_dim
 from .device import get_device
 from .ops import source as _source
@@ -23,6 +24,7 @@ from .runtime.state import assigned, mark, thread
 from .runtime.writes import check_write, spread
 
 _param_keys, _marks = count(1), count(1)
+TOLD = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)]  # the dtypes that a tensor's numbers show
 assert _source  # its entries register themselves
 
 
@@ -264,10 +266,11 @@ class Tensor(Exchange, ops.Table):
             return f"tensor({_op.describe(self)}, being recorded)"
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
-        body = shown(Data(readback.read([self])[0], self.shape, self.dtype))
-        extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
-        extra += ", requires_grad=True" if self.requires_grad else ""
-        return f"tensor({body}{extra}, device={self.device.name!r})"
+        data = Data(readback.read([self])[0], self.shape, self.dtype)
+        facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
+        told = TOLD if self.numel() else TOLD[:1]
+        facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
+        return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
     # --- inspecting ---
 

@@ -24,7 +24,6 @@ BUFFERS = {  # what the element codes of array.array and memoryview mean
     "q": "int64",
     "Q": "uint64",
 }
-SHOWN = 20  # elements, where there is no NumPy to show more in less
 
 
 def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
@@ -232,57 +231,6 @@ class Data:
 
     def __repr__(self) -> str:
         return f"Data({self.dtype.short}{list(self.shape)})"
-
-
-# PyTorch's names of what printing goes by, and where they are given to NumPy
-PRINTING = {"precision": 8, "threshold": 200, "edgeitems": 3, "linewidth": 75, "sci_mode": None}
-PROFILES = {
-    "default": {"precision": 8, "threshold": 200, "edgeitems": 3, "linewidth": 75},
-    "short": {"precision": 2, "threshold": 200, "edgeitems": 2, "linewidth": 75},
-    "full": {"precision": 8, "threshold": sys.maxsize, "edgeitems": 3, "linewidth": 75},
-}
-
-
-def set_printoptions(
-    precision: int | None = None,
-    threshold: int | None = None,
-    edgeitems: int | None = None,
-    linewidth: int | None = None,
-    profile: str | None = None,
-    sci_mode: bool | None = None,
-) -> None:
-    """How tensors print: digits after the point (precision), the number of elements from which most are left
-    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
-    (default, short, full) first; sci_mode=False writes small numbers without an exponent.
-
-    ValueError for an unknown profile.
-    """
-    if profile is not None and profile not in PROFILES:
-        raise ValueError(f"set_printoptions(profile={profile!r}): unknown: use one of {', '.join(PROFILES)}")
-    settings = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
-    settings["linewidth"] = linewidth
-    PRINTING.update(PROFILES.get(profile or "", {}))
-    PRINTING.update({k: v for k, v in settings.items() if v is not None}, sci_mode=sci_mode)
-
-
-def shown(data: Data) -> str:
-    """Values as text: NumPy's where there is NumPy, else nested lists, cut short."""
-    try:
-        import numpy as np
-    except ImportError:
-        digits = [f"{v:.5g}" if data.dtype.is_float else str(v) for v in data.flat[:SHOWN]]
-        rest = ", ..." if prod(data.shape) > SHOWN else ""
-        return f"{data.dtype.short}{list(data.shape)}: {', '.join(digits)}{rest}"
-    with np.printoptions(edgeitems=PRINTING["edgeitems"]):
-        return np.array2string(
-            data.numpy(),
-            PRINTING["linewidth"],
-            PRINTING["precision"],
-            PRINTING["sci_mode"] is False,
-            ", ",
-            "tensor(",
-            threshold=PRINTING["threshold"],
-        )
 
 
 assert sys.byteorder == "little", "WebGPU's buffers are little-endian"

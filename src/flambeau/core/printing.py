@@ -1,0 +1,156 @@
+"""Values on the host into text, as PyTorch prints them: one format for all elements of a tensor."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil, isfinite, prod
+from typing import Any, NamedTuple
+
+from .host import Data
+from .shape import Shape
+
+PROFILES: dict[str, dict[str, Any]] = {
+    "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},
+    "short": {"precision": 2, "threshold": 1000, "edgeitems": 2, "linewidth": 80},
+    "full": {"precision": 4, "threshold": sys.maxsize, "edgeitems": 3, "linewidth": 80},
+}
+PRINTING: dict[str, Any] = PROFILES["default"] | {"sci_mode": None}
+START = "tensor("
+
+
+class Format(NamedTuple):
+    """How elements are written, and how wide that is for most."""
+
+    write: Callable[[Any], str]
+    width: int
+
+
+def set_printoptions(
+    precision: int | None = None,
+    threshold: int | None = None,
+    edgeitems: int | None = None,
+    linewidth: int | None = None,
+    profile: str | None = None,
+    sci_mode: bool | None = None,
+) -> None:
+    """How tensors print: digits after the point (precision), the number of elements from which most are left
+    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
+    (default, short, full) first; sci_mode writes with an exponent, or without; None decides by the values.
+
+    ValueError for an unknown profile.
+    """
+    if profile is not None and profile not in PROFILES:
+        raise ValueError(f"set_printoptions(profile={profile!r}): unknown: use one of {', '.join(PROFILES)}")
+    settings = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems}
+    settings["linewidth"] = linewidth
+    PRINTING.update(PROFILES.get(profile or "", {}))
+    PRINTING.update({k: v for k, v in settings.items() if v is not None}, sci_mode=sci_mode)
+
+
+def get_printoptions() -> dict[str, Any]:
+    """The settings of set_printoptions as they are, by name."""
+    return dict(PRINTING)
+
+
+@contextmanager
+def printoptions(**settings: Any) -> Iterator[None]:
+    """set_printoptions for the time of a `with` block."""
+    before = get_printoptions()
+    try:
+        set_printoptions(**settings)
+        yield
+    finally:
+        PRINTING.update(before)
+
+
+def shown(data: Data, facts: list[str], start: str = START) -> str:
+    """`tensor([...], facts)`: values as text, and behind them what else is known, on lines that fit."""
+    if not prod(data.shape):
+        facts = facts if len(data.shape) == 1 else [f"size={tuple(data.shape)}", *facts]
+        return _with_facts(f"{start}[]", facts, len(start))
+    edge = PRINTING["edgeitems"] if prod(data.shape) > PRINTING["threshold"] else 0
+    flat = data.flat
+    kept = _kept(lambda i: flat[i], data.shape, 0, edge)
+    form = _form(list(_leaves(kept)), data)
+    return _with_facts(start + _nested(kept, len(data.shape), len(start), form), facts, len(start))
+
+
+def _form(values: list[Any], data: Data) -> Format:
+    if data.dtype.kind == "b":
+        return _padded(values, lambda v: str(bool(v)))
+    if any(isinstance(v, complex) for v in values):
+        return _pairs([v.real for v in values], [v.imag for v in values])
+    return _floats(values) if data.dtype.is_float else _padded(values, str)
+
+
+def _kept(at: Callable[[int], Any], shape: Shape, start: int, edge: int) -> Any:
+    """Nested lists of the elements that are shown, `...` where some are left out (edge = 0: none are)."""
+    if not shape:
+        return at(start)
+    n, step = shape[0], prod(shape[1:])
+    places: list[Any] = list(range(n))
+    if edge and n > 2 * edge:
+        places = [*range(edge), ..., *range(n - edge, n)]
+    return [p if p is ... else _kept(at, shape[1:], start + p * step, edge) for p in places]
+
+
+def _leaves(tree: Any) -> Iterator[Any]:
+    if isinstance(tree, list):
+        for part in tree:
+            yield from _leaves(part)
+    elif tree is not ...:
+        yield tree
+
+
+def _padded(values: list[Any], write: Callable[[Any], str], point: str = "") -> Format:
+    """As wide as the longest of the values; `point` stands behind finite ones."""
+    width = max((len(write(v)) for v in values), default=1 - len(point)) + len(point)
+    return Format(lambda v: (write(v) + point * (not point or isfinite(v))).rjust(width), width)
+
+
+def _floats(values: list[float]) -> Format:
+    """PyTorch's choice: with an exponent where sizes differ much, without digits where all are whole."""
+    digits = PRINTING["precision"]
+    known = [v for v in values if v and isfinite(v)]
+    if not known:
+        return _padded([], "{:.0f}".format, ".")
+    low, high = min(map(abs, known)), max(map(abs, known))
+    science = high / low > 1000.0 or high > 1.0e8 or low < 1.0e-4
+    if science if PRINTING["sci_mode"] is None else PRINTING["sci_mode"]:
+        return _padded(known, f"{{:.{digits}e}}".format)
+    whole = all(v == ceil(v) for v in known)
+    return _padded(known, "{:.0f}".format, ".") if whole else _padded(known, f"{{:.{digits}f}}".format)
+
+
+def _pairs(real: list[float], imag: list[float]) -> Format:
+    """Complex numbers: both parts have a format of their own."""
+    first, second = _floats(real), _floats(imag)
+
+    def write(v: complex) -> str:
+        tail = f"{second.write(v.imag)}j".lstrip()
+        return first.write(v.real) + (tail if tail[0] in "+-" else f"+{tail}")
+
+    return Format(write, first.width + second.width + 1)
+
+
+def _nested(tree: Any, dims: int, indent: int, form: Format) -> str:
+    """Brackets around rows, each dim one column further to the right."""
+    if not dims:
+        return form.write(tree)
+    if dims > 1:
+        parts = ["..." if t is ... else _nested(t, dims - 1, indent + 1, form) for t in tree]
+        return "[" + ("," + "\n" * (dims - 1) + " " * (indent + 1)).join(parts) + "]"
+    words = [" ..." if v is ... else form.write(v) for v in tree]
+    a_line = max(1, (PRINTING["linewidth"] - indent) // (form.width + 2))
+    lines = [", ".join(words[i : i + a_line]) for i in range(0, len(words), a_line)]
+    return "[" + (",\n" + " " * (indent + 1)).join(lines) + "]"
+
+
+def _with_facts(text: str, facts: list[str], indent: int) -> str:
+    """Facts behind the values, on a line of their own where they do not fit."""
+    last = len(text) - text.rfind("\n") + 1
+    for fact in facts:
+        fits = last + len(fact) + 2 <= PRINTING["linewidth"]
+        text += f", {fact}" if fits else f",\n{' ' * indent}{fact}"
+        last = last + len(fact) + 2 if fits else indent + len(fact)
+    return text + ")"

@@ -1,0 +1,69 @@
+"""Turns values into PyTorch's text: one format a tensor, exponents where sizes differ, rows cut short."""
+
+import random
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau.core.printing import PRINTING
+
+SHAPES = ((), (0,), (2, 0), (3,), (50,), (1100,), (7, 3), (1, 50), (40, 40), (2, 3, 5), (9, 9, 40), (2, 1, 3))
+SCALES = (1.0, 1.0, 10.0, 1e4, 1e9, 1e-6)
+OPTIONS = ({}, {}, {"precision": 2}, {"edgeitems": 1, "threshold": 5}, {"linewidth": 40}, {"sci_mode": True},
+           {"sci_mode": False}, {"profile": "short"}, {"profile": "full"})  # fmt: skip
+SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0)
+
+
+def drawn(rng: random.Random) -> np.ndarray:
+    values = np.random.default_rng(rng.randrange(10**6)).standard_normal(rng.choice(SHAPES))
+    values = np.asarray(values * rng.choice(SCALES))
+    values = np.round(values) if rng.random() < 0.3 else values
+    if values.size and rng.random() < 0.3:
+        values.reshape(-1)[0] = rng.choice(SPECIAL)
+    kind = rng.choice(("f4", "f4", "f2", "?", "u1"))
+    return np.abs(np.nan_to_num(values) % 256).astype(kind) if kind == "u1" else values.astype(kind)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered in cast")
+def test_drawn_tensors_print_as_torchs(torch):
+    rng = random.Random(7)
+    for _ in range(200):
+        values, options = drawn(rng), rng.choice(OPTIONS)
+        with torch._tensor_str.printoptions(**options), fb.printoptions(**options):
+            theirs = repr(torch.tensor(values)).replace("torch.", "flambeau.")
+            ours = repr(fb.tensor(values, device=fb.tensor(0).device))
+        assert "".join(ours.split()) == "".join(theirs.split())  # "flambeau" breaks lines sooner than "torch"
+        if "dtype" not in theirs:
+            assert ours == theirs
+
+
+def test_fixed_ones(device):
+    default = fb.tensor(0).device
+    told = "" if device is default else f", device={device.name!r}"
+    for values, text in (
+        ([[1.0, 2.0], [3.0, 4.5]], "[[1.0000, 2.0000],\n        [3.0000, 4.5000]]"),
+        ([1.0, 2.0, -3.0], "[ 1.,  2., -3.]"),
+        ([1e-8, 1.0], "[1.0000e-08, 1.0000e+00]"),
+        ([1.5, float("nan"), float("-inf")], "[1.5000,    nan,   -inf]"),
+        ([True, False], "[ True, False]"),
+        (3.75, "3.7500"),
+        (list(range(2000)), "[   0,    1,    2,  ..., 1997, 1998, 1999]"),
+    ):
+        assert repr(fb.tensor(values, device=device)).removesuffix(")") == f"tensor({text}{told}"
+    half = fb.ones(1, dtype=fb.float16, device=default)
+    assert repr(half) == "tensor([1.], dtype=flambeau.float16)"
+    assert repr(fb.zeros(2, 0, device=default)) == "tensor([], size=(2, 0))"
+    assert repr(fb.ones(1, requires_grad=True, device=default)) == "tensor([1.], requires_grad=True)"
+
+
+def test_options_are_taken_and_given_back():
+    before = dict(PRINTING)
+    with fb.printoptions(precision=2, sci_mode=False):
+        assert fb.get_printoptions() == before | {"precision": 2, "sci_mode": False}
+        assert repr(fb.tensor([1e-7, 0.126])) == "tensor([0.00, 0.13])"
+    assert before == PRINTING == fb.get_printoptions()
+    with pytest.raises(ValueError) as told, fb.printoptions(profile="wide"):
+        pass
+    assert str(told.value) == "set_printoptions(profile='wide'): unknown: use one of default, short, full"
+    assert before == PRINTING
