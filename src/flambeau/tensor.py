@@ -20,6 +20,7 @@ from .device import get_device
 from .ops import source as _source
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
+from .runtime.protocols import Protocols
 from .runtime.state import assigned, mark, thread
 from .runtime.writes import check_write, spread
 
@@ -108,7 +109,7 @@ class HostFormula(HostScalar):
         raise AttributeError(f"HostScalar.value={value}: it is a formula of others: set those")
 
 
-class Tensor(Exchange, ops.Table):
+class Tensor(Protocols, Exchange, ops.Table):
     """An array of one dtype on one device. Operations on it run nothing; reading does."""
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
@@ -148,6 +149,11 @@ class Tensor(Exchange, ops.Table):
     def requires_grad(self) -> bool:
         """Whether backward() goes through this tensor."""
         return self.node.requires_grad
+
+    @property
+    def is_leaf(self) -> "bool":  # type: ignore[valid-type]
+        """Whether no gradients flow through the tensor to what it was made of."""
+        return self.node.param is not None or not self.node.requires_grad
 
     @property
     def T(self) -> "Tensor":
@@ -251,15 +257,6 @@ class Tensor(Exchange, ops.Table):
                 f"item({_op.describe(self)}): has {self.numel()} elements, not 1: use .tolist() or .numpy()"
             )
         return to_list(readback.read([self])[0], (1,), self.dtype)[0]
-
-    def __float__(self) -> float:
-        return float(self.item())
-
-    def __int__(self) -> int:
-        return int(self.item())
-
-    def __bool__(self) -> bool:
-        return bool(self.item())
 
     def __repr__(self) -> str:
         if thread.recorder is not None:

@@ -59,6 +59,14 @@ class Gradients:
         """Take a gradient out and return it; None where there is none."""
         return self._found.pop(tensor.node.param, None)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Gradients":
+        """The same values, of the same tensors, in tensors of their own."""
+        return Gradients({k: g.detach().clone() for k, g in self._found.items()}, self.loss.detach())
+
+    def __reduce__(self) -> tuple:
+        rule = "belongs to the tensors of this process: save {name: grads[p] for name, p in ...}"
+        raise TypeError(f"pickle({self!r}): {rule} of model.named_parameters()")
+
     def map(self, f: Callable[[Any], Any]) -> "Gradients":
         """New gradients, each f(gradient): how clipping is written."""
         return Gradients({k: f(g) for k, g in self._found.items()}, self.loss)

@@ -27,6 +27,12 @@ class DType:
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
 
+    def __reduce__(self) -> tuple:
+        return as_dtype, (self.name,)  # copies and pickles are the type itself
+
+    def __deepcopy__(self, memo: Any) -> "DType":
+        return self
+
     @cached_property
     def is_float(self) -> bool:
         return self.kind == "f"

@@ -185,7 +185,25 @@ def lift(inputs) -> list[Node]:
     if len(tensors) == len(inputs):
         return tensors
     beside = tensors[0].dtype if len(tensors) == 1 else result_of(tensors) or dt.bool_
-    return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+    try:
+        return [x.node if isinstance(x, Tensor) else constant(x, beside) for x in inputs]
+    except TypeError:
+        if not tensors or not any(map(_is_array, inputs)):
+            raise
+    first = next(x for x in inputs if isinstance(x, Tensor))
+    return lift([tensor_beside(first, x) if _is_array(x) else x for x in inputs])
+
+
+def tensor_beside(x: Any, other: Any) -> Any:
+    """Another library's array as a tensor of its own dtype, where a tensor is; TypeError for others."""
+    if not _is_array(other):
+        raise TypeError(f"{describe(other)} is not a tensor or an array: wrap it in tensor(...)")
+    return x.new_tensor(other, dtype=other.dtype)
+
+
+def _is_array(x: Any) -> bool:
+    """Whether something is another library's array, which becomes a tensor beside tensors."""
+    return hasattr(x, "__array__") and not isinstance(x, Tensor)
 
 
 def result_of(nodes) -> dt.DType | None:

@@ -46,6 +46,14 @@ async def open_device(spec: Any = None) -> Device:
     return get_device(spec)
 
 
+def reopened(name: str) -> Device:
+    """The device that a pickle names; for another machine's GPU the best that is here."""
+    try:
+        return get_device(name)
+    except DeviceError:
+        return get_device("gpu" if name.startswith("gpu") else name)
+
+
 def _device_of(value: Any) -> Any:
     """A device itself, or that which a tensor is on."""
     try:

@@ -32,6 +32,15 @@ class Caches:
         self.ceilings: Ceilings | None = None  # once they are measured
         self.meter: Meter | None = None  # once its clock is tested
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        return self
+
+    def __reduce__(self) -> tuple:
+        """By its name: what is pickled with a tensor."""
+        from . import reopened
+
+        return reopened, (vars(self)["name"],)
+
 
 class Arriving(Protocol):
     """What is on its way from a device."""

@@ -2,8 +2,9 @@
 
 from ..core import dtype as dt
 from ..core import modes
+from ..core import op as _op
 from ..core.declare import composed, kernel
-from ..core.op import Family, viewed
+from ..core.op import Family, tensor_beside, viewed
 from ..core.shape import broadcast
 from .elementwise import scaled
 
@@ -80,6 +81,7 @@ class Contract(Family):
     @composed
     def matmul(self, other):
         """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]"""
+        other = other if isinstance(other, _op.Tensor) else tensor_beside(self, other)
         if self.ndim == 0 or other.ndim == 0:
             raise ValueError("both operands need at least 1 dim: use * for scalars")
         a, b = same_rank(self, other)
@@ -99,7 +101,7 @@ class Contract(Family):
     __matmul__ = matmul
 
     def __rmatmul__(self, other):
-        return Contract.matmul(other, self)
+        return tensor_beside(self, other).matmul(self)
 
     @composed
     def dot(self, tensor):

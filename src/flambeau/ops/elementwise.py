@@ -377,10 +377,16 @@ class Elementwise(Family):
     __add__, __sub__, __mul__, __truediv__ = add, sub, mul, div
     __mod__, __floordiv__ = remainder, floor_divide
     __radd__, __rmul__ = add, mul
-    __eq__, __ne__, __lt__, __le__, __gt__, __ge__ = eq, ne, lt, le, gt, ge
+    __lt__, __le__, __gt__, __ge__ = lt, le, gt, ge
     __and__, __or__, __xor__ = bitwise_and, bitwise_or, bitwise_xor
     __rand__, __ror__, __rxor__ = bitwise_and, bitwise_or, bitwise_xor
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
+
+    def __eq__(self, other):
+        return NotImplemented if other is None else Elementwise.eq(self, other)
+
+    def __ne__(self, other):
+        return NotImplemented if other is None else Elementwise.ne(self, other)
 
     def __pow__(self, other):
         """x ** 2 is by far the most common power, and pow the slowest of functions."""

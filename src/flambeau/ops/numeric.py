@@ -1,11 +1,15 @@
 """Numeric ops made of ops: PyTorch's pointwise list beyond what has a kernel line of its own."""
 
 from math import log, pi
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
 from .elementwise import Elementwise, scaled
+
+if TYPE_CHECKING:
+    from ..tensor import Tensor
 
 FUNCTIONS = ("frexp", "rsub")
 
@@ -157,11 +161,16 @@ def _is_nan(y):
     return y.isnan() if hasattr(y, "isnan") else y != y
 
 
+class MantissaExponent(NamedTuple):
+    mantissa: "Tensor"
+    exponent: "Tensor"
+
+
 @composed
 def frexp(input):
     """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
     power = input.exponent()
-    return input.ldexp(-power), power
+    return MantissaExponent(input.ldexp(-power), power)
 
 
 @composed

@@ -88,6 +88,9 @@ class Generator:
         """Another generator at the same place of the same stream."""
         return Generator().set_state(self.get_state())
 
+    def __reduce__(self) -> tuple:
+        return _generator_at, self.get_state()
+
     def take(self, n: int) -> StreamPlace:
         """The place of the next n numbers."""
         with self._lock:
@@ -98,6 +101,10 @@ class Generator:
     def after_fork(self) -> None:
         """In a forked child: whoever held the lock is not here."""
         self._lock = threading.Lock()
+
+
+def _generator_at(seed: int, offset: int) -> Generator:
+    return Generator().set_state((seed, offset))
 
 
 generator = Generator()

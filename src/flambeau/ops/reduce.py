@@ -7,7 +7,7 @@ from ..core import dtype as dt
 from ..core.declare import composed, composite, kernel
 from ..core.op import Family
 from ..core.shape import normal_dim, normal_dims
-from .index.indices import picked
+from .index.indices import Chosen, picked
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -165,12 +165,18 @@ class Reduce(Family):
 
     @composed
     def max(self, dim: int | None = None, keepdim: bool = False):
-        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
+        tensor in the place of dim: maximum."""
+        if hasattr(dim, "node"):
+            return self.maximum(dim)
         return self.amax() if dim is None else _with_index(self, dim, keepdim, "argmax")
 
     @composed
     def min(self, dim: int | None = None, keepdim: bool = False):
-        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
+        tensor in the place of dim: minimum."""
+        if hasattr(dim, "node"):
+            return self.minimum(dim)
         return self.amin() if dim is None else _with_index(self, dim, keepdim, "argmin")
 
     @composed
@@ -299,4 +305,4 @@ def _with_index(x, dim, keepdim, arg):
     index = getattr(x, arg)(dim, keepdim=True)
     values = picked(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)
-    return _result(values, d, keepdim), _result(index, d, keepdim)
+    return Chosen(_result(values, d, keepdim), _result(index, d, keepdim))

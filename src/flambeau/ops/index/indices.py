@@ -2,13 +2,23 @@
 
 import threading
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
 from ...core.faults import Fault, site_of
 from ...core.op import Family
 from ...core.shape import normal_dim
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+
+class Chosen(NamedTuple):
+    """What a function chose along a dim, and where it was: max, sort, topk and their kind."""
+
+    values: "Tensor"
+    indices: "Tensor"
 
 
 class _Thread(threading.local):

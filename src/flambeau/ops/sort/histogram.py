@@ -1,7 +1,7 @@
 """Counting: how often indices occur, and how many values fall into each bin."""
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
@@ -9,6 +9,15 @@ from ...core.op import Family, Launch
 from ..index.indices import placed
 from ..index.scatter_rows import begun
 from ..index.select import known
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+
+class HistogramEdges(NamedTuple):
+    hist: "Tensor"
+    bin_edges: "Tensor"
+
 
 BINS = 4096  # counters that fit in the memory of a workgroup
 PART = 4096  # elements that are worth a workgroup, which then adds its counts to those of others
@@ -103,7 +112,7 @@ class Histogram(Family):
         found = counts(place, n).float() if weight is None else _added(place, weight.reshape(-1), n)
         if density:
             found = found / (found.sum() * (edges.narrow(0, 1, n) - edges.narrow(0, 0, n)))
-        return found.to(_float_of(self)), edges.to(_float_of(self))
+        return HistogramEdges(found.to(_float_of(self)), edges.to(_float_of(self)))
 
 
 def _float_of(x):

@@ -3,7 +3,7 @@
 from ...core.declare import composed
 from ...core.op import Family
 from ...core.shape import normal_dim
-from ..index.indices import picked
+from ..index.indices import Chosen, picked
 from .sort import at_rank
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
@@ -27,7 +27,7 @@ def _median(x, dim, keepdim, rank):
     values, index = at_rank(line, found, d, keepdim)
     if dim is None:
         return values.reshape(())
-    return (values, index) if x.ndim else (values.reshape(()), index.reshape(()))
+    return Chosen(values, index) if x.ndim else Chosen(values.reshape(()), index.reshape(()))
 
 
 def _rank_or_nan(n, lost):
@@ -70,7 +70,7 @@ class Order(Family):
         length = at - starts.cummax(d)[0]
         found = picked(places, d, length.argmax(d, keepdim=True))
         values, index = at_rank(line, found, d, keepdim)
-        return (values, index) if self.ndim else (values.reshape(()), index.reshape(()))
+        return Chosen(values, index) if self.ndim else Chosen(values.reshape(()), index.reshape(()))
 
     @composed
     def quantile(self, q, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"):

@@ -6,6 +6,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.op import Family, Launch
 from ...core.shape import normal_dim
+from ..index.indices import Chosen
 from ..join import cat
 from ..reduce import asked, counted, in_float32, summed_in
 
@@ -284,4 +285,4 @@ def _extremes(x, dim, name):
     d = normal_dim(dim, max(x.ndim, 1))
     line = x.reshape(1) if x.ndim == 0 else x
     index = getattr(line.detach(), name)(d)
-    return line._gather(index, d).reshape(*x.shape), index.reshape(*x.shape)
+    return Chosen(line._gather(index, d).reshape(*x.shape), index.reshape(*x.shape))

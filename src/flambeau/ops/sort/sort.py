@@ -8,7 +8,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
 from ...core.op import Family, Launch
 from ...core.shape import normal_dim
-from ..index.indices import as_index, picked
+from ..index.indices import Chosen, as_index, picked
 from ..join import cat
 from .scan import THREADS, scan_launches
 
@@ -251,7 +251,7 @@ class Sort(Family):
         """
         d = normal_dim(dim, self.ndim)
         places = _places(self, d, descending)
-        return (_in_order(self, places, dim=d) if self.ndim else self), places
+        return Chosen(_in_order(self, places, dim=d) if self.ndim else self, places)
 
     @composed
     def msort(self):
@@ -268,10 +268,10 @@ class Sort(Family):
         if not 0 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
         if not self.ndim:
-            return self, _places(self, 0, False)
+            return Chosen(self, _places(self, 0, False))
         last = x.ndim - 1
         places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
-        return x._gather(places, d), places
+        return Chosen(x._gather(places, d), places)
 
     @composed
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False):
@@ -287,7 +287,7 @@ def at_rank(x, places, d: int, keepdim: bool):
     values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
     shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
-    return values.reshape(*shape), places.reshape(*shape)
+    return Chosen(values.reshape(*shape), places.reshape(*shape))
 
 
 def _places(x, d: int, descending: bool):
