@@ -9,7 +9,7 @@ import re
 import numpy as np
 
 from flambeau.core.faults import DECLARED
-from flambeau.device import Buffer, native
+from flambeau.device import Allocation, native
 from flambeau.device.pool import Pool
 
 STORAGE = re.compile(r"var<storage, \w+> (\w+): array<")
@@ -74,9 +74,9 @@ def _closing(text: str, at: int) -> int:
 class ExactPool(Pool):
     """Buffers of their tensors' sizes, taken anew each time; `ended` ones may be in commands yet to come."""
 
-    def take(self, nbytes: int) -> Buffer:
+    def take(self, nbytes: int) -> Allocation:
         size = max(-(-nbytes // 16) * 16, 16)
-        return Buffer(self, self._allocate(size, nbytes), nbytes, size)
+        return Allocation(self, self._allocate(size, nbytes), nbytes, size)
 
 
 class WatchedDevice(native.NativeDevice):

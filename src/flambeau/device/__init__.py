@@ -143,7 +143,7 @@ def lanes_of(adapter: str) -> int:
     return 4 if "swiftshader" in adapter.lower() else 8
 
 
-class Buffer:
+class Allocation:
     """A piece of device memory. When nothing refers to it any more it is put in line to go back to its pool:
     that may be in any thread, at any moment."""
 

@@ -4,7 +4,7 @@ from collections import deque
 from functools import cache
 
 from ..errors import OutOfMemory
-from . import Buffer
+from . import Allocation
 from .seam import Gpu
 
 SMALLEST = 256
@@ -39,7 +39,7 @@ class Pool:
         self.budget: int | None = None  # the most that may be reserved
         self.pinned: set[int] | None = None  # given back, but named in commands that are being put together
 
-    def take(self, nbytes: int) -> Buffer:
+    def take(self, nbytes: int) -> Allocation:
         """A buffer of at least nbytes; its contents are whatever was there."""
         count = self.root
         if self.ended:
@@ -53,7 +53,7 @@ class Pool:
         count._live += size
         if count._live > count.peak:
             count.peak = count._live
-        return Buffer(self, handle, nbytes, size)
+        return Allocation(self, handle, nbytes, size)
 
     def _allocate(self, size: int, nbytes: int) -> int:
         root = self.root

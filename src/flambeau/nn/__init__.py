@@ -22,7 +22,9 @@ LAYERS = {
         "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
         "TripletMarginLoss"
     ),
-    "module": "Module ModuleList Parameter Sequential",
+    "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
+    "module": "Module",
+    "parameter": "Buffer Parameter UninitializedBuffer UninitializedParameter",
     "norm": (
         "BatchNorm1d BatchNorm2d BatchNorm3d GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d "
         "LayerNorm RMSNorm"

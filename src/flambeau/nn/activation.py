@@ -2,7 +2,7 @@
 
 from ..ops import activation, softmax
 from ..ops.elementwise import Elementwise
-from .module import layer
+from .layer import layer
 
 CELU = layer("CELU", activation.celu)
 ELU = layer("ELU", activation.elu)

@@ -7,7 +7,8 @@ from ..ops.conv import conv, grid_sample
 from ..ops.conv.conv import pair
 from ..tensor import Tensor
 from .linear import default_init, new_parameter, positive
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 Size = int | tuple[int, ...]
 MODES = ("zeros", "reflect", "replicate", "circular")

@@ -5,7 +5,8 @@ from typing import Any
 from ..core.docstrings import explained
 from ..ops import activation
 from ..tensor import Tensor
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 @explained

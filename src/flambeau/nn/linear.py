@@ -9,7 +9,8 @@ from ..ops.einsum import bilinear
 from ..ops.index.embedding import embedding, embedding_bag
 from ..tensor import Tensor
 from . import init
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 def new_parameter(*shape: int, value: float = 0.0, device: Any = None) -> Parameter:

@@ -1,7 +1,7 @@
 """Losses, a row each."""
 
 from ..ops import ctc, loss
-from .module import layer
+from .layer import layer
 
 BCELoss = layer("BCELoss", loss.binary_cross_entropy, inputs=2)
 BCEWithLogitsLoss = layer("BCEWithLogitsLoss", loss.binary_cross_entropy_with_logits, inputs=2)

@@ -1,29 +1,18 @@
-"""Module, a tree of parameters, buffers and modules with PyTorch's names, and containers of modules."""
+"""Module, a tree of parameters, buffers and modules with PyTorch's names."""
 
 from collections.abc import Callable, Iterable, Iterator
-from inspect import Parameter as Argument
-from inspect import Signature, signature
 from typing import Any, NamedTuple, Self
 
 from ..capture.compile import compile_call
-from ..core.docstrings import explained
 from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.op import Op
-from ..errors import nearest
+from ..errors import nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
-
-
-@explained
-class Parameter(Tensor):
-    """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
-
-    def __init__(self, data: Tensor, requires_grad: bool = True):
-        super().__init__(data.node)
-        self.requires_grad_(requires_grad)
-        with_next_run(self)
+from . import hooks
+from .hooks import Hook, RemovableHandle
+from .parameter import Buffer, Parameter, is_lazy
 
 
 class Keys(NamedTuple):
@@ -38,10 +27,11 @@ class Module:
 
     training: bool
     _buffer_names: dict[str, bool]
+    _hooks: hooks.Kinds
 
     def __new__(cls, *_args: Any, **_kw: Any) -> Self:
         self = super().__new__(cls)  # here and not in __init__: a subclass need not call super().__init__()
-        self.training, self._buffer_names = True, {}
+        self.training, self._buffer_names, self._hooks = True, {}, {}
         return self
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -53,23 +43,60 @@ class Module:
                 f"{given}: {name} is a parameter: change it in place inside no_grad (`{name}.copy_(t)`),"
                 " or give nn.Parameter(t)"
             )
+        if isinstance(value, Buffer):
+            self._buffer_names[name] = value.persistent
+        elif isinstance(value, Parameter | Module):
+            self._buffer_names.pop(name, None)
         object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._buffer_names.pop(name, None)
+        object.__delattr__(self, name)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the module computes; subclasses write it."""
         raise NotImplementedError(f"{type(self).__name__}(...): has no forward: define forward(self, x)")
 
     def __call__(self, *args: Any, **kw: Any) -> Any:
-        return self.forward(*args, **kw)
+        return hooks.call(self, args, kw) if hooks.are_there(self) else self.forward(*args, **kw)
 
     # --- what it is made of ---
 
-    def register_buffer(self, name: str, value: Tensor | None, persistent: bool = True) -> None:
-        """Set a tensor that is state but no parameter; state_dict leaves it out when not persistent."""
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Set a tensor that is state but no parameter; state_dict leaves it out when not persistent.
+        ValueError for a name that can't be one, or is taken."""
+        self._check_name("register_buffer", name, name in self._buffer_names)
+        setattr(self, name, tensor)
         self._buffer_names[name] = persistent
-        setattr(self, name, value)
-        if value is not None:
-            with_next_run(value)
+        if tensor is not None:
+            with_next_run(tensor)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        """Set a parameter, or say with None that there is none; errors as register_buffer's, TypeError for
+        another tensor."""
+        self._check_name("register_parameter", name, isinstance(vars(self).get(name), Parameter))
+        if param is not None and not isinstance(param, Parameter):
+            call = f"register_parameter({name!r}, {describe(param)})"
+            raise TypeError(f"{call}: takes a Parameter or None: give nn.Parameter(t)")
+        setattr(self, name, param)
+
+    def add_module(self, name: str, module: "Module | None") -> None:
+        """Set a module inside this one; errors as register_buffer's, TypeError for what is no module."""
+        self._check_name("add_module", name, isinstance(vars(self).get(name), Module))
+        if module is not None:
+            check_module(self, module)
+        setattr(self, name, module)
+
+    register_module = add_module
+
+    def _check_name(self, call: str, name: str, same_kind: bool) -> None:
+        """ValueError for a name with a dot, none, or one that means something else already."""
+        if not isinstance(name, str) or not name or "." in name:
+            rule = "a name is a word without dots: give another"
+            raise ValueError(f"{call}({name!r}): {rule}")
+        if hasattr(self, name) and not same_kind and vars(self).get(name, 0) is not None:
+            rule = f"{type(self).__name__} has an attribute of that name: give another"
+            raise ValueError(f"{call}({name!r}): {rule}")
 
     def _own(self, kind: type) -> Iterator[tuple[str, Any]]:
         """(name, value) of its own parameters (kind Parameter), buffers (Tensor) or modules (Module)."""
@@ -78,49 +105,167 @@ class Module:
                 yield name, value
 
     def named_children(self) -> Iterator[tuple[str, "Module"]]:
-        """(name, module) of the modules directly inside."""
-        yield from self._own(Module)
+        """(name, module) of the modules directly inside, each once."""
+        return _once(self._own(Module))
 
     def children(self) -> Iterator["Module"]:
-        """The modules directly inside."""
+        """The modules directly inside, each once."""
         return (m for _, m in self.named_children())
 
     def _tree(self, prefix: str = "") -> Iterator[tuple[str, "Module"]]:
         """(prefix of its names, module) for this module and all inside, a shared one each time."""
         yield prefix, self
-        for name, m in self.named_children():
+        for name, m in self._own(Module):
             yield from m._tree(f"{prefix}{name}.")
 
-    def named_modules(self) -> Iterator[tuple[str, "Module"]]:
-        """(dotted name, module) for this module, whose name is empty, and all inside, each once."""
-        yield from _once((prefix[:-1], m) for prefix, m in self._tree())
+    def named_modules(
+        self, memo: set | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, "Module"]]:
+        """(dotted name, module) for this module, whose name is the prefix, and all inside, each once.
+
+        memo: modules that are left out, to which those that come are added. remove_duplicate: a shared
+        module comes once.
+        """
+        pairs = ((name[:-1], m) for name, m in self._tree(_dotted(prefix)))
+        return _once(pairs, memo) if remove_duplicate else pairs
 
     def modules(self) -> Iterator["Module"]:
         """This module and all inside, each once."""
         return (m for _, m in self.named_modules())
 
-    def _named(self, kind: type) -> Iterator[tuple[str, Any]]:
-        return _once((prefix + name, t) for prefix, m in self._tree() for name, t in m._own(kind))
+    def _named(self, kind: type, prefix: str, recurse: bool, once: bool) -> Iterator[tuple[str, Any]]:
+        owners = self._tree(_dotted(prefix)) if recurse else [(_dotted(prefix), self)]
+        pairs = ((name + last, t) for name, m in owners for last, t in m._own(kind))
+        return _once(pairs) if once else pairs
 
-    def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """(dotted name, parameter) for all parameters, a shared one once."""
-        return self._named(Parameter)
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        """(dotted name, parameter) for all parameters, a shared one once.
 
-    def parameters(self) -> Iterator[Parameter]:
-        """All parameters, a shared one once."""
-        return (p for _, p in self.named_parameters())
+        prefix: what names begin with; recurse: those of modules inside too; remove_duplicate: a shared one
+        comes once.
+        """
+        return self._named(Parameter, prefix, recurse, remove_duplicate)
 
-    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
-        """(dotted name, tensor) for all buffers."""
-        return self._named(Tensor)
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        """All parameters, a shared one once. recurse: those of modules inside too."""
+        return (p for _, p in self.named_parameters(recurse=recurse))
 
-    def buffers(self) -> Iterator[Tensor]:
-        """All buffers."""
-        return (b for _, b in self.named_buffers())
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """(dotted name, tensor) for all buffers; arguments as named_parameters'."""
+        return self._named(Tensor, prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers. recurse: those of modules inside too."""
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    def get_submodule(self, target: str) -> "Module":
+        """The module of a dotted name, this one for ""; AttributeError with near names where there is
+        none."""
+        return self._found("get_submodule", target, dict(self.named_modules(remove_duplicate=False)))
+
+    def get_parameter(self, target: str) -> Parameter:
+        """The parameter of a dotted name; AttributeError as get_submodule's."""
+        return self._found("get_parameter", target, dict(self.named_parameters(remove_duplicate=False)))
+
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer of a dotted name; AttributeError as get_submodule's."""
+        return self._found("get_buffer", target, dict(self.named_buffers(remove_duplicate=False)))
+
+    def set_submodule(self, target: str, module: "Module", strict: bool = False) -> None:
+        """Put a module in the place of the one of a dotted name; AttributeError where the module around it
+        is not there, and with `strict` where there is none to be replaced."""
+        if not target:
+            raise ValueError("set_submodule(''): a module can't replace itself: give a name")
+        check_module(self, module)
+        if strict:
+            self.get_submodule(target)
+        owner, _, name = target.rpartition(".")
+        setattr(self.get_submodule(owner), name, module)
+
+    def _found(self, call: str, target: str, known: dict[str, Any]) -> Any:
+        if target not in known:
+            what = call.removeprefix("get_")
+            raise AttributeError(
+                f"{call}({target!r}): {type(self).__name__} has no {what} of that name"
+                f"{suggest(target, list(known))}"
+            )
+        return known[target]
 
     def num_parameters(self) -> int:
         """How many numbers the parameters hold."""
         return sum(p.numel() for p in self.parameters())
+
+    # --- what is called around it ---
+
+    def register_forward_pre_hook(
+        self, hook: Callable[..., Any], *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHandle:
+        """Have hook(module, args) called before each forward; what it returns, if not None, are the
+        arguments then.
+
+        with_kwargs: hook(module, args, kwargs), which may return both. prepend: before the others. Returns a
+        handle whose remove() takes the hook off.
+        """
+        return hooks.register(self._hooks, "forward_pre", Hook(hook, with_kwargs), prepend)
+
+    def register_forward_hook(
+        self,
+        hook: Callable[..., Any],
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> RemovableHandle:
+        """Have hook(module, args, output) called after each forward; what it returns, if not None, is the
+        output then.
+
+        with_kwargs: hook(module, args, kwargs, output). always_call: where the forward fails as well, with
+        None for the output. prepend: before the others. Returns a handle whose remove() takes the hook off.
+        """
+        return hooks.register(self._hooks, "forward", Hook(hook, with_kwargs, always_call), prepend)
+
+    def register_full_backward_pre_hook(
+        self, hook: Callable[..., Any], prepend: bool = False
+    ) -> RemovableHandle:
+        """Have hook(module, grad_output) called as gradients arrive at the outputs; what it returns, if not
+        None, are the gradients then.
+
+        It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
+        others. Returns a handle whose remove() takes the hook off.
+        """
+        return hooks.register(self._hooks, "backward_pre", Hook(hook), prepend)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
+        """Have hook(module, grad_input, grad_output) called as gradients leave by the inputs; what it
+        returns, if not None, are the inputs' gradients then.
+
+        It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
+        others. Returns a handle whose remove() takes the hook off.
+        """
+        return hooks.register(self._hooks, "backward", Hook(hook), prepend)
+
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Have hook(module, prefix, keep_vars) called before state_dict collects what the module has."""
+        return hooks.register(self._hooks, "state_dict_pre", Hook(hook))
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Have hook(module, state_dict, prefix, local_metadata) called when state_dict has what the module
+        and all inside have; it may change the dict. local_metadata: an empty dict."""
+        return hooks.register(self._hooks, "state_dict", Hook(hook))
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Have hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        error_msgs) called before load_state_dict looks for the module's tensors; it may change the dict,
+        which is a copy. The last four are empty."""
+        return hooks.register(self._hooks, "load_state_dict_pre", Hook(hook))
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Have hook(module, keys) called when load_state_dict is done, with the keys that it returns."""
+        return hooks.register(self._hooks, "load_state_dict", Hook(hook))
 
     # --- changing all of it ---
 
@@ -190,30 +335,47 @@ class Module:
 
     def _state(self) -> dict[str, Tensor]:
         """The live tensors by name: of each module its parameters, then its buffers, then those inside."""
-        state: dict[str, Tensor] = {}
-        self._collect("", state)
-        return state
+        return {name: getattr(m, last) for name, m, last in self._places("")}
 
-    def _collect(self, prefix: str, state: dict[str, Tensor]) -> None:
+    def _places(self, prefix: str) -> Iterator[tuple[str, "Module", str]]:
+        """(name in a state_dict, module, its name there) of each tensor."""
         for kind in (Parameter, Tensor):
-            own = self._own(kind)
-            state.update((prefix + name, t) for name, t in own if self._buffer_names.get(name, True))
-        for name, m in self.named_children():
-            m._collect(f"{prefix}{name}.", state)
+            for name, _ in self._own(kind):
+                if self._buffer_names.get(name, True):
+                    yield prefix + name, self, name
+        for name, m in self._own(Module):
+            yield from m._places(f"{prefix}{name}.")
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Parameters and buffers by PyTorch's names, in its layouts, with the values they have now."""
-        return {name: tensor(t) for name, t in self._state().items()}
+    def state_dict(
+        self, *, destination: dict[str, Tensor] | None = None, prefix: str = "", keep_vars: bool = False
+    ) -> dict[str, Tensor]:
+        """Parameters and buffers by PyTorch's names, in its layouts, with the values they have now.
 
-    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Keys:
+        destination: a dict that they are put into; prefix: what their names begin with; keep_vars: the
+        tensors themselves, not what they hold now.
+        """
+        for name, m in self._tree(prefix):
+            hooks.tell(m, "state_dict_pre", m, name, keep_vars)
+        found = {} if destination is None else destination
+        for name, m, last in self._places(prefix):
+            t = getattr(m, last)
+            found[name] = t if keep_vars else tensor(t)
+        for name, m in reversed(list(self._tree(prefix))):
+            hooks.tell(m, "state_dict", m, found, name, {})
+        return found
+
+    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False) -> Keys:
         """Take the values of tensors or arrays by name.
 
-        ValueError lists all that is missing, unexpected (both only when strict) or of another shape, and
-        nothing is loaded then.
+        assign: become the tensors given, with their dtypes and on their devices. ValueError lists all that is
+        missing, unexpected (both only when strict) or of another shape, and nothing is loaded then.
         """
-        own = self._state()
+        state = dict(state_dict)
+        for name, m in self._tree():
+            hooks.tell(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
+        own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
         keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
-        bad = [n for n in own if n in state and tuple(state[n].shape) != own[n].shape]
+        bad = [n for n in own if n in state and _differ(own[n], state[n])]
         problems = _listed("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
         if strict:
             known = keys.missing_keys or list(own)
@@ -223,9 +385,16 @@ class Module:
             cure = "give a state_dict of the same model" + ("" if bad else ", or strict=False")
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
         with no_grad():
-            for name in own.keys() & state.keys():
-                own[name].assign_(state[name])
+            for name in [n for n in own if n in state]:
+                _load(*places[name], state[name], assign)
+        for _, m in reversed(list(self._tree())):
+            hooks.tell(m, "load_state_dict", m, keys)
         return keys
+
+    def share_memory(self) -> Self:
+        """TypeError: what a GPU holds belongs to one process."""
+        rule = "a device's memory belongs to one process: send state_dict(), or save(path) and load(path)"
+        raise TypeError(f"{type(self).__name__}.share_memory(): {rule}")
 
     def save(self, path: Any) -> None:
         """Write state_dict to a .safetensors file; FlambeauError when it can't be written."""
@@ -246,17 +415,39 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): {m!r}".replace("\n", "\n  ") for name, m in self.named_children()]
+        lines = [f"({name}): {m!r}".replace("\n", "\n  ") for name, m in self._own(Module)]
         inside = "".join(f"\n  {line}" for line in lines)
         return f"{type(self).__name__}({self.extra_repr()}{inside + chr(10) if inside else ''})"
 
 
-def _once(pairs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    seen: set[int] = set()
+def _once(pairs: Iterable[tuple[str, Any]], seen: set | None = None) -> Iterator[tuple[str, Any]]:
+    seen = set() if seen is None else seen
     for name, value in pairs:
-        if id(value) not in seen:
-            seen.add(id(value))
+        if value not in seen:  # tensors and modules are hashed by identity
+            seen.add(value)
             yield name, value
+
+
+def _dotted(prefix: str) -> str:
+    return f"{prefix}." if prefix else ""
+
+
+def _differ(own: Tensor, given: Any) -> bool:
+    return not is_lazy(own) and tuple(given.shape) != own.shape
+
+
+def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
+    """Give a module's tensor the values that were given, or make it the tensor that was given."""
+    own = getattr(owner, name)
+    if is_lazy(own):
+        own.materialize(tuple(given.shape))
+    if not assign:
+        own.assign_(given)
+        return
+    value = given if isinstance(given, Tensor) else tensor(given, device=own.device)
+    if isinstance(own, Parameter):
+        value = value if isinstance(value, Parameter) else Parameter(value.detach(), own.requires_grad)
+    setattr(owner, name, value)
 
 
 def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
@@ -272,108 +463,9 @@ def _shapes(name: str, own: Tensor, given: Any) -> str:
     return f"{name!r} is {describe(own)}, given {list(given.shape)}"
 
 
-@explained
-class Sequential(Module):
-    """Modules one after another; give them, or one dict of name to module."""
-
-    def __init__(self, *modules: Any):
-        only = modules[0] if len(modules) == 1 else None
-        for name, m in only.items() if isinstance(only, dict) else enumerate(modules):
-            _check_module(self, m)
-            setattr(self, str(name), m)
-
-    def forward(self, x: Any) -> Any:
-        for m in self.children():
-            x = m(x)
-        return x
-
-    def append(self, module: Module) -> "Sequential":
-        """Add a module at the end; returns self."""
-        _check_module(self, module)
-        setattr(self, str(len(self)), module)
-        return self
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self.children())
-
-    def __iter__(self) -> Iterator[Module]:
-        return self.children()
-
-    def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self.children())[index]
-        return type(self)(*chosen) if isinstance(chosen, list) else chosen
-
-
-class ModuleList(Sequential):
-    """A list of modules that a module's parameters include; it has no forward."""
-
-    def __init__(self, modules: Iterable[Module] = ()):
-        super().__init__(*modules)
-
-    def forward(self, x: Any) -> Any:
-        rule = "is a list, not a layer: call its modules, or use Sequential"
-        raise TypeError(f"ModuleList({describe(x)}): {rule}")
-
-    def __getitem__(self, index: int | slice) -> Any:
-        chosen = list(self.children())[index]
-        return ModuleList(chosen) if isinstance(chosen, list) else chosen
-
-
-def _check_module(owner: Module, module: Any) -> None:
+def check_module(owner: Module, module: Any) -> Module:
+    """A module; TypeError for what is none."""
     if not isinstance(module, Module):
         name = type(owner).__name__
         raise TypeError(f"{name}({describe(module)}): takes modules: give an nn.Module, as nn.ReLU()")
-
-
-def _operands(function: Callable) -> list[Argument]:
-    """The arguments of an op or a function; a method's self is `input`."""
-    if isinstance(function, Op) and function.prepare is None:
-        return [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in function.operand_names]
-    called: Any = function.prepare if isinstance(function, Op) else function
-    arguments = signature(called).parameters.values()
-    return [p.replace(name="input") if p.name == "self" else p for p in arguments]
-
-
-def _sign(method: Callable, arguments: list[Argument], result: Any) -> None:
-    """Give a method that takes anything the signature that is shown to users."""
-    own = Argument("self", Argument.POSITIONAL_OR_KEYWORD)
-    vars(method)["__signature__"] = Signature([own, *arguments], return_annotation=result)
-
-
-def layer(
-    name: str, function: Callable, inputs: int = 1, last: tuple[str, ...] = (), **defaults: Any
-) -> type[Any]:
-    """Make a module class of a function: its arguments after the inputs are given when the module is made.
-
-    `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
-    `inplace` is taken and has no meaning: the planner decides where values are kept.
-    """
-    settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
-    settings.sort(key=lambda p: p.name in last)
-    rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in settings])
-
-    def __init__(self, *args, inplace: bool = False, **kw):
-        try:
-            bound = rules.bind(*args[: len(settings)], **kw)
-            if args[len(settings) + 1 :]:
-                raise TypeError("too many positional arguments")
-        except TypeError as e:
-            shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
-            raise TypeError(f"{name}({shown}): {e}: it takes {rules}") from None
-        bound.apply_defaults()
-        for key, value in bound.arguments.items():
-            self.register_buffer(key, value) if isinstance(value, Tensor) else setattr(self, key, value)
-
-    def forward(self, *tensors):
-        return function(*tensors, **{p.name: getattr(self, p.name) for p in settings})
-
-    def extra_repr(self):
-        pairs = [(p, getattr(self, p.name)) for p in settings]
-        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
-
-    inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
-    _sign(__init__, [*rules.parameters.values(), inplace], None)
-    _sign(forward, _operands(function)[:inputs], Tensor)
-    doc = function.doc if isinstance(function, Op) else function.__doc__
-    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
-    return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": rules})
+    return module

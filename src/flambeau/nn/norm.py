@@ -19,7 +19,8 @@ from ..ops.norm import (
 )
 from ..tensor import Tensor
 from .linear import new_parameter, positive
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 class BatchNorm(Module):

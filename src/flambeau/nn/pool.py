@@ -1,7 +1,7 @@
 """Layers without parameters over windows and places: pools, unpooling, folding and resizing, a row each."""
 
 from ..ops.conv import adaptive, conv, pool, resize
-from .module import layer
+from .layer import layer
 
 AdaptiveAvgPool1d = layer("AdaptiveAvgPool1d", adaptive.adaptive_avg_pool1d)
 AdaptiveAvgPool2d = layer("AdaptiveAvgPool2d", adaptive.adaptive_avg_pool2d)

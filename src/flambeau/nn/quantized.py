@@ -6,7 +6,8 @@ from ..core.docstrings import explained
 from ..ops.quantized import Quantized, check_quantization, quantize, quantized_linear
 from ..tensor import Tensor
 from .linear import Linear
-from .module import Module, Parameter
+from .module import Module
+from .parameter import Parameter
 
 
 class QuantizedLinear(Module):
@@ -53,7 +54,7 @@ def quantize_(model: Module, bits: int = 4, block: int = 32) -> list[str]:
     layers: dict[int, QuantizedLinear] = {}
     names = []
     for name, m in list(model.named_modules()):
-        for own, child in list(m.named_children()):
+        for own, child in list(m._own(Module)):
             if isinstance(child, Linear) and id(child) not in layers and _fits(child, block, users):
                 layers[id(child)] = _quantized(child, bits, block)
                 names.append(f"{name}.{own}" if name else own)

@@ -2,7 +2,7 @@
 
 from ..ops import norm
 from ..ops.movement import Movement
-from .module import layer
+from .layer import layer
 
 CosineSimilarity = layer("CosineSimilarity", norm.cosine_similarity, inputs=2)
 Flatten = layer("Flatten", Movement.flatten, start_dim=1)

@@ -1,0 +1,328 @@
+"""Modules and parameters in lists and dicts, whose parameters the module around them has."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Self
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..tensor import Tensor
+from .module import Module, check_module
+from .parameter import Parameter
+
+
+class _Numbered(Module):
+    """What Sequential and ModuleList share: modules that are named by their places."""
+
+    def _renumbered(self, modules: list[Module]) -> Self:
+        """Hold these modules and no others, under the names "0", "1", ..."""
+        for m in modules:
+            check_module(self, m)
+        for name, _ in list(self._own(Module)):
+            delattr(self, name)
+        for i, m in enumerate(modules):
+            setattr(self, str(i), m)
+        return self
+
+    def append(self, module: Module) -> Self:
+        """Add a module at the end; returns self."""
+        return self.insert(len(self), module)
+
+    def extend(self, modules: Iterable[Module]) -> Self:
+        """Add modules at the end; returns self."""
+        for m in list(modules):
+            self.append(m)
+        return self
+
+    def insert(self, index: int, module: Module) -> Self:
+        """Put a module before the one at a place; returns self."""
+        check_module(self, module)
+        if index == len(self):
+            self.add_module(str(index), module)
+            return self
+        modules = list(self)
+        modules.insert(index, module)
+        return self._renumbered(modules)
+
+    def pop(self, key: int | slice) -> Any:
+        """Take out the module at a place, and return it."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._own(Module))
+
+    def __iter__(self) -> Iterator[Module]:
+        return (m for _, m in self._own(Module))
+
+    def __contains__(self, module: Any) -> bool:
+        return any(m is module for m in self)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        chosen = list(self._own(Module))[index]
+        return self._part(dict(chosen)) if isinstance(chosen, list) else chosen[1]
+
+    def _part(self, chosen: dict[str, Module]) -> Any:
+        return type(self)(list(chosen.values()))
+
+    def __setitem__(self, index: int, module: Module) -> None:
+        check_module(self, module)
+        setattr(self, list(self._own(Module))[index][0], module)
+
+    def __delitem__(self, index: int | slice) -> None:
+        modules = list(self)
+        del modules[index]
+        self._renumbered(modules)
+
+    def __add__(self, other: Iterable[Module]) -> Any:
+        return self[:].extend(other)
+
+    def __iadd__(self, other: Iterable[Module]) -> Self:
+        return self.extend(other)
+
+
+@explained
+class Sequential(_Numbered):
+    """Modules one after another; give them, or one dict of name to module."""
+
+    def __init__(self, *modules: Any):
+        only = modules[0] if len(modules) == 1 else None
+        for name, m in only.items() if isinstance(only, dict) else enumerate(modules):
+            self.add_module(str(name), check_module(self, m))
+
+    def forward(self, x: Any) -> Any:
+        for m in self:
+            x = m(x)
+        return x
+
+    def _part(self, chosen: dict[str, Module]) -> "Sequential":
+        return type(self)(chosen)  # under their names, as PyTorch has it
+
+    def __mul__(self, n: int) -> Any:
+        return self[:]._renumbered(list(self) * _times(self, n))
+
+    __rmul__ = __mul__
+
+    def __imul__(self, n: int) -> Self:
+        return self._renumbered(list(self) * _times(self, n))
+
+
+def _times(modules: Module, n: Any) -> int:
+    if not isinstance(n, int) or n < 1:
+        given = f"{type(modules).__name__} * {n!r}"
+        raise ValueError(f"{given}: is repeated a whole number of times above 0: give another")
+    return n
+
+
+class ModuleList(_Numbered):
+    """A list of modules that a module's parameters include; it has no forward."""
+
+    def __init__(self, modules: Iterable[Module] = ()):
+        self.extend(modules)
+
+    def forward(self, x: Any) -> Any:
+        rule = "is a list, not a layer: call its modules, or use Sequential"
+        raise TypeError(f"ModuleList({describe(x)}): {rule}")
+
+
+class _Named:
+    """What ModuleDict and ParameterDict share: what a dict does, with attributes for its values."""
+
+    def _inside(self) -> Iterator[tuple[str, Any]]:
+        raise NotImplementedError
+
+    def keys(self) -> Any:
+        """The names, in order."""
+        return dict(self._inside()).keys()
+
+    def values(self) -> Any:
+        """What is there, in order."""
+        return dict(self._inside()).values()
+
+    def items(self) -> Any:
+        """(name, value) pairs, in order."""
+        return dict(self._inside()).items()
+
+    def pop(self, key: str) -> Any:
+        """Take out the value of a name, and return it; KeyError where there is none."""
+        found = self[key]
+        del self[key]
+        return found
+
+    def clear(self) -> None:
+        """Take out all."""
+        for key in list(self.keys()):
+            del self[key]
+
+    def update(self, values: Any) -> None:
+        """Set the values of a dict, or of pairs."""
+        pairs: Any = values.items() if isinstance(values, Mapping | _Named) else values
+        for key, value in pairs:
+            self[key] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return dict(self._inside())[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        raise NotImplementedError
+
+    def __delitem__(self, key: str) -> None:
+        self[key]  # KeyError where there is none
+        delattr(self, key)
+
+    def __len__(self) -> int:
+        return len(self.keys())
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.keys())
+
+    def __contains__(self, key: Any) -> bool:
+        return key in self.keys()
+
+
+@explained
+class ModuleDict(_Named, Module):
+    """Modules by name, which a module's parameters include; it has no forward.
+
+    modules: a dict of them, or (name, module) pairs.
+    """
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] = ()):
+        self.update(modules)
+
+    def _inside(self) -> Iterator[tuple[str, Any]]:
+        return self._own(Module)
+
+    def __setitem__(self, key: str, module: Module) -> None:
+        self.add_module(key, check_module(self, module))
+
+    def forward(self, x: Any) -> Any:
+        rule = "is a dict, not a layer: call its modules"
+        raise TypeError(f"ModuleDict({describe(x)}): {rule}")
+
+
+def _kept(value: Any) -> Any:
+    """Tensors as parameters; what else is put into a container stays what it is."""
+    return Parameter(value) if isinstance(value, Tensor) and not isinstance(value, Parameter) else value
+
+
+@explained
+class ParameterList(Module):
+    """A list of parameters that a module's parameters include; plain tensors become parameters.
+
+    values: the tensors.
+    """
+
+    def __init__(self, values: Iterable[Any] = ()):
+        self._size = 0
+        self.extend(values)
+
+    def append(self, value: Any) -> Self:
+        """Add a parameter at the end; returns self."""
+        setattr(self, str(self._size), _kept(value))
+        self._size += 1
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Self:
+        """Add parameters at the end; returns self."""
+        for value in values:
+            self.append(value)
+        return self
+
+    def _place(self, index: int) -> str:
+        if not -self._size <= index < self._size:
+            raise IndexError(f"ParameterList[{index}]: there are {self._size}: give a place of these")
+        return str(index % self._size)
+
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return ParameterList(list(self)[index])
+        return getattr(self, self._place(index))
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        setattr(self, self._place(index), _kept(value))
+
+    def pop(self, index: int = -1) -> Any:
+        """Take out the parameter at a place, the last without one, and return it."""
+        kept = list(self)
+        self._place(index)
+        found = kept.pop(index)
+        for i in range(self._size):
+            delattr(self, str(i))
+        self._size = 0
+        self.extend(kept)
+        return found
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([getattr(self, str(i)) for i in range(self._size)])
+
+    def __iadd__(self, values: Iterable[Any]) -> Self:
+        return self.extend(values)
+
+    def extra_repr(self) -> str:
+        return "".join(f"\n  ({i}): {_line(p)}" for i, p in enumerate(self)) + ("\n" if len(self) else "")
+
+
+@explained
+class ParameterDict(_Named, Module):
+    """Parameters by name, which a module's parameters include; plain tensors become parameters.
+
+    values: a dict of them, or (name, tensor) pairs.
+    """
+
+    def __init__(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]] = ()):
+        self._names: list[str] = []
+        self.update(values)
+
+    def _inside(self) -> Iterator[tuple[str, Any]]:
+        return ((name, getattr(self, name)) for name in self._names)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._check_name("ParameterDict", key, key in self._names)
+        setattr(self, key, _kept(value))
+        if key not in self._names:
+            self._names.append(key)
+
+    def __delitem__(self, key: str) -> None:
+        super().__delitem__(key)
+        self._names.remove(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        """The parameter of a name, or `default`."""
+        return dict(self.items()).get(key, default)
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        """The parameter of a name, which `default` becomes where there is none."""
+        if key not in self:
+            self[key] = default
+        return self[key]
+
+    def popitem(self) -> tuple[str, Any]:
+        """Take out the last (name, parameter), and return it."""
+        name = self._names[-1]
+        return name, self.pop(name)
+
+    def copy(self) -> "ParameterDict":
+        """Another dict of the same parameters."""
+        return ParameterDict(dict(self.items()))
+
+    def fromkeys(self, keys: Iterable[str], default: Any = None) -> "ParameterDict":
+        """A dict of these names, each with the same parameter."""
+        return ParameterDict(dict.fromkeys(keys, default))
+
+    def __or__(self, other: "ParameterDict") -> "ParameterDict":
+        return ParameterDict({**dict(self.items()), **dict(other.items())})
+
+    def __ior__(self, other: "ParameterDict") -> Self:
+        self.update(other)
+        return self
+
+    def extra_repr(self) -> str:
+        return "".join(f"\n  ({k}): {_line(p)}" for k, p in self.items()) + ("\n" if len(self) else "")
+
+
+def _line(value: Any) -> str:
+    return f"Parameter of {describe(value)}" if isinstance(value, Tensor) else repr(value)

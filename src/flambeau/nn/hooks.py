@@ -1,0 +1,216 @@
+"""Functions that users hang on modules: called around a forward, a gradient, a state_dict or its loading."""
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate, count
+from typing import Any, NamedTuple
+
+from ..core.declare import stand_for
+from ..core.op import Op
+from ..ops.join import cat
+from ..tensor import Tensor
+
+_ids = count()
+
+
+class Hook(NamedTuple):
+    """A function, and how it is called."""
+
+    call: Callable[..., Any]
+    with_kwargs: bool = False
+    always_call: bool = False
+
+
+class RemovableHandle:
+    """What registering a hook returns: remove() takes it off, and so does the end of a with block."""
+
+    def __init__(self, hooks: dict[int, Hook], key: int):
+        self._hooks, self.id = hooks, key
+
+    def remove(self) -> None:
+        """Take the hook off; a second time does nothing."""
+        self._hooks.pop(self.id, None)
+
+    def __enter__(self) -> "RemovableHandle":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.remove()
+
+
+Kinds = dict[str, dict[int, Hook]]  # of hooks, by what they are called around
+everywhere: Kinds = {}  # those of all modules
+
+
+def register(kinds: Kinds, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
+    """Hang a hook behind those of its kind, or with `prepend` before them."""
+    hooks, key = kinds.setdefault(kind, {}), next(_ids)
+    others = dict(hooks) if prepend else {}
+    if prepend:
+        hooks.clear()
+    hooks[key] = hook
+    hooks.update(others)
+    return RemovableHandle(hooks, key)
+
+
+def of(module: Any, kind: str) -> list[Hook]:
+    """The hooks of a kind, those of all modules first."""
+    return [*everywhere.get(kind, {}).values(), *module._hooks.get(kind, {}).values()]
+
+
+def are_there(module: Any) -> bool:
+    """Whether a call of the module has hooks to call."""
+    return bool(module._hooks or everywhere)
+
+
+def call(module: Any, args: tuple, kw: dict[str, Any]) -> Any:
+    """What module(*args, **kw) gives with all its hooks."""
+    pending = of(module, "forward")
+    try:
+        args, kw = _before(module, args, kw)
+        gradients = _Gradients(module)
+        args = gradients.through(args, "inputs") if gradients else args
+        out = module.forward(*args, **kw)
+        while pending:
+            hook = pending.pop(0)
+            given = (module, args, kw, out) if hook.with_kwargs else (module, args, out)
+            found = hook.call(*given)
+            out = out if found is None else found
+        return gradients.joined(out) if gradients else out
+    except Exception:
+        for hook in (h for h in pending if h.always_call):  # they are told of a call that failed, too
+            hook.call(*((module, args, kw, None) if hook.with_kwargs else (module, args, None)))
+        raise
+
+
+def _before(module: Any, args: tuple, kw: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
+    """Arguments as the hooks before the forward leave them."""
+    for hook in of(module, "forward_pre"):
+        if not hook.with_kwargs:
+            found = hook.call(module, args)
+            args = args if found is None else _tuple(found)
+            continue
+        found = hook.call(module, args, kw)
+        if found is None:
+            continue
+        if not (isinstance(found, tuple) and len(found) == 2):
+            raise TypeError(
+                f"{type(module).__name__}: a forward pre-hook with_kwargs=True returned"
+                f" {type(found).__name__}: return None or (args, kwargs)"
+            )
+        args, kw = found
+    return args, kw
+
+
+def _tuple(found: Any) -> tuple:
+    return found if isinstance(found, tuple) else (found,)
+
+
+class _Gradients:
+    """The hooks of one call that see, and may change, the gradients of its outputs and inputs."""
+
+    def __init__(self, module: Any):
+        self.module, self.grad_output = module, ()
+        self.before, self.after = of(module, "backward_pre"), of(module, "backward")
+        self.places: dict[str, tuple[int, list[int]]] = {}  # side: of how many values which have gradients
+
+    def __bool__(self) -> bool:
+        return bool(self.before or self.after)
+
+    def through(self, values: Sequence[Any], side: str) -> tuple:
+        """Values whose tensors hand their gradients to of_inputs or of_outputs, all at once."""
+        at = [i for i, t in enumerate(values) if isinstance(t, Tensor) and t.requires_grad]
+        self.places[side] = len(values), at
+        passed = gated([values[i] for i in at], getattr(self, f"of_{side}")) if at else []
+        made = dict(zip(at, passed, strict=True))
+        return tuple(made.get(i, v) for i, v in enumerate(values))
+
+    def joined(self, out: Any) -> Any:
+        """What the forward returned (a tensor, or a tuple or list of them) as the start of the way back."""
+        if isinstance(out, Tensor):
+            return self.through((out,), "outputs")[0]
+        return type(out)(self.through(out, "outputs")) if type(out) in (tuple, list) else out
+
+    def of_outputs(self, grads: list) -> list:
+        given = _spread(grads, *self.places["outputs"])
+        for hook in self.before:
+            found = hook.call(self.module, given)
+            given = given if found is None else _tuple(found)
+        self.grad_output = given
+        if not self.places["inputs"][1]:  # no gradient will come by there
+            self.of_inputs([])
+        return [given[i] for i in self.places["outputs"][1]]
+
+    def of_inputs(self, grads: list) -> list:
+        given = _spread(grads, *self.places["inputs"])
+        for hook in self.after:
+            found = hook.call(self.module, given, self.grad_output)
+            if found is not None and len(_tuple(found)) != len(given):
+                raise ValueError(
+                    f"{type(self.module).__name__}: a backward hook returned {len(_tuple(found))} gradients"
+                    f" for {len(given)} inputs: return None, or one for each"
+                )
+            given = given if found is None else _tuple(found)
+        return [given[i] for i in self.places["inputs"][1]]
+
+
+def _spread(grads: list, n: int, at: list[int]) -> tuple:
+    """Gradients at their places among n values, None where a value has none."""
+    found = dict(zip(at, grads, strict=True))
+    return tuple(found.get(i) for i in range(n))
+
+
+def gated(tensors: list[Tensor], f: Callable[[list], list]) -> list[Tensor]:
+    """The same values; their gradients pass through f(gradients) -> gradients in one call.
+
+    Several tensors are joined into one vector and cut again, since a node has one gradient.
+    """
+    if len(tensors) == 1:
+        return [_gate(tensors[0], lambda g: f([g])[0])]
+    ends = [0, *accumulate(t.numel() for t in tensors)]
+
+    def joined(g: Tensor) -> Tensor:
+        parts = [_part(g, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
+        return cat([x.to(g.dtype).reshape(-1) for x in f(parts)])
+
+    whole = _gate(cat([t.reshape(-1) for t in tensors]), joined)
+    return [_part(whole, a, b, t) for a, b, t in zip(ends[:-1], ends[1:], tensors, strict=True)]
+
+
+def _part(x: Tensor, a: int, b: int, like: Tensor) -> Tensor:
+    return x.narrow(0, a, b - a).reshape(*like.shape).to(like.dtype)
+
+
+def _gate(x: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+    op = Op("composite", xp=lambda xp, x: x, grad=lambda g, *_: [f(g)], name="gate")
+    return Tensor(stand_for(op, x.node, (x.node,), {}))
+
+
+def tell(module: Any, kind: str, *args: Any) -> None:
+    """Call the module's own hooks of a kind, in order."""
+    for hook in list(module._hooks.get(kind, {}).values()):
+        hook.call(*args)
+
+
+# --- hooks of all modules, under PyTorch's names (torch.nn.modules.module) ---
+
+
+def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Have hook(module, args) called before the forward of every module; see Module."""
+    return register(everywhere, "forward_pre", Hook(hook))
+
+
+def register_module_forward_hook(
+    hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
+) -> RemovableHandle:
+    """Have hook(module, args, output) called after the forward of every module; see Module."""
+    return register(everywhere, "forward", Hook(hook, with_kwargs, always_call))
+
+
+def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Have hook(module, grad_output) called on the way back into every module; see Module."""
+    return register(everywhere, "backward_pre", Hook(hook))
+
+
+def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
+    """Have hook(module, grad_input, grad_output) called on the way back out of every module; see Module."""
+    return register(everywhere, "backward", Hook(hook))

@@ -1,0 +1,65 @@
+"""Functions into layers: their arguments after the inputs are given when the layer is made."""
+
+from collections.abc import Callable
+from inspect import Parameter as Argument
+from inspect import Signature, signature
+from typing import Any
+
+from ..core.node import describe
+from ..core.op import Op
+from ..tensor import Tensor
+from .module import Module
+
+
+def _operands(function: Callable) -> list[Argument]:
+    """The arguments of an op or a function; a method's self is `input`."""
+    if isinstance(function, Op) and function.prepare is None:
+        return [Argument(name, Argument.POSITIONAL_OR_KEYWORD) for name in function.operand_names]
+    called: Any = function.prepare if isinstance(function, Op) else function
+    arguments = signature(called).parameters.values()
+    return [p.replace(name="input") if p.name == "self" else p for p in arguments]
+
+
+def _sign(method: Callable, arguments: list[Argument], result: Any) -> None:
+    """Give a method that takes anything the signature that is shown to users."""
+    own = Argument("self", Argument.POSITIONAL_OR_KEYWORD)
+    vars(method)["__signature__"] = Signature([own, *arguments], return_annotation=result)
+
+
+def layer(
+    name: str, function: Callable, inputs: int = 1, last: tuple[str, ...] = (), **defaults: Any
+) -> type[Any]:
+    """Make a module class of a function: its arguments after the inputs are given when the module is made.
+
+    `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
+    `inplace` is taken and has no meaning: the planner decides where values are kept.
+    """
+    settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
+    settings.sort(key=lambda p: p.name in last)
+    rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in settings])
+
+    def __init__(self, *args, inplace: bool = False, **kw):
+        try:
+            bound = rules.bind(*args[: len(settings)], **kw)
+            if args[len(settings) + 1 :]:
+                raise TypeError("too many positional arguments")
+        except TypeError as e:
+            shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
+            raise TypeError(f"{name}({shown}): {e}: it takes {rules}") from None
+        bound.apply_defaults()
+        for key, value in bound.arguments.items():
+            self.register_buffer(key, value) if isinstance(value, Tensor) else setattr(self, key, value)
+
+    def forward(self, *tensors):
+        return function(*tensors, **{p.name: getattr(self, p.name) for p in settings})
+
+    def extra_repr(self):
+        pairs = [(p, getattr(self, p.name)) for p in settings]
+        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
+
+    inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
+    _sign(__init__, [*rules.parameters.values(), inplace], None)
+    _sign(forward, _operands(function)[:inputs], Tensor)
+    doc = function.doc if isinstance(function, Op) else function.__doc__
+    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
+    return type(name, (Module,), {**members, "__module__": "flambeau.nn", "__signature__": rules})

@@ -1,0 +1,84 @@
+"""Tensors that modules own: parameters, buffers, and those whose shape the first call decides."""
+
+from typing import Any
+
+from ..core.docstrings import explained
+from ..runtime.state import with_next_run
+from ..tensor import Tensor
+
+
+@explained
+class Parameter(Tensor):
+    """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
+
+    def __init__(self, data: Tensor, requires_grad: bool = True):
+        super().__init__(data.node)
+        self.requires_grad_(requires_grad)
+        with_next_run(self)
+
+
+@explained
+class Buffer(Tensor):
+    """A tensor that is state of the module it is set on, but no parameter. [...] -> [...]
+
+    persistent: whether state_dict has it.
+    """
+
+    def __init__(self, data: Tensor, persistent: bool = True):
+        super().__init__(data.node)
+        self.persistent = persistent
+
+
+class _Unmade:
+    """What tensors share that have no shape yet."""
+
+    _made: type
+    _device: Any
+    _dtype: Any
+    _wanted: bool
+
+    @property
+    def shape(self) -> Any:
+        """ValueError: there is none yet."""
+        rule = "a lazy layer takes its sizes from its first input: call the model once, or load a state_dict"
+        raise ValueError(f"{type(self).__name__}.shape: is not known yet: {rule}")
+
+    def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
+        """Become a tensor of that shape, zeros, on the device and of the dtype given when it was made."""
+        made: Any = self
+        device, dtype = device or self._device, dtype or self._dtype
+        made.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
+        made.__class__ = self._made
+        if self._made is Parameter:
+            made.requires_grad_(self._wanted)
+        with_next_run(made)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}>"
+
+
+@explained
+class UninitializedParameter(_Unmade, Parameter):
+    """A parameter whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
+
+    _made = Parameter
+
+    def __init__(self, requires_grad: bool = True, device: Any = None, dtype: Any = None):
+        Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
+        self._wanted, self._device, self._dtype = requires_grad, device, dtype
+
+
+@explained
+class UninitializedBuffer(_Unmade, Buffer):
+    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
+
+    _made = Buffer
+
+    def __init__(self, persistent: bool = True, device: Any = None, dtype: Any = None):
+        Tensor.__init__(self, Tensor.zeros(0, dtype=dtype, device=device).node)
+        self.persistent, self._device, self._dtype = persistent, device, dtype
+
+
+def is_lazy(t: Any) -> bool:
+    """Whether a parameter or a buffer has no shape yet."""
+    return isinstance(t, _Unmade)
