@@ -12,15 +12,15 @@ LAYERS = {
         "Tanh Tanhshrink Threshold ThresholdedReLU"
     ),
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeformConv2d",
-    "dropout": "Dropout Identity",
+    "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Identity",
     "kv_cache": "KVCache",
     "leaky": "PReLU RReLU",
     "linear": "Bilinear Embedding EmbeddingBag Linear",
     "loss": (
         "BCELoss BCEWithLogitsLoss CTCLoss CosineEmbeddingLoss CrossEntropyLoss GaussianNLLLoss "
         "HingeEmbeddingLoss HuberLoss KLDivLoss L1Loss MSELoss MarginRankingLoss "
-        "MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss PoissonNLLLoss SmoothL1Loss SoftMarginLoss "
-        "TripletMarginLoss"
+        "MultiLabelMarginLoss MultiLabelSoftMarginLoss MultiMarginLoss NLLLoss NLLLoss2d "
+        "PoissonNLLLoss SmoothL1Loss SoftMarginLoss TripletMarginLoss TripletMarginWithDistanceLoss"
     ),
     "containers": "ModuleDict ModuleList ParameterDict ParameterList Sequential",
     "module": "Module",
@@ -36,7 +36,18 @@ LAYERS = {
         "UpsamplingNearest2d"
     ),
     "quantized": "QuantizedLinear quantize_",
-    "stateless": "CosineSimilarity Flatten LocalResponseNorm PairwiseDistance PixelShuffle PixelUnshuffle",
+    "pad": (
+        "CircularPad1d CircularPad2d CircularPad3d ConstantPad1d ConstantPad2d ConstantPad3d "
+        "ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d "
+        "ZeroPad1d ZeroPad2d ZeroPad3d"
+    ),
+    "reshaping": "Softmax2d Unflatten",
+    "fractional": "FractionalMaxPool2d FractionalMaxPool3d",
+    "large_vocabulary": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
+    "stateless": (
+        "ChannelShuffle CosineSimilarity CrossMapLRN2d Flatten LocalResponseNorm PairwiseDistance "
+        "PixelShuffle PixelUnshuffle"
+    ),
 }
 
 _homes = {name: module for module, names in LAYERS.items() for name in names.split()}

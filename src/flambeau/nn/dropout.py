@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..core.docstrings import explained
-from ..ops.random import dropout
+from ..ops import random
 from ..tensor import Tensor
 from .module import Module
 
@@ -18,20 +18,78 @@ class Identity(Module):
         return x
 
 
+class Dropping(Module):
+    """What dropout layers share: the probability that an element, or a channel, is dropped in training."""
+
+    function: Any
+
+    def __init__(self, p: float = 0.5, inplace: bool = False):
+        if not 0 <= p <= 1:
+            raise ValueError(f"{type(self).__name__}({p}): p is not in 0 to 1: give a probability")
+        self.p = p
+
+    def forward(self, x: Tensor) -> Tensor:
+        return type(self).function(x, self.p, self.training)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}"
+
+
 @explained
-class Dropout(Module):
+class Dropout(Dropping):
     """In training zeroes elements with probability p and scales the others by 1 / (1 - p). [...] -> [...]
 
     ValueError unless p is in 0 to 1.
     """
 
-    def __init__(self, p: float = 0.5, inplace: bool = False):
-        if not 0 <= p <= 1:
-            raise ValueError(f"Dropout({p}): p is not in 0 to 1: give a probability")
-        self.p = p
+    function = staticmethod(random.dropout)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return dropout(x, self.p, self.training)
 
-    def extra_repr(self) -> str:
-        return f"p={self.p}"
+@explained
+class Dropout1d(Dropping):
+    """Dropout of whole channels. [n, c, l] -> [n, c, l]
+
+    ValueError unless p is in 0 to 1.
+    """
+
+    function = staticmethod(random.dropout1d)
+
+
+@explained
+class Dropout2d(Dropping):
+    """Dropout of whole channels. [n, c, h, w] -> [n, c, h, w]
+
+    ValueError unless p is in 0 to 1.
+    """
+
+    function = staticmethod(random.dropout2d)
+
+
+@explained
+class Dropout3d(Dropping):
+    """Dropout of whole channels. [n, c, d, h, w] -> [n, c, d, h, w]
+
+    ValueError unless p is in 0 to 1.
+    """
+
+    function = staticmethod(random.dropout3d)
+
+
+@explained
+class AlphaDropout(Dropping):
+    """Dropout that keeps mean 0 and variance 1 behind SELU (Klambauer et al., 2017). [...] -> [...]
+
+    ValueError unless p is in 0 to 1.
+    """
+
+    function = staticmethod(random.alpha_dropout)
+
+
+@explained
+class FeatureAlphaDropout(Dropping):
+    """AlphaDropout of whole channels. [n, c, ...] -> [n, c, ...]
+
+    ValueError unless p is in 0 to 1.
+    """
+
+    function = staticmethod(random.feature_alpha_dropout)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from .. import ops
 from ..core.op import COMPOSED
 from ..ops.elementwise import Elementwise
+from .variants import FUNCTIONS
 
 NAMES = ops.names("NN")
 
@@ -14,7 +15,8 @@ if TYPE_CHECKING:  # the names below are in the table, which type checkers do no
 
 
 globals().update({name: COMPOSED[name] for name in NAMES})
+globals().update(FUNCTIONS)
 relu, sigmoid, tanh = Elementwise.relu, Elementwise.sigmoid, Elementwise.tanh
 # Tensor.unfold is another op, so these go by PyTorch's internal names in the table
 unfold, fold = COMPOSED["im2col"], COMPOSED["col2im"]
-__all__ = sorted([*NAMES, "fold", "relu", "sigmoid", "tanh", "unfold"])
+__all__ = sorted([*NAMES, *FUNCTIONS, "fold", "relu", "sigmoid", "tanh", "unfold"])

@@ -38,10 +38,12 @@ def layer(
     settings.sort(key=lambda p: p.name in last)
     rules = Signature([p.replace(default=defaults.get(p.name, p.default)) for p in settings])
 
+    places = sum(p.kind is not p.KEYWORD_ONLY for p in settings)
+
     def __init__(self, *args, inplace: bool = False, **kw):
         try:
-            bound = rules.bind(*args[: len(settings)], **kw)
-            if args[len(settings) + 1 :]:
+            bound = rules.bind(*args[:places], **kw)
+            if args[places + 1 :]:
                 raise TypeError("too many positional arguments")
         except TypeError as e:
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
@@ -58,7 +60,8 @@ def layer(
         return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
 
     inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
-    _sign(__init__, [*rules.parameters.values(), inplace], None)
+    given = [*rules.parameters.values(), inplace]
+    _sign(__init__, sorted(given, key=lambda p: p.kind is p.KEYWORD_ONLY), None)
     _sign(forward, _operands(function)[:inputs], Tensor)
     doc = function.doc if isinstance(function, Op) else function.__doc__
     members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}

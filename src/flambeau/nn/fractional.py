@@ -1,0 +1,143 @@
+"""Fractional max pooling (Graham, 2014): windows of one size whose places are drawn."""
+
+from math import prod
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..core.shape import contiguous_strides
+from ..ops.conv.conv import pair
+from ..ops.distribution import rand
+from ..ops.join import cat
+from ..tensor import Tensor
+from .module import Module
+
+Size = int | tuple[int, ...]
+
+
+def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
+    """Where o windows of k of n elements begin, as numbers u in [0, 1) have it. [..., 1] -> [..., o] int32"""
+    last = Tensor.full((*u.shape[:-1], 1), n - k, dtype=dt.int32, device=u.device)
+    if o == 1:
+        return last
+    alpha = (n - k) / (o - 1)
+    places = Tensor.arange(o - 1, device=u.device).float()
+    return cat([((places + u) * alpha).int() - (u * alpha).int(), last], -1)
+
+
+def _sizes(x: Tensor, nd: int, kernel: tuple, output_size: Any, output_ratio: Any) -> tuple[int, ...]:
+    """How many windows there are of each dim; ValueError where that is not said, or they don't fit."""
+    call = f"fractional_max_pool{nd}d({describe(x)}"
+    if x.ndim not in (nd + 1, nd + 2):
+        raise ValueError(f"{call}): takes {nd + 1} or {nd + 2} dims: reshape it")
+    if (output_size is None) == (output_ratio is None):
+        raise ValueError(f"{call}): needs output_size or output_ratio, not both: give one of them")
+    size = x.shape[-nd:]
+    if output_size is None:
+        ratios = output_ratio if isinstance(output_ratio, tuple | list) else (output_ratio,) * nd
+        output_size = tuple(int(n * r) for n, r in zip(size, ratios, strict=True))
+    out = pair(output_size, nd)
+    if any(o < 1 or o + k - 1 > n for n, o, k in zip(size, out, kernel, strict=True)):
+        rule = f"{list(out)} windows of {list(kernel)} do not fit into {list(size)}: make fewer"
+        raise ValueError(f"{call}): {rule}")
+    return out
+
+
+def _places(u: Tensor, size: tuple, out: tuple, kernel: tuple) -> Tensor:
+    """The places in the flattened `size` of each window's elements. [*lead, nd] -> [*lead, *out, taps]"""
+    nd, lead = len(size), u.shape[:-1]
+    drawn = [1, 0] if nd == 2 else list(range(nd))  # which number is whose: PyTorch's order
+    index: Any = 0
+    for i, step in enumerate(contiguous_strides(size)):
+        start = _starts(u.narrow(-1, drawn[i], 1), size[i], out[i], kernel[i])
+        start = start.reshape(*lead, *(out[i] if d == i else 1 for d in range(nd)), *(1,) * nd)
+        tap = Tensor.arange(kernel[i], device=u.device).reshape(-1, *(1,) * (nd - 1 - i))
+        index = (start + tap) * step + index
+    return index.reshape(*lead, *out, prod(kernel))
+
+
+def _pooled(x: Tensor, nd: int, kernel_size: Size, sizes: tuple, samples: Tensor | None) -> tuple:
+    """The largest of each window, and where in the flattened dims it stands."""
+    kernel = pair(kernel_size, nd)
+    out, lead, size = _sizes(x, nd, kernel, *sizes), x.shape[:-nd], x.shape[-nd:]
+    u = rand(*lead, nd, device=x.device) if samples is None else samples.reshape(*lead, nd)
+    at = _places(u, size, out, kernel)
+    flat = x.flatten(-nd)
+    taken = flat.detach().gather(-1, at.flatten(len(lead))).reshape(*at.shape)
+    at = at.gather(-1, taken.argmax(-1, keepdim=True)).flatten(len(lead))
+    return flat.gather(-1, at).reshape(*lead, *out), at.reshape(*lead, *out)
+
+
+def _function(nd: int, with_indices: bool) -> Any:
+    def pool(
+        input: Tensor,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = with_indices,
+        _random_samples: Tensor | None = None,
+    ) -> Any:
+        made = _pooled(input, nd, kernel_size, (output_size, output_ratio), _random_samples)
+        return made if return_indices or with_indices else made[0]
+
+    name = f"fractional_max_pool{nd}d" + "_with_indices" * with_indices
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = (
+        "Largest element of windows whose places are drawn: output_size of them, or output_ratio of the"
+        " input's size. return_indices: also where in the flattened dims each stands (int32)."
+        " _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit."
+        " [n, c, *size] -> [n, c, *out]"
+    )
+    return pool
+
+
+fractional_max_pools = [_function(nd, with_indices) for nd in (2, 3) for with_indices in (False, True)]
+
+
+class _FractionalMaxPool(Module):
+    nd: int
+    _random_samples: Tensor | None
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        output_size: Size | None = None,
+        output_ratio: Any = None,
+        return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ):
+        name = type(self).__name__
+        if (output_size is None) == (output_ratio is None):
+            rule = "needs output_size or output_ratio, not both: give one of them"
+            raise ValueError(f"{name}({kernel_size}): {rule}")
+        self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, x: Tensor) -> Any:
+        sizes = (self.output_size, self.output_ratio)
+        made = _pooled(x, self.nd, self.kernel_size, sizes, self._random_samples)
+        return made if self.return_indices else made[0]
+
+
+@explained
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """Largest element of windows whose places are drawn anew at each call. [n, c, h, w] -> [n, c, oh, ow]
+
+    output_ratio: how much of the input's size the output has, in place of output_size. ValueError unless
+    one of both is given.
+    """
+
+    nd = 2
+
+
+@explained
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """Largest element of windows whose places are drawn anew. [n, c, d, h, w] -> [n, c, od, oh, ow]
+
+    output_ratio: how much of the input's size the output has, in place of output_size. ValueError unless
+    one of both is given.
+    """
+
+    nd = 3

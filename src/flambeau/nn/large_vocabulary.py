@@ -1,0 +1,140 @@
+"""Losses of many classes that hold their own weights: adaptive softmax, and linear with cross entropy."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+from ..core import dtype as dt
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.contract import linear
+from ..ops.join import cat
+from ..ops.loss import cross_entropy
+from ..tensor import Tensor
+from .containers import ModuleList, Sequential
+from .linear import Linear
+from .module import Module
+
+
+class AdaptiveOutput(NamedTuple):
+    """The log-probability of each target, and minus their mean."""
+
+    output: Tensor
+    loss: Tensor
+
+
+@explained
+class AdaptiveLogSoftmaxWithLoss(Module):
+    """Log-softmax over many classes, rare ones by smaller weights (Grave et al., 2017).
+
+    [n, in_features], int [n] -> ([n], []). Every cluster is computed for every row, since no shape may depend
+    on values. cutoffs: where clusters of rarer classes begin, ascending. div_value: how many times smaller
+    each cluster's features are than those of the one before. head_bias: a bias in the head. ValueError for
+    cutoffs that are not ascending numbers of 1 to n_classes - 1.
+    """
+
+    def __init__(
+        self,
+        in_features: int,
+        n_classes: int,
+        cutoffs: Any,
+        div_value: float = 4.0,
+        head_bias: bool = False,
+        device: Any = None,
+    ):
+        ends = list(cutoffs)
+        if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
+            rule = f"cutoffs are ascending numbers of 1 to {n_classes - 1}: give others"
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss(cutoffs={ends}): {rule}")
+        self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*ends, n_classes]
+        self.div_value, self.head_bias = div_value, head_bias
+        self.head = Linear(in_features, ends[0] + len(ends), head_bias, device=device)
+        self.tail = ModuleList(self._cluster(i, device) for i in range(len(ends)))
+
+    def _cluster(self, i: int, device: Any) -> Sequential:
+        features = int(self.in_features // self.div_value ** (i + 1))
+        classes = self.cutoffs[i + 1] - self.cutoffs[i]
+        inner = Linear(self.in_features, features, bias=False, device=device)
+        return Sequential(inner, Linear(features, classes, bias=False, device=device))
+
+    def log_prob(self, x: Tensor) -> Tensor:
+        """Log-probabilities of all classes. [n, in_features] -> [n, n_classes]"""
+        few, head = self.cutoffs[0], self.head(x).log_softmax(-1)
+        rest = [m(x).log_softmax(-1) + head[..., few + i : few + i + 1] for i, m in enumerate(self.tail)]
+        return cat([head[..., :few], *rest], -1)
+
+    def predict(self, x: Tensor) -> Tensor:
+        """The likeliest class of each row. [n, in_features] -> [n] int32"""
+        return self.log_prob(x).argmax(-1)
+
+    def forward(self, x: Tensor, target: Tensor) -> AdaptiveOutput:
+        if target.ndim not in (0, 1) or x.shape[:-1] != target.shape:
+            rule = "takes rows and a class of each, [n, features] and [n], or [features] and []"
+            raise ValueError(f"AdaptiveLogSoftmaxWithLoss({describe(x)}, {describe(target)}): {rule}")
+        output = -cross_entropy_of(self.log_prob(x), target)
+        return AdaptiveOutput(output, -output.mean())
+
+
+def cross_entropy_of(log_probs: Tensor, target: Tensor) -> Tensor:
+    """Minus the log-probability of each target, which are normalised already. [..., c], [...] -> [...]"""
+    return -log_probs.gather(-1, target.to(dt.int32).unsqueeze(-1)).squeeze(-1)
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    ignore_index: int | None = None,
+    **how: Any,
+) -> Tensor:
+    """cross_entropy of linear(input, linear_weight, linear_bias); `how` are weight, reduction and
+    label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
+
+    linear_weight, linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
+    which cut the work into pieces, is no argument: the planner decides what is stored.
+    """
+    classes, *out = linear_weight.shape[:-1]
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    scores = scores.reshape(*input.shape[:-1], classes, *out)
+    return cross_entropy(scores, target, ignore_index=-100 if ignore_index is None else ignore_index, **how)
+
+
+@explained
+class LinearCrossEntropyLoss(Module):
+    """Cross entropy of a linear map of the input, whose weights it holds. [n, in_features], int [n] -> []
+
+    num_classes: how many classes there are. out_features: further dims of targets, [n, *out_features].
+    how: weight, reduction, ignore_index and label_smoothing, as of cross_entropy.
+    """
+
+    weight: Tensor | None
+
+    def __init__(
+        self,
+        in_features: int,
+        num_classes: int,
+        *,
+        out_features: tuple[int, ...] = (),
+        bias: bool = False,
+        device: Any = None,
+        **how: Any,
+    ):
+        known = {"weight": None, "reduction": "mean", "ignore_index": None, "label_smoothing": 0.0}
+        unknown = sorted(how.keys() - known.keys())
+        if unknown:
+            rule = f"unknown: {', '.join(unknown)}: it takes {', '.join(known)}"
+            raise TypeError(f"LinearCrossEntropyLoss({in_features}, {num_classes}): {rule}")
+        self.num_classes, self.out_features = num_classes, tuple(out_features)
+        settings = known | how
+        self.register_buffer("weight", settings.pop("weight"))
+        self.how = settings
+        self.linear = Linear(in_features, num_classes * prod(out_features), bias, device=device)
+
+    def forward(self, x: Tensor, target: Tensor) -> Tensor:
+        shape = (self.num_classes, *self.out_features)
+        weight = self.linear.weight.reshape(*shape, self.linear.in_features)
+        bias = None if self.linear.bias is None else self.linear.bias.reshape(*shape)
+        how = {"weight": self.weight, **self.how}
+        return linear_cross_entropy(x, weight, target, linear_bias=bias, **how)

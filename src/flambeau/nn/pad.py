@@ -1,0 +1,210 @@
+"""Padding layers: constants, mirrored, repeated or wrapped elements around the last dims."""
+
+from ..core.docstrings import explained
+from ..tensor import Tensor
+from .module import Module
+
+
+class Padding(Module):
+    """What padding layers share: numbers of elements at both ends of the last `nd` dims, the last first."""
+
+    nd: int
+    mode = "constant"
+    value: float = 0.0
+
+    def __init__(self, padding: int | tuple[int, ...]):
+        n = 2 * self.nd
+        self.padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
+        if len(self.padding) != n:
+            rule = f"takes a number, or {n} of them, two for each dim"
+            raise ValueError(f"{type(self).__name__}({self.padding}): {rule}: give so many")
+
+    def forward(self, x: Tensor) -> Tensor:
+        if self.mode != "constant" and x.ndim not in (self.nd + 1, self.nd + 2):
+            rule = f"takes {self.nd + 1} or {self.nd + 2} dims, channels before the {self.nd} that are padded"
+            raise ValueError(f"{type(self).__name__}({list(x.shape)}): {rule}: reshape it")
+        return x.pad(self.padding, self.mode, self.value)
+
+    def extra_repr(self) -> str:
+        return f"{self.padding}"
+
+
+class _ConstantPad(Padding):
+    def __init__(self, padding: int | tuple[int, ...], value: float):
+        super().__init__(padding)
+        self.value = value
+
+    def extra_repr(self) -> str:
+        return f"padding={self.padding}, value={self.value}"
+
+
+class _ZeroPad(Padding):
+    pass
+
+
+class _ReflectionPad(Padding):
+    mode = "reflect"
+
+
+class _ReplicationPad(Padding):
+    mode = "replicate"
+
+
+class _CircularPad(Padding):
+    mode = "circular"
+
+
+@explained
+class ConstantPad1d(_ConstantPad):
+    """Put a value at both ends of the last dim. [..., l] -> [..., ol]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 1
+
+
+@explained
+class ConstantPad2d(_ConstantPad):
+    """Put a value at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 2
+
+
+@explained
+class ConstantPad3d(_ConstantPad):
+    """Put a value at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 3
+
+
+@explained
+class ZeroPad1d(_ZeroPad):
+    """Put zeros at both ends of the last dim. [..., l] -> [..., ol]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 1
+
+
+@explained
+class ZeroPad2d(_ZeroPad):
+    """Put zeros at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 2
+
+
+@explained
+class ZeroPad3d(_ZeroPad):
+    """Put zeros at both ends of the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 3
+
+
+@explained
+class ReflectionPad1d(_ReflectionPad):
+    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    the last dim. [..., l] -> [..., ol]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 1
+
+
+@explained
+class ReflectionPad2d(_ReflectionPad):
+    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    the last two dims. [..., h, w] -> [..., oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 2
+
+
+@explained
+class ReflectionPad3d(_ReflectionPad):
+    """Put what lies behind the edges, mirrored at the outermost elements at both ends of
+    the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 3
+
+
+@explained
+class ReplicationPad1d(_ReplicationPad):
+    """Put the outermost elements again at both ends of the last dim. [..., l] -> [..., ol]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 1
+
+
+@explained
+class ReplicationPad2d(_ReplicationPad):
+    """Put the outermost elements again at both ends of the last two dims. [..., h, w] -> [..., oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 2
+
+
+@explained
+class ReplicationPad3d(_ReplicationPad):
+    """Put the outermost elements again at both ends of
+    the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 3
+
+
+@explained
+class CircularPad1d(_CircularPad):
+    """Put the elements of the other end at both ends of the last dim. [..., l] -> [..., ol]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 1
+
+
+@explained
+class CircularPad2d(_CircularPad):
+    """Put the elements of the other end at both ends of
+    the last two dims. [..., h, w] -> [..., oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 2
+
+
+@explained
+class CircularPad3d(_CircularPad):
+    """Put the elements of the other end at both ends of
+    the last three dims. [..., d, h, w] -> [..., od, oh, ow]
+
+    ValueError for another count of paddings.
+    """
+
+    nd = 3

@@ -1,0 +1,37 @@
+"""Layers that change or go over dims: Unflatten, Softmax2d."""
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.softmax import Softmax
+from ..tensor import Tensor
+from .module import Module
+
+
+@explained
+class Unflatten(Module):
+    """One dim cut into several. [..., n, ...] -> [..., *unflattened_size, ...]
+
+    unflattened_size: the sizes, of which one may be -1.
+    """
+
+    def __init__(self, dim: int, unflattened_size: tuple[int, ...] | list[int]):
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.unflatten(self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+class Softmax2d(Module):
+    """Softmax over the channels of each place. [n, c, h, w] -> [n, c, h, w]
+
+    ValueError for other than 3 or 4 dims.
+    """
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in (3, 4):
+            rule = "takes 3 or 4 dims, channels before height and width: use Softmax(dim)"
+            raise ValueError(f"Softmax2d({describe(x)}): {rule}")
+        return Softmax.softmax(x, -3)
