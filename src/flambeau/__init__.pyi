@@ -227,6 +227,7 @@ from .functions import ge as ge
 from .functions import geometric as geometric
 from .functions import geqrf as geqrf
 from .functions import ger as ger
+from .functions import get_printoptions as get_printoptions
 from .functions import gradient as gradient
 from .functions import greater as greater
 from .functions import greater_equal as greater_equal
@@ -368,6 +369,7 @@ from .functions import polygamma as polygamma
 from .functions import positive as positive
 from .functions import pow as pow
 from .functions import prelu as prelu
+from .functions import printoptions as printoptions
 from .functions import prod as prod
 from .functions import put as put
 from .functions import qr as qr
@@ -695,6 +697,7 @@ __all__ = [
     "geqrf",
     "ger",
     "get_matmul_precision",
+    "get_printoptions",
     "grad",
     "gradient",
     "greater",
@@ -860,6 +863,7 @@ __all__ = [
     "positive",
     "pow",
     "prelu",
+    "printoptions",
     "prod",
     "profile",
     "promote_types",

@@ -183,6 +183,7 @@ __all__ = [
     "geometric",
     "geqrf",
     "ger",
+    "get_printoptions",
     "gradient",
     "greater",
     "greater_equal",
@@ -324,6 +325,7 @@ __all__ = [
     "positive",
     "pow",
     "prelu",
+    "printoptions",
     "prod",
     "put",
     "qr",
@@ -1334,6 +1336,9 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 
     vec2: the second vector"""
 
+def get_printoptions() -> dict[str, Any]:
+    """The settings of set_printoptions as they are, by name."""
+
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
 ) -> tuple[Tensor, ...]:
@@ -1789,7 +1794,8 @@ def matrix_power(input: Tensor, n: _int) -> Tensor:
 
 @overload
 def max(input: Tensor) -> Tensor:
-    """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+    """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
+    tensor in the place of dim: maximum."""
 
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
@@ -1908,7 +1914,8 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, 
 
 @overload
 def min(input: Tensor) -> Tensor:
-    """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+    """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
+    tensor in the place of dim: minimum."""
 
 @overload
 def min(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
@@ -2209,6 +2216,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
     Raises ValueError where weight has not one value, or one a channel."""
 
+def printoptions(**settings: Any) -> Iterator[None]:
+    """set_printoptions for the time of a `with` block."""
+
 def prod(
     input: Tensor,
     dim: _int | Sequence[_int] | None = None,
@@ -2498,7 +2508,7 @@ def set_printoptions(
 ) -> None:
     """How tensors print: digits after the point (precision), the number of elements from which most are left
     out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
-    (default, short, full) first; sci_mode=False writes small numbers without an exponent.
+    (default, short, full) first; sci_mode writes with an exponent, or without; None decides by the values.
 
     ValueError for an unknown profile."""
 

@@ -5,7 +5,7 @@ Made by `python scripts/write_stubs.py`."""
 from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, overload
 
 from .autodiff.backward import Gradients
@@ -17,14 +17,30 @@ from .ops.random import Generator
 from .ops.reduce import Extremes
 
 class HostScalar:
-    """A number on the host that kernels read at every run: a recorded step sees its new `value`."""
+    """A number on the host that kernels read at every run: a recorded step sees its new `value`.
+
+    Arithmetic of HostScalars and numbers gives others that follow them, computed on the host."""
 
     _value: Any
     def __init__(self, value: _float) -> None: ...
     @property
+    def held(self) -> _float:
+        """The number as kernels read it: what reads it so does not depend on what it is."""
+    @property
     def value(self) -> Any: ...
     @value.setter
     def value(self, value: Any) -> None: ...
+    def map(self, formula: Callable[..., _float], *numbers: Any) -> HostScalar:
+        """formula(this, *numbers) as a HostScalar that follows this one, and those among the numbers."""
+    def _made(self, formula: Callable[..., _float], *numbers: Any) -> Any: ...
+    def __add__(self, other: Any) -> Any: ...
+    def __sub__(self, other: Any) -> Any: ...
+    def __rsub__(self, other: Tensor | _float | HostScalar) -> Any: ...
+    def __mul__(self, other: Any) -> Any: ...
+    def __truediv__(self, other: Any) -> Any: ...
+    def __neg__(self) -> Any: ...
+    def __radd__(self, other: Any) -> Any: ...
+    def __rmul__(self, other: Any) -> Any: ...
     def __repr__(self) -> str: ...
 
 class Tensor:
@@ -48,6 +64,9 @@ class Tensor:
     @property
     def requires_grad(self) -> _bool:
         """Whether backward() goes through this tensor."""
+    @property
+    def is_leaf(self) -> _bool:
+        """Whether no gradients flow through the tensor to what it was made of."""
     @property
     def T(self) -> Tensor:
         """The dims in reverse order. [a, ..., z] -> [z, ..., a]"""
@@ -103,9 +122,6 @@ class Tensor:
         """The values as nested lists; runs the graph and waits."""
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number; runs the graph and waits."""
-    def __float__(self) -> _float: ...
-    def __int__(self) -> _int: ...
-    def __bool__(self) -> _bool: ...
     def __repr__(self) -> str: ...
     def plan(self) -> Any:
         """What would run to compute this tensor: a list of kernels that prints as a table."""
@@ -575,10 +591,6 @@ class Tensor:
         """self + alpha * other. [...], [...] -> [...]"""
     def __rmul__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """x * y"""
-    def __eq__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x = y"""
-    def __ne__(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """whether x and y differ"""
     def __lt__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """whether x < y"""
     def __le__(self, other: Tensor | _float | HostScalar) -> Tensor:
@@ -603,6 +615,8 @@ class Tensor:
         """x * 2^y, bits shifted up"""
     def __rshift__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """bits shifted down (sign kept)"""
+    def __eq__(self, other: Tensor) -> Tensor: ...
+    def __ne__(self, other: Tensor) -> Tensor: ...
     def __pow__(self, other: Tensor | _float | HostScalar) -> Tensor:
         """x ** 2 is by far the most common power, and pow the slowest of functions."""
     def __rsub__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
@@ -1487,12 +1501,14 @@ class Tensor:
         """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
     @overload
     def max(self) -> Tensor:
-        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest."""
+        """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
+        tensor in the place of dim: maximum."""
     @overload
     def max(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
     @overload
     def min(self) -> Tensor:
-        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest."""
+        """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
+        tensor in the place of dim: minimum."""
     @overload
     def min(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
     def var(

@@ -32,6 +32,11 @@ from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
 from .activation import ThresholdedReLU as ThresholdedReLU
+from .containers import ModuleDict as ModuleDict
+from .containers import ModuleList as ModuleList
+from .containers import ParameterDict as ParameterDict
+from .containers import ParameterList as ParameterList
+from .containers import Sequential as Sequential
 from .conv import Conv1d as Conv1d
 from .conv import Conv2d as Conv2d
 from .conv import Conv3d as Conv3d
@@ -39,9 +44,18 @@ from .conv import ConvTranspose1d as ConvTranspose1d
 from .conv import ConvTranspose2d as ConvTranspose2d
 from .conv import ConvTranspose3d as ConvTranspose3d
 from .conv import DeformConv2d as DeformConv2d
+from .dropout import AlphaDropout as AlphaDropout
 from .dropout import Dropout as Dropout
+from .dropout import Dropout1d as Dropout1d
+from .dropout import Dropout2d as Dropout2d
+from .dropout import Dropout3d as Dropout3d
+from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .dropout import Identity as Identity
+from .fractional import FractionalMaxPool2d as FractionalMaxPool2d
+from .fractional import FractionalMaxPool3d as FractionalMaxPool3d
 from .kv_cache import KVCache as KVCache
+from .large_vocabulary import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
+from .large_vocabulary import LinearCrossEntropyLoss as LinearCrossEntropyLoss
 from .leaky import PReLU as PReLU
 from .leaky import RReLU as RReLU
 from .linear import Bilinear as Bilinear
@@ -60,17 +74,17 @@ from .loss import KLDivLoss as KLDivLoss
 from .loss import L1Loss as L1Loss
 from .loss import MarginRankingLoss as MarginRankingLoss
 from .loss import MSELoss as MSELoss
+from .loss import MultiLabelMarginLoss as MultiLabelMarginLoss
 from .loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
 from .loss import MultiMarginLoss as MultiMarginLoss
 from .loss import NLLLoss as NLLLoss
+from .loss import NLLLoss2d as NLLLoss2d
 from .loss import PoissonNLLLoss as PoissonNLLLoss
 from .loss import SmoothL1Loss as SmoothL1Loss
 from .loss import SoftMarginLoss as SoftMarginLoss
 from .loss import TripletMarginLoss as TripletMarginLoss
+from .loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from .module import Module as Module
-from .module import ModuleList as ModuleList
-from .module import Parameter as Parameter
-from .module import Sequential as Sequential
 from .norm import BatchNorm1d as BatchNorm1d
 from .norm import BatchNorm2d as BatchNorm2d
 from .norm import BatchNorm3d as BatchNorm3d
@@ -80,6 +94,25 @@ from .norm import InstanceNorm2d as InstanceNorm2d
 from .norm import InstanceNorm3d as InstanceNorm3d
 from .norm import LayerNorm as LayerNorm
 from .norm import RMSNorm as RMSNorm
+from .pad import CircularPad1d as CircularPad1d
+from .pad import CircularPad2d as CircularPad2d
+from .pad import CircularPad3d as CircularPad3d
+from .pad import ConstantPad1d as ConstantPad1d
+from .pad import ConstantPad2d as ConstantPad2d
+from .pad import ConstantPad3d as ConstantPad3d
+from .pad import ReflectionPad1d as ReflectionPad1d
+from .pad import ReflectionPad2d as ReflectionPad2d
+from .pad import ReflectionPad3d as ReflectionPad3d
+from .pad import ReplicationPad1d as ReplicationPad1d
+from .pad import ReplicationPad2d as ReplicationPad2d
+from .pad import ReplicationPad3d as ReplicationPad3d
+from .pad import ZeroPad1d as ZeroPad1d
+from .pad import ZeroPad2d as ZeroPad2d
+from .pad import ZeroPad3d as ZeroPad3d
+from .parameter import Buffer as Buffer
+from .parameter import Parameter as Parameter
+from .parameter import UninitializedBuffer as UninitializedBuffer
+from .parameter import UninitializedParameter as UninitializedParameter
 from .pool import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .pool import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .pool import AdaptiveAvgPool3d as AdaptiveAvgPool3d
@@ -105,7 +138,11 @@ from .pool import UpsamplingBilinear2d as UpsamplingBilinear2d
 from .pool import UpsamplingNearest2d as UpsamplingNearest2d
 from .quantized import QuantizedLinear as QuantizedLinear
 from .quantized import quantize_ as quantize_
+from .reshaping import Softmax2d as Softmax2d
+from .reshaping import Unflatten as Unflatten
+from .stateless import ChannelShuffle as ChannelShuffle
 from .stateless import CosineSimilarity as CosineSimilarity
+from .stateless import CrossMapLRN2d as CrossMapLRN2d
 from .stateless import Flatten as Flatten
 from .stateless import LocalResponseNorm as LocalResponseNorm
 from .stateless import PairwiseDistance as PairwiseDistance
@@ -117,9 +154,11 @@ __all__ = [
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
+    "AdaptiveLogSoftmaxWithLoss",
     "AdaptiveMaxPool1d",
     "AdaptiveMaxPool2d",
     "AdaptiveMaxPool3d",
+    "AlphaDropout",
     "AvgPool1d",
     "AvgPool2d",
     "AvgPool3d",
@@ -129,8 +168,16 @@ __all__ = [
     "BatchNorm2d",
     "BatchNorm3d",
     "Bilinear",
+    "Buffer",
     "CELU",
     "CTCLoss",
+    "ChannelShuffle",
+    "CircularPad1d",
+    "CircularPad2d",
+    "CircularPad3d",
+    "ConstantPad1d",
+    "ConstantPad2d",
+    "ConstantPad3d",
     "Conv1d",
     "Conv2d",
     "Conv3d",
@@ -140,13 +187,20 @@ __all__ = [
     "CosineEmbeddingLoss",
     "CosineSimilarity",
     "CrossEntropyLoss",
+    "CrossMapLRN2d",
     "DeformConv2d",
     "Dropout",
+    "Dropout1d",
+    "Dropout2d",
+    "Dropout3d",
     "ELU",
     "Embedding",
     "EmbeddingBag",
+    "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GELU",
     "GLU",
     "GaussianNLLLoss",
@@ -170,6 +224,7 @@ __all__ = [
     "LayerNorm",
     "LeakyReLU",
     "Linear",
+    "LinearCrossEntropyLoss",
     "LocalResponseNorm",
     "LogSigmoid",
     "LogSoftmax",
@@ -183,13 +238,18 @@ __all__ = [
     "MaxUnpool3d",
     "Mish",
     "Module",
+    "ModuleDict",
     "ModuleList",
+    "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
+    "NLLLoss2d",
     "PReLU",
     "PairwiseDistance",
     "Parameter",
+    "ParameterDict",
+    "ParameterList",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
@@ -198,6 +258,12 @@ __all__ = [
     "RReLU",
     "ReLU",
     "ReLU6",
+    "ReflectionPad1d",
+    "ReflectionPad2d",
+    "ReflectionPad3d",
+    "ReplicationPad1d",
+    "ReplicationPad2d",
+    "ReplicationPad3d",
     "SELU",
     "Sequential",
     "Shrink",
@@ -206,6 +272,7 @@ __all__ = [
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
+    "Softmax2d",
     "Softmin",
     "Softplus",
     "Softshrink",
@@ -216,10 +283,17 @@ __all__ = [
     "Threshold",
     "ThresholdedReLU",
     "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss",
+    "Unflatten",
     "Unfold",
+    "UninitializedBuffer",
+    "UninitializedParameter",
     "Upsample",
     "UpsamplingBilinear2d",
     "UpsamplingNearest2d",
+    "ZeroPad1d",
+    "ZeroPad2d",
+    "ZeroPad3d",
     "functional",
     "init",
     "quantize_",

@@ -17,8 +17,11 @@ __all__ = [
     "adaptive_avg_pool2d",
     "adaptive_avg_pool3d",
     "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices",
     "adaptive_max_pool2d",
+    "adaptive_max_pool2d_with_indices",
     "adaptive_max_pool3d",
+    "adaptive_max_pool3d_with_indices",
     "affine_grid",
     "alpha_dropout",
     "avg_pool1d",
@@ -29,10 +32,12 @@ __all__ = [
     "binary_cross_entropy",
     "binary_cross_entropy_with_logits",
     "celu",
+    "celu_",
     "channel_shuffle",
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_tbc",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -45,10 +50,15 @@ __all__ = [
     "dropout2d",
     "dropout3d",
     "elu",
+    "elu_",
     "embedding",
     "embedding_bag",
     "feature_alpha_dropout",
     "fold",
+    "fractional_max_pool2d",
+    "fractional_max_pool2d_with_indices",
+    "fractional_max_pool3d",
+    "fractional_max_pool3d_with_indices",
     "gaussian_nll_loss",
     "gelu",
     "glu",
@@ -59,6 +69,7 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "hardtanh_",
     "hinge_embedding_loss",
     "huber_loss",
     "instance_norm",
@@ -67,7 +78,9 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "leaky_relu",
+    "leaky_relu_",
     "linear",
+    "linear_cross_entropy",
     "local_response_norm",
     "log_softmax",
     "logsigmoid",
@@ -76,8 +89,11 @@ __all__ = [
     "lp_pool3d",
     "margin_ranking_loss",
     "max_pool1d",
+    "max_pool1d_with_indices",
     "max_pool2d",
+    "max_pool2d_with_indices",
     "max_pool3d",
+    "max_pool3d_with_indices",
     "max_unpool1d",
     "max_unpool2d",
     "max_unpool3d",
@@ -86,6 +102,7 @@ __all__ = [
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
+    "native_channel_shuffle",
     "nll_loss",
     "normalize",
     "one_hot",
@@ -100,10 +117,13 @@ __all__ = [
     "quiet_softmax",
     "relu",
     "relu6",
+    "relu_",
     "rms_norm",
     "rrelu",
+    "rrelu_",
     "scaled_dot_product_attention",
     "selu",
+    "selu_",
     "shrink",
     "sigmoid",
     "silu",
@@ -118,11 +138,14 @@ __all__ = [
     "tanh",
     "tanhshrink",
     "threshold",
+    "threshold_",
     "thresholded_relu",
     "triplet_margin_loss",
     "triplet_margin_with_distance_loss",
     "unfold",
     "upsample",
+    "upsample_bilinear",
+    "upsample_nearest",
 ]
 
 def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Tensor:
@@ -144,6 +167,9 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool1d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """adaptive_max_pool1d with return_indices=True: (values, indices)."""
+
 @overload
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
@@ -154,6 +180,9 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool2d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """adaptive_max_pool2d with return_indices=True: (values, indices)."""
+
 @overload
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
@@ -164,6 +193,9 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
+def adaptive_max_pool3d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """adaptive_max_pool3d with return_indices=True: (values, indices)."""
+
 def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None) -> Tensor:
     """The places that affine maps take to an output of `size`, for grid_sample.
 
@@ -270,6 +302,9 @@ def binary_cross_entropy_with_logits(
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
 
+def celu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of celu(...), and returns it."""
+
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
 
@@ -307,6 +342,11 @@ def conv3d(
     groups: _int = 1,
 ) -> Tensor:
     """Cross-correlation over 3 dims, as PyTorch's conv3d: stride, padding ('same', 'valid', a number or one per dim), dilation, groups. [n, c, *size], [o, c / groups, *kernel] -> [n, o, *out]"""
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: _int = 0) -> Tensor:
+    """conv1d with steps first and channels last. [t, n, in], [k, in, out] -> [t + 2 * pad - k + 1, n, out]
+
+    pad: how many zeros are put at both ends."""
 
 def conv_transpose1d(
     input: Tensor,
@@ -437,6 +477,9 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
 def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x < 0."""
 
+def elu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of elu(...), and returns it."""
+
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
 
@@ -482,6 +525,46 @@ def fold(
     padding: elements added at both ends, one number or one for each dim
     stride: the distance of windows, one number or one for each dim
     Raises ValueError where the last two dims are not the windows of output_size."""
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: _int | tuple[_int, ...],
+    output_size: _int | tuple[_int, ...] | None = None,
+    output_ratio: Any = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: _int | tuple[_int, ...],
+    output_size: _int | tuple[_int, ...] | None = None,
+    output_ratio: Any = None,
+    return_indices: _bool = True,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: _int | tuple[_int, ...],
+    output_size: _int | tuple[_int, ...] | None = None,
+    output_ratio: Any = None,
+    return_indices: _bool = False,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: _int | tuple[_int, ...],
+    output_size: _int | tuple[_int, ...] | None = None,
+    output_ratio: Any = None,
+    return_indices: _bool = True,
+    _random_samples: Tensor | None = None,
+) -> Any:
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -548,6 +631,9 @@ def hardswish(input: Tensor) -> Tensor:
 
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
+
+def hardtanh_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of hardtanh(...), and returns it."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
@@ -632,8 +718,26 @@ def layer_norm(
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """x, or x * negative_slope where x < 0."""
 
+def leaky_relu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of leaky_relu(...), and returns it."""
+
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    ignore_index: _int | None = None,
+    **how: Any,
+) -> Tensor:
+    """cross_entropy of linear(input, linear_weight, linear_bias); `how` are weight, reduction and
+    label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
+
+    linear_weight, linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
+    which cut the work into pieces, is no argument: the planner decides what is stored."""
 
 def local_response_norm(
     input: Tensor, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
@@ -722,6 +826,9 @@ def max_pool1d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
+def max_pool1d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """max_pool1d with return_indices=True: (values, indices)."""
+
 @overload
 def max_pool2d(
     input: Tensor,
@@ -750,6 +857,9 @@ def max_pool2d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
+def max_pool2d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """max_pool2d with return_indices=True: (values, indices)."""
+
 @overload
 def max_pool3d(
     input: Tensor,
@@ -778,6 +888,9 @@ def max_pool3d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
+def max_pool3d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
+    """max_pool3d with return_indices=True: (values, indices)."""
+
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -868,6 +981,11 @@ def multilabel_soft_margin_loss(
     target: what is wanted
     reduction: "mean", "sum" or "none": what becomes of the losses"""
 
+def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+
+    Raises ValueError where the groups do not divide the channels."""
+
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -955,6 +1073,9 @@ def relu(input: Tensor) -> Tensor:
 def relu6(input: Tensor) -> Tensor:
     """x held inside [0, 6]."""
 
+def relu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of relu(...), and returns it."""
+
 def rms_norm(
     input: Tensor,
     normalized_shape: _int | Sequence[_int],
@@ -972,6 +1093,9 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _
 
     lower: the least slope
     upper: the greatest slope"""
+
+def rrelu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of rrelu(...), and returns it."""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -1000,6 +1124,9 @@ def scaled_dot_product_attention(
 
 def selu(input: Tensor) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
+
+def selu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of selu(...), and returns it."""
 
 def shrink(input: Tensor, lambd: _float = 0.5, bias: _float = 0.0) -> Tensor:
     """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
@@ -1050,6 +1177,9 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """x, or `value` where x <= threshold."""
+
+def threshold_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
+    """Gives the tensor the value of threshold(...), and returns it."""
 
 def thresholded_relu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""
@@ -1117,3 +1247,9 @@ def upsample(
     scale_factor: how many times larger
     mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
     align_corners: the outermost places are centres of elements, not their edges"""
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate(mode="bilinear", align_corners=True). [n, c, h, w] -> [n, c, oh, ow]"""
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate(mode="nearest"). [n, c, *size] -> [n, c, *out]"""

@@ -213,6 +213,19 @@ class MSELoss(Module):
     def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
+class MultiLabelMarginLoss(Module):
+    """The hinge 1 - right + other over all pairs of a target class and another, by the number of classes.
+
+    Targets are classes up to the first -1 of a row. [n, classes], [n, classes] int -> []
+
+    reduction: "mean", "sum" or "none": what becomes of the losses
+    Raises ValueError where shapes differ, or the target is not of integers."""
+
+    reduction: str
+    def __init__(self, reduction: str = "mean", inplace: _bool = False) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
 class MultiLabelSoftMarginLoss(Module):
     """binary_cross_entropy_with_logits, its mean over the classes. [..., classes], [..., classes] -> []
 
@@ -250,6 +263,25 @@ class MultiMarginLoss(Module):
     def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
 
 class NLLLoss(Module):
+    """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
+
+    ignore_index: a class that counts for nothing
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    weight: Tensor | None
+    ignore_index: _int
+    reduction: str
+    def __init__(
+        self,
+        weight: Tensor | None = None,
+        ignore_index: _int = -100,
+        reduction: str = "mean",
+        inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, input: Tensor, target: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor, target: Tensor) -> Tensor: ...
+
+class NLLLoss2d(Module):
     """Minus the log-probability of each target, weighted. [n, classes, ...], [n, ...] int -> []
 
     ignore_index: a class that counts for nothing
@@ -334,6 +366,33 @@ class TripletMarginLoss(Module):
         swap: _bool = False,
         reduction: str = "mean",
         inplace: _bool = False,
+    ) -> None: ...
+    def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
+    def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
+
+class TripletMarginWithDistanceLoss(Module):
+    """triplet_margin_loss by any distance of two tensors. [n, d], [n, d], [n, d] -> []
+
+    anchor: the rows that others are compared with
+    positive: rows that should be near
+    negative: rows that should be far
+    distance_function: of two tensors of rows; the Euclidean distance where there is none
+    margin: how much farther the negative should be
+    swap: take the distance from positive to negative where that is less
+    reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+    distance_function: Any
+    margin: _float
+    swap: _bool
+    reduction: str
+    def __init__(
+        self,
+        inplace: _bool = False,
+        *,
+        distance_function: Any = None,
+        margin: _float = 1.0,
+        swap: _bool = False,
+        reduction: str = "mean",
     ) -> None: ...
     def forward(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...
     def __call__(self, anchor: Tensor, positive: Tensor, negative: Tensor) -> Tensor: ...

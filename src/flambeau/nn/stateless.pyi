@@ -9,6 +9,16 @@ from builtins import int as _int
 from ..nn.module import Module
 from ..tensor import Tensor
 
+class ChannelShuffle(Module):
+    """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
+
+    Raises ValueError where the groups do not divide the channels."""
+
+    groups: _int
+    def __init__(self, groups: _int, inplace: _bool = False) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
+
 class CosineSimilarity(Module):
     """Cosine of the angle between vectors along a dim; lengths are eps at least. [...], [...] -> [...]
 
@@ -20,6 +30,21 @@ class CosineSimilarity(Module):
     def __init__(self, dim: _int = 1, eps: _float = 1e-08, inplace: _bool = False) -> None: ...
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor: ...
     def __call__(self, x1: Tensor, x2: Tensor) -> Tensor: ...
+
+class CrossMapLRN2d(Module):
+    """x / (k + alpha * mean of squares of `size` channels around)**beta (Krizhevsky et al., 2012).
+
+    Raises ValueError where the input has fewer than 3 dims."""
+
+    size: _int
+    alpha: _float
+    beta: _float
+    k: _float
+    def __init__(
+        self, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1, inplace: _bool = False
+    ) -> None: ...
+    def forward(self, input: Tensor) -> Tensor: ...
+    def __call__(self, input: Tensor) -> Tensor: ...
 
 class Flatten(Module):
     """Dims start_dim to end_dim as one. [n, a, b], 1 -> [n, a * b]"""
