@@ -18,10 +18,12 @@ from .core.dtype import (
     finfo,
     float16,
     float32,
+    get_default_dtype,
     iinfo,
     int8,
     int32,
     promote_types,
+    set_default_dtype,
     uint8,
     uint32,
 )
@@ -42,14 +44,15 @@ from .core.modes import (
 from .core.op import Launch
 from .custom import custom_op
 from .device import open_device
+from .device.chosen import device, get_default_device, set_default_device
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
-from .ops.random import Generator, manual_seed
+from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
-    from . import autograd, data, fft, func, linalg, nn, optim, signal, special, testing
+    from . import autograd, backends, cuda, data, fft, func, linalg, nn, optim, signal, special, testing
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
     from .io.safetensors import load_file as load
@@ -59,7 +62,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("special", "testing")}
+_LATER |= {name: (name, "") for name in ("backends", "cuda", "special", "testing")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -70,8 +73,9 @@ _LATER |= {"load": ("io.safetensors", "load_file"), "save": ("io.safetensors", "
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
-        hint = "" if name.startswith("__") else errors.suggest(name, __all__)
-        raise AttributeError(f"module 'flambeau' has no attribute {name!r}{hint}")
+        from .core.habits import UnknownName
+
+        raise UnknownName(__name__, name, lambda: __all__)
     where, what = _LATER[name]
     module = _import_module(f".{where}", __name__)
     found = globals()[name] = getattr(module, what) if what else module
@@ -107,14 +111,17 @@ __all__ = sorted(
         "Tensor",
         "autograd",
         "autotune",
+        "backends",
         "bfloat16",
         "bool",
         "bool_",
         "can_cast",
         "checkpoint",
         "checkpointing",
+        "cuda",
         "custom_op",
         "data",
+        "device",
         "enable_grad",
         "errors",
         "fft",
@@ -123,13 +130,17 @@ __all__ = sorted(
         "float16",
         "float32",
         "func",
+        "get_default_device",
+        "get_default_dtype",
         "get_matmul_precision",
+        "get_rng_state",
         "grad",
         "half",
         "hessian",
         "hvp",
         "iinfo",
         "inference_mode",
+        "initial_seed",
         "int",
         "int32",
         "int8",
@@ -152,8 +163,12 @@ __all__ = sorted(
         "promote_types",
         "save",
         "save_program",
+        "seed",
+        "set_default_device",
+        "set_default_dtype",
         "set_grad_enabled",
         "set_matmul_precision",
+        "set_rng_state",
         "signal",
         "special",
         "tensor",

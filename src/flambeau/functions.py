@@ -83,9 +83,9 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))
 
 
-def where(condition: Tensor, input: Any, other: Any) -> Tensor:
+def where(condition: Tensor, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
-    return condition.where(input, other)
+    return condition.where(input, other, out=out)
 
 
 def result_type(*tensors: Any) -> DType:

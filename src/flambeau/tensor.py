@@ -13,6 +13,7 @@ from .core import op as _op
 from .core.alias import is_in_order
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
+from .core.notes import note
 from .core.op import OPS, apply
 from .core.printing import shown
 from .core.shape import Shape, normal_dim
@@ -21,10 +22,11 @@ from .ops import source as _source
 from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
-from .runtime.state import assigned, mark, thread
+from .runtime.state import assigned, mark, taken_by, thread
 from .runtime.writes import check_write, spread
 
 _param_keys, _marks = count(1), count(1)
+NO_GRAD_KEPT = "no gradients are kept on tensors: there is nothing to set to zero before backward()"
 TOLD = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)]  # the dtypes that a tensor's numbers show
 assert _source  # its entries register themselves
 
@@ -119,9 +121,12 @@ class Tensor(Protocols, Exchange, ops.Table):
     node: Node
     link: Any
 
-    def __init__(self, node: Node):
+    def __init__(self, node: Any = (), *sizes: int):
         self.node = node
         self.link = None
+        if node.__class__ is not Node:  # a user's Tensor([1, 2]) or Tensor(2, 3), as in PyTorch
+            made = Tensor.zeros(node, *sizes) if isinstance(node, int) else tensor(node, dt.float32)
+            self.node = made.node
 
     # --- what is known without running ---
 
@@ -147,13 +152,21 @@ class Tensor(Protocols, Exchange, ops.Table):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether backward() goes through this tensor."""
+        """Whether backward() goes through this tensor; setting it is requires_grad_."""
         return self.node.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: "bool") -> None:  # type: ignore[valid-type]
+        self.requires_grad_(value)
 
     @property
     def is_leaf(self) -> "bool":  # type: ignore[valid-type]
         """Whether no gradients flow through the tensor to what it was made of."""
         return self.node.param is not None or not self.node.requires_grad
+
+    def type(self, dtype: Any) -> "Tensor":
+        """In another dtype, as to(dtype)."""
+        return self.to(dtype)
 
     @property
     def T(self) -> "Tensor":
@@ -309,15 +322,20 @@ class Tensor(Protocols, Exchange, ops.Table):
         return backward(self, gradient, retain_graph, create_graph)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
-        """Make this tensor one that gradients are taken by (or not); returns self."""
+        """Make this tensor one that gradients are taken by (or not); returns self.
+
+        ValueError where it should be none, and gradients flow through it to others.
+        """
+        if self.requires_grad == bool(requires_grad):
+            return self
+        call = f"requires_grad_({_op.describe(self)}, {requires_grad})"
         if requires_grad and not self.dtype.is_float:
-            raise TypeError(
-                f"requires_grad_({_op.describe(self)}): only floats have gradients: cast with .float()"
-            )
-        node = own(self.node)
+            raise TypeError(f"{call}: only floats have gradients: cast with .float()")
+        if not self.is_leaf:
+            raise ValueError(f"{call}: gradients flow through it to what it was made of: use .detach()")
+        self.node = own(self.node)
         if requires_grad:
-            node.requires_grad, node.param = True, next(_param_keys)
-        self.node = node
+            _take_gradients(self)
         mark(next(_marks))
         return self
 
@@ -431,6 +449,11 @@ class Plans(list):
         return self.text
 
 
+def _take_gradients(x: Tensor) -> None:
+    x.node.requires_grad, x.node.param = True, next(_param_keys)
+    taken_by[x.node.param] = x
+
+
 def own(node: Node) -> Node:
     """A node of its own over the same value: marking or replacing it touches nothing else."""
     return apply(OPS["detach"], (node,), {})
@@ -448,8 +471,26 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
         raw, shape, found = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
         out = Tensor(leaf(raw, shape, found, get_device(device)))
         if requires_grad and found.is_float:
-            out.node.requires_grad, out.node.param = True, next(_param_keys)  # nobody else has the node yet
+            _take_gradients(out)  # nobody else has the node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
 
 
+def _unknown(self: Tensor, name: str) -> Any:
+    """PyTorch's names that mean nothing here say what to write; others, a name that is near."""
+    from .core.habits import UnknownName
+
+    raise UnknownName("Tensor", name, lambda: dir(type(self)))
+
+
+def _set_grad(self: Tensor, value: Any) -> None:
+    """`p.grad = None` is how some scripts begin a step; another value would never be looked at."""
+    from .core.habits import GRAD
+
+    if value is not None:
+        raise AttributeError(f"grad = {_op.describe(value)}: {GRAD}; grads[p] = g puts another there")
+    note(NO_GRAD_KEPT)
+
+
+setattr(Tensor, "__getattr__", _unknown)  # noqa: B010 - type checkers know the names that there are
+setattr(Tensor, "grad", property(None, _set_grad))  # noqa: B010 - without a getter __getattr__ answers
 _op.bind(Tensor)

@@ -14,7 +14,6 @@ def start(self):
 threading.Thread.start = start
 
 import flambeau as fb
-from flambeau import device
 from flambeau.device.pool import Pool
 from flambeau.device.seam import Caches
 from flambeau.fusion.planner import Limits
@@ -52,7 +51,7 @@ class Page(Caches):
         pass
 
 
-page = device._devices["default"] = Page()
+page = sys.modules["flambeau.device"]._devices["default"] = Page()
 model = fb.nn.Sequential(fb.nn.Linear(6, 5), fb.nn.ReLU(), fb.nn.Linear(5, 3))
 optimizer = fb.optim.Adam(model.parameters())
 x = fb.tensor([[0.5] * 6] * 4)

@@ -19,7 +19,7 @@ import flambeau as fb
 from flambeau import nn, optim
 from flambeau.core import events
 from flambeau.data import DataLoader
-from flambeau.device import native
+from flambeau.device import c_path, native
 from flambeau.device.pool import Pool
 from flambeau.nn import functional as F
 from flambeau.ops.random import generator
@@ -152,7 +152,7 @@ def test_no_wait_for_the_gpu_holds_the_lock(gpu, polled, monkeypatch):
         return poll(wait)
 
     monkeypatch.setattr(gpu._fast, "poll", watched)
-    monkeypatch.setattr("flambeau.device.c_path.SPIN_SECONDS", 0)
+    monkeypatch.setattr(c_path, "SPIN_SECONDS", 0)
     x = fb.rand(64, 64, device=gpu)
     for _ in range(30):
         x = (x @ x * 0.1).realize()
@@ -170,7 +170,7 @@ def test_who_waits_lets_others_submit(gpu, polled, monkeypatch):
     waits = []
     poll = gpu._fast.poll
     monkeypatch.setattr(gpu._fast, "poll", lambda wait: (waits.append(wait), poll(wait))[1])
-    monkeypatch.setattr("flambeau.device.c_path.SPIN_SECONDS", 0)
+    monkeypatch.setattr(c_path, "SPIN_SECONDS", 0)
     for _ in range(5):
         (x @ x @ x @ x).sum().item()
     assert waits and not any(waits)

@@ -364,10 +364,9 @@ def command(device, monkeypatch):
     """`flambeau tune`, on an adapter without choices."""
     from click.testing import CliRunner
 
-    from flambeau import device as devices
     from flambeau.cli import main
 
-    monkeypatch.setattr(devices, "get_device", lambda spec=None: device)
+    monkeypatch.setattr(sys.modules["flambeau.device"], "get_device", lambda spec=None: device)
 
     def call(*arguments):
         done = CliRunner().invoke(main, ["tune", "--here", *arguments], catch_exceptions=False)

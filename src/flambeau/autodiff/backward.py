@@ -11,9 +11,18 @@ from ..core.node import Node, describe
 from ..core.shape import Shape
 from ..device import get_device
 from ..runtime import run
-from ..runtime.state import thread
+from ..runtime.state import taken_by, thread
 from .budget import fit
 from .checkpoint import Tape, recompute
+
+SHOWN = 8  # gradients whose shapes are printed
+
+
+class MissingGradient(KeyError):
+    """No gradient by a tensor; its text is the sentence itself, which a KeyError would put in quotes."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Gradients:
@@ -23,12 +32,16 @@ class Gradients:
         self._found, self.loss = found, loss
 
     def __getitem__(self, tensor: Any) -> Any:
+        """The gradient by a tensor; of a module those by its parameters, a dict by their names."""
+        if hasattr(tensor, "named_parameters"):
+            return {name: self[p] for name, p in tensor.named_parameters() if p in self}
         key = tensor.node.param
-        if key not in self._found:
-            raise KeyError(
-                f"grads[{describe(tensor)}]: the loss does not depend on it: check requires_grad and detach"
-            )
-        return self._found[key]
+        if key in self._found:
+            return self._found[key]
+        rule = "the loss does not depend on it: check requires_grad and detach"
+        if key is None and tensor.requires_grad:
+            rule = "it was computed: autograd.grad(loss, [y]) has gradients by such tensors"
+        raise MissingGradient(f"grads[{describe(tensor)}]: {rule}")
 
     def __setitem__(self, tensor: Any, gradient: Any) -> None:
         self.replace(tensor, gradient)
@@ -41,6 +54,23 @@ class Gradients:
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._found.values())
+
+    def values(self) -> list[Any]:
+        """The gradients."""
+        return list(self)
+
+    def keys(self) -> list[Any]:
+        """The tensors that gradients were taken by, those that are still there."""
+        return [t for t, _ in self.items()]
+
+    def items(self) -> list[tuple[Any, Any]]:
+        """(tensor, gradient) of the tensors that are still there."""
+        found = ((taken_by.get(key), g) for key, g in self._found.items())
+        return [(t, g) for t, g in found if t is not None]
+
+    def __repr__(self) -> str:
+        shown = [describe(g) for g in list(self)[:SHOWN]] + ["..."] * (len(self) > SHOWN)
+        return f"Gradients({len(self)}: {', '.join(shown)}; grads[p], grads[model])"
 
     def get(self, tensor: Any, default: Any = None) -> Any:
         """The gradient, or `default` where the loss does not depend on the tensor."""

@@ -38,9 +38,9 @@ def bench(only: tuple[str, ...], beside: str | None, device: str | None, seconds
 
     Example: flambeau bench --only matmul --json bench.json
     """
-    from .. import device as devices
+    from ..device import get_device
 
-    wanted, place = chosen(only), devices.get_device(device)
+    wanted, place = chosen(only), get_device(device)
     if place.kind != "gpu":
         raise FlambeauError(f"bench: {place} is no adapter: see 'flambeau doctor'")
     begin = perf_counter()

@@ -9,6 +9,7 @@ from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
+from .out import into
 from .spelling import explain, spelled
 
 
@@ -31,6 +32,8 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
     def call(*args, **kw):
         try:
             if kw:
+                if "out" in kw and not is_view:
+                    return into(call, args, kw)
                 args, kw = spelled(f, (), args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
@@ -76,6 +79,8 @@ def composite(grad: Callable) -> Callable:
         def call(*inputs, **attrs):
             try:
                 if attrs:
+                    if "out" in attrs:
+                        return into(call, inputs, attrs)
                     inputs, attrs = spelled(f, (), inputs, attrs)
                 with no_grad():
                     lowered = f(*inputs, **attrs).node

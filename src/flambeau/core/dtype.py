@@ -113,6 +113,18 @@ def as_dtype(given: Any) -> DType:
     return dtype
 
 
+def get_default_dtype() -> DType:
+    """float32, which numbers with a point become."""
+    return float32
+
+
+def set_default_dtype(d: Any) -> None:
+    """Taken for float32, which is the default; ValueError for others."""
+    if as_dtype(d) is not float32:
+        rule = "is float32: give dtype= where tensors and layers are made, or model.half()"
+        raise ValueError(f"set_default_dtype({d!r}): the default {rule}")
+
+
 def promote(*dtypes: DType) -> DType:
     """The dtype that holds every given one, as PyTorch has it: `PROMOTED`, else the one of higher rank."""
     first = dtypes[0]

@@ -62,8 +62,16 @@ def settings() -> tuple[Any, ...]:
 
 
 @cache
-def _switches() -> tuple[ContextVar[Any], ...]:
-    return tuple(dict.fromkeys(kind.switch for kind in _Switch.__subclasses__()))
+def _switches() -> tuple[Any, ...]:
+    return tuple(dict.fromkeys([*(kind.switch for kind in _Switch.__subclasses__()), *_others]))
+
+
+_others: list[Any] = []
+
+
+def depend_on(switch: Any) -> None:
+    """Let recordings depend on what `switch.get()` gives as well; called while the package is imported."""
+    _others.append(switch)
 
 
 class no_grad(_Switch):

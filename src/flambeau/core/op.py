@@ -12,6 +12,7 @@ from . import events
 from .alias import link
 from .modes import is_grad_enabled
 from .node import Node, describe
+from .out import into
 from .shape import Shape, broadcast
 from .spelling import explain, spelled
 
@@ -132,6 +133,8 @@ class Op:
     def _made(self, args: tuple, kw: dict) -> Any:
         try:
             if kw:
+                if "out" in kw and self.kind != "movement":
+                    return into(self, args, kw)
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
             prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
             if isinstance(prepared, Tensor):

@@ -3,8 +3,10 @@
 import os
 import sys
 import threading
+from contextvars import ContextVar
 from typing import Any
 
+from ..core.notes import note
 from ..errors import DeviceError, suggest
 from .seam import Caches, Device
 
@@ -18,14 +20,47 @@ FORKED = (
 )
 
 
+class _Default:
+    """The device that is meant where none is named; None while nobody has chosen."""
+
+    process: Any = None
+
+    def __init__(self) -> None:
+        self.blocks: ContextVar[tuple[Any, ...]] = ContextVar("device", default=())  # `with device` around
+
+    def get(self) -> Any:
+        blocks = self.blocks.get()
+        return blocks[-1] if blocks else self.process
+
+    def set(self, device: Any) -> None:
+        """Another one, in the innermost block or in all of the process."""
+        if blocks := self.blocks.get():
+            self.blocks.set((*blocks[:-1], device))
+        else:
+            self.process = device
+
+    def enter(self, device: Any) -> None:
+        self.blocks.set((*self.blocks.get(), device))
+
+    def leave(self) -> None:
+        self.blocks.set(self.blocks.get()[:-1])
+
+
+default = _Default()
+
+
 def get_device(spec: Any = None) -> Device:
     """The device a name means: None the default, "gpu", "gpu:1", "gpu:NAME" (part of its name), "cpu"
     (NumPy), or another array library: "torch", "torch:cuda:1", "cupy", "jax".
 
-    FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU.
+    FLAMBEAU_DEVICE sets the default; without it the best adapter is taken, and with no adapter the CPU. A
+    number is that GPU, and PyTorch's "cuda", "cuda:1" and "mps" are "gpu", "gpu:1" and "gpu".
     """
-    if spec is not None and not isinstance(spec, str):
-        return _device_of(spec)
+    if spec is None:
+        if (chosen := default.get()) is not None:
+            return chosen
+    elif not isinstance(spec, str):
+        return get_device(f"gpu:{spec}") if type(spec) is int else _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
     with _lock:
         device = _devices.get(key)
@@ -44,6 +79,17 @@ async def open_device(spec: Any = None) -> Device:
 
         await web.open_device()
     return get_device(spec)
+
+
+def number_of(device: Any) -> int | None:
+    """The number that a GPU's name may have: gpu:0 is the best."""
+    if device.kind != "gpu":
+        return None
+    if IN_BROWSER:
+        return 0
+    from .adapters import adapters
+
+    return adapters().index(device.adapter)
 
 
 def reopened(name: str) -> Device:
@@ -65,6 +111,9 @@ def _device_of(value: Any) -> Any:
 
 def _open(key: str) -> Device:
     kind, colon, which = key.partition(":")
+    if kind in OTHERS:
+        note(ANY_MAKE, 4)
+        return get_device(f"gpu{colon}{which}")
     if kind not in OPENED or (colon and kind in ("cpu", "default")):
         raise DeviceError(
             f"device({key!r}): unknown device{suggest(key, ['cpu', 'gpu', *LIBRARIES])}:"
@@ -118,6 +167,8 @@ def _open_library(library: str, where: str) -> Device:
     return _opened(name) or CpuDevice(name, library, where)
 
 
+ANY_MAKE = "'cuda' is the GPU that WebGPU reaches here, of any make: its name is 'gpu', its number 'gpu:1'"
+OTHERS = ("cuda", "mps", "xpu")  # PyTorch's names of GPUs
 OPENED = {  # how a name is opened, by what stands before its colon
     "default": _open_default,
     "gpu": _open_gpu,

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 class Caches:
     """What others keep with a device, since it holds for that one alone; every device is one."""
 
+    name: str
+
     def __init__(self):
         self.plans: dict[tuple, Compiled] = {}  # by the structure of a graph
         self.pipelines: dict[Shader, int] = {}
@@ -32,6 +34,30 @@ class Caches:
         self.ceilings: Ceilings | None = None  # once they are measured
         self.meter: Meter | None = None  # once its clock is tested
 
+    @property
+    def type(self) -> str:
+        """ "gpu", "cpu", or the array library: what stands first in its name."""
+        return self.name.partition(":")[0]
+
+    @property
+    def index(self) -> int | None:
+        """The number of a GPU, None of others."""
+        from . import number_of
+
+        return number_of(self)
+
+    def __enter__(self) -> Any:
+        """Tensors that name no device are made here until the block ends."""
+        from . import default
+
+        default.enter(self)
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        from . import default
+
+        default.leave()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         return self
 
@@ -39,7 +65,7 @@ class Caches:
         """By its name: what is pickled with a tensor."""
         from . import reopened
 
-        return reopened, (vars(self)["name"],)
+        return reopened, (self.name,)
 
 
 class Arriving(Protocol):
@@ -67,6 +93,16 @@ class Common(Protocol):
     name: str
     limits: "Limits"
     plans: "dict[tuple, Compiled]"
+
+    @property
+    def type(self) -> str:
+        """ "gpu", "cpu", or the array library."""
+        ...
+
+    @property
+    def index(self) -> int | None:
+        """The number of a GPU, None of others."""
+        ...
 
     @property
     def lock(self) -> AbstractContextManager[Any, Any]:

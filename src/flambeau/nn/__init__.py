@@ -1,6 +1,7 @@
 """Layers, named and laid out as in torch.nn."""
 
 from importlib import import_module
+from typing import Any
 
 from . import functional, init
 
@@ -53,3 +54,9 @@ LAYERS = {
 _homes = {name: module for module, names in LAYERS.items() for name in names.split()}
 globals().update({n: getattr(import_module(f".{module}", __name__), n) for n, module in _homes.items()})
 __all__ = sorted([*_homes, "functional", "init"])
+
+
+def __getattr__(name: str) -> Any:
+    from ..core.habits import UnknownName
+
+    raise UnknownName(__name__, name, lambda: __all__)

@@ -13,6 +13,13 @@ if TYPE_CHECKING:  # the names below are in the table, which type checkers do no
 
     def __getattr__(name: str) -> Any: ...
 
+else:
+
+    def __getattr__(name: str) -> Any:
+        from ..core.habits import UnknownName
+
+        raise UnknownName(__name__, name, lambda: __all__)
+
 
 globals().update({name: COMPOSED[name] for name in NAMES})
 globals().update(FUNCTIONS)

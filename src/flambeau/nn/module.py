@@ -7,9 +7,10 @@ from ..capture.compile import compile_call
 from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.notes import note
 from ..errors import nearest, suggest
 from ..runtime.state import with_next_run
-from ..tensor import Tensor, tensor
+from ..tensor import NO_GRAD_KEPT, Tensor, tensor
 from . import hooks
 from .hooks import Hook, RemovableHandle
 from .parameter import Buffer, Parameter, is_lazy
@@ -304,6 +305,13 @@ class Module:
             t.requires_grad_(wanted)
             with_next_run(t)
         return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
+
+        set_to_none: taken, and of no meaning.
+        """
+        note(NO_GRAD_KEPT)
 
     def compile(self, *example: Any, train: bool = False, **kw: Any) -> int:
         """Plan and compile what a call with inputs like these computes, without running it; the number of its

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..core.docstrings import explained
 from ..runtime.state import with_next_run
-from ..tensor import Tensor
+from ..tensor import Tensor, own
 
 
 @explained
@@ -12,7 +12,7 @@ class Parameter(Tensor):
     """A tensor that a module owns and that gradients are taken by. [...] -> [...]"""
 
     def __init__(self, data: Tensor, requires_grad: bool = True):
-        super().__init__(data.node)
+        super().__init__(own(data.node) if data.requires_grad else data.node)
         self.requires_grad_(requires_grad)
         with_next_run(self)
 

@@ -174,6 +174,26 @@ def manual_seed(seed: int) -> Generator:
     return generator.manual_seed(seed)
 
 
+def seed() -> int:
+    """Start random numbers that nobody can foretell; returns the seed, which would start them again."""
+    return generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that random numbers were started with."""
+    return generator.initial_seed()
+
+
+def get_rng_state() -> tuple[int, int]:
+    """(seed, place in its stream): what set_rng_state goes back to."""
+    return generator.get_state()
+
+
+def set_rng_state(new_state: tuple[int, int]) -> None:
+    """Go on with random numbers from a state of get_rng_state."""
+    generator.set_state(new_state)
+
+
 def philox(xp, n: int, words):
     """n words of the Philox-4x32-10 stream with that key and counter (Salmon et al., SC 2011), as uint32."""
     blocks = -(-n // 4)

@@ -9,11 +9,12 @@ from ..core.docstrings import explained
 from ..core.interrupts import uninterrupted
 from ..core.modes import no_grad
 from ..core.node import describe
+from ..core.notes import note
 from ..errors import nearest
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
-from ..tensor import HostScalar, Tensor, tensor
+from ..tensor import NO_GRAD_KEPT, HostScalar, Tensor, tensor
 
 HOST = "cpu"
 
@@ -91,6 +92,13 @@ class Optimizer:
             way_back = partial(_return, list(state.values()), Readback(list(near.values())))
         if way_back is not None:
             way_back()
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
+
+        set_to_none: taken, and of no meaning.
+        """
+        note(NO_GRAD_KEPT)
 
     def state_dict(self) -> dict[str, Tensor]:
         """All that a later run needs to go on, as tensors by name: lr, step, and `0.exp_avg` and the like."""

@@ -22,19 +22,26 @@ CPU = (1, 0)  # DLPack's number of memory that the host reads
 class Exchange:
     """What a tensor does to be seen elsewhere."""
 
-    def to(self: Any, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False) -> Any:
+    def to(
+        self: Any,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: bool = False,
+        copy: bool = False,
+    ) -> Any:
         """The tensor in another dtype, on another device, or as another tensor is; itself if nothing changes.
 
         to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
         and is not for recorded functions; gradients move back. Between array libraries on the host the
-        memory is shared.
+        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not.
         """
         for a in args:
             if isinstance(a, ops.Tensor):
                 device, dtype = a.device, a.dtype
             elif isinstance(a, dt.DType | type):
                 dtype = a
-            elif a is not None:
+            elif a is not None and not isinstance(a, bool):  # a bool is PyTorch's non_blocking
                 device = a
         x = self if device is None else _moved(self, get_device(device))
         wanted = x.dtype if dtype is None else dt.as_dtype(dtype)
@@ -48,6 +55,25 @@ class Exchange:
     def gpu(self: Any, index: int | None = None) -> Any:
         """On the best adapter, or on number `index`."""
         return self.to("gpu" if index is None else f"gpu:{index}")
+
+    def cuda(self: Any, device: Any = None, non_blocking: bool = False) -> Any:
+        """PyTorch's name of gpu(). non_blocking: taken, and of no meaning."""
+        return self.to("cuda" if device is None else device)
+
+    def get_device(self: Any) -> int:
+        """The number of the GPU that the tensor is on, -1 elsewhere."""
+        number = self.device.index
+        return -1 if number is None else number
+
+    @property
+    def is_cuda(self: Any) -> bool:
+        """PyTorch's question for a GPU: whether kernels compute the tensor."""
+        return self.device.kind == "gpu"
+
+    @property
+    def is_cpu(self: Any) -> bool:
+        """Whether NumPy computes the tensor."""
+        return self.device.type == "cpu"
 
     def to_device(self: Any, device: Any, stream: Any = None) -> Any:
         """The array API's name of to(device)."""

@@ -48,6 +48,7 @@ class _Shared:
 
 
 thread = _Thread()
+taken_by: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # key of a parameter: tensor
 shared = _Shared()
 
 

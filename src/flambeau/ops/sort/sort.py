@@ -251,7 +251,7 @@ class Sort(Family):
         """
         d = normal_dim(dim, self.ndim)
         places = _places(self, d, descending)
-        return Chosen(_in_order(self, places, dim=d) if self.ndim else self, places)
+        return Chosen(_in_order(self, places, dim=d) if self.ndim else self, places)  # type: ignore[arg-type]
 
     @composed
     def msort(self):
@@ -268,7 +268,7 @@ class Sort(Family):
         if not 0 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
         if not self.ndim:
-            return Chosen(self, _places(self, 0, False))
+            return Chosen(self, _places(self, 0, False))  # type: ignore[arg-type]
         last = x.ndim - 1
         places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
         return Chosen(x._gather(places, d), places)

@@ -1,0 +1,48 @@
+"""PyTorch's torch.backends, as far as scripts ask it: whether there is a GPU, and settings."""
+
+from typing import Any, NoReturn
+
+from . import cuda as _cuda
+from .core.notes import note
+
+CUDNN = "fb.backends.cudnn has settings of another library: nothing here reads them"
+TF32 = "fb.set_matmul_precision('high') is what allow_tf32 asks for"
+
+
+class _Gpu:
+    """What torch.backends.cuda and .mps are asked."""
+
+    def is_available(self) -> bool:
+        """Whether there is a GPU, as fb.cuda.is_available()."""
+        return _cuda.is_available()
+
+    is_built = is_available
+
+
+class _Matmul:
+    def __setattr__(self, name: str, value: Any) -> NoReturn:
+        raise AttributeError(f"backends.cuda.matmul.{name} = {value!r}: {TF32}")
+
+
+class _Cudnn:
+    """Scripts set benchmark, deterministic and enabled; what is set is kept, and read by nobody."""
+
+    enabled, benchmark, deterministic = False, False, True
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "allow_tf32":
+            raise AttributeError(f"backends.cudnn.{name} = {value!r}: {TF32}")
+        note(CUDNN)
+        object.__setattr__(self, name, value)
+
+    def is_available(self) -> bool:
+        """False: kernels are WGSL."""
+        return False
+
+
+class _Cuda(_Gpu):
+    matmul = _Matmul()
+
+
+cuda, mps, cudnn = _Cuda(), _Gpu(), _Cudnn()
+__all__ = ["cuda", "cudnn", "mps"]

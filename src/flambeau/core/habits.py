@@ -1,0 +1,95 @@
+"""PyTorch's names that mean nothing here, into words that say what to write; read when one is missed."""
+
+from collections.abc import Callable, Iterable
+
+from ..errors import suggest
+
+GRAD = "gradients are not kept on tensors: grads = loss.backward(), and then grads[p]"
+FILES = "fb.save(t, path) and fb.load(path) keep tensors"
+ONE_PROCESS = "there is one process, and one device a tensor"
+TYPED = "use fb.tensor(data, dtype=fb.{})"
+DENSE = "all tensors are dense: multiply by a mask, or use index_add and scatter"
+
+# whose attribute: name -> what to write
+WORDS: dict[str, dict[str, str]] = {
+    "Tensor": {
+        "grad": GRAD,
+        "grad_fn": "there is no graph of functions: y.requires_grad says whether gradients flow, y.plan()"
+        " what computes it",
+        "retain_grad": "autograd.grad(loss, [y]) gives the gradient by any tensor y",
+        "register_hook": "there are no hooks: change what backward returned, as in grads[p] = grads[p] * 2",
+        "layout": DENSE,
+        "to_sparse": DENSE,
+        "to_dense": "it is dense already",
+        "data_ptr": "a GPU's memory has no addresses: fb.from_dlpack and t.__dlpack__() share arrays",
+        "storage": "views know their base themselves: t.is_contiguous(), t.clone()",
+        "untyped_storage": "views know their base themselves: t.is_contiguous(), t.clone()",
+        "storage_offset": "views know their base themselves: t.is_contiguous(), t.clone()",
+        "as_strided": "write it with reshape, unfold, permute and slices",
+        "pin_memory": "leave it out: copies are staged anyway",
+        "share_memory_": ONE_PROCESS,
+        "apply_": "write it with operations, which run on the device: x.clamp_(0, 1), fb.where(...)",
+        "map_": "write it with operations, which run on the device: x.copy_(fb.where(...))",
+        "resize_": "a tensor keeps its shape: y = x.reshape(...), or fb.empty(...)",
+        "set_": "x.copy_(y) takes values, x.data = y another tensor's",
+        "names": "dims have no names",
+        "is_sparse": DENSE,
+        "is_quantized": "nn.quantize_(model) makes layers of 4 or 8 bits",
+        "new": "use fb.tensor(data) or x.new_zeros(2, 3)",
+    },
+    "flambeau": {
+        "FloatTensor": TYPED.format("float32"),
+        "HalfTensor": TYPED.format("float16"),
+        "BFloat16Tensor": TYPED.format("bfloat16"),
+        "IntTensor": TYPED.format("int32"),
+        "LongTensor": TYPED.format("int32") + ": any integers index",
+        "ByteTensor": TYPED.format("uint8"),
+        "CharTensor": TYPED.format("int8"),
+        "BoolTensor": TYPED.format("bool"),
+        "distributed": ONE_PROCESS,
+        "multiprocessing": ONE_PROCESS,
+        "hub": "load weights with fb.load(path), of a .safetensors file",
+        "sparse": DENSE,
+        "sparse_coo_tensor": DENSE,
+        "strided": DENSE,
+        "onnx": "fb.save_program exports a model that runs without Python",
+        "set_num_threads": "the GPU computes: FLAMBEAU_DEVICE=cpu runs NumPy with its own threads",
+        "get_num_threads": "the GPU computes: FLAMBEAU_DEVICE=cpu runs NumPy with its own threads",
+        "set_default_tensor_type": "give dtype= and device=, or fb.set_default_device(...)",
+        "use_deterministic_algorithms": "leave it out: the same call on one device gives the same numbers",
+        "ops": "fb.custom_op makes an operation of your own WGSL",
+        "_C": "there is none: the package is Python and WGSL",
+        "Size": "a shape is a tuple: t.numel() counts the elements",
+        "Storage": "views know their base themselves: t.is_contiguous(), t.clone()",
+        "torchvision": "fb.data reads MNIST and folders of arrays",
+    },
+    "flambeau.nn": {
+        "DataParallel": ONE_PROCESS,
+        "SyncBatchNorm": f"{ONE_PROCESS}: nn.BatchNorm2d",
+    },
+    "flambeau.nn.functional": {
+        "tanhshrink_": "use F.tanhshrink(x)",
+        "has_torch_function": "torch's own dispatch",
+    },
+    "flambeau.optim": {
+        "SparseAdam": DENSE,
+    },
+}
+
+
+class UnknownName(AttributeError):
+    """A name that something does not have. What to write instead, or a name that is near, is looked for when
+    the error is shown: `hasattr` asks often, and shows nothing."""
+
+    def __init__(self, owner: str, name: str, known: Callable[[], Iterable[str]]):
+        super().__init__(owner, name)
+        self.owner, self.missing, self.known = owner, name, known
+
+    def __str__(self) -> str:
+        label = f"{self.owner!r} object" if self.owner == "Tensor" else f"module {self.owner!r}"
+        text = f"{label} has no attribute {self.missing!r}"
+        if words := WORDS.get(self.owner, {}).get(self.missing):
+            return f"{text}: {words}"
+        if self.missing.startswith("_"):
+            return text
+        return text + suggest(self.missing, [k for k in self.known() if not k.startswith("_")])

@@ -1,0 +1,40 @@
+"""PyTorch's `out=`: the result of an operation into a tensor that is there."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .node import describe
+
+
+def into(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
+    """A call whose result becomes the value of `out` (a tensor, or one for each result), which is returned.
+
+    ValueError where shapes or devices differ or gradients would flow; TypeError for a dtype that out can't
+    hold.
+    """
+    made, out = call(*args, **{k: v for k, v in kw.items() if k != "out"}), kw["out"]
+    if out is None:
+        return made
+    if not isinstance(made, tuple):
+        return _written(made, out)
+    if not isinstance(out, tuple | list) or len(out) != len(made):
+        raise TypeError(f"out: there are {len(made)} results: give as many tensors")
+    found = [_written(y, o) for y, o in zip(made, out, strict=True)]
+    return type(made)(*found) if hasattr(made, "_fields") else tuple(found)
+
+
+def _written(y: Any, out: Any) -> Any:
+    if not hasattr(out, "node"):
+        raise TypeError(f"out={describe(out)} is no tensor: give one of the result's shape")
+    if y.shape != out.shape:
+        rule = f"give fb.empty({list(y.shape)}), or y = f(...) without it"
+        raise ValueError(f"out has shape {list(out.shape)}, and the result {list(y.shape)}: {rule}")
+    if y.dtype.category > out.dtype.category:
+        rule = f"give one of {y.dtype.name}, or y = f(...) without it"
+        raise TypeError(f"out is {out.dtype.short}, and the result {y.dtype.short}: {rule}")
+    if y.device is not out.device:
+        raise ValueError(f"devices differ: the result's is {y.device}, and out's {out.device}")
+    if y.requires_grad:
+        raise ValueError("no gradients flow into out: write inside no_grad, or y = f(...) without it")
+    out._check_write()
+    return out.replace_(y)
