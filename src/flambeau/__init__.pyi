@@ -3,6 +3,8 @@
 Made by `python scripts/write_stubs.py`."""
 
 from . import autograd as autograd
+from . import backends as backends
+from . import cuda as cuda
 from . import data as data
 from . import errors as errors
 from . import fft as fft
@@ -27,11 +29,13 @@ from .core.dtype import float16 as float16
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
 from .core.dtype import float32 as float32
+from .core.dtype import get_default_dtype as get_default_dtype
 from .core.dtype import iinfo as iinfo
 from .core.dtype import int8 as int8
 from .core.dtype import int32 as int
 from .core.dtype import int32 as int32
 from .core.dtype import promote_types as promote_types
+from .core.dtype import set_default_dtype as set_default_dtype
 from .core.dtype import uint8 as uint8
 from .core.dtype import uint32 as uint32
 from .core.modes import checkpointing as checkpointing
@@ -45,6 +49,9 @@ from .core.modes import set_matmul_precision as set_matmul_precision
 from .core.op import Launch as Launch
 from .custom import custom_op as custom_op
 from .device import open_device as open_device
+from .device.chosen import device as device
+from .device.chosen import get_default_device as get_default_device
+from .device.chosen import set_default_device as set_default_device
 from .errors import DeviceError as DeviceError
 from .errors import FlambeauError as FlambeauError
 from .errors import KernelError as KernelError
@@ -61,6 +68,7 @@ from .func import jacrev as jacrev
 from .func import jvp as jvp
 from .func import value_and_grad as value_and_grad
 from .func import vjp as vjp
+from .func import vmap as vmap
 from .functions import abs as abs
 from .functions import absolute as absolute
 from .functions import acos as acos
@@ -491,7 +499,11 @@ from .functions import zeta as zeta
 from .io.safetensors import load_file as load
 from .io.safetensors import save_file as save
 from .ops.random import Generator
+from .ops.random import get_rng_state as get_rng_state
+from .ops.random import initial_seed as initial_seed
 from .ops.random import manual_seed as manual_seed
+from .ops.random import seed as seed
+from .ops.random import set_rng_state as set_rng_state
 from .profiling import Profile as Profile
 from .profiling import profile as profile
 from .tensor import HostScalar, Tensor
@@ -556,6 +568,7 @@ __all__ = [
     "autograd",
     "autotune",
     "avg_pool1d",
+    "backends",
     "baddbmm",
     "bartlett_window",
     "bernoulli",
@@ -620,6 +633,7 @@ __all__ = [
     "count_nonzero",
     "cov",
     "cross",
+    "cuda",
     "cummax",
     "cummin",
     "cumprod",
@@ -631,6 +645,7 @@ __all__ = [
     "deg2rad",
     "det",
     "detach",
+    "device",
     "diag",
     "diag_embed",
     "diagflat",
@@ -696,8 +711,11 @@ __all__ = [
     "geometric",
     "geqrf",
     "ger",
+    "get_default_device",
+    "get_default_dtype",
     "get_matmul_precision",
     "get_printoptions",
+    "get_rng_state",
     "grad",
     "gradient",
     "greater",
@@ -730,6 +748,7 @@ __all__ = [
     "index_reduce",
     "index_select",
     "inference_mode",
+    "initial_seed",
     "inner",
     "int",
     "int32",
@@ -909,12 +928,16 @@ __all__ = [
     "scatter_nd",
     "scatter_reduce",
     "searchsorted",
+    "seed",
     "select",
     "select_scatter",
     "selu",
+    "set_default_device",
+    "set_default_dtype",
     "set_grad_enabled",
     "set_matmul_precision",
     "set_printoptions",
+    "set_rng_state",
     "sgn",
     "sigmoid",
     "sign",
@@ -988,6 +1011,7 @@ __all__ = [
     "view_as_complex",
     "view_as_real",
     "vjp",
+    "vmap",
     "vsplit",
     "vstack",
     "where",

@@ -381,7 +381,11 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: _int = -1) -> Tensor:
     """Sums of products along an axis."""
 
 def where(
-    condition: Tensor, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar
+    condition: Tensor,
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
 

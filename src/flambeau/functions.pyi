@@ -2964,7 +2964,11 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Tensors joined as rows, along dim 0. [n, a], [m, a] -> [n + m, a]"""
 
 def where(
-    condition: Tensor, input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar
+    condition: Tensor,
+    input: Tensor | _float | HostScalar,
+    other: Tensor | _float | HostScalar,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
 
