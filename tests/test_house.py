@@ -30,13 +30,8 @@ LAYERS = [
     ["runtime"],
     ["autodiff", "custom"],
     ["tensor"],
-<<<<<<< HEAD
-    ["functions", "debug", "autograd", "func", "testing", "fft", "linalg", "signal", "cuda"],
-    ["backends", "capture", "io", "optim", "special", "array_api"],
-=======
-    ["functions", "debug", "func", "testing", "fft", "linalg", "signal"],
-    ["autograd", "capture", "io", "optim", "special", "array_api"],
->>>>>>> 9cfce08 (Add vmap, functional_call, gradcheck, anomaly detection and autograd.functional; fix second gradients of products with zeros)
+    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "cuda"],
+    ["autograd", "backends", "capture", "io", "optim", "special", "array_api"],
     ["nn", "export", "profiling", "vision"],
     ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
     ["flambeau"],

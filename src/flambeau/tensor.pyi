@@ -48,7 +48,7 @@ class Tensor:
 
     node: Any
     link: Any
-    def __init__(self, node: Any) -> None: ...
+    def __init__(self, node: Any = (), *sizes: _int) -> None: ...
     @property
     def shape(self) -> tuple[_int, ...]:
         """The size of each dim, a tuple."""
@@ -63,10 +63,14 @@ class Tensor:
         """Where the value is, or will be computed."""
     @property
     def requires_grad(self) -> _bool:
-        """Whether backward() goes through this tensor."""
+        """Whether backward() goes through this tensor; setting it is requires_grad_."""
+    @requires_grad.setter
+    def requires_grad(self, value: _bool) -> None: ...
     @property
     def is_leaf(self) -> _bool:
         """Whether no gradients flow through the tensor to what it was made of."""
+    def type(self, dtype: Any) -> Tensor:
+        """In another dtype, as to(dtype)."""
     @property
     def T(self) -> Tensor:
         """The dims in reverse order. [a, ..., z] -> [z, ..., a]"""
@@ -138,7 +142,9 @@ class Tensor:
         when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
         backward. With `create_graph` the gradients can be differentiated themselves."""
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
-        """Make this tensor one that gradients are taken by (or not); returns self."""
+        """Make this tensor one that gradients are taken by (or not); returns self.
+
+        ValueError where it should be none, and gradients flow through it to others."""
     def detach_(self) -> Tensor:
         """Let no gradients flow through the tensor any more; returns self."""
     def assign_(self, value: Any) -> Tensor:
@@ -178,18 +184,37 @@ class Tensor:
         self, data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None
     ) -> Tensor:
         """A tensor of host data on the device of this one, in its dtype unless another is given."""
+    def __getattr__(self, name: str) -> Any:
+        """PyTorch's names that mean nothing here say what to write; others, a name that is near."""
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         """The array API's functions for tensors: flambeau.array_api."""
-    def to(self, *args: Any, dtype: Any = None, device: Any = None, copy: _bool = False) -> Any:
+    def to(
+        self,
+        *args: Any,
+        dtype: Any = None,
+        device: Any = None,
+        non_blocking: _bool = False,
+        copy: _bool = False,
+    ) -> Any:
         """The tensor in another dtype, on another device, or as another tensor is; itself if nothing changes.
 
         to(dtype), to(device), to(device, dtype), to(other). Moving reads the value, so it ends a lazy graph
         and is not for recorded functions; gradients move back. Between array libraries on the host the
-        memory is shared."""
+        memory is shared. non_blocking: taken, and of no meaning: nothing waits that need not."""
     def cpu(self) -> Any:
         """On the NumPy device."""
     def gpu(self, index: _int | None = None) -> Any:
         """On the best adapter, or on number `index`."""
+    def cuda(self, device: Any = None, non_blocking: _bool = False) -> Any:
+        """PyTorch's name of gpu(). non_blocking: taken, and of no meaning."""
+    def get_device(self) -> _int:
+        """The number of the GPU that the tensor is on, -1 elsewhere."""
+    @property
+    def is_cuda(self) -> _bool:
+        """PyTorch's question for a GPU: whether kernels compute the tensor."""
+    @property
+    def is_cpu(self) -> _bool:
+        """Whether NumPy computes the tensor."""
     def to_device(self, device: Any, stream: Any = None) -> Any:
         """The array API's name of to(device)."""
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> Any: ...

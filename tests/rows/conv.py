@@ -125,13 +125,15 @@ POOL: dict[str, Row] = {
     "max_unpool1d": unpool(1),
     "max_unpool2d": unpool(2),
     "max_unpool3d": unpool(3),
-    "adaptive_sum": Row(lambda x, out: adaptive(x, out, lambda v, i: v.sum(-1)), (X2,), {"out": (4, 8)}),
-    "adaptive_max": Row(lambda x, out: adaptive(x, out, top), (In((1, 2, 4, 5)),), {"out": (3, 6)}),
+    "adaptive_sum": Row(lambda x, out_size: adaptive(x, out_size, lambda v, i: v.sum(-1)), (X2,),
+                        {"out_size": (4, 8)}),
+    "adaptive_max": Row(lambda x, out_size: adaptive(x, out_size, top), (In((1, 2, 4, 5)),),
+                        {"out_size": (3, 6)}),
     "_adaptive_taken": Row(  # four windows of 7, of which each names its first or second element
         lambda x, i: adaptive_taken(x, i + np.arange(4) * 7 // 4, (7,)),
         (In((2, 3, 4)), In((2, 3, 4), 0, 1, "i")),
         call=lambda x, i: COMPOSED["_adaptive_taken"](
-            x, i + type(i).arange(4, device=i.device) * 7 // 4, out=(7,)
+            x, i + type(i).arange(4, device=i.device) * 7 // 4, out_size=(7,)
         ),
     ),
     "adaptive_avg_pool1d": Row(lambda x, output_size: adaptive(x, (output_size,), mean), (X1,),

@@ -40,15 +40,15 @@ def _longest(n: int, o: int) -> int:
     return a // b if b == 1 else (a + b - 2) // b + 1
 
 
-def _places(x, size, out):
+def _places(x, size, out_size):
     """Where each window's elements stand in the flattened `size`, and which are its own.
 
-    -> index, inside: [*out, *longest]
+    -> index, inside: [*out_size, *longest]
     """
     nd = len(size)
     index: Any = 0
     inside: Any = True
-    for i, (n, o, step) in enumerate(zip(size, out, contiguous_strides(size), strict=True)):
+    for i, (n, o, step) in enumerate(zip(size, out_size, contiguous_strides(size), strict=True)):
         own = (o, *(1,) * (2 * nd - 1 - i))
         tap = type(x).arange(_longest(n, o), device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
         at = _starts(x, n, o).reshape(*own) + tap
@@ -57,65 +57,65 @@ def _places(x, size, out):
     return index, inside
 
 
-def _gathered(x, nd: int, out):
-    """The windows of the last nd dims, and which elements are their own. [..., *size] -> [..., *out, *k]"""
+def _gathered(x, nd: int, out_size):
+    """The windows of the last nd dims, and which elements are their own. [..., *size] -> [..., *o, *k]"""
     size, lead = x.shape[x.ndim - nd :], x.shape[: x.ndim - nd]
-    index, inside = _places(x, size, out)
+    index, inside = _places(x, size, out_size)
     flat = index.reshape(*(1,) * len(lead), prod(index.shape)).expand(*lead, prod(index.shape))
     return x.reshape(*lead, prod(size))._gather(flat, len(lead)).reshape(*lead, *index.shape), inside
 
 
-def _sum_grad(g, y, x, out):
+def _sum_grad(g, y, x, out_size):
     # element j is in window i just where window j of the way back has i, so the adjoint is the same op
-    return [adaptive_sum(g, out=x.shape[x.ndim - len(out) :])]
+    return [adaptive_sum(g, out_size=x.shape[x.ndim - len(out_size) :])]
 
 
 @composite(grad=_sum_grad)
-def adaptive_sum(x, *, out):
-    """The sum of each window over the last dims. [..., *size] -> [..., *out]"""
-    nd = len(out)
-    xw, inside = _gathered(x, nd, out)
+def adaptive_sum(x, *, out_size):
+    """The sum of each window over the last dims. [..., *size] -> [..., *o]"""
+    nd = len(out_size)
+    xw, inside = _gathered(x, nd, out_size)
     return inside.where(xw, 0).sum(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
-def _taken_grad(g, y, x, index, out):
-    size = y.shape[y.ndim - len(out) :]
-    flat = g.reshape(*g.shape[: g.ndim - len(out)], prod(size))
-    at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out) :]))
+def _taken_grad(g, y, x, index, out_size):
+    size = y.shape[y.ndim - len(out_size) :]
+    flat = g.reshape(*g.shape[: g.ndim - len(out_size)], prod(size))
+    at = index.reshape(*flat.shape[:-1], prod(index.shape[index.ndim - len(out_size) :]))
     return [flat._gather(at, flat.ndim - 1).reshape(*x.shape), None]
 
 
 @composite(grad=_taken_grad)
-def _adaptive_taken(x, index, *, out):
-    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *out]"""
-    nd = len(out)
+def _adaptive_taken(x, index, *, out_size):
+    """x put back where it was taken from: the adjoint of taking maxima. [..., *o], the same -> [..., *o]"""
+    nd = len(out_size)
     lead = x.ndim - nd
-    xw, inside = _gathered(x, nd, out)
-    own, _ = _gathered(index, nd, out)
-    here = type(x).arange(prod(out), device=x.device).reshape(*out, *(1,) * nd)
+    xw, inside = _gathered(x, nd, out_size)
+    own, _ = _gathered(index, nd, out_size)
+    here = type(x).arange(prod(out_size), device=x.device).reshape(*out_size, *(1,) * nd)
     return (inside & (own == here)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
 
 
 def _max_places(x, y, nd):
     """Where in the flattened last dims each window's first maximum stands. -> the shape of y, int32"""
-    size, out = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
-    xw, inside = _gathered(x, nd, out)
+    size, out_size = x.shape[x.ndim - nd :], y.shape[y.ndim - nd :]
+    xw, inside = _gathered(x, nd, out_size)
     hit = xw == y.reshape(*y.shape, *(1,) * nd)
     hit = (hit | xw.isnan() if x.dtype.is_float else hit) & inside
-    index, _ = _places(x, size, out)
+    index, _ = _places(x, size, out_size)
     return hit.where(index, prod(size) - 1)._min(tuple(range(xw.ndim - nd, xw.ndim))).reshape(*y.shape)
 
 
-def _max_grad(g, y, x, out):
-    places = _max_places(x.detach(), y.detach(), len(out))
-    return [_adaptive_taken(g, places, out=x.shape[x.ndim - len(out) :])]
+def _max_grad(g, y, x, out_size):
+    places = _max_places(x.detach(), y.detach(), len(out_size))
+    return [_adaptive_taken(g, places, out_size=x.shape[x.ndim - len(out_size) :])]
 
 
 @composite(grad=_max_grad)
-def adaptive_max(x, *, out):
-    """The largest element of each window over the last dims. [..., *size] -> [..., *out]"""
-    nd = len(out)
-    xw, inside = _gathered(x, nd, out)
+def adaptive_max(x, *, out_size):
+    """The largest element of each window over the last dims. [..., *size] -> [..., *o]"""
+    nd = len(out_size)
+    xw, inside = _gathered(x, nd, out_size)
     return inside.where(xw, lowest(x.dtype)).amax(tuple(range(xw.ndim - nd, xw.ndim)))
 
 
@@ -132,19 +132,19 @@ def _sizes(x, nd: int, output_size) -> tuple[int, ...]:
     return tuple(n if o is None else o for n, o in zip(x.shape[-nd:], given, strict=True))
 
 
-def adaptive_mean(x, out):
-    """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *out]"""
-    nd = len(out)
+def adaptive_mean(x, out_size):
+    """The mean of each window over the last dims, by views where windows tile. [..., *size] -> [..., *o]"""
+    nd = len(out_size)
     size, lead = x.shape[x.ndim - nd :], x.ndim - nd
     x, dtype = in_float32(x)
-    if all(o and n % o == 0 for n, o in zip(size, out, strict=True)):
-        tiles = [m for n, o in zip(size, out, strict=True) for m in (o, n // o)]
+    if all(o and n % o == 0 for n, o in zip(size, out_size, strict=True)):
+        tiles = [m for n, o in zip(size, out_size, strict=True) for m in (o, n // o)]
         return x.reshape(*x.shape[:lead], *tiles).mean(tuple(lead + 1 + 2 * i for i in range(nd))).to(dtype)
     count = 1
-    for i, (n, o) in enumerate(zip(size, out, strict=True)):
+    for i, (n, o) in enumerate(zip(size, out_size, strict=True)):
         own = _starts(x, n, o, 1) - _starts(x, n, o)
         count = own.reshape(-1, *(1,) * (nd - 1 - i)) * count
-    return (adaptive_sum(x, out=tuple(out)) / count).to(dtype)
+    return (adaptive_sum(x, out_size=tuple(out_size)) / count).to(dtype)
 
 
 def _adaptive_avg_pool(nd):
@@ -161,7 +161,7 @@ def _adaptive_avg_pool(nd):
 
 def _adaptive_max_pool(nd):
     def pool(input, output_size, return_indices=False):
-        y = adaptive_max(input, out=_sizes(input, nd, output_size))
+        y = adaptive_max(input, out_size=_sizes(input, nd, output_size))
         return (y, _max_places(input.detach(), y.detach(), nd)) if return_indices else y
 
     pool.__name__ = f"adaptive_max_pool{nd}d"
