@@ -96,7 +96,7 @@ assert not early & set(sys.modules)
 missing = [name for name in fb.__all__ if not hasattr(fb, name)]
 assert not missing and not set(fb.__all__) - set(dir(fb)), missing
 assert fb.nn is sys.modules["flambeau.nn"] and fb.grad is fb.func.grad
-assert fb.load is fb.io.safetensors.load_file
+assert fb.load is fb.io.checkpoint.load
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

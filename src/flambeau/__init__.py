@@ -55,8 +55,7 @@ if _TYPE_CHECKING:
     from . import autograd, backends, cuda, data, fft, func, linalg, nn, optim, signal, special, testing
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
-    from .io.safetensors import load_file as load
-    from .io.safetensors import save_file as save
+    from .io.checkpoint import load, save
     from .profiling import Profile, profile
     from .tune.autotune import autotune
 
@@ -68,7 +67,7 @@ _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
-_LATER |= {"load": ("io.safetensors", "load_file"), "save": ("io.safetensors", "save_file")}
+_LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 
 
 def __getattr__(name: str) -> _Any:

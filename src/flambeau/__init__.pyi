@@ -496,8 +496,8 @@ from .functions import xlogy as xlogy
 from .functions import zeros as zeros
 from .functions import zeros_like as zeros_like
 from .functions import zeta as zeta
-from .io.safetensors import load_file as load
-from .io.safetensors import save_file as save
+from .io.checkpoint import load as load
+from .io.checkpoint import save as save
 from .ops.random import Generator
 from .ops.random import get_rng_state as get_rng_state
 from .ops.random import initial_seed as initial_seed

@@ -85,7 +85,8 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
 
 def where(condition: Tensor, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
-    return condition.where(input, other, out=out)
+    choose: Any = condition.where
+    return choose(input, other, out=out)
 
 
 def result_type(*tensors: Any) -> DType:

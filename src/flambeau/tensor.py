@@ -13,7 +13,7 @@ from .core import op as _op
 from .core.alias import is_in_order
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
-from .core.notes import note
+from .core.notes import NO_GRAD_KEPT, note
 from .core.op import OPS, apply
 from .core.printing import shown
 from .core.shape import Shape, normal_dim
@@ -26,7 +26,6 @@ from .runtime.state import assigned, mark, taken_by, thread
 from .runtime.writes import check_write, spread
 
 _param_keys, _marks = count(1), count(1)
-NO_GRAD_KEPT = "no gradients are kept on tensors: there is nothing to set to zero before backward()"
 TOLD = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)]  # the dtypes that a tensor's numbers show
 assert _source  # its entries register themselves
 

@@ -2,6 +2,7 @@
 
 import warnings
 
+NO_GRAD_KEPT = "no gradients are kept on tensors: there is nothing to set to zero before backward()"
 _said: set[str] = set()
 
 

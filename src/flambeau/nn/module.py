@@ -7,10 +7,10 @@ from ..capture.compile import compile_call
 from ..core.dtype import DType, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.notes import note
+from ..core.notes import NO_GRAD_KEPT, note
 from ..errors import nearest, suggest
 from ..runtime.state import with_next_run
-from ..tensor import NO_GRAD_KEPT, Tensor, tensor
+from ..tensor import Tensor, tensor
 from . import hooks
 from .hooks import Hook, RemovableHandle
 from .parameter import Buffer, Parameter, is_lazy

@@ -1,6 +1,7 @@
 """Elementwise ops: one row each here, one macro of the same name in wgsl/lib/elementwise.wgsl."""
 
 from math import log, pi, sqrt
+from typing import Any
 
 from ..core import dtype as dt
 from ..core.declare import kernel
@@ -382,10 +383,10 @@ class Elementwise(Family):
     __rand__, __ror__, __rxor__ = bitwise_and, bitwise_or, bitwise_xor
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
 
-    def __eq__(self, other):
+    def __eq__(self, other: Any):
         return NotImplemented if other is None else Elementwise.eq(self, other)
 
-    def __ne__(self, other):
+    def __ne__(self, other: Any):
         return NotImplemented if other is None else Elementwise.ne(self, other)
 
     def __pow__(self, other):

@@ -9,12 +9,12 @@ from ..core.docstrings import explained
 from ..core.interrupts import uninterrupted
 from ..core.modes import no_grad
 from ..core.node import describe
-from ..core.notes import note
+from ..core.notes import NO_GRAD_KEPT, note
 from ..errors import nearest
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
-from ..tensor import NO_GRAD_KEPT, HostScalar, Tensor, tensor
+from ..tensor import HostScalar, Tensor, tensor
 
 HOST = "cpu"
 

@@ -1,0 +1,161 @@
+"""Nested dicts, lists, numbers and tensors, such as a run's state, into one .safetensors file, and back.
+
+Tensors lie in the file by their paths, as `model.0.weight`; what is around them is JSON in its metadata: no
+file brings anything that is run.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from ..autodiff.backward import Gradients
+from ..core.dtype import DTYPES, DType
+from ..core.files import read
+from ..core.node import describe
+from ..errors import FlambeauError
+from ..runtime import readback
+from ..tensor import Tensor
+from .safetensors import checked, loaded, packed, write_bytes
+
+TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
+KEYS = str | int | float | bool | None
+PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # how PyTorch's files begin
+CURES = {  # what is given by mistake: what to give
+    "state_dict": "give its .state_dict()",
+    "named_parameters": "give its .state_dict()",
+    "detach": "wrap it in fb.tensor(...)",
+    "__array__": "wrap it in fb.tensor(...)",
+    "__dict__": "give vars(...) of it, or numbers and texts",
+}
+
+
+def save(obj: Any, f: Any) -> None:
+    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, dtypes and None among them,
+    to a .safetensors file; f is a path, or a file that is open for writing bytes.
+
+    A flat dict of tensors becomes a plain file as other libraries write it. TypeError names what can't be
+    saved, FlambeauError a path that can't be written.
+    """
+    tensors, tree = _taken_apart(obj)
+    is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
+    checked(tensors, f"save(..., {str(f)!r})")
+    raw = readback.read(list(tensors.values()))
+    data = packed(tensors, raw, None if is_flat else {TREE: json.dumps(tree, separators=(",", ":"))})
+    f.write(data) if hasattr(f, "write") else write_bytes(Path(f), data)
+
+
+def load(f: Any, map_location: Any = None, *, device: Any = None, weights_only: bool = True) -> Any:
+    """What `save` wrote, its tensors on a device (map_location is PyTorch's name for it); of any other
+    .safetensors file a dict of tensors by name. f is a path, or a file that is open for reading bytes.
+
+    FlambeauError says what is wrong with a file; weights_only=False is refused, since nothing here reads
+    pickles.
+    """
+    call = f"load({str(f)!r})"
+    if not weights_only:
+        raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here reads them")
+    data = memoryview(_bytes_of(f, call)).cast("B")
+    if bytes(data[:4]).startswith(PICKLES):
+        cure = "in PyTorch: safetensors.torch.save_file(torch.load(path), 'x.safetensors')"
+        raise FlambeauError(f"{call}: is a pickle, as torch.save writes them: write it anew {cure}")
+    tensors = loaded(data, map_location if device is None else device, call)
+    tree = _metadata(data).get(TREE)
+    if tree is None:
+        return tensors
+    try:
+        return _together(json.loads(tree), tensors)
+    except (ValueError, KeyError, TypeError, RecursionError) as e:
+        raise FlambeauError(f"{call}: what is around its tensors is not as save writes it: {e}") from None
+
+
+def _bytes_of(f: Any, call: str) -> Any:
+    if hasattr(f, "read"):
+        return f.read()
+    try:
+        return read(Path(f))
+    except FileNotFoundError:
+        raise FlambeauError(f"{call}: there is no such file: check the path") from None
+    except OSError as e:
+        raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
+
+
+def _metadata(data: memoryview) -> dict[str, str]:
+    size = int.from_bytes(data[:8], "little")
+    return json.loads(bytes(data[8 : 8 + size])).get("__metadata__", {})
+
+
+def _taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
+    """The tensors by their paths, and the tree around them as JSON has it."""
+    tensors: dict[str, Tensor] = {}
+    names: dict[int, str] = {}
+
+    def name_of(t: Tensor, path: str) -> str:
+        if id(t) not in names:  # a tensor that stands in several places is written once
+            name = path or "tensor"
+            while name in tensors:
+                name += "~"
+            names[id(t)] = name
+            tensors[name] = t
+        return names[id(t)]
+
+    return tensors, _encoded(obj, "", name_of)
+
+
+def _encoded(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
+    """Lists, texts and most numbers are what they are; all else is {what it is: its parts}."""
+
+    def inside(part: Any, key: Any) -> Any:
+        return _encoded(part, f"{path}.{key}" if path else str(key), name_of)
+
+    if isinstance(obj, Tensor):
+        return {"tensor": name_of(obj, path)}
+    if isinstance(obj, Mapping):
+        return {"dict": [[_key(k, path), inside(v, k)] for k, v in obj.items()]}
+    if isinstance(obj, DType):
+        return {"dtype": obj.name}
+    if type(obj) in (list, tuple):
+        parts = [inside(v, i) for i, v in enumerate(obj)]
+        return parts if type(obj) is list else {"tuple": parts}
+    if isinstance(obj, float):
+        return float(obj) if isfinite(obj) else {"float": str(float(obj))}
+    if obj is None or isinstance(obj, str | int):
+        return obj
+    raise TypeError(f"save: {_place(path)} is {describe(obj)}, {_cure(obj)}")
+
+
+def _key(key: Any, path: str) -> Any:
+    if not isinstance(key, KEYS):
+        raise TypeError(f"save: {_place(path)} has the key {key!r}: keys are texts and numbers")
+    return key
+
+
+def _place(path: str) -> str:
+    return f"what stands at {path!r}" if path else "the object"
+
+
+def _cure(obj: Any) -> str:
+    kind = type(obj).__name__
+    if isinstance(obj, Gradients):
+        return "gradients of this process's tensors: give grads[model]"
+    cure = next((text for name, text in CURES.items() if hasattr(obj, name)), "give numbers and texts")
+    return f"a {kind}, and no pickles are written: {cure}"
+
+
+MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}
+    "tensor": lambda name, tensors: tensors[name],
+    "dict": lambda pairs, tensors: {k: _together(v, tensors) for k, v in pairs},
+    "tuple": lambda parts, tensors: tuple(_together(v, tensors) for v in parts),
+    "dtype": lambda name, tensors: DTYPES[name],
+    "float": lambda text, tensors: float(text),
+}
+
+
+def _together(tree: Any, tensors: dict[str, Tensor]) -> Any:
+    if isinstance(tree, list):
+        return [_together(v, tensors) for v in tree]
+    if not isinstance(tree, dict):
+        return tree
+    ((kind, parts),) = tree.items()
+    return MADE[kind](parts, tensors)
