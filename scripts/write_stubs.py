@@ -21,6 +21,7 @@ from flambeau.core.op import COMPOSED, OPS, Op
 from flambeau.nn import activation, loss, pool, stateless
 from flambeau.ops.inplace import METHODS
 from flambeau.runtime.exchange import Exchange
+from flambeau.runtime.protocols import Protocols
 from flambeau.tensor import Plans
 from flambeau.tensor import own as own_node
 
@@ -132,7 +133,10 @@ TENSORS, PAIR = "tuple[Tensor, ...]", "tuple[Tensor, Tensor]"
 BY_RESULT = {
     TENSORS: "broadcast_tensors chunk dsplit gradient hsplit meshgrid split tensor_split unbind unravel_index"
     " vsplit",
-    PAIR: "cummax cummin frexp histogram kthvalue mode sort std_mean topk var_mean",
+    PAIR: "std_mean var_mean",
+    "Chosen": "cummax cummin kthvalue mode sort topk",
+    "MantissaExponent": "frexp",
+    "HistogramEdges": "histogram",
     "Quantized": "quantize",
     "Extremes": "aminmax",
     "Geqrf": "geqrf",
@@ -179,7 +183,7 @@ WINDOWS = (
     "kernel_size: int | Sequence[int], stride: int | Sequence[int] | None = None,"
     " padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1"
 )
-BY_DIM = ["(@) -> Tensor", f"(@, dim: int, keepdim: bool = False) -> {PAIR}"]
+BY_DIM = ["(@) -> Tensor", "(@, dim: int, keepdim: bool = False) -> Chosen"]
 # the forms of an operation after its first argument, where its result depends on what is asked for
 OVERLOADS = {
     **dict.fromkeys(("max", "min", "median", "nanmedian"), BY_DIM),
@@ -203,6 +207,7 @@ OVERLOADS = {
 HOMES = {
     "DType": "core.dtype", "FloatInfo": "core.dtype", "IntInfo": "core.dtype", "Data": "core.host",
     "Gradients": "autodiff.backward", "Generator": "ops.random", "Quantized": "ops.quantized",
+    "Chosen": "ops.index.indices", "MantissaExponent": "ops.numeric", "HistogramEdges": "ops.sort.histogram",
     "Extremes": "ops.reduce", "LeastSquares": "ops.linalg.norms", "Module": "nn.module",
     "Reading": "functions", "Plans": "tensor", "HostScalar": "tensor", "Tensor": "tensor",
     **dict.fromkeys(("LU", "LUFactor", "LUFactorEx", "InverseEx", "SolveEx", "SignLogDet"), "ops.linalg.lu"),
@@ -410,10 +415,13 @@ def of_functions() -> list[str]:
 
 def of_tensor() -> list[str]:
     """Tensor with the members of all its families; the few privates are those that the package calls."""
-    own, families = [fb.Tensor, Exchange], [fb.Tensor, Exchange, *ops.FAMILIES]
+    own = [fb.Tensor, Protocols, Exchange]
+    families = [*own, *ops.FAMILIES]
     mine = dict(members(own))
     found = [(name, v) for name, v in members(families) if is_public(name) or name in mine]
-    found = [(name, v) for name, v in found if not isinstance(v, property) or v.fget]  # `grad` raises
+    found = [
+        (n, v) for n, v in found if n != "__getattr__" and getattr(v, "fget", v)
+    ]  # names that only raise
     host = fb.HostScalar
     return [
         class_of(host, list(members([host])), fields=("_value: Any",)),

@@ -9,11 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, overload
 
 from .core.dtype import DType
+from .ops.index.indices import Chosen
 from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
 from .ops.linalg.lu import LU, SignLogDet
+from .ops.numeric import MantissaExponent
 from .ops.quantized import Quantized
 from .ops.random import Generator
 from .ops.reduce import Extremes
+from .ops.sort.histogram import HistogramEdges
 from .tensor import HostScalar, Tensor
 
 __all__ = [
@@ -999,12 +1002,12 @@ def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
 
     Raises ValueError where no dim has size 3."""
 
-def cummax(input: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+def cummax(input: Tensor, dim: _int) -> Chosen:
     """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]"""
 
-def cummin(input: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+def cummin(input: Tensor, dim: _int) -> Chosen:
     """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]"""
@@ -1272,7 +1275,7 @@ def fmod(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScala
 def frac(input: Tensor) -> Tensor:
     """x - trunc(x): the part after the point, with the sign of x. [...] -> [...]"""
 
-def frexp(input: Tensor) -> tuple[Tensor, Tensor]:
+def frexp(input: Tensor) -> MantissaExponent:
     """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
 
 def from_dlpack(ext_tensor: Any, device: Any = None) -> Tensor:
@@ -1434,7 +1437,7 @@ def histogram(
     range: tuple[_float, _float] | None = None,
     weight: Tensor | None = None,
     density: _bool = False,
-) -> tuple[Tensor, Tensor]:
+) -> HistogramEdges:
     """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
     bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
@@ -1614,7 +1617,7 @@ def kaiser_window(
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """Every element of self times other, as blocks. [a, b], [c, d] -> [a * c, b * d]"""
 
-def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+def kthvalue(input: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> Chosen:
     """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
 
     Raises ValueError where k is not from 1 to n."""
@@ -1798,7 +1801,7 @@ def max(input: Tensor) -> Tensor:
     tensor in the place of dim: maximum."""
 
 @overload
-def max(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def max(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
 @overload
 def max_pool1d(
     input: Tensor,
@@ -1901,7 +1904,7 @@ def median(input: Tensor) -> Tensor:
     [..., n, ...] -> [...]"""
 
 @overload
-def median(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def median(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
 def memory(device: Any = None) -> dict[str, _int]:
     """Bytes in use now (live), at most so far (peak), taken from the driver (reserved), and how often it
     was asked."""
@@ -1918,7 +1921,7 @@ def min(input: Tensor) -> Tensor:
     tensor in the place of dim: minimum."""
 
 @overload
-def min(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def min(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
 def minimum(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """the smaller of x and y; NaN if either is"""
 
@@ -1927,7 +1930,7 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
     mat2: the second matrix"""
 
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False) -> Chosen:
     """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
     [..., n, ...] -> [...], [...]"""
@@ -1991,7 +1994,7 @@ def nanmedian(input: Tensor) -> Tensor:
     """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
 
 @overload
-def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
 def nanquantile(
     input: Tensor,
     q: _float | Tensor,
@@ -2554,9 +2557,7 @@ def slogdet(A: Tensor) -> SignLogDet:
 def softmax(input: Tensor, dim: _int = -1, dtype: DType | type[Any] | str | None = None) -> Tensor:
     """exp(x) normalised to sum to 1 along a dim. [..., n, ...] -> [..., n, ...]"""
 
-def sort(
-    input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False
-) -> tuple[Tensor, Tensor]:
+def sort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Chosen:
     """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...], [..., n, ...]
@@ -2730,9 +2731,7 @@ def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
 def tile(input: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
 
-def topk(
-    input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
-) -> tuple[Tensor, Tensor]:
+def topk(input: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Chosen:
     """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
 
     [..., n, ...] -> [..., k, ...], [..., k, ...]

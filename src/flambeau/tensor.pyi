@@ -11,10 +11,12 @@ from typing import Any, Literal, overload
 from .autodiff.backward import Gradients
 from .core.dtype import DType
 from .core.host import Data
+from .ops.index.indices import Chosen
 from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
 from .ops.linalg.lu import SignLogDet
 from .ops.random import Generator
 from .ops.reduce import Extremes
+from .ops.sort.histogram import HistogramEdges
 
 class HostScalar:
     """A number on the host that kernels read at every run: a recorded step sees its new `value`.
@@ -184,10 +186,26 @@ class Tensor:
         self, data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None
     ) -> Tensor:
         """A tensor of host data on the device of this one, in its dtype unless another is given."""
-    def __getattr__(self, name: str) -> Any:
-        """PyTorch's names that mean nothing here say what to write; others, a name that is near."""
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         """The array API's functions for tensors: flambeau.array_api."""
+    def __float__(self) -> _float: ...
+    def __int__(self) -> _int: ...
+    def __bool__(self) -> _bool: ...
+    def __index__(self) -> _int: ...
+    def __round__(self, ndigits: _int | None = None) -> Any: ...
+    def __pos__(self) -> Any: ...
+    def __format__(self, spec: str) -> str:
+        """A number's format; that of several elements is their text, and takes no digits."""
+    def __contains__(self, value: Any) -> _bool: ...
+    def __reversed__(self) -> Any: ...
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Any:
+        """What NumPy's functions give of a tensor: a tensor beside it."""
+    def __copy__(self) -> Any:
+        """A tensor of the same elements: what is written to one is written to both."""
+    def __deepcopy__(self, memo: dict[_int, Any]) -> Any:
+        """A tensor of its own with the same value; ValueError where gradients flow through it from others."""
+    def __reduce_ex__(self, protocol: Any) -> tuple:
+        """Values, shape and dtype, on which device, and whether gradients are taken by it."""
     def to(
         self,
         *args: Any,
@@ -1529,13 +1547,13 @@ class Tensor:
         """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
         tensor in the place of dim: maximum."""
     @overload
-    def max(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def max(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
     @overload
     def min(self) -> Tensor:
         """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
         tensor in the place of dim: minimum."""
     @overload
-    def min(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def min(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
     def var(
         self,
         dim: _int | Sequence[_int] | None = None,
@@ -1629,7 +1647,7 @@ class Tensor:
         range: tuple[_float, _float] | None = None,
         weight: Tensor | None = None,
         density: _bool = False,
-    ) -> tuple[Tensor, Tensor]:
+    ) -> HistogramEdges:
         """(hist, bin_edges): how many elements, or what weight, fall between edges; the last is included.
 
         bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
@@ -1643,13 +1661,13 @@ class Tensor:
 
         [..., n, ...] -> [...]"""
     @overload
-    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def median(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
     @overload
     def nanmedian(self) -> Tensor:
         """The median of what is not NaN; as median otherwise. [..., n, ...] -> [...]"""
     @overload
-    def nanmedian(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
-    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def nanmedian(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> Chosen:
         """(values, indices) of the most frequent value of a dim: the smallest of such, at its last place.
 
         [..., n, ...] -> [...], [...]"""
@@ -1684,11 +1702,11 @@ class Tensor:
         """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
     def logcumsumexp(self, dim: _int) -> Tensor:
         """log(cumsum(exp(x))), without overflow. [..., n, ...] -> [..., n, ...]"""
-    def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
+    def cummax(self, dim: _int) -> Chosen:
         """(values, indices) of the largest element so far, the latest of equals; NaN counts as largest.
 
         [..., n, ...] -> [..., n, ...], [..., n, ...]"""
-    def cummin(self, dim: _int) -> tuple[Tensor, Tensor]:
+    def cummin(self, dim: _int) -> Chosen:
         """(values, indices) of the smallest element so far, the latest of equals; NaN counts as smallest.
 
         [..., n, ...] -> [..., n, ...], [..., n, ...]"""
@@ -1706,7 +1724,7 @@ class Tensor:
         [..., n, ...] -> [..., n, ...]
 
         descending: the largest first"""
-    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Chosen:
         """(values, indices) of a dim's elements in order; always stable; NaN counts as largest.
 
         [..., n, ...] -> [..., n, ...], [..., n, ...]
@@ -1714,16 +1732,14 @@ class Tensor:
         descending: the largest first"""
     def msort(self) -> Tensor:
         """The elements in order along the first dim. [n, ...] -> [n, ...]"""
-    def topk(
-        self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
-    ) -> tuple[Tensor, Tensor]:
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Chosen:
         """(values, indices) of the k largest (or smallest) of a dim, in order; NaN counts as largest.
 
         [..., n, ...] -> [..., k, ...], [..., k, ...]
 
         sorted: in order
         Raises ValueError where k is not from 0 to n."""
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> Chosen:
         """(values, indices) of the k-th smallest of a dim, counted from 1. [..., n, ...] -> [...], [...]
 
         Raises ValueError where k is not from 1 to n."""
