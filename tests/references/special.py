@@ -37,9 +37,9 @@ def hurwitz(s, q):
 
 def polygamma(n, x):
     """By the sum of n! (-1)**(n+1) / (x + k)**(n+1) over k, for any x that is no pole."""
-    k = np.arange(20000)
+    k = np.arange(2000)
     terms = (x[..., None] + k) ** -(n + 1.0)
-    top = x + 20000
+    top = x + 2000
     rest = top**-n / n + top ** -(n + 1.0) / 2 + (n + 1) * top ** -(n + 2.0) / 12
     from math import factorial
 
@@ -92,7 +92,7 @@ def bessel(order):
     def value(x):
         if isnan(x) or isinf(x):
             return 0.0 * (x if isnan(x) else 1)
-        t = (np.arange(20000) + 0.5) * (2 * pi / 20000)
+        t = (np.arange(4000) + 0.5) * (2 * pi / 4000)
         y = float((np.exp(abs(x) * (np.cos(t) - 1)) * np.cos(order * t)).mean())
         return -y if order and x < 0 else y
 

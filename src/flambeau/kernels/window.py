@@ -41,6 +41,11 @@ class WindowLine(NamedTuple):
         """The cells that four windows read."""
         return tuple(sorted({self.cell(j, t) for j in range(4) for t in range(self.taps)}))
 
+    @property
+    def is_short(self) -> bool:
+        """Whether a thread can hold its cells."""
+        return self.taps <= CELLS and len(self.cells) <= CELLS
+
     def cell(self, column: int, tap: int) -> int:
         return column * self.stride + tap * self.dilation
 
@@ -64,7 +69,7 @@ def line_of(steps: list[Raw], runs: list[tuple[int, ...]], sizes: list[int], kep
     walks = (walk_of(s.view.index, column, tap) for s in steps if s.kind == "load" and s.view)
     stride, dilation = next((w for w in walks if w[0]), (0, 0))
     line = WindowLine(sizes[-1], stride, dilation, sizes[outer - 1])
-    near = 0 < stride <= STEP and dilation <= STEP and line.taps <= CELLS and len(line.cells) <= CELLS
+    near = 0 < stride <= STEP and dilation <= STEP and line.is_short
     # windows that lie one behind the other, as rows of a matrix do, are no line
     apart = len(runs) == outer + 1 and stride >= line.cell(0, line.taps)
     return line if near and not apart else None

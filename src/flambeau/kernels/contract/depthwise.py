@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..ir import Kernel
 from ..kernel import GPU_WORKGROUP
-from ..window import CELLS, WindowLine, walk_of
+from ..window import WindowLine, walk_of
 from .operand import COLUMNS, ROWS, SUMMED, OperandIndexing
 from .product import ContractionBuilder, Product, SumPieces, TileLoad
 from .skinny import FEW_ROWS, thread_rows
@@ -30,7 +30,7 @@ def line_of(product: Product) -> WindowLine | None:
         return None
     line = WindowLine(shape[tap], stride, dilation, shape[column])
     alone = OperandIndexing("b", b, COLUMNS, product.domain, True).runs[SUMMED][-1] == (tap,)
-    return line if alone and len(line.cells) <= CELLS else None
+    return line if alone and line.is_short else None
 
 
 def depthwise_kernel(product: Product, narrow: bool) -> Kernel:
