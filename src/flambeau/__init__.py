@@ -21,14 +21,17 @@ from .core.dtype import (
     iinfo,
     int8,
     int32,
+    int64,
     promote_types,
     uint8,
     uint32,
+    uint64,
 )
 from .core.dtype import bool_ as bool
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
 from .core.dtype import int32 as int
+from .core.dtype import int64 as long
 from .core.modes import (
     checkpointing,
     enable_grad,
@@ -132,6 +135,7 @@ __all__ = sorted(
         "inference_mode",
         "int",
         "int32",
+        "int64",
         "int8",
         "is_grad_enabled",
         "jacfwd",
@@ -159,6 +163,7 @@ __all__ = sorted(
         "tensor",
         "testing",
         "uint32",
+        "uint64",
         "uint8",
         "value_and_grad",
         "vjp",

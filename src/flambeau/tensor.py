@@ -337,8 +337,8 @@ class Tensor(Exchange, ops.Table):
         return self.to(dt.int32)
 
     def long(self) -> "Tensor":
-        """As int32, towards 0: the widest integer that WGSL has."""
-        return self.to(dt.int32)
+        """As int64, towards 0."""
+        return self.to(dt.int64)
 
     def short(self) -> "Tensor":
         """As int32, towards 0: there is no 16-bit integer."""

@@ -23,6 +23,7 @@ class DType:
     rank: int  # place in the promotion order
     format: str  # the struct code of one stored element
     itemsize: int = 4  # bytes of an element in a buffer
+    word: str = ""  # of a pair, what its two words are: kernels know no such type (fusion/legalize.py)
 
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
@@ -44,6 +45,11 @@ class DType:
     def is_packed(self) -> bool:
         """Whether several elements share a word."""
         return self.itemsize < 4
+
+    @cached_property
+    def is_pair(self) -> bool:
+        """Whether an element is two words that kernels compute with one by one."""
+        return bool(self.word)
 
     @cached_property
     def category(self) -> int:
@@ -68,27 +74,32 @@ class DType:
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
 int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)
-uint32 = DType("uint32", "u32", "u32", "u32", "u", 3, "I")
-int32 = DType("int32", "i32", "i32", "i32", "i", 4, "i")
-float16 = DType("float16", "f16", "f32", "u32", "f", 5, "e", 2)
-bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 6, "H", 2)
-float32 = DType("float32", "f32", "f32", "f32", "f", 7, "f")
+uint32 = DType("uint32", "u32", "u32", "u32", "u", 5, "I")
+int32 = DType("int32", "i32", "i32", "i32", "i", 6, "i")
+uint64 = DType("uint64", "u64", "u64", "u32", "u", 7, "Q", 8, "uint32")
+int64 = DType("int64", "i64", "i64", "u32", "i", 8, "q", 8, "uint32")
+float16 = DType("float16", "f16", "f32", "u32", "f", 9, "e", 2)
+bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 10, "H", 2)
+float32 = DType("float32", "f32", "f32", "f32", "f", 11, "f")
 
-DTYPES = {d.name: d for d in (bool_, uint8, int8, uint32, int32, float16, bfloat16, float32)}
+ALL = (bool_, uint8, int8, uint32, int32, uint64, int64, float16, bfloat16, float32)
+DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
-ALIASES = {"half": float16, "float": float32, "int": int32}
+ALIASES = {"half": float16, "float": float32, "int": int32, "long": int64}
 
 PYTHON = {float: float32, int: int32, bool: bool_}
 
 # Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
 # check.
-NARROWED = {"float64": float32, "int64": int32, "int16": int32, "uint64": uint32, "uint16": int32}
+NARROWED = {"float64": float32, "int16": int32, "uint16": int32}
 
 # Pairs of which neither holds the other (PyTorch makes int16 of the first, which does not exist here). Of any
 # other pair the one of higher rank is taken.
 PROMOTED = {
     frozenset({uint8, int8}): int32,
     frozenset({uint32, int8}): int32,
+    frozenset({uint64, int8}): int64,
+    frozenset({uint64, int32}): int64,
     frozenset({float16, bfloat16}): float32,
 }
 
@@ -192,6 +203,8 @@ INTS = {
         IntInfo(int8, -128, 127),
         IntInfo(uint32, 0, 2**32 - 1),
         IntInfo(int32, -(2**31), 2**31 - 1),
+        IntInfo(uint64, 0, 2**64 - 1),
+        IntInfo(int64, -(2**63), 2**63 - 1),
     )
 }
 

@@ -34,9 +34,7 @@ FUNCTIONS = (
 @composed
 def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False):
     """Every element the same number. (size, value) -> [*size]"""
-    node = constant(fill_value)
-    if dtype is not None:
-        node.dtype = dt.as_dtype(dtype)
+    node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=get_device(device))
     return finished(_op.Tensor(made), None, requires_grad)
 
