@@ -101,3 +101,5 @@
 {% macro divisor_low(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
 {% macro divisor_high(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}
 {% macro whole_to_float(T, low, high) %}{{ T.call("rounded_whole") }}({{ low }}, {{ high }}){% endmacro %}
+{% macro index_i64(T, low, high) %}select(({{ T }}({{ high }}) >> {{ T.u }}(31u)) ^ {{ T }}(0x7fffffff), {{ T }}({{ low }}), {{ T }}({{ high }}) == ({{ T }}({{ low }}) >> {{ T.u }}(31u))){% endmacro %}
+{% macro index_u64(T, low, high) %}{{ T }}(select({{ T.u }}(0x7fffffffu), min({{ low }}, {{ T.u }}(0x7fffffffu)), {{ high }} == {{ T.u }}(0u))){% endmacro %}

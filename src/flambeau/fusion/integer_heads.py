@@ -11,7 +11,7 @@ from ..core import dtype as dt
 from ..core.op import OPS, apply
 from ..core.shape import Shape
 from . import integers as rule
-from .integers import Integer, filled, narrowed, number, widened
+from .integers import Integer, filled, narrowed, widened
 from .pair import applied, gathered, moved, tensor_of
 
 MOST = 1 << 16  # elements whose limbs of 16 bits add up in 32
@@ -95,8 +95,7 @@ def product(x: Integer, dims: tuple[int, ...]) -> Integer:
     for d in dims:
         if not x.shape[d]:
             shape = tuple(1 if e == d else n for e, n in enumerate(x.shape))
-            like = tensor_of(x.node).sum(d, keepdim=True)
-            x = rule.spread(number(x.dtype, 1, like), shape)
+            x = narrowed(x.dtype, rule.full(shape, 1, dt.int32, x.node.device), (1, 1))
         while (n := x.shape[d]) > 1:
             half = n // 2
             made = rule.multiply(part_of_dim(x, d, 0, half), part_of_dim(x, d, half, half))
@@ -211,7 +210,7 @@ def search(table: Integer, x: Integer, right: bool) -> Any:
         x = _moved(x, "reshape", shape=(prod(shape),))
     n, m = table.shape[-1], x.shape[-1]
     if not n or not m:
-        return filled(tensor_of(x.node), 0, dt.int32).reshape(*shape)
+        return rule.full(shape, 0, dt.int32, x.node.device)
     last = len(x.shape) - 1
     if len(table.shape) > len(x.shape):
         x = rule.spread(x, (*table.shape[:-1], m))

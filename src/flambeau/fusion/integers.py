@@ -76,10 +76,6 @@ class Integer(Pair):
     def nodes(self) -> list[Node]:
         return super().nodes() if self._narrow is None else [*super().nodes(), self._narrow.node]
 
-    def read_packed(self) -> None:
-        super().read_packed()
-        self._narrow = None
-
     def of(self, words: Words) -> "Integer":
         return Integer(self.dtype, words[0].shape, words)
 
@@ -111,9 +107,12 @@ def widened(dtype: dt.DType, low: Any, high: Any, within: Range | None = None) -
 
 def filled(like: Any, value: int, dtype: dt.DType = dt.uint32) -> Any:
     """One value in the shape of a tensor, wherever that is."""
-    given = constant(value, dtype=dtype)
-    attrs = {"shape": like.shape}
-    return tensor_of(apply(OPS["expand"], (given,), attrs, device=like.node.device))
+    return full(like.shape, value, dtype, like.node.device)
+
+
+def full(shape: Shape, value: int, dtype: dt.DType, device: Any) -> Any:
+    """One value in a shape."""
+    return tensor_of(apply(OPS["expand"], (constant(value, dtype=dtype),), {"shape": shape}, device=device))
 
 
 def number(dtype: dt.DType, value: int, like: Any) -> Integer:
@@ -413,11 +412,7 @@ def index_of(x: Any) -> Any:
         return x
     if x.is_narrow:
         return x.narrow
-    low, _ = x.words
-    place = low.to(dt.int32)
-    if not x.is_signed:
-        return ((x.words[1] == 0) & (place >= 0)).where(place, INT32[1])
-    return (x.top == (place >> 31)).where(place, (x.top < 0).where(INT32[0], INT32[1]))
+    return w.word(w.INDEX[x.dtype.kind], *x.words)
 
 
 def inside(x: Any, **attrs: Any) -> Any:

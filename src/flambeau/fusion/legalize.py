@@ -1,24 +1,40 @@
 """A graph with values of two words into one of words alone: kernels know no 64-bit integers.
 
-A row of RULES says of each op what it is in words (integers.py, integer_heads.py); what moves elements, or
-reads them by index, is the same for all pairs (pair.py). A root is stored as it lies on the host.
+A table says of each op what it is in words (integers.py, integer_heads.py); what moves elements is the same
+for all pairs (pair.py). A root is stored as it lies on the host.
 """
 
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..core.dtype import DType
+from ..core.dtype import DTYPES, DType, int64, uint64
 from ..core.modes import no_grad
 from ..core.node import NONE, Node, reached, toposort
-from ..core.op import OPS
+from ..core.op import Op
 from ..kernels.lower import Planned
 from . import integer_heads, integers
 from .cse import Merged, merged
 from .integers import Integer
 from .pair import Pair, moved, tensor_of
 
-RULES: dict[str, Callable[..., Any]] = integers.RULES | integer_heads.RULES
+WORDS = Op("leaf", xp=lambda xp, x: x, doc="the words of a pair that is there", name="words")
+
+
+class Table(NamedTuple):
+    """How a family of pairs is computed in words.
+
+    value: its class. number: the value of a constant node, of a function (part, dtype) that gives its words.
+    rows: an op's name -> its rule, of values (tensors, where an input is of another dtype) and attributes.
+    """
+
+    value: type[Pair]
+    number: Callable[[Node, Callable[[int, DType], Any]], Pair]
+    rows: dict[str, Callable[..., Any]]
+
+
+INTEGERS = Table(Integer, integers.from_constant, integers.RULES | integer_heads.RULES)
+TABLES: dict[DType, Table] = {int64: INTEGERS, uint64: INTEGERS}
 # ops of other dtypes that take places: of those the low words do, once they are known to be inside
 INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatter_sorted")
 
@@ -54,7 +70,7 @@ class _Legalizing:
         for place, n in enumerate(self.order):
             made = self._made(n, place)
             if isinstance(made, Pair) and n in self.asked:
-                made.read_packed()
+                made = made.stored()
             self._adopt(made, n)
             self.now[n] = made
         roots = [self._stored(r) for r in self.roots]
@@ -80,7 +96,7 @@ class _Legalizing:
         if n.op.kind == "composite":
             return inputs[0] if n.dtype.is_pair else self._copied(n, inputs)
         if n.op.name == "constant" and n.dtype.is_pair:
-            return integers.from_constant(n, lambda part, dtype: _word(n, place, part, dtype))
+            return TABLES[n.dtype].number(n, lambda part, dtype: _word(n, place, part, dtype))
         if n.dtype.is_pair or any(isinstance(x, Pair) for x in inputs):
             return _in_words(n, inputs)
         return self._copied(n, inputs)
@@ -117,12 +133,11 @@ def _node_of(made: Node | Pair) -> Node:
     return made.node if isinstance(made, Pair) else made
 
 
-def _leaf(n: Node) -> Integer:
+def _leaf(n: Node) -> Pair:
     """What lies in a buffer, as its words."""
-    shape, dtype = (*n.shape, 2), integers.dt.uint32
-    words = Node(OPS["buffer"], (), {}, shape, dtype, n.device)
+    words = Node(WORDS, (), {}, (*n.shape, 2), DTYPES[n.dtype.word], n.device)
     words.buffer = n.buffer
-    return Integer(n.dtype, n.shape, packed=tensor_of(words))
+    return TABLES[n.dtype].value(n.dtype, n.shape, packed=tensor_of(words))
 
 
 def _word(n: Node, place: int, part: int, dtype: DType) -> Any:
@@ -139,7 +154,8 @@ def _in_words(n: Node, inputs: list) -> Node | Pair:
     if not n.dtype.is_pair and n.op.name in INDEXED:
         nodes = tuple([integers.index_of(x).node for x in values])
         return n.copied(nodes, ())
-    rule = RULES.get(n.op.name)
+    dtype = next((x.dtype for x in values if isinstance(x, Pair)), n.dtype)
+    rule = TABLES[dtype].rows.get(n.op.name)
     try:
         made = None if rule is None else rule(*values, **n.attrs)
     except LookupError:

@@ -256,7 +256,8 @@ class Materialization:
         node = alias(node)
         is_stored = node in self._stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
-            return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
+            share = 0.5 if node.op.name == "words" else 1.0  # the other word lies beside it
+            return share * min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
         if node.op.kind == "source":
             return 0.0, node.op.cost
         if depth > CHEAP_COST:  # of nodes that cost something each

@@ -56,10 +56,10 @@ class Pair:
         """Whether the words lie side by side already."""
         return self._packed is not None
 
-    def read_packed(self) -> None:
-        """Let what is made from now on read the packed value, which is stored."""
+    def stored(self) -> "Pair":
+        """The value as a root has it: packed, and a copy where that is there already."""
         packed = self.packed
-        self._words, self._packed = None, packed
+        return self.repacked(packed if packed.node.buffer is None else packed.detach())
 
     @property
     def node(self) -> Node:

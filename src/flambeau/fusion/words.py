@@ -34,6 +34,15 @@ def _float(xp, low, high):
     return xp.astype(whole, "float32")
 
 
+def _index(signed: bool) -> Any:
+    def reference(xp, low, high):
+        whole = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
+        whole = xp.astype(whole, "int64") if signed else xp.minimum(whole, 2**31 - 1)
+        return xp.astype(xp.clip(whole, -(2**31), 2**31 - 1), "int32")
+
+    return reference
+
+
 def _op(name: str, xp: Any, cost: int, dtype: dt.DType = dt.uint32) -> Op:
     return Op("elementwise", xp=xp, dtype=lambda *_: dtype, cost=cost, name=name)
 
@@ -51,6 +60,9 @@ DIVISOR = [
     for w, f in zip(("low", "high"), _both(lambda xp, x, y: xp.gcd(x, y)), strict=True)
 ]
 FLOAT = _op("whole_to_float", _float, 8, dt.float32)
+
+# a place that does not fit in 32 bits is as far outside as can be
+INDEX = {kind: _op(f"index_{kind}64", _index(kind == "i"), 2, dt.int32) for kind in "iu"}
 
 
 def word(op: Op, *words: Any) -> Any:
