@@ -274,7 +274,7 @@ def test_narrow_values_are_int32(limits):
     wide, plain = (names_of(F.cross_entropy(x, i), limits=limits) for i in (labels, labels32))
     assert len(wide) == len(plain)
     assert len(names_of(x[labels], limits=limits)) == 1
-    assert len(names_of((x > 0).long().sum(1) + 1, limits=limits)) == 1
+    assert len(names_of(((x > 0).long().sum(1) + 1).float(), limits=limits)) == 1
     assert len(names_of((labels * 3 + 1).int() + 1, limits=limits)) == 1
     # an iota and what is added to it stay where they fit, and a cast back costs nothing
     small = fb.arange(8, dtype=fb.int64)
