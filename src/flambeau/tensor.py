@@ -206,7 +206,8 @@ class Tensor(Exchange, ops.Table):
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
         body = shown(Data(readback.read([self])[0], self.shape, self.dtype))
-        extra = "" if self.dtype is dt.float32 else f", dtype={self.dtype.name}"
+        usual = (dt.float32, dt.default_integer())
+        extra = "" if self.dtype in usual else f", dtype={self.dtype.name}"
         extra += ", requires_grad=True" if self.requires_grad else ""
         return f"tensor({body}{extra}, device={self.device.name!r})"
 
@@ -380,7 +381,7 @@ def own(node: Node) -> Node:
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    64-bit and 16-bit integers become int32, with a range check, and float64 becomes float32.
+    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))

@@ -87,7 +87,7 @@ DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
 ALIASES = {"half": float16, "float": float32, "int": int32, "long": int64}
 
-PYTHON = {float: float32, int: int32, bool: bool_}
+PYTHON = {float: float32, bool: bool_}
 
 # Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
 # check.
@@ -111,6 +111,8 @@ def as_dtype(given: Any) -> DType:
         return given
     if isinstance(given, type) and given in PYTHON:
         return PYTHON[given]
+    if given is int:
+        return default_integer()
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
     dtype = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
     if dtype is None:
@@ -148,7 +150,45 @@ def dtype_of_scalar(value: Any) -> DType:
     """The dtype of a Python scalar standing alone."""
     if isinstance(value, bool):
         return bool_
-    return int32 if isinstance(value, int) else float32
+    return default_integer() if isinstance(value, int) else float32
+
+
+class _Defaults:
+    integer = int64
+
+
+def set_default_integer(dtype: Any) -> None:
+    """What whole numbers, sums of integers and places become: int64, as in PyTorch, or int32, which GPUs
+    compute faster and which wraps beyond 2**31.
+
+    It is for the whole process. NumPy's int64 arrays follow, with a check that they fit. TypeError for other
+    dtypes.
+    """
+    found = as_dtype(dtype)
+    if found not in (int32, int64):
+        raise TypeError(f"set_default_integer({found.name}): takes int32 or int64")
+    _Defaults.integer = found
+
+
+def get_default_integer() -> DType:
+    """What whole numbers, sums of integers and places become: int64 unless `set_default_integer` said
+    int32."""
+    return _Defaults.integer
+
+
+default_integer = get_default_integer
+
+
+def settled(dtype: DType) -> DType:
+    """The dtype of host data: int32 of int64, where that is the default."""
+    return _Defaults.integer if dtype is int64 else dtype
+
+
+def counted(dtype: DType) -> DType:
+    """The dtype that elements are added up and multiplied in: of integers and bools the default one."""
+    if dtype.is_float or dtype is _Defaults.integer:
+        return dtype
+    return int64 if _Defaults.integer is int64 else int32 if dtype.itemsize < 4 or dtype is bool_ else dtype
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def _power(xp, x, y):
 
 
 def _shift(op, rest):
-    """Counts outside 0 to 31 (of 64 bits: 63) push every bit out: what is left is `rest`, 0 or all sign, as in
+    """Counts outside 0 to 31 (of 64 bits 63) push every bit out: what is left is `rest`, 0 or all sign, as in
     PyTorch."""
 
     def reference(xp, x, y):

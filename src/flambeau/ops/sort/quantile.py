@@ -1,5 +1,6 @@
 """Order statistics: medians, modes and quantiles, read off a sorted dim."""
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.op import Family
 from ...core.shape import normal_dim
@@ -63,7 +64,11 @@ class Order(Family):
         n = line.shape[d]
         places = line.argsort(d)
         ordered = picked(line.detach(), d, places)
-        at = type(line).arange(n, device=line.device).reshape(*(n if e == d else 1 for e in range(line.ndim)))
+        at = (
+            type(line)
+            .arange(n, dtype=dt.int32, device=line.device)
+            .reshape(*(n if e == d else 1 for e in range(line.ndim)))
+        )
         differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
         before = tuple(int(e == d) for e in range(line.ndim))
         starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
