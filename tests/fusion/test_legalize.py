@@ -266,6 +266,17 @@ def test_indices(upload):
             weight.index_select(0, upload(np.array([0, bad]))).numpy()
 
 
+def test_leaves_stay_leaves(upload):
+    """What a narrow value is made of may be the leaf itself, which is no result of the plan."""
+    a = np.arange(5, dtype="i4")
+    x = upload(a)
+    compare(
+        sums=(x.cumsum(0), a.cumsum()),
+        same=(x.long(), a.astype("i8")),
+        round=(x.long().round(), a.astype("i8")),
+    )
+
+
 @pytest.mark.parametrize("limits", [GPU, SOFTWARE])
 def test_narrow_values_are_int32(limits):
     """Places, flags and their sums fit in 32 bits: nothing but what is stored is wider."""

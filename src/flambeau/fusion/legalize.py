@@ -77,7 +77,7 @@ class _Legalizing:
         walk = toposort(roots)
         graph = merged(roots, walk)
         became = dict(zip(walk, graph.order, strict=True))
-        order = [became.get(self._stored(n), n) for n in self.order]
+        order = [_standing(n, became.get(self._stored(n), n)) for n in self.order]
         first = set(order)
         order += dict.fromkeys(n for n in graph.order if n not in first)
         return graph._replace(order=order, in_order=False)
@@ -129,6 +129,11 @@ class _Legalizing:
         return [x for x in n.inputs if x not in self.known]
 
 
+def _standing(n: Node, for_it: Node) -> Node:
+    """What stands at a node's place: a leaf where that is one."""
+    return for_it if (for_it.buffer is None) == (n.buffer is None) else n
+
+
 def _node_of(made: Node | Pair) -> Node:
     return made.node if isinstance(made, Pair) else made
 
@@ -147,7 +152,7 @@ def _word(n: Node, place: int, part: int, dtype: DType) -> Any:
 
 
 def _in_words(n: Node, inputs: list) -> Node | Pair:
-    """An op of pairs by its row; NotImplementedError where it has none."""
+    """An op of pairs by its row; TypeError where it has none."""
     values = [x if isinstance(x, Pair) else tensor_of(x) for x in inputs]
     if n.op.kind == "movement":
         return moved(values[0], n.op.name, **n.attrs)
@@ -165,10 +170,10 @@ def _in_words(n: Node, inputs: list) -> Node | Pair:
     return made if isinstance(made, Pair) else made.node
 
 
-def refusal(n: Node) -> NotImplementedError:
+def refusal(n: Node) -> TypeError:
     """What is said of an op that has no row."""
     name = next((x.dtype.name for x in (n, *n.inputs) if x.dtype.is_pair), "int64")
-    return NotImplementedError(
+    return TypeError(
         f"{n.op.name.strip('_')}({', '.join(f'{x.dtype.short}{list(x.shape)}' for x in n.inputs)}):"
         f" has no kernel for {name}: cast with .int(), or .to(fb.int32), or use the CPU device"
     )
