@@ -20,7 +20,8 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, np.inf, -np.inf, np.nan, 1e4, -
 LONG = (
     "argmax", "argmin", "argsort", "argwhere", "bincount", "bucketize", "count_nonzero", "cumprod",
     "cumsum", "iota", "linalg_matrix_rank", "multinomial", "nansum", "nonzero", "nonzero_static", "one_hot",
-    "prod", "randint", "randperm", "searchsorted", "sum", "sum_to_size", "trace", "tril_indices", "triu_indices", "unique",
+    "prod", "randint", "randperm", "searchsorted", "sum", "sum_to_size", "trace", "tril_indices",
+    "triu_indices", "unique",
     "unique_consecutive", "unravel_index",
 )  # fmt: skip
 

@@ -126,16 +126,16 @@ class Reduce(Family):
     @composed
     def sum(self, dim=None, keepdim: bool = False, dtype=None):
         """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = self if dtype is None else self.to(dtype)
+        x = counted(self) if dtype is None else self.to(dtype)
         dims = reduced_dims(dim, x.ndim)
-        return asked(_result(counted(x)._sum(dims), dims, keepdim), dtype)
+        return asked(_result(x._sum(dims), dims, keepdim), dtype)
 
     @composed
     def prod(self, dim=None, keepdim: bool = False, dtype=None):
         """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = self if dtype is None else self.to(dtype)
+        x = counted(self) if dtype is None else self.to(dtype)
         dims = reduced_dims(dim, x.ndim)
-        return asked(_result(counted(x)._prod(dims), dims, keepdim), dtype)
+        return asked(_result(x._prod(dims), dims, keepdim), dtype)
 
     @composed
     def mean(self, dim=None, keepdim: bool = False, dtype=None):
@@ -218,7 +218,7 @@ class Reduce(Family):
         """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self, dtype)
         lost = x.detach().isnan()
-        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim)).to(dtype)
+        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim, dt.int32)).to(dtype)
 
     @composed
     def aminmax(self, dim: int | None = None, keepdim: bool = False):

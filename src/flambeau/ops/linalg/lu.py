@@ -64,7 +64,7 @@ def failed(diagonal):
     if n == 0:
         return diagonal.sum(-1).int()
     bad = (diagonal == 0) | diagonal.isnan()
-    first = bad.int().argmax(-1) + 1
+    first = bad.int().argmax(-1).int() + 1
     return bad.any(-1).where(first, 0)
 
 

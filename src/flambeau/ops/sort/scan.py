@@ -276,7 +276,7 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
 
 
 def _scanned(x, dim, name, dtype=None, counted=in_words):
-    x = counted(x if dtype is None else x.to(dtype))
+    x = counted(x) if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
     return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 

@@ -241,7 +241,7 @@ class Sort(Family):
 
         [..., n, ...] -> [..., n, ...]
         """
-        return as_places(_places(self, normal_dim(dim, self.ndim), descending))
+        return as_places(order_along(self, normal_dim(dim, self.ndim), descending))
 
     @composed
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False):
@@ -250,7 +250,7 @@ class Sort(Family):
         [..., n, ...] -> [..., n, ...], [..., n, ...]
         """
         d = normal_dim(dim, self.ndim)
-        places = _places(self, d, descending)
+        places = order_along(self, d, descending)
         return (_in_order(self, places, dim=d) if self.ndim else self), as_places(places)
 
     @composed
@@ -268,7 +268,7 @@ class Sort(Family):
         if not 0 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
         if not self.ndim:
-            return self, as_places(_places(self, 0, False))
+            return self, as_places(order_along(self, 0, False))
         last = x.ndim - 1
         places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
         return x._gather(places, d), as_places(places)
@@ -279,7 +279,7 @@ class Sort(Family):
         d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
         if not 1 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
-        return at_rank(self, _places(x, d, False).narrow(d, k - 1, 1), d, keepdim)
+        return at_rank(self, order_along(x, d, False).narrow(d, k - 1, 1), d, keepdim)
 
 
 def at_rank(x, places, d: int, keepdim: bool):
@@ -290,7 +290,8 @@ def at_rank(x, places, d: int, keepdim: bool):
     return values.reshape(*shape), as_places(places.reshape(*shape))
 
 
-def _places(x, d: int, descending: bool):
+def order_along(x, d: int, descending: bool = False):
+    """Places in int32 of the elements of a dim in order."""
     if x.ndim == 0:
         return type(x).full((), 0, dtype=dt.int32, device=x.device)
     x = x.detach()
