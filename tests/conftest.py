@@ -43,7 +43,9 @@ def pytest_configure(config):  # before a device is opened; workers inherit what
         # Most of a test's time is a software driver compiling a kernel that runs once. SwiftShader takes a third of
         # llvmpipe's time, and drivers of this variable come before others: but for a GPU it is the best adapter.
         os.environ.setdefault("VK_ADD_DRIVER_FILES", tint.driver_file())
-        os.environ.setdefault("GALLIVM_PERF", "nopt")  # llvmpipe without LLVM's optimiser, where it is the one
+        os.environ.setdefault(
+            "GALLIVM_PERF", "nopt"
+        )  # llvmpipe without LLVM's optimiser, where it is the one
     config.stash[LEFT_OUT] = Counter()
     for name, library in PEERS.items():
         config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")

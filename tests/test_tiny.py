@@ -9,7 +9,7 @@ from flambeau import nn, optim
 
 def test_a_tensor_holds_numbers():
     x = fb.tensor([[1, 2], [3, 4]])
-    assert (x.shape, x.dtype, x.tolist()) == ((2, 2), fb.int32, [[1, 2], [3, 4]])
+    assert (x.shape, x.dtype, x.tolist()) == ((2, 2), fb.int64, [[1, 2], [3, 4]])
 
 
 def test_nothing_runs_until_it_is_read():

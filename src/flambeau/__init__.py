@@ -19,18 +19,23 @@ from .core.dtype import (
     float16,
     float32,
     get_default_dtype,
+    get_default_integer,
     iinfo,
     int8,
     int32,
+    int64,
     promote_types,
     set_default_dtype,
+    set_default_integer,
     uint8,
     uint32,
+    uint64,
 )
 from .core.dtype import bool_ as bool
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
 from .core.dtype import int32 as int
+from .core.dtype import int64 as long
 from .core.modes import (
     checkpointing,
     enable_grad,
@@ -131,6 +136,7 @@ __all__ = sorted(
         "func",
         "get_default_device",
         "get_default_dtype",
+        "get_default_integer",
         "get_matmul_precision",
         "get_rng_state",
         "grad",
@@ -142,6 +148,7 @@ __all__ = sorted(
         "initial_seed",
         "int",
         "int32",
+        "int64",
         "int8",
         "is_grad_enabled",
         "jacfwd",
@@ -165,6 +172,7 @@ __all__ = sorted(
         "seed",
         "set_default_device",
         "set_default_dtype",
+        "set_default_integer",
         "set_grad_enabled",
         "set_matmul_precision",
         "set_rng_state",
@@ -173,6 +181,7 @@ __all__ = sorted(
         "tensor",
         "testing",
         "uint32",
+        "uint64",
         "uint8",
         "value_and_grad",
         "vjp",

@@ -30,14 +30,18 @@ from .core.dtype import float16 as half
 from .core.dtype import float32 as float
 from .core.dtype import float32 as float32
 from .core.dtype import get_default_dtype as get_default_dtype
+from .core.dtype import get_default_integer as get_default_integer
 from .core.dtype import iinfo as iinfo
 from .core.dtype import int8 as int8
 from .core.dtype import int32 as int
 from .core.dtype import int32 as int32
+from .core.dtype import int64 as int64
 from .core.dtype import promote_types as promote_types
 from .core.dtype import set_default_dtype as set_default_dtype
+from .core.dtype import set_default_integer as set_default_integer
 from .core.dtype import uint8 as uint8
 from .core.dtype import uint32 as uint32
+from .core.dtype import uint64 as uint64
 from .core.modes import checkpointing as checkpointing
 from .core.modes import enable_grad as enable_grad
 from .core.modes import get_matmul_precision as get_matmul_precision
@@ -713,6 +717,7 @@ __all__ = [
     "ger",
     "get_default_device",
     "get_default_dtype",
+    "get_default_integer",
     "get_matmul_precision",
     "get_printoptions",
     "get_rng_state",
@@ -752,6 +757,7 @@ __all__ = [
     "inner",
     "int",
     "int32",
+    "int64",
     "int8",
     "inverse",
     "is_complex",
@@ -934,6 +940,7 @@ __all__ = [
     "selu",
     "set_default_device",
     "set_default_dtype",
+    "set_default_integer",
     "set_grad_enabled",
     "set_matmul_precision",
     "set_printoptions",
@@ -992,6 +999,7 @@ __all__ = [
     "true_divide",
     "trunc",
     "uint32",
+    "uint64",
     "uint8",
     "unbind",
     "unflatten",

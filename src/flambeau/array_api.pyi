@@ -49,7 +49,7 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
 
     Raises ValueError where step is 0."""
 

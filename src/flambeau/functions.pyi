@@ -468,7 +468,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: _int | Sequence[_int]) -> Te
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool1d(
@@ -559,7 +559,7 @@ def arange(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
 
     Raises ValueError where step is 0."""
 
@@ -585,20 +585,20 @@ def arctanh(input: Tensor) -> Tensor:
     """inverse of tanh"""
 
 def argmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-    """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+    """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
 
 def argmin(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-    """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+    """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
 
 def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
-    """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+    """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
 
     [..., n, ...] -> [..., n, ...]
 
     descending: the largest first"""
 
 def argwhere(input: Tensor) -> Tensor:
-    """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+    """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
 
 def as_tensor(data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None) -> Tensor:
     """A tensor of data; a tensor that is as wanted is returned itself."""
@@ -740,9 +740,9 @@ def broadcast_to(input: Tensor, shape: _int | Sequence[_int]) -> Tensor:
 def bucketize(
     input: Tensor | _float, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False
 ) -> Tensor:
-    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]
+    """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]
 
-    out_int32: taken and without effect: places are int32
+    out_int32: places are int32, and not int64
     right: the place behind equals; else before them
     Raises ValueError where boundaries have not 1 dim."""
 
@@ -987,7 +987,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08
     x2: the second rows"""
 
 def count_nonzero(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+    """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
 
 def cov(
     input: Tensor, *, correction: _int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
@@ -1016,7 +1016,7 @@ def cumprod(input: Tensor, dim: _int, dtype: DType | type[Any] | str | None = No
     """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
 
 def cumsum(input: Tensor, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
-    """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
+    """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
 
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: _float | None = None, dim: _int = -1
@@ -1812,7 +1812,7 @@ def max_pool1d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -1840,7 +1840,7 @@ def max_pool2d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -1868,7 +1868,7 @@ def max_pool3d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -2083,7 +2083,7 @@ def nextafter(input: Tensor | _float | HostScalar, other: Tensor | _float | Host
 def nonzero(
     input: Tensor, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
 ) -> Tensor:
-    """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+    """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
     k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
     what is missing has fill_value.
@@ -2299,7 +2299,7 @@ def randint(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
+    """Integers in [low, high), int64; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0.
 
     Raises ValueError where high is not above low, or by more than 2**31."""
 
@@ -2345,7 +2345,7 @@ def randperm(
     device: Any = None,
     requires_grad: _bool = False,
 ) -> Tensor:
-    """The integers below n in random order, int32: the order that sorts n random words. -> [n]
+    """The integers below n in random order, int64: the order that sorts n random words. -> [n]
 
     Raises ValueError where n is no whole number from 0."""
 
@@ -2480,12 +2480,12 @@ def searchsorted(
     side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:
-    """Where values would be put in to keep the order (int32): before equals, or after them (right).
+    """Where values would be put in to keep the order (int64): before equals, or after them (right).
 
     [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
 
     sorted_sequence: what is searched. [..., n]
-    out_int32: taken and without effect: places are int32
+    out_int32: places are int32, and not int64
     side: "left" or "right": the same as `right`
     sorter: the order in which it is sorted
     Raises ValueError where side is unknown or contradicts right, or shapes do not fit."""
@@ -2767,7 +2767,7 @@ def tril_indices(
     dtype: DType | type[Any] | str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]
+    """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]
 
     row: the number of rows
     col: the number of columns
@@ -2784,7 +2784,7 @@ def triu_indices(
     dtype: DType | type[Any] | str | None = None,
     device: Any = None,
 ) -> Tensor:
-    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]
+    """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]
 
     row: the number of rows
     col: the number of columns
@@ -2839,7 +2839,7 @@ def unique(
 ) -> Tensor:
     """The different elements (or slices of a dim) in order; their number takes one read.
 
-    With return_inverse also where each element went, with return_counts how often each occurs, int32.
+    With return_inverse also where each element went, with return_counts how often each occurs, int64.
     [...] -> [k], or [..., k, ...] with dim
 
     sorted: in order"""
@@ -2904,7 +2904,7 @@ def unique_consecutive(
     input: Tensor, *, return_inverse: Literal[True], return_counts: Literal[True], dim: _int | None = None
 ) -> tuple[Tensor, Tensor, Tensor]: ...
 def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]
+    """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]
 
     indices: places, integers"""
 

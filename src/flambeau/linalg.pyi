@@ -181,7 +181,7 @@ def matrix_rank(
     rtol: _float | None = None,
     hermitian: _bool = False,
 ) -> Tensor:
-    """How many singular values are above a threshold (int32). [..., m, n] -> [...]
+    """How many singular values are above a threshold (int64). [..., m, n] -> [...]
 
     A: the matrix, or a batch of them
     tol: singular values below it count as 0

@@ -26,7 +26,6 @@ from .runtime.state import assigned, mark, taken_by, thread
 from .runtime.writes import check_write, spread
 
 _param_keys, _marks = count(1), count(1)
-TOLD = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)]  # the dtypes that a tensor's numbers show
 assert _source  # its entries register themselves
 
 
@@ -277,7 +276,7 @@ class Tensor(Protocols, Exchange, ops.Table):
             return f"tensor({_op.describe(self)}, not read: await t.read())"
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
-        told = TOLD if self.numel() else TOLD[:1]
+        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)[: 3 if self.numel() else 1]]
         facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
         return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
@@ -413,8 +412,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         return self.to(dt.int32)
 
     def long(self) -> "Tensor":
-        """As int32, towards 0: the widest integer that WGSL has."""
-        return self.to(dt.int32)
+        """As int64, towards 0."""
+        return self.to(dt.int64)
 
     def short(self) -> "Tensor":
         """As int32, towards 0: there is no 16-bit integer."""
@@ -461,7 +460,7 @@ def own(node: Node) -> Node:
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    64-bit and 16-bit integers become int32, with a range check, and float64 becomes float32.
+    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))

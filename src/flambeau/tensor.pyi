@@ -173,7 +173,7 @@ class Tensor:
     def int(self) -> Tensor:
         """As int32, towards 0."""
     def long(self) -> Tensor:
-        """As int32, towards 0: the widest integer that WGSL has."""
+        """As int64, towards 0."""
     def short(self) -> Tensor:
         """As int32, towards 0: there is no 16-bit integer."""
     def type_as(self, other: Tensor) -> Tensor:
@@ -335,7 +335,7 @@ class Tensor:
         device: Any = None,
         requires_grad: _bool = False,
     ) -> Tensor:
-        """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]
+        """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]
 
         Raises ValueError where step is 0."""
     def new_full(
@@ -775,7 +775,7 @@ class Tensor:
     def nonzero(
         self, as_tuple: Literal[False] = False, *, size: _int | None = None, fill_value: _int = 0
     ) -> Tensor:
-        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+        """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
         k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
         what is missing has fill_value.
@@ -790,9 +790,9 @@ class Tensor:
 
         fill_value: what elements are"""
     def argwhere(self) -> Tensor:
-        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+        """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
     def count_nonzero(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
-        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+        """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
     @overload
     def unique(
         self,
@@ -803,7 +803,7 @@ class Tensor:
     ) -> Tensor:
         """The different elements (or slices of a dim) in order; their number takes one read.
 
-        With return_inverse also where each element went, with return_counts how often each occurs, int32.
+        With return_inverse also where each element went, with return_counts how often each occurs, int64.
         [...] -> [k], or [..., k, ...] with dim
 
         sorted: in order"""
@@ -1539,9 +1539,9 @@ class Tensor:
     def amin(self, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Smallest value; the gradient is shared among equals. [..., n, ...] -> [...]"""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-        """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+        """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-        """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+        """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
     @overload
     def max(self) -> Tensor:
         """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
@@ -1697,7 +1697,7 @@ class Tensor:
         q: shares from 0 to 1
         interpolation: "linear", "lower", "higher", "nearest" or "midpoint": between two elements"""
     def cumsum(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
-        """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
+        """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
     def cumprod(self, dim: _int, dtype: DType | type[Any] | str | None = None) -> Tensor:
         """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
     def logcumsumexp(self, dim: _int) -> Tensor:
@@ -1719,7 +1719,7 @@ class Tensor:
         append: what is put behind
         Raises ValueError where n is below 0, or the input is 0-d."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
-        """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+        """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
 
         [..., n, ...] -> [..., n, ...]
 
@@ -1812,4 +1812,4 @@ def tensor(
 ) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    64-bit and 16-bit integers become int32, with a range check, and float64 becomes float32."""
+    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32."""

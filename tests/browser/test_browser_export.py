@@ -36,8 +36,9 @@ RUN = """async ([folder, inputs, seed]) => {
     return Array.isArray(made) ? made.map(one)
         : Object.fromEntries(Object.entries(made).map(([name, value]) => [name, one(value)]));
 }"""
-ARRAYS = {"f32": "Float32Array", "i32": "Int32Array", "u8": "Uint8Array", "bool": "Uint8Array"}
-NUMPY = {"f32": "f4", "i32": "i4", "u8": "u1", "bool": "?", "f16": "f2"}
+ARRAYS = {"f32": "Float32Array", "i32": "Int32Array", "i64": "BigInt64Array"}
+ARRAYS |= {"u8": "Uint8Array", "bool": "Uint8Array"}
+NUMPY = {"f32": "f4", "i32": "i4", "i64": "i8", "u8": "u1", "bool": "?", "f16": "f2"}
 
 
 class Digits(nn.Module):
@@ -429,7 +430,7 @@ def test_the_module_is_small_and_typed(folder):
     types = (folder / "attention" / "index.d.ts").read_text()
     for line in (
         "  /** f32[N, 5, 8] */\n  tokens: Given<Float32Array>;\n",
-        "export interface Outputs {\n  scores: Value<Float32Array>;\n  best: Value<Int32Array>;\n"
+        "export interface Outputs {\n  scores: Value<Float32Array>;\n  best: Value<BigInt64Array>;\n"
         "  sure: Value<Uint8Array>;\n}\n",
         "  run(inputs: Inputs): Promise<Outputs>;\n",
     ):

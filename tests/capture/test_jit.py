@@ -157,7 +157,7 @@ def test_recordings_of_both_modes_are_kept():
 def test_the_type_of_a_number_counts():
     call = fb.jit(lambda x, n: x * n)
     x = fb.tensor([3])
-    assert (call(x, 2).dtype, call(x, 2.0).dtype, call(x, True).dtype) == (fb.int32, fb.float32, fb.int32)
+    assert (call(x, 2).dtype, call(x, 2.0).dtype, call(x, True).dtype) == (fb.int64, fb.float32, fb.int64)
     assert call(x, 2.0).tolist() == [6.0]
 
 

@@ -202,15 +202,15 @@ def test_sums_are_made_in_float32(half, device):
 def test_reductions(dtype, device):
     x = np.random.default_rng(3).integers(0, 9, (37, 41)).astype(dtype.numpy)
     t = fb.tensor(x, dtype=dtype, device=device)
-    wide = fb.int32 if dtype.is_int else dtype
+    wide = fb.int64 if dtype.is_int else dtype
     made = [
         (t.sum(0), wide, x.astype("i8").sum(0)),
         (t[:3, :3].prod(0), wide, x[:3, :3].astype("i8").prod(0)),
         (t.amax(1), dtype, x.max(1)),
         (t.amin(0), dtype, x.min(0)),
         (t.max(1)[0], dtype, x.max(1)),
-        (t.argmax(1), fb.int32, x.argmax(1)),
-        (t.argmin(), fb.int32, x.argmin()),
+        (t.argmax(1), fb.int64, x.argmax(1)),
+        (t.argmin(), fb.int64, x.argmin()),
         (t.any(0), fb.bool_, x.any(0)),
     ]
     for got, (y, kind, want) in zip(values(*(m[0] for m in made)), made):
@@ -307,10 +307,10 @@ def test_files_keep_the_dtype(dtype, device, tmp_path):
 
 
 def test_numpy_arrays_keep_their_dtype():
-    for name in ("float16", "int8", "uint8", "float32", "int32", "uint32", "bool"):
+    for name in ("float16", "int8", "uint8", "float32", "int32", "uint32", "int64", "uint64", "bool"):
         t = fb.tensor(np.ones(3, name), device="cpu")
         assert t.dtype.name == name and t.numpy().dtype == name
-    for name, kept in (("float64", "float32"), ("int64", "int32"), ("int16", "int32"), ("uint16", "int32")):
+    for name, kept in (("float64", "float32"), ("int16", "int32"), ("uint16", "int32")):
         assert fb.tensor(np.ones(3, name), device="cpu").dtype.name == kept
 
 

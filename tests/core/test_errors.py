@@ -34,7 +34,7 @@ BAD_CALLS = [
     (lambda: x.gather(0, x),
      "TypeError: gather(f32[2, 3], 0, f32[2, 3]): the index must be of integers, not f32: cast with .int()"),
     (lambda: v.gather(0, i),
-     "ValueError: gather(f32[4], 0, i32[2, 3]): tensor and index differ in rank: 1 and 2"),
+     "ValueError: gather(f32[4], 0, i64[2, 3]): tensor and index differ in rank: 1 and 2"),
     (lambda: x.narrow(1, 2, 2), "ValueError: narrow(f32[2, 3], 1, 2, 2): 2 to 4 is not inside 0 to 3"),
     (lambda: fb.cat([x, v]),
      "ValueError: cat([f32[2, 3], f32[4]]): shapes [2, 3] and [4] differ outside dim 0"),
@@ -64,7 +64,7 @@ BAD_CALLS = [
      "ValueError: gelu(f32[2, 3], 'fast'): approximate='fast' is unknown: use 'none' or 'tanh'"),
     (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1"),
     (lambda: F.cross_entropy(x, i),
-     "ValueError: cross_entropy(f32[2, 3], i32[2, 3]): input needs one dim more than target (classes,"
+     "ValueError: cross_entropy(f32[2, 3], i64[2, 3]): input needs one dim more than target (classes,"
      " at 1), and target integer classes"),
     (lambda: F.mse_loss(x, x, "max"),
      "ValueError: mse_loss(f32[2, 3], f32[2, 3], 'max'): reduction='max' is unknown: use 'mean',"
@@ -73,7 +73,7 @@ BAD_CALLS = [
     (lambda: x.backward(),
      "ValueError: backward(f32[2, 3]): nothing it was made from has requires_grad=True"),
     (lambda: i.requires_grad_(),
-     "TypeError: requires_grad_(i32[2, 3]): only floats have gradients: cast with .float()"),
+     "TypeError: requires_grad_(i64[2, 3]): only floats have gradients: cast with .float()"),
     (lambda: x.assign_(v), "ValueError: assign_(f32[2, 3], f32[4]): shapes differ: reshape the value"),
     (lambda: x.to("f99"),
      "DeviceError: device('f99'): unknown device: use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"),
@@ -81,7 +81,7 @@ BAD_CALLS = [
      "TypeError: dtype(float23): unknown dtype: did you mean 'float32'?"),
     (lambda: fb.tensor([[1, 2], [3]]),
      "ValueError: tensor(...): rows differ in length: expected 2 elements, got [3]"),
-    (lambda: fb.tensor([2**31]),
+    (lambda: fb.tensor([2**31], dtype="i32"),
      "ValueError: tensor(...): 2147483648 does not fit i32, which holds -2147483648 to 2147483647"),
     (lambda: fb.randint(3, 3),
      "ValueError: randint(3, 3): high must be above low, by at most 2**31"),

@@ -8,30 +8,32 @@ from flambeau.core.dtype import DTYPES
 
 # torch.result_type of (row, column): both with dims, then the column 0-d
 
-NAMES = ["bool", "uint8", "int8", "int32", "float16", "bfloat16", "float32"]
+NAMES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float32"]
 WITH_DIMS = """
-bool uint8 int8 int32 float16 bfloat16 float32
-uint8 uint8 int16 int32 float16 bfloat16 float32
-int8 int16 int8 int32 float16 bfloat16 float32
-int32 int32 int32 int32 float16 bfloat16 float32
-float16 float16 float16 float16 float16 float32 float32
-bfloat16 bfloat16 bfloat16 bfloat16 float32 bfloat16 float32
-float32 float32 float32 float32 float32 float32 float32
+bool uint8 int8 int32 int64 float16 bfloat16 float32
+uint8 uint8 int16 int32 int64 float16 bfloat16 float32
+int8 int16 int8 int32 int64 float16 bfloat16 float32
+int32 int32 int32 int32 int64 float16 bfloat16 float32
+int64 int64 int64 int64 int64 float16 bfloat16 float32
+float16 float16 float16 float16 float16 float16 float32 float32
+bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 float32 bfloat16 float32
+float32 float32 float32 float32 float32 float32 float32 float32
 """
 WITHOUT = """
-bool uint8 int8 int32 float16 bfloat16 float32
-uint8 uint8 uint8 uint8 float16 bfloat16 float32
-int8 int8 int8 int8 float16 bfloat16 float32
-int32 int32 int32 int32 float16 bfloat16 float32
-float16 float16 float16 float16 float16 float16 float16
-bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16
-float32 float32 float32 float32 float32 float32 float32
+bool uint8 int8 int32 int64 float16 bfloat16 float32
+uint8 uint8 uint8 uint8 uint8 float16 bfloat16 float32
+int8 int8 int8 int8 int8 float16 bfloat16 float32
+int32 int32 int32 int32 int32 float16 bfloat16 float32
+int64 int64 int64 int64 int64 float16 bfloat16 float32
+float16 float16 float16 float16 float16 float16 float16 float16
+bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16 bfloat16
+float32 float32 float32 float32 float32 float32 float32 float32
 """
-OURS = {"int16": "int32", "int64": "int32"}  # types that there are none of here
+OURS = {"int16": "int32"}  # types that there are none of here
 SCALARS = {  # beside a tensor of each of NAMES, with dims or without
-    True: "bool uint8 int8 int32 float16 bfloat16 float32",
-    2: "int64 uint8 int8 int32 float16 bfloat16 float32",
-    2.5: "float32 float32 float32 float32 float16 bfloat16 float32",
+    True: "bool uint8 int8 int32 int64 float16 bfloat16 float32",
+    2: "int64 uint8 int8 int32 int64 float16 bfloat16 float32",
+    2.5: "float32 float32 float32 float32 float32 float16 bfloat16 float32",
 }
 
 
@@ -77,6 +79,9 @@ def test_numbers_of_dtypes():
     assert (b.eps, b.max, b.smallest_normal) == (0.0078125, float(np.float32(3.3895314e38)), 2**-126)
     assert fb.finfo(fb.float32).eps == np.finfo("f4").eps and fb.finfo("float32").max == np.finfo("f4").max
     assert [(fb.iinfo(d).min, fb.iinfo(d).max) for d in (fb.int8, fb.uint8)] == [(-128, 127), (0, 255)]
+    assert (fb.iinfo(fb.int64).min, fb.iinfo("u64").max, fb.iinfo(int).bits) == (-(2**63), 2**64 - 1, 64)
+    assert fb.promote_types(fb.uint32, fb.int64) is fb.promote_types(fb.uint64, fb.int32) is fb.int64
+    assert fb.promote_types(fb.uint64, fb.uint8) is fb.uint64  # of unsigned ones, which PyTorch promotes not
     assert fb.half is fb.float16 and fb.can_cast(fb.int8, fb.uint8) and not fb.can_cast("float16", "int32")
     refused = [
         (lambda: fb.finfo(fb.int8), "finfo(int8): takes a float dtype: use iinfo"),
@@ -86,3 +91,36 @@ def test_numbers_of_dtypes():
         with pytest.raises(TypeError) as e:
             call()
         assert str(e.value) == said
+
+
+def test_the_default_integer_can_be_int32(device):
+    assert fb.get_default_integer() is fb.int64 and fb.tensor(1).dtype is fb.arange(3).dtype is fb.int64
+    fb.set_default_integer("int32")
+    try:
+        x = fb.tensor([3, 1, 2], device=device)
+        made = [
+            x,
+            x.sum(),
+            x.argmax(),
+            x.bool() + 1,
+            x.sort()[1],
+            fb.arange(4),
+            fb.tensor(np.arange(3)),
+            x.bool().sum(),
+        ]
+        assert (
+            {t.dtype for t in made} == {fb.int32} and fb.long is fb.int64 and x.long().sum().dtype is fb.int64
+        )
+        with pytest.raises(ValueError) as e:
+            fb.tensor(2**31)
+        assert (
+            str(e.value) == "tensor(...): 2147483648 does not fit i32, which holds -2147483648 to 2147483647"
+        )
+        assert repr(fb.tensor(1, device="cpu")) == "tensor(1, device='cpu')"
+    finally:
+        fb.set_default_integer(fb.int64)
+    assert repr(fb.tensor(1, device="cpu")) == "tensor(1, device='cpu')"
+    assert repr(fb.tensor(1, dtype="i32", device="cpu")) == "tensor(1, dtype=int32, device='cpu')"
+    with pytest.raises(TypeError) as e:
+        fb.set_default_integer("int8")
+    assert str(e.value) == "set_default_integer(int8): takes int32 or int64"

@@ -36,7 +36,7 @@ model.dispose();
 
 const named = await loadNamed(), inputs: Inputs = { tokens: new Int32Array(3), "a mask": new Uint8Array(3) };
 const { best, "how sure": sure }: Outputs = await named.run(inputs);
-const index: Int32Array = best.data, part: Float32Array = sure.data;
+const index: BigInt64Array = best.data, part: Float32Array = sure.data;
 const { data, dtype } = await (await loadOne("https://example.org/one")).run({ x: a });
 const text: string = dtype, sum: number = data.reduce((x: number, y: number) => x + y, 0);
 try {

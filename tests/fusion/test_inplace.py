@@ -65,7 +65,7 @@ def test_values_are_those_of_kernels_apart(gpu, n, dtype):
 
     total = x.astype(bool) if dtype is fb.bool else x
     for _ in range(3):
-        y = rng.integers(-3, 4, n)
+        y = rng.integers(-3, 4, n).astype("i4")
         step(fb.tensor(y, device=gpu))
         total = total ^ (y > 0) if dtype is fb.bool else total + y
         assert np.array_equal(state.numpy().astype(int), total.astype(int))

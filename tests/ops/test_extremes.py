@@ -54,9 +54,9 @@ def test_integers_stay_integers(device):
     assert F.threshold(x, 0.5, 7.9).tolist() == [7, 7, 16777217]
     assert fb.tensor([True, False], device=device).sign().tolist() == [True, False]
     refused = [
-        (lambda: x.masked_fill(x < 0, INF), "masked_fill(i32[3], bool[3], inf): int32 has no inf: cast the"
+        (lambda: x.masked_fill(x < 0, INF), "masked_fill(i64[3], bool[3], inf): int64 has no inf: cast the"
                                             " tensor with .float()"),
-        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i32[3], i32[3], i32[3], value=0.5): value of integers"
+        (lambda: x.addcmul(x, x, value=0.5), "addcmul(i64[3], i64[3], i64[3], value=0.5): value of integers"
                                              " must be whole: cast the tensors with .float(), or"
                                              " round value"),
         (lambda: fb.zeros(fb.ones(2, device=device)), "zeros(f32[2]): sizes must be integers: give f(2, 3)"

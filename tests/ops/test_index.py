@@ -168,7 +168,7 @@ def test_cat_of_many_dtypes_and_empties(device):
     empty = fb.zeros(0, device=device)
     joined = fb.cat([x, empty, y, z])
     assert joined.dtype is fb.float32 and joined.tolist() == [1.0, 2.0, 1.0, 0.5]
-    assert fb.cat([x, y]).dtype is fb.int32
+    assert fb.cat([x, y]).dtype is fb.int64
     many = [fb.tensor([float(i)], device=device) for i in range(20)]
     assert fb.cat(many).tolist() == [float(i) for i in range(20)]
 
@@ -245,7 +245,7 @@ def test_moments(device):
         and abs((z**3).mean()) < 0.08
         and abs((z**4).mean() - 3) < 0.2
     )
-    assert np.isfinite(z).all() and k.dtype == np.int32
+    assert np.isfinite(z).all() and k.dtype == np.int64
     assert all(abs((k == v).mean() - 0.2) < 0.015 for v in range(-2, 3))
 
 

@@ -143,7 +143,7 @@ def summed(g, shape):
 def test_matmul_of_integers(device):
     a, b = RNG.integers(-99, 99, (5, 7)), RNG.integers(-99, 99, (7, 3))
     x, y = on(device, a, b)
-    assert (x @ y).dtype is fb.int32 and np.array_equal((x @ y).numpy(), a @ b)
+    assert (x @ y).dtype is fb.int64 and np.array_equal((x @ y).numpy(), a @ b)
 
 
 CONVS = {

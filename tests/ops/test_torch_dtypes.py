@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau.core.dtype import DTYPES
 from flambeau.core.op import COMPOSED, OPS
 
-OURS = {"int64": "int32", "int16": "int32", "float64": "float32"}  # there is none of the first here
+OURS = {"int16": "int32", "float64": "float32"}  # there is none of the first here
 # ops of another meaning by that name, random ones, those that give numbers of a size, and those whose rows
 # have arguments that PyTorch's do not
 OTHERS = {
@@ -25,13 +25,8 @@ EXCEPTIONS = {
     "any": ("uint8", "the same"),
     "bincount": (
         "int32 uint32 int8 uint8 bool",
-        "whole weights are counted exactly in int32, not in float64",
+        "whole weights are counted exactly in int64, not in float64",
     ),
-    "cumprod": ("uint32", "int64 there: uint32 holds more here than int32 would"),
-    "cumsum": ("uint32", "the same"),
-    "nansum": ("uint32", "the same"),
-    "prod": ("uint32", "the same"),
-    "sum": ("uint32", "the same"),
     "matrix_exp": ("float16 bfloat16", "factors of 16-bit matrices are float32"),
     "matrix_power": ("float16 bfloat16", "the same"),
     "nextafter": ("float16 bfloat16", "the next float32"),

@@ -57,7 +57,7 @@ def test_buffers_become_tensors(device):
     with pytest.raises(
         ValueError, match=r"4294967296 does not fit i32, which holds -2147483648 to 2147483647"
     ):
-        fb.tensor(array("q", [1 << 32]), device=device)
+        fb.tensor(array("q", [1 << 32]), dtype="i32", device=device)
 
 
 def test_no_grad_is_a_tasks_own(device):

@@ -91,3 +91,15 @@
 {% macro ndtri(T, x) %}({{ T }}(1.4142135) * {{ T.call("inverse_error") }}({{ T }}(2) * {{ x }} - {{ T }}(1), -{{ T.call("safe_log") }}({{ T }}(4) * {{ x }} * ({{ T }}(1) - {{ x }})))){% endmacro %}
 {% macro i0e(T, x) %}{{ T.call("bessel_i0e") }}({{ x }}){% endmacro %}
 {% macro i1e(T, x) %}{{ T.call("bessel_i1e") }}({{ x }}){% endmacro %}
+
+//# of words that make numbers of 64 bits: low word and high word of each (fusion/words.py)
+{% macro multiply_high(T, a, b) %}{{ T.call("product_high") }}({{ a }}, {{ b }}){% endmacro %}
+{% macro divide_low(T, a0, a1, b0, b1) %}{{ T.call("long_quotient") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
+{% macro divide_high(T, a0, a1, b0, b1) %}{{ T.call("long_quotient") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}
+{% macro power_low(T, a0, a1, b0, b1) %}{{ T.call("long_power") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
+{% macro power_high(T, a0, a1, b0, b1) %}{{ T.call("long_power") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}
+{% macro divisor_low(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[0]{% endmacro %}
+{% macro divisor_high(T, a0, a1, b0, b1) %}{{ T.call("long_divisor") }}({{ a0 }}, {{ a1 }}, {{ b0 }}, {{ b1 }})[1]{% endmacro %}
+{% macro whole_to_float(T, low, high) %}{{ T.call("rounded_whole") }}({{ low }}, {{ high }}){% endmacro %}
+{% macro index_i64(T, low, high) %}select(({{ T }}({{ high }}) >> {{ T.u }}(31u)) ^ {{ T }}(0x7fffffff), {{ T }}({{ low }}), {{ T }}({{ high }}) == ({{ T }}({{ low }}) >> {{ T.u }}(31u))){% endmacro %}
+{% macro index_u64(T, low, high) %}{{ T }}(select({{ T.u }}(0x7fffffffu), min({{ low }}, {{ T.u }}(0x7fffffffu)), {{ high }} == {{ T.u }}(0u))){% endmacro %}

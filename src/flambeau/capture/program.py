@@ -20,7 +20,7 @@ from ..device.pool import Pool
 from ..fusion.buffers import lifetimes
 from ..ops.random import Noted
 from ..runtime import memory, run
-from ..runtime.pipeline import patch_params, submits_of, word_of
+from ..runtime.pipeline import part_of, patch_params, submits_of, word_of
 from ..runtime.writes import spread
 from ..tensor import Tensor
 from .bindings import Placeholder, Submit
@@ -353,7 +353,7 @@ class Program:
             self.draws.renew()
             words = self._settle_states()
             for (source, part, wgsl), places in self.patches:
-                bits = word_of(source.words[part] if hasattr(source, "words") else source.value, wgsl)
+                bits = word_of(part_of(source, part), wgsl)
                 for at in places:
                     self.params[at] = bits
             made = self.play(given, words)

@@ -38,6 +38,7 @@ LIBRARY = (
     "lib/packed.wgsl",
     "lib/random.wgsl",
     "lib/special.wgsl",
+    "lib/words.wgsl",
 )
 
 

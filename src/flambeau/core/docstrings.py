@@ -118,7 +118,7 @@ MEANINGS = {
     "onesided": "only the half of the spectrum that a real signal needs",
     "ord": "which norm",
     "out_channels": "channels of the result",
-    "out_int32": "taken and without effect: places are int32",
+    "out_int32": "places are int32, and not int64",
     "output_padding": "rows added at one side of the result, where several sizes fit",
     "output_size": "the size of the result, where several fit",
     "p": "the probability that an element is zeroed",

@@ -23,6 +23,7 @@ class DType:
     rank: int  # place in the promotion order
     format: str  # the struct code of one stored element
     itemsize: int = 4  # bytes of an element in a buffer
+    word: str = ""  # of a pair, what its two words are: kernels know no such type (fusion/legalize.py)
 
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
@@ -52,6 +53,11 @@ class DType:
         return self.itemsize < 4
 
     @cached_property
+    def is_pair(self) -> bool:
+        """Whether an element is two words that kernels compute with one by one."""
+        return bool(self.word)
+
+    @cached_property
     def category(self) -> int:
         """0 bool, 1 integer, 2 float: what scalars and 0-d tensors promote by."""
         return CATEGORIES[self.kind]
@@ -74,27 +80,32 @@ class DType:
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
 int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)
-uint32 = DType("uint32", "u32", "u32", "u32", "u", 3, "I")
-int32 = DType("int32", "i32", "i32", "i32", "i", 4, "i")
-float16 = DType("float16", "f16", "f32", "u32", "f", 5, "e", 2)
-bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 6, "H", 2)
-float32 = DType("float32", "f32", "f32", "f32", "f", 7, "f")
+uint32 = DType("uint32", "u32", "u32", "u32", "u", 5, "I")
+int32 = DType("int32", "i32", "i32", "i32", "i", 6, "i")
+uint64 = DType("uint64", "u64", "u64", "u32", "u", 7, "Q", 8, "uint32")
+int64 = DType("int64", "i64", "i64", "u32", "i", 8, "q", 8, "uint32")
+float16 = DType("float16", "f16", "f32", "u32", "f", 9, "e", 2)
+bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 10, "H", 2)
+float32 = DType("float32", "f32", "f32", "f32", "f", 11, "f")
 
-DTYPES = {d.name: d for d in (bool_, uint8, int8, uint32, int32, float16, bfloat16, float32)}
+ALL = (bool_, uint8, int8, uint32, int32, uint64, int64, float16, bfloat16, float32)
+DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
-ALIASES = {"half": float16, "float": float32, "int": int32}
+ALIASES = {"half": float16, "float": float32, "int": int32, "long": int64}
 
-PYTHON = {float: float32, int: int32, bool: bool_}
+PYTHON = {float: float32, bool: bool_}
 
 # Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
 # check.
-NARROWED = {"float64": float32, "int64": int32, "int16": int32, "uint64": uint32, "uint16": int32}
+NARROWED = {"float64": float32, "int16": int32, "uint16": int32}
 
 # Pairs of which neither holds the other (PyTorch makes int16 of the first, which does not exist here). Of any
 # other pair the one of higher rank is taken.
 PROMOTED = {
     frozenset({uint8, int8}): int32,
     frozenset({uint32, int8}): int32,
+    frozenset({uint64, int8}): int64,
+    frozenset({uint64, int32}): int64,
     frozenset({float16, bfloat16}): float32,
 }
 
@@ -106,6 +117,8 @@ def as_dtype(given: Any) -> DType:
         return given
     if isinstance(given, type) and given in PYTHON:
         return PYTHON[given]
+    if given is int:
+        return default_integer()
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
     dtype = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
     if dtype is None:
@@ -155,7 +168,45 @@ def dtype_of_scalar(value: Any) -> DType:
     """The dtype of a Python scalar standing alone."""
     if isinstance(value, bool):
         return bool_
-    return int32 if isinstance(value, int) else float32
+    return default_integer() if isinstance(value, int) else float32
+
+
+class _Defaults:
+    integer = int64
+
+
+def set_default_integer(dtype: Any) -> None:
+    """What whole numbers, sums of integers and places become: int64, as in PyTorch, or int32, which GPUs
+    compute faster and which wraps beyond 2**31.
+
+    It is for the whole process. NumPy's int64 arrays follow, with a check that they fit. TypeError for other
+    dtypes.
+    """
+    found = as_dtype(dtype)
+    if found not in (int32, int64):
+        raise TypeError(f"set_default_integer({found.name}): takes int32 or int64")
+    _Defaults.integer = found
+
+
+def get_default_integer() -> DType:
+    """What whole numbers, sums of integers and places become: int64 unless `set_default_integer` said
+    int32."""
+    return _Defaults.integer
+
+
+default_integer = get_default_integer
+
+
+def settled(dtype: DType) -> DType:
+    """The dtype of host data: int32 of int64, where that is the default."""
+    return _Defaults.integer if dtype is int64 else dtype
+
+
+def counted(dtype: DType) -> DType:
+    """The dtype that elements are added up and multiplied in: of integers and bools the default one."""
+    if dtype.is_float or dtype is _Defaults.integer:
+        return dtype
+    return int64 if _Defaults.integer is int64 else int32 if dtype.itemsize < 4 or dtype is bool_ else dtype
 
 
 @dataclass(frozen=True)
@@ -210,6 +261,8 @@ INTS = {
         IntInfo(int8, -128, 127),
         IntInfo(uint32, 0, 2**32 - 1),
         IntInfo(int32, -(2**31), 2**31 - 1),
+        IntInfo(uint64, 0, 2**64 - 1),
+        IntInfo(int64, -(2**63), 2**63 - 1),
     )
 }
 

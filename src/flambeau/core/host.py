@@ -42,7 +42,7 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
 def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     """An array.array or memoryview, which is how a browser's typed arrays come."""
     shape = tuple(buffer.shape or ())
-    dtype = dtype or dt.as_dtype(BUFFERS.get(buffer.format, f"of format {buffer.format!r}"))
+    dtype = dtype or dt.settled(dt.as_dtype(BUFFERS.get(buffer.format, f"of format {buffer.format!r}")))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
         return bytes(buffer), shape, dtype  # a copy: its owner may change it before the next run
     flat = buffer.cast("B").cast(buffer.format).tolist()  # type: ignore[call-overload]
@@ -122,7 +122,7 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     import numpy as np
 
     values = np.asarray(data)
-    dtype = dtype or dt.as_dtype(values.dtype)
+    dtype = dtype or dt.settled(dt.as_dtype(values.dtype))
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
     if values.dtype.kind not in "biuf":

@@ -265,14 +265,24 @@ def _cast(node: Node, to: dt.DType) -> Node:
     return apply(OPS["cast"], (node,), {"to": to})
 
 
-def constant(value: Any, beside: dt.DType = dt.bool_) -> Node:
-    """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device."""
+SIZES = (8, 16, 31, 64)  # bits
+
+
+def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = None) -> Node:
+    """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device. Its
+    dtype is that of what is beside it, if that is of no lower category."""
     plain = value if type(value) is float else getattr(value, "held", value)
     if not isinstance(plain, int | float):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
-    dtype = beside if beside.category >= own.category else own
-    return Node(OPS["constant"], (), {}, (), dtype, None, (value,))
+    dtype = dtype or (beside if beside.category >= own.category else own)
+    attrs = _sized(value) if dtype.is_pair and type(value) is int else {}
+    return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))
+
+
+def _sized(number: int) -> dict[str, int]:
+    """How many bits a number needs, roughly: of a small one the planner makes 32."""
+    return {"bits": next(n for n in SIZES if number.bit_length() <= n)}
 
 
 # Nodes that wait for a value for too long get it: a sum that goes on from step to step, and that nobody

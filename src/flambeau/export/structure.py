@@ -10,7 +10,7 @@ from ..fusion.planner import plan
 from ..kernels.ir import Kernel, Shader
 from ..ops.random import generator
 from ..runtime import readback
-from ..runtime.pipeline import word_of
+from ..runtime.pipeline import part_of, word_of
 from ..tensor import Tensor
 from .trace import Graph, TracedInput
 
@@ -134,8 +134,8 @@ def _step(k: Kernel, graph: Graph, names: dict, numbers: list[int], draws: dict,
                 drawn.append((i, _draw(source, graph, draws, places), value[2]))
                 value = 0
             else:
-                value = getattr(source, "value", source)
-        numbers.append(word_of(value, wgsl) if wgsl == "f32" else int(value))
+                value = part_of(source, value[2])
+        numbers.append(int(value) if wgsl != "f32" and -(2**31) <= value < 2**32 else word_of(value, wgsl))
     reads, writes = (tuple(names[v] for v in values) for values in (k.inputs, k.outputs))
     return SavedStep(k.shader, k.name, reads, writes, tuple(drawn))
 

@@ -12,6 +12,8 @@ ARRAYS = {
     "f32": "Float32Array",
     "i32": "Int32Array",
     "u32": "Uint32Array",
+    "i64": "BigInt64Array",
+    "u64": "BigUint64Array",
     "bool": "Uint8Array",
     "i8": "Int8Array",
     "u8": "Uint8Array",

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 from ..autodiff.backward import Gradients, walk
+from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import enable_grad, is_grad_enabled
 from ..core.node import Node, describe, next_serial, reached
@@ -272,7 +273,7 @@ def _of(func: Callable[..., Any], args: tuple[Any, ...], kw: dict, wanted: list[
 def _each(t: Tensor):
     """The one-hot tensors of a shape: one plan serves all, since the place of the 1 is a quantity."""
     n = prod(t.shape)
-    places = Tensor.arange(n, device=t.device)
+    places = Tensor.arange(n, dtype=dt.int32, device=t.device)
     for i in range(n):
         yield (places == i).to(t.dtype).reshape(*t.shape)
 

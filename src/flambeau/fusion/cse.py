@@ -12,6 +12,7 @@ class Merged(NamedTuple):
 
     order: for each place of the graph's order the node that has its value. walk: the nodes, inputs first.
     classes: nodes of one class are equal. times: how many nodes one stands for, where that is several.
+    in_order: whether inputs come first in `order` too.
     """
 
     roots: list[Node]
@@ -19,6 +20,7 @@ class Merged(NamedTuple):
     walk: list[Node]
     classes: dict[Node, int]
     times: dict[Node, int]
+    in_order: bool = True
 
 
 def classes_of(order: list[Node]) -> list[int]:

@@ -41,12 +41,14 @@ class Epilogues:
 class Materialization:
     """Which values of a graph are stored, and why; who wants another one stored or left out says so here.
 
-    users: who reads a node, by its id. dying: leaves that may be written over.
+    users: who reads a node, and rank: a number larger than that of each input; both by a node's id.
+    dying: leaves that may be written over.
     """
 
     def __init__(self, graph: Merged, limits: Limits, dying: frozenset[int]):
         self.roots, self.order, self.limits = graph.roots, graph.walk, limits
         self.times, self.index = graph.times, places(graph.order)
+        self.rank = self.index if graph.in_order else {id(n): i for i, n in enumerate(graph.walk)}
         self.dying = {graph.order[v] for v in dying}
         self.users: dict[int, list[Node]] = {id(n): [] for n in self.order}
         for n in self.order:
@@ -254,7 +256,8 @@ class Materialization:
         node = alias(node)
         is_stored = node in self._stored and node is not top
         if node.buffer is not None or is_stored or node.op.kind in HEADS:
-            return min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
+            share = 0.5 if node.op.name == "words" else 1.0  # the other word lies beside it
+            return share * min(1.0, prod(node.shape) / max(prod(top.shape), 1)), 0.0
         if node.op.kind == "source":
             return 0.0, node.op.cost
         if depth > CHEAP_COST:  # of nodes that cost something each
@@ -272,11 +275,11 @@ class Materialization:
 def are_made_apart(
     values: Materialization, nodes: Iterable[Node], members: set[Node], first: int, most: int
 ) -> bool:
-    """Whether none of some nodes is made of members of a group, the first of which has this place in the
-    graph; False where telling that takes looking at more than so many nodes."""
+    """Whether none of some nodes is made of members of a group, the first of which has this rank; False where
+    telling that takes looking at more than so many nodes."""
 
     def may_be_made_of(inputs: Iterable[Node]) -> list[Node]:
-        return [i for i in inputs if i.buffer is None and values.index[id(i)] >= first]
+        return [i for i in inputs if i.buffer is None and values.rank[id(i)] >= first]
 
     below = reached(may_be_made_of(nodes), lambda n: may_be_made_of((*n.inputs, *n.after)))
     return not any(n in members or count > most for count, n in enumerate(below, 1))

@@ -129,7 +129,7 @@ class _SiblingFinder:
         outputs = len(self._outputs_of([*nodes, n]))
         if len(siblings.reads | others) > values.limits.storage_buffers - outputs:
             return False
-        first = values.index[id(nodes[0])]
+        first = values.rank[id(nodes[0])]
         if not are_made_apart(values, others, set(nodes), first, SEARCHED_NODES):
             return False
         nodes.append(n)

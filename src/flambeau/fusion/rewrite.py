@@ -8,14 +8,15 @@ from ..core.node import Node
 from ..core.op import OPS, Op
 from ..core.shape import Shape, View
 from .cse import Merged, merged
+from .legalize import legalized
 
 SEARCHED_READERS = 16  # nodes behind a permute that are looked at, to tell who reads it
 
 
 def graph_of(roots: list[Node], order: list[Node]) -> Merged:
     """What is planned for a graph: without repeats, casts and permutes around contractions inside of them."""
-    graph = merged(roots, order)
-    if not any(n.op.kind == "contract" and n.buffer is None for n in order):
+    graph = legalized(roots, order) if any([n.dtype.is_pair for n in order]) else merged(roots, order)
+    if not any(n.op.kind == "contract" and n.buffer is None for n in graph.walk):
         return graph
     return _Rewriting(graph).rewritten()
 
@@ -44,10 +45,11 @@ class _Rewriting:
             return graph
         self._drop_unread()
         classes = {now[n]: graph.classes[n] for n in graph.walk}
-        classes |= {n: len(graph.order) + i for i, n in enumerate(self.new_nodes)}
+        others = len(graph.order) + len(graph.walk)
+        classes |= {n: others + i for i, n in enumerate(self.new_nodes)}
         times = {now[n]: graph.times[n] for n in graph.walk if n in graph.times}
-        order = [now[n] for n in graph.order] + self.new_nodes
-        return Merged([now[r] for r in graph.roots], order, self.walk, classes, times)
+        order = [now.get(n, n) for n in graph.order] + self.new_nodes
+        return Merged([now[r] for r in graph.roots], order, self.walk, classes, times, graph.in_order)
 
     def _drop_unread(self) -> None:
         """Leave out what nobody reads any more."""

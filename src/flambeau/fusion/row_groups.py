@@ -258,8 +258,8 @@ class _RowFinder:
         # at hand, so what it alone reads is stored no more, and what others read of it is, where computing it
         # again in each of them is dear. From the last node to the first: whether others read a node depends
         # on its readers.
-        values, index = self.values, self.values.index
-        nodes = sorted(group.nodes, key=lambda n: index[id(n)])
+        values, rank = self.values, self.values.rank
+        nodes = sorted(group.nodes, key=lambda n: rank[id(n)])
         is_read: dict[Node, bool] = {}  # by others
         for_group: dict[Node, None] = {}
         for n in reversed(nodes):

@@ -99,7 +99,7 @@ class _ReductionFinder:
         """Add a reduction to a group, where that reads a buffer once less and neither waits for the other."""
         values, size = self.values, prod(n.inputs[0].shape)
         shares = any(x in siblings.reads and prod(x.shape) == size for x in reads)
-        place, first = values.index[id(n)], values.index[id(siblings.heads[0])]
+        place, first = values.rank[id(n)], values.rank[id(siblings.heads[0])]
         if not shares or place - first > NEAR_NODES or len(siblings.heads) == MOST_REDUCTIONS:
             return False
         if len(siblings.reads | reads) + len(siblings.heads) + 1 > values.limits.storage_buffers:

@@ -21,10 +21,16 @@ MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kern
 # elementwise ops whose WGSL has a loop, and its turns
 LOOPS = {
     "digamma": 6,
+    "divide_high": 64,
+    "divide_low": 64,
+    "divisor_high": 128,
+    "divisor_low": 128,
     "fmod": 32,
     "gcd": 47,
     "lgamma": 6,
     "pow": 31,
+    "power_high": 64,
+    "power_low": 64,
     "random": 10,
     "remainder": 32,
     "zeta": 8,
@@ -46,6 +52,14 @@ def check_turns(limits: Any, name: str, turns: int) -> None:
     if turns > limits.turns:
         rule = f"a thread of it would take {turns:,} turns of loops, and this adapter ends them after 65,535"
         raise KernelError(f"{name}: {rule}: use smaller tensors, or another device")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A number that a planner put into a graph: `quantity` is the number, or where it is found at each run
+    (see `Quantities`)."""
+
+    quantity: Any
 
 
 class NeedStore(Exception):
@@ -346,6 +360,11 @@ class Trace:
         width = 1 if naming.inner is None else 4
         return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 
+    def _number(self, node: Node) -> Any:
+        """The quantity of a host number: the place of its node, or what a planner's own says."""
+        number = node.scalars[0]
+        return number.quantity if isinstance(number, Planned) else ("scalar", self.planner.index[id(node)], 0)
+
     def emit_step(self, i: int, naming: Naming) -> WgslStep:
         s, q = self.steps[i], naming.quantities
         name, extra, index, tests = s.name, (), None, ()
@@ -362,7 +381,7 @@ class Trace:
             if s.kind == "gather":
                 extra = (q.add("dim", s.extra[0]), q.add("stride", s.extra[1]), read)
         if s.kind == "scalar":
-            name = q.add("scalar", ("scalar", self.planner.index[id(s.node)], 0), s.dtype.wide.stored)
+            name = q.add("scalar", self._number(s.node), s.dtype.wide.stored)
         if s.kind == "random":
             at = self.planner.index[id(s.node)]
             extra = tuple(q.add("seed", ("scalar", at, w)) for w in range(4))

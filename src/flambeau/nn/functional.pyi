@@ -161,7 +161,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: _int | Sequence[_int]) -> Te
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool1d(
@@ -174,7 +174,7 @@ def adaptive_max_pool1d_with_indices(input: Tensor, *args: Any, **kw: Any) -> An
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool2d(
@@ -187,7 +187,7 @@ def adaptive_max_pool2d_with_indices(input: Tensor, *args: Any, **kw: Any) -> An
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, return_indices: Literal[False] = False
 ) -> Tensor:
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool3d(
@@ -808,7 +808,7 @@ def max_pool1d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -839,7 +839,7 @@ def max_pool2d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -870,7 +870,7 @@ def max_pool3d(
     return_indices: Literal[False] = False,
     ceil_mode: _bool = False,
 ) -> Tensor:
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -1002,7 +1002,7 @@ def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12
     """Divided by its p-norm along a dim, which counts as eps at least. [...] -> [...]"""
 
 def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
-    """1 at each index, else 0, as int32. [...] -> [..., num_classes]
+    """1 at each index, else 0, as int64. [...] -> [..., num_classes]
 
     Without num_classes it takes one read, of the largest index."""
 

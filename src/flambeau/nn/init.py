@@ -2,6 +2,7 @@
 
 from math import ceil, erfc, prod, sqrt
 
+from ..core import dtype as dt
 from ..core.modes import no_grad
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
@@ -76,10 +77,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ValueError(f"dirac_({list(tensor.shape)}, {groups}): needs 3 to 5 dims, groups dividing out")
     out, into, *kernel = tensor.shape
-    channel = Tensor.arange(out, device=tensor.device) % (out // groups)
-    hit = channel.reshape(-1, 1) == Tensor.arange(into, device=tensor.device)
+    channel = Tensor.arange(out, dtype=dt.int32, device=tensor.device) % (out // groups)
+    hit = channel.reshape(-1, 1) == Tensor.arange(into, dtype=dt.int32, device=tensor.device)
     for k in kernel:
-        hit = hit.unsqueeze(-1) & (Tensor.arange(k, device=tensor.device) == k // 2)
+        hit = hit.unsqueeze(-1) & (Tensor.arange(k, dtype=dt.int32, device=tensor.device) == k // 2)
     return tensor.assign_(hit.float())
 
 

@@ -3,6 +3,7 @@
 from math import sqrt
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
@@ -96,7 +97,7 @@ class _Table(Module):
         self.weight = new_parameter(num_embeddings, embedding_dim, device=device)
         init.normal_(self.weight)
         if self.padding_idx is not None:
-            rows = Tensor.arange(num_embeddings, device=device).unsqueeze(1)
+            rows = Tensor.arange(num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
 
     def extra_repr(self) -> str:

@@ -36,7 +36,7 @@ class AdaptiveAvgPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool1d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -47,7 +47,7 @@ class AdaptiveMaxPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool2d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -58,7 +58,7 @@ class AdaptiveMaxPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class AdaptiveMaxPool3d(Module):
-    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"""
+    """Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
     output_size: _int | Sequence[_int]
     return_indices: _bool
@@ -236,7 +236,7 @@ class LPPool3d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool1d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -263,7 +263,7 @@ class MaxPool1d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool2d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim
@@ -290,7 +290,7 @@ class MaxPool2d(Module):
     def __call__(self, input: Tensor) -> Tensor: ...
 
 class MaxPool3d(Module):
-    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]
+    """Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
 
     kernel_size: the window's size, one number or one for each dim
     padding: elements added at both ends, one number or one for each dim

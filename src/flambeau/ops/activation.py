@@ -2,6 +2,7 @@
 
 from math import pi, sqrt
 
+from ..core import dtype as dt
 from ..core.declare import composed, composite
 from ..core.shape import normal_dim
 from .elementwise import fitted
@@ -246,7 +247,9 @@ def gumbel_softmax(logits, tau: float = 1.0, hard: bool = False, dim: int = -1, 
         return y
     d = normal_dim(dim, y.ndim)
     places = (
-        type(y).arange(y.shape[d], device=y.device).reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
+        type(y)
+        .arange(y.shape[d], dtype=dt.int32, device=y.device)
+        .reshape(*(-1 if e == d else 1 for e in range(y.ndim)))
     )
     drawn = (places == y.detach().argmax(dim, keepdim=True)).to(y.dtype)
     return drawn - y.detach() + y

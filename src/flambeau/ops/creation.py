@@ -34,9 +34,7 @@ FUNCTIONS = (
 @composed
 def full(size, fill_value, dtype=None, device=None, requires_grad: bool = False):
     """Every element the same number. (size, value) -> [*size]"""
-    node = constant(fill_value)
-    if dtype is not None:
-        node.dtype = dt.as_dtype(dtype)
+    node = constant(fill_value, dtype=None if dtype is None else dt.as_dtype(dtype))
     made = apply(OPS["expand"], (node,), {"shape": sizes_of((size,))}, device=get_device(device))
     return finished(_op.Tensor(made), None, requires_grad)
 
@@ -90,13 +88,19 @@ def _iota(n: int, device):
 
 @composed
 def arange(start, end=None, step=1, dtype=None, device=None, requires_grad: bool = False):
-    """start, start + step, ... short of end: int32 when all three are integers, else float32. -> [n]"""
+    """start, start + step, ... short of end: int64 when all three are integers, else float32. -> [n]"""
     start, end = (0, start) if end is None else (start, end)
     if not step:
         raise ValueError("step is 0: give another")
     whole = all(isinstance(v, int) for v in (start, end, step))
     n = max(0, -((start - end) // step) if whole else ceil((end - start) / step))
-    out = _iota(n, device) if whole else _iota(n, device).float()
+    out = _iota(n, device)
+    if not whole:
+        out = out.float()
+    elif dtype is None or dt.as_dtype(dtype).is_pair:
+        out = out.to(dtype or dt.default_integer())
+    elif max(abs(start), abs(start + n * step)) > 2**31:
+        out = out.long()
     out = out if step == 1 else out * step
     out = out if start == 0 else out + start
     return finished(out, dtype, requires_grad)
@@ -204,16 +208,18 @@ def _before(k, length: int):
 
 @composed
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
-    """Rows and columns of a matrix's lower triangle, in reading order, int32. -> [2, n]"""
-    return finished(_op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype)
+    """Rows and columns of a matrix's lower triangle, in reading order, int64. -> [2, n]"""
+    return finished(
+        _op.COMPOSED["stack"](_lower_places(row, col, offset, device)), dtype or dt.default_integer()
+    )
 
 
 @composed
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype=None, device=None):
-    """Rows and columns of a matrix's upper triangle, in reading order, int32. -> [2, n]"""
+    """Rows and columns of a matrix's upper triangle, in reading order, int64. -> [2, n]"""
     rows, columns = _lower_places(row, col, col - row - offset, device)  # turned half round
     turned = [row - 1 - rows.flip(0), col - 1 - columns.flip(0)]
-    return finished(_op.COMPOSED["stack"](turned), dtype)
+    return finished(_op.COMPOSED["stack"](turned), dtype or dt.default_integer())
 
 
 def _length(n: int, m: int, offset: int) -> int:

@@ -76,8 +76,8 @@ def _walk_back(g, weights):
 def _alphas_grad(g, y, x, jump):
     """Each step's weights are the shares that its three sources have in it."""
     arange = type(x).arange
-    step = arange(x.shape[1], device=x.device).reshape(-1, 1)
-    state = arange(x.shape[2], device=x.device)
+    step = arange(x.shape[1], dtype=dt.int32, device=x.device).reshape(-1, 1)
+    state = arange(x.shape[2], dtype=dt.int32, device=x.device)
     weights = []
     for k in range(3):
         share = _earlier(y, k) - (y - x)
@@ -141,21 +141,23 @@ def _spread_out(targets, lengths):
     starts = [sum(lengths[:i]) for i in range(len(lengths))]
     if sum(lengths) != targets.shape[0]:
         raise ValueError(f"target_lengths add up to {sum(lengths)}, and there are {targets.shape[0]} targets")
-    place = type(targets).arange(max(lengths, default=0), device=targets.device)
+    place = type(targets).arange(max(lengths, default=0), dtype=dt.int32, device=targets.device)
     place = place + targets.new_tensor(starts, dtype=dt.int32).reshape(-1, 1)
     return targets[place.clamp(max=max(targets.shape[0] - 1, 0))] if targets.shape[0] else place
 
 
 def _labels(targets, lengths, classes: int, blank: int):
     """Targets as classes; behind their lengths may be anything, which becomes blanks. [n, s] -> [n, s]"""
-    own = type(targets).arange(targets.shape[1], device=targets.device) < lengths.reshape(-1, 1)
+    own = type(targets).arange(targets.shape[1], dtype=dt.int32, device=targets.device) < lengths.reshape(
+        -1, 1
+    )
     return placed(own.where(targets.int(), blank), classes, "inside", "ctc_loss")
 
 
 def _states(targets, blank: int):
     """Labels with blanks around each, and LOWEST where no jump leads to. [n, s] -> [n, 2s + 1] * 2"""
     n, count = targets.shape
-    state = type(targets).arange(2 * count + 1, device=targets.device)
+    state = type(targets).arange(2 * count + 1, dtype=dt.int32, device=targets.device)
     label = state % 2 == 1
     index = (state // 2).clamp(max=max(count - 1, 0)).expand(n, 2 * count + 1)
     found = label.where(targets._gather(index, 1), blank) if count else (state * 0 + blank).expand(n, 1)

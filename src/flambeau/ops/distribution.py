@@ -55,15 +55,17 @@ def randint(
     device=None,
     requires_grad: bool = False,
 ):
-    """Integers in [low, high), int32; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
+    """Integers in [low, high), int64; randint(n, (2, 3)) and randint(n, size=(2, 3)) start at 0."""
     if isinstance(high, tuple | list):
         high, size = None, high
     low, high = (0, low) if high is None else (low, high)
     if not 0 < high - low <= 1 << 31:
         raise ValueError("high must be above low, by at most 2**31")
     size = (size,) if isinstance(size, int) else tuple(size)
-    drawn = (_bits(size, get_device(device), generator) % (high - low)).int() + low
-    return finished(drawn, dtype, requires_grad)
+    dtype = dt.default_integer() if dtype is None else dt.as_dtype(dtype)
+    drawn = (_bits(size, get_device(device), generator) % (high - low)).int()
+    drawn = drawn.long() if dtype.is_pair else drawn
+    return finished(drawn + low, dtype, requires_grad)
 
 
 @composed
@@ -190,10 +192,11 @@ def multinomial(input, num_samples: int, replacement: bool = False, *, generator
 
 @composed
 def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: bool = False):
-    """The integers below n in random order, int32: the order that sorts n random words. -> [n]"""
+    """The integers below n in random order, int64: the order that sorts n random words. -> [n]"""
     if not isinstance(n, int) or n < 0:
         raise ValueError(f"n={n!r} is not a whole number from 0: give a length")
-    return finished(_bits((n,), get_device(device), generator).argsort().int(), dtype, requires_grad)
+    order = _bits((n,), get_device(device), generator)._argsort(False)
+    return finished(order, dtype or dt.default_integer(), requires_grad)
 
 
 class Distribution(Family):

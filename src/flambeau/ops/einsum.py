@@ -5,6 +5,7 @@ from itertools import combinations
 from math import inf, prod
 from string import ascii_letters
 
+from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
 from ..core.shape import broadcast, normal_dim
@@ -314,5 +315,5 @@ class Products(Family):
 
 def _turned(x, dim, by):
     """Element i + by of three."""
-    index = type(x).arange(3, device=x.device) + by
+    index = type(x).arange(3, dtype=dt.int32, device=x.device) + by
     return slices(x, index % 3, dim=dim)

@@ -66,10 +66,11 @@ def _power(xp, x, y):
 
 
 def _shift(op, rest):
-    """Counts outside 0 to 31 push every bit out: what is left is `rest`, 0 or all sign, as in PyTorch."""
+    """Counts outside 0 to 31 (of 64 bits 63) push every bit out: what is left is `rest`, 0 or all sign, as in
+    PyTorch."""
 
     def reference(xp, x, y):
-        inside = (y >= 0) & (y < 32)
+        inside = (y >= 0) & (y < (64 if xp.name_of(x).endswith("64") else 32))
         return xp.where(inside, getattr(xp, op)(x, xp.astype(xp.where(inside, y, 0), x.dtype)), rest(xp, x))
 
     return reference

@@ -2,6 +2,7 @@
 
 from math import log, nan, pi
 
+from ..core import dtype as dt
 from ..core.declare import composed, composite
 from .activation import softplus
 from .index.indices import picked, placed
@@ -57,7 +58,7 @@ def _hits(input, target):
 
 def _is_class(x, target, d: int):
     """Whether each class is the target's: comparisons fuse, and need no gather."""
-    classes = type(x).arange(x.shape[d], device=x.device)
+    classes = type(x).arange(x.shape[d], dtype=dt.int32, device=x.device)
     return target.unsqueeze(d) == _along(classes, d, x.ndim)
 
 
@@ -286,7 +287,7 @@ def multilabel_margin_loss(input, target, reduction: str = "mean"):
     listed = (target < 0).cumsum(-1) == 0
     place = _place((target == -1).where(0, target), n, "multilabel_margin_loss")
     unknown, place = (place < 0).any(-1), place.maximum(0)
-    classes = type(input).arange(n, device=input.device)
+    classes = type(input).arange(n, dtype=dt.int32, device=input.device)
     is_target = ((place.unsqueeze(-1) == classes) & listed.unsqueeze(-1)).any(-2)
     short = (1 - picked(input, -1, place).unsqueeze(-1) + input.unsqueeze(-2)).relu()
     counted = listed.unsqueeze(-1) & ~is_target.unsqueeze(-2)

@@ -1,5 +1,6 @@
 """What a mask keeps: triangles of matrices, and numbers put in where a condition holds."""
 
+from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
 from .elementwise import fitted
@@ -24,5 +25,7 @@ class Masks(Family):
 
 def _triangle(x, keep):
     arange = type(x).arange
-    i = arange(x.shape[-2], device=x.device).unsqueeze(1)
-    return keep(i, arange(x.shape[-1], device=x.device)).where(x, False)  # a number of no category: x's dtype
+    i = arange(x.shape[-2], dtype=dt.int32, device=x.device).unsqueeze(1)
+    return keep(i, arange(x.shape[-1], dtype=dt.int32, device=x.device)).where(
+        x, False
+    )  # a number of no category: x's dtype

@@ -51,7 +51,7 @@ class Quantized(NamedTuple):
 
 def _floats(words, scales, bits: int, block: int):
     """The float32 matrix that words and scales stand for. [n, k * bits / 32], [n, k / block] -> [n, k]"""
-    shifts = type(words).arange(32 // bits, device=words.device).to(dt.uint32) * bits
+    shifts = type(words).arange(32 // bits, dtype=dt.int32, device=words.device).to(dt.uint32) * bits
     cells = (words.unsqueeze(-1) >> shifts) & (2**bits - 1)
     values = cells.float() - float(2 ** (bits - 1))
     n, blocks = scales.shape
@@ -239,7 +239,7 @@ def quantize(input, bits: int = 4, block: int = 32):
     scales = (blocks.abs().amax(-1) / most).bfloat16().realize()
     step = scales.float().unsqueeze(-1)
     cells = (blocks / (step == 0).where(1.0, step)).round().clamp(-most, most) + float(most + 1)
-    shifts = type(input).arange(per, device=input.device).to(dt.uint32) * bits
+    shifts = type(input).arange(per, dtype=dt.int32, device=input.device).to(dt.uint32) * bits
     words = (cells.to(dt.uint32).reshape(n, k // per, per) << shifts).sum(-1).realize()
     return Quantized(words, scales, bits, block)
 

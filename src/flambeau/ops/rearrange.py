@@ -254,5 +254,5 @@ def _repeated(repeats, n):
 def _spans(repeats, size):
     """Which element each of `size` places takes: as many as end at or before it."""
     before = repeats.cumsum(0).reshape(1, -1)
-    places = type(repeats).arange(size, device=repeats.device).reshape(-1, 1)
+    places = type(repeats).arange(size, dtype=dt.int32, device=repeats.device).reshape(-1, 1)
     return (before <= places).sum(1)

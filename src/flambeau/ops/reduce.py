@@ -8,7 +8,7 @@ from ..core.declare import composed, composite, kernel
 from ..core.modes import is_grad_enabled
 from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
-from .index.indices import Chosen, picked
+from .index.indices import Chosen, as_places, picked
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -40,8 +40,14 @@ def summed_in(xp, x, name: str = "sum") -> dict:
 
 
 def counted(x):
-    """Bools and bytes are summed and multiplied as int32 (PyTorch: int64)."""
-    return x.int() if x.dtype in (dt.bool_, dt.int8, dt.uint8) else x
+    """Integers and bools are summed and multiplied as int64, as in PyTorch (see `set_default_integer`)."""
+    wanted = dt.counted(x.dtype)
+    return x if x.dtype is wanted else x.to(wanted)
+
+
+def in_words(x):
+    """Bools and bytes in int32, in which kernels add them up."""
+    return x.int() if (x.dtype.is_packed and x.dtype.is_int) or x.dtype is dt.bool_ else x
 
 
 def in_float32(x, wanted=None):
@@ -87,7 +93,7 @@ def _result(y, dims, keepdim):
 
 
 def asked(y, dtype):
-    """A result in the dtype that was asked for: bytes are summed as int32, and then wrap."""
+    """A result in the dtype that was asked for: bytes are summed as int64, and then wrap."""
     return y if dtype is None else y.to(dt.as_dtype(dtype))
 
 
@@ -118,12 +124,12 @@ class Reduce(Family):
     @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)])
     def _sum(self, dims):
         """Sum over `dims`, which stay with size 1."""
-        return (counted(self),), {"dims": dims}
+        return (in_words(self),), {"dims": dims}
 
     @reduce("prod", _grad_prod)
     def _prod(self, dims):
         """Product over `dims`, which stay with size 1."""
-        return (counted(self),), {"dims": dims}
+        return (in_words(self),), {"dims": dims}
 
     @reduce("max", _grad_extreme, "fiu")
     def _max(self, dims):
@@ -138,14 +144,14 @@ class Reduce(Family):
     @composed
     def sum(self, dim=None, keepdim: bool = False, dtype=None):
         """Sum over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = self if dtype is None else self.to(dtype)
+        x = counted(self) if dtype is None else self.to(dtype)
         dims = reduced_dims(dim, x.ndim)
         return asked(_result(x._sum(dims), dims, keepdim), dtype)
 
     @composed
     def prod(self, dim=None, keepdim: bool = False, dtype=None):
         """Product over all dims or some. [..., n, ...] -> [...] (or [..., 1, ...] with keepdim)"""
-        x = self if dtype is None else self.to(dtype)
+        x = counted(self) if dtype is None else self.to(dtype)
         dims = reduced_dims(dim, x.ndim)
         return asked(_result(x._prod(dims), dims, keepdim), dtype)
 
@@ -173,13 +179,13 @@ class Reduce(Family):
 
     @composed
     def argmax(self, dim: int | None = None, keepdim: bool = False):
-        """Index (int32) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
-        return _first(self, dim, keepdim, "amax")
+        """Index (int64) of the first largest value; NaN counts as largest. [..., n, ...] -> [...]"""
+        return as_places(_first(self, dim, keepdim, "amax"))
 
     @composed
     def argmin(self, dim: int | None = None, keepdim: bool = False):
-        """Index (int32) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
-        return _first(self, dim, keepdim, "amin")
+        """Index (int64) of the first smallest value; NaN counts as smallest. [..., n, ...] -> [...]"""
+        return as_places(_first(self, dim, keepdim, "amin"))
 
     @composed
     def max(self, dim: int | None = None, keepdim: bool = False):
@@ -187,7 +193,7 @@ class Reduce(Family):
         tensor in the place of dim: maximum."""
         if hasattr(dim, "node"):
             return self.maximum(dim)
-        return self.amax() if dim is None else _with_index(self, dim, keepdim, "argmax")
+        return self.amax() if dim is None else _with_index(self, dim, keepdim, "amax")
 
     @composed
     def min(self, dim: int | None = None, keepdim: bool = False):
@@ -195,7 +201,7 @@ class Reduce(Family):
         tensor in the place of dim: minimum."""
         if hasattr(dim, "node"):
             return self.minimum(dim)
-        return self.amin() if dim is None else _with_index(self, dim, keepdim, "argmin")
+        return self.amin() if dim is None else _with_index(self, dim, keepdim, "amin")
 
     @composed
     def var(self, dim=None, unbiased: bool | None = None, keepdim: bool = False, *, correction: int = 1):
@@ -236,7 +242,7 @@ class Reduce(Family):
         """The mean of what is not NaN; NaN where all is. [..., n, ...] -> [...]"""
         x, dtype = in_float32(self, dtype)
         lost = x.detach().isnan()
-        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim)).to(dtype)
+        return (lost.where(0.0, x).sum(dim, keepdim) / (~lost).sum(dim, keepdim, dt.int32)).to(dtype)
 
     @composed
     def aminmax(self, dim: int | None = None, keepdim: bool = False):
@@ -312,15 +318,19 @@ def _first(x, dim, keepdim, extreme):
     n = flat.shape[d]
     hit = flat == getattr(flat, extreme)(d, keepdim=True)
     hit = hit if not flat.dtype.is_float else hit | flat.isnan()
-    places = type(x).arange(n, device=x.device).reshape(*(n if e == d else 1 for e in range(flat.ndim)))
+    places = (
+        type(x)
+        .arange(n, dtype=dt.int32, device=x.device)
+        .reshape(*(n if e == d else 1 for e in range(flat.ndim)))
+    )
     found = hit.where(places, n - 1)._min((d,))
     if whole:
         return found.reshape(*(1,) * x.ndim if keepdim else ())
     return _result(found, (d,), keepdim)
 
 
-def _with_index(x, dim, keepdim, arg):
-    index = getattr(x, arg)(dim, keepdim=True)
+def _with_index(x, dim, keepdim, extreme):
+    index = _first(x, dim, True, extreme)
     values = picked(x, dim, index) if x.ndim else x
     d = (normal_dim(dim, x.ndim),)
-    return Chosen(_result(values, d, keepdim), _result(index, d, keepdim))
+    return Chosen(_result(values, d, keepdim), as_places(_result(index, d, keepdim)))

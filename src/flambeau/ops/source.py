@@ -4,7 +4,8 @@ from ..core import dtype as dt
 from ..core.op import Op
 
 
-def _constant(xp, value):
+def _constant(xp, value, bits=64):
+    """bits: how many a number of 64 bits needs at most, besides its sign: the planner's to know."""
     return xp.asarray(getattr(value, "held", value))
 
 

@@ -10,7 +10,7 @@ from ..core.declare import composed
 from ..core.op import Family
 from ..core.shape import normal_dim
 from .creation import triu_indices
-from .index.indices import slices
+from .index.indices import as_places, slices
 from .join import cat
 from .linalg.norms import linalg_vector_norm
 from .reduce import in_float32
@@ -59,7 +59,7 @@ def pdist(input, p: float = 2.0):
     if input.shape[0] < 2:
         return input[:0, :0].sum(1)
     x, dtype = in_float32(input)
-    i, j = triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    i, j = triu_indices(x.shape[0], x.shape[0], 1, dtype=dt.int32, device=x.device)
     return linalg_vector_norm(slices(x, i, dim=0) - slices(x, j, dim=0), p, -1).to(dtype)
 
 
@@ -77,9 +77,9 @@ def combinations(input, r: int = 2, with_replacement: bool = False):
 
 @composed
 def unravel_index(indices, shape):
-    """The coordinates (int32, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
+    """The coordinates (int64, one tensor a dim) of places in a tensor of that shape. [...] -> n x [...]"""
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    return tuple(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1) for d, n in enumerate(sizes))
+    return tuple(as_places(indices // max(prod(sizes[d + 1 :]), 1) % max(n, 1)) for d, n in enumerate(sizes))
 
 
 @composed

@@ -96,6 +96,15 @@ def word_of(value: Any, wgsl: str) -> int:
     return int(value) & 0xFFFFFFFF
 
 
+def part_of(source: Any, part: int) -> Any:
+    """One of the words that a host number is, or the number itself."""
+    words = getattr(source, "words", None)
+    if words is not None:
+        return words[part]
+    value = getattr(source, "held", source)
+    return int(value) >> 32 * part if part else value
+
+
 def _finite(value: float) -> float:
     """Doubles beyond float32 become infinite, as in a cast."""
     if value != value or abs(value) <= 3.4028235677973366e38:
@@ -144,7 +153,4 @@ def submits_of(compiled: Compiled, words: list[int]) -> list[tuple[tuple[Cost, .
 def patch_params(params: array, patches: list[Patch], order: list) -> None:
     """Put the graph's host numbers into Params."""
     for p in patches:
-        source = order[p.node].scalars[0]
-        words = getattr(source, "words", None)
-        value = words[p.part] if words is not None else getattr(source, "held", source)
-        params[p.word] = word_of(value, p.format)
+        params[p.word] = word_of(part_of(order[p.node].scalars[0], p.part), p.format)

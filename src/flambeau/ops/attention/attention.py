@@ -67,8 +67,8 @@ def _weights(q, k, v, start, bias, causal, **attrs):
     s = _plain(q, k, bias, **attrs, where=lambda c, a, b: c.where(a, b), tanh=lambda t: t.tanh())
     ok = s > -3.4e38
     if causal:
-        rows = type(q).arange(s.shape[1], device=q.device).unsqueeze(1) + start
-        ok = ok & (type(q).arange(s.shape[2], device=q.device) <= rows)
+        rows = type(q).arange(s.shape[1], dtype=dt.int32, device=q.device).unsqueeze(1) + start
+        ok = ok & (type(q).arange(s.shape[2], dtype=dt.int32, device=q.device) <= rows)
     s = ok.where(s, -3.4e38)
     w = ok.where((s - s.amax(-1, keepdim=True).detach()).exp(), 0.0)
     total = w.sum(-1, keepdim=True)

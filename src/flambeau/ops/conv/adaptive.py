@@ -3,8 +3,10 @@
 from math import gcd, prod
 from typing import Any
 
+from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.shape import contiguous_strides
+from ..index.indices import as_places
 from ..reduce import in_float32
 from .pool import lowest
 
@@ -30,7 +32,7 @@ def _ratio(n: int, o: int) -> tuple[int, int]:
 def _starts(x, n: int, o: int, shift: int = 0):
     """floor(i * n / o), or ceil((i + 1) * n / o) with shift=1, for i below o. -> [o] int32"""
     a, b = _ratio(n, o)
-    i = type(x).arange(o, device=x.device) + shift
+    i = type(x).arange(o, dtype=dt.int32, device=x.device) + shift
     return i * (a // b) + (i * (a % b) + (b - 1) * shift) // b
 
 
@@ -50,7 +52,9 @@ def _places(x, size, out_size):
     inside: Any = True
     for i, (n, o, step) in enumerate(zip(size, out_size, contiguous_strides(size), strict=True)):
         own = (o, *(1,) * (2 * nd - 1 - i))
-        tap = type(x).arange(_longest(n, o), device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
+        tap = (
+            type(x).arange(_longest(n, o), dtype=dt.int32, device=x.device).reshape(-1, *(1,) * (nd - 1 - i))
+        )
         at = _starts(x, n, o).reshape(*own) + tap
         inside = (at < _starts(x, n, o, 1).reshape(*own)) & inside
         index = at.clamp(max=n - 1) * step + index
@@ -92,7 +96,7 @@ def _adaptive_taken(x, index, *, out_size):
     lead = x.ndim - nd
     xw, inside = _gathered(x, nd, out_size)
     own, _ = _gathered(index, nd, out_size)
-    here = type(x).arange(prod(out_size), device=x.device).reshape(*out_size, *(1,) * nd)
+    here = type(x).arange(prod(out_size), dtype=dt.int32, device=x.device).reshape(*out_size, *(1,) * nd)
     return (inside & (own == here)).where(xw, 0).sum(tuple(range(lead + nd, lead + 2 * nd)))
 
 
@@ -162,12 +166,12 @@ def _adaptive_avg_pool(nd):
 def _adaptive_max_pool(nd):
     def pool(input, output_size, return_indices=False):
         y = adaptive_max(input, out_size=_sizes(input, nd, output_size))
-        return (y, _max_places(input.detach(), y.detach(), nd)) if return_indices else y
+        return (y, as_places(_max_places(input.detach(), y.detach(), nd))) if return_indices else y
 
     pool.__name__ = f"adaptive_max_pool{nd}d"
     pool.__doc__ = (
         "Largest of output_size windows that cover the input; None keeps a size. With return_indices also"
-        " where in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *output_size]"
+        " where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"
     )
     return composed(pool)
 

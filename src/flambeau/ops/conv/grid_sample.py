@@ -3,6 +3,7 @@
 from math import prod
 from typing import Any, NamedTuple
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.shape import contiguous_strides
 from ..contract import contract, same_rank
@@ -53,7 +54,7 @@ def taps_at(x, n: int, kind: str = "linear", padding: str = "zeros", align: bool
     rule = KINDS[kind]
     x = _settled(x, n, padding, align) if kind != "cubic" else x
     floor = (x.round() if kind == "nearest" else x.floor()).detach()
-    tap = type(x).arange(rule.taps, device=x.device).float() - rule.before
+    tap = type(x).arange(rule.taps, dtype=dt.int32, device=x.device).float() - rule.before
     places = floor.unsqueeze(-1) + tap
     weight = 1.0 if rule.weight is None else rule.weight((x.unsqueeze(-1) - places).abs())
     if kind == "cubic":
@@ -123,7 +124,7 @@ def affine_grid(theta, size, align_corners: bool | None = None):
     t = x.reshape(size[0], *(1,) * nd, nd, nd + 1)
     y = t[..., nd]
     for i, n in enumerate(size[2:]):
-        steps = type(theta).arange(n, device=theta.device).float()
+        steps = type(theta).arange(n, dtype=dt.int32, device=theta.device).float()
         if align_corners:
             x = steps * (2 / (n - 1)) - 1 if n > 1 else steps * 0
         else:
@@ -135,8 +136,8 @@ def affine_grid(theta, size, align_corners: bool | None = None):
 def _kernel_places(x, offset, dim: int, out, kernel, stride, padding, dilation, groups):
     """Where along a spatial dim (0 is y) each tap of each output reads. -> [n, groups, kh * kw, oh, ow]"""
     arange = type(x).arange
-    start = arange(out[dim], device=x.device) * stride[dim] - padding[dim]
-    tap = arange(kernel[dim], device=x.device) * dilation[dim]
+    start = arange(out[dim], dtype=dt.int32, device=x.device) * stride[dim] - padding[dim]
+    tap = arange(kernel[dim], dtype=dt.int32, device=x.device) * dilation[dim]
     regular = tap.reshape(-1, *(1,) * (3 - dim)) + start.reshape(-1, *(1,) * (1 - dim))
     own = offset.reshape(x.shape[0], groups, *kernel, 2, *out)[:, :, :, :, dim]
     return (own + regular).reshape(x.shape[0], groups, prod(kernel), *out)

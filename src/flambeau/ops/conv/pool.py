@@ -2,9 +2,11 @@
 
 from math import prod
 
+from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
 from ...core.op import Family
 from ...core.shape import Window, contiguous_strides
+from ..index.indices import as_places
 from ..index.scatter import scattered
 from ..movement import fold
 from ..reduce import in_float32
@@ -78,7 +80,11 @@ def _max_windows(x, spec):
 
 
 def _taps(x, spec):
-    return type(x).arange(prod(w.kernel for w in spec), device=x.device).reshape(*(w.kernel for w in spec))
+    return (
+        type(x)
+        .arange(prod(w.kernel for w in spec), dtype=dt.int32, device=x.device)
+        .reshape(*(w.kernel for w in spec))
+    )
 
 
 def _first_tap(x, y, spec):
@@ -113,7 +119,7 @@ def _flat_places(x, y, spec):
     place = 0
     for i, (w, step) in enumerate(zip(spec, contiguous_strides(size), strict=True)):
         own = tap // prod(v.kernel for v in spec[i + 1 :]) % w.kernel
-        start = type(x).arange(positions[i], device=x.device) * w.stride - w.before
+        start = type(x).arange(positions[i], dtype=dt.int32, device=x.device) * w.stride - w.before
         place = place + (start.reshape(-1, *(1,) * (n - 1 - i)) + own * w.dilation) * step
     return place
 
@@ -144,12 +150,12 @@ def _max_pool(nd):
     def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
         y = max_pool(input, spec=spec)
-        return (y, _flat_places(input, y, spec)) if return_indices else y
+        return (y, as_places(_flat_places(input, y, spec))) if return_indices else y
 
     pool.__name__ = f"max_pool{nd}d"
     pool.__doc__ = (
         "Largest element of each window; stride defaults to the kernel size. With return_indices also where"
-        " in the flattened spatial dims it stands (int32). [n, c, *size] -> [n, c, *out]"
+        " in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]"
     )
     return composed(pool)
 
@@ -178,7 +184,7 @@ def window_sum(x, *, spec):
 
 def _count(x, n: int, positions: int, w: Window, padding: int, include: bool):
     """How many elements each window of one dim is divided by. -> [positions] int32"""
-    start = type(x).arange(positions, device=x.device) * w.stride - padding
+    start = type(x).arange(positions, dtype=dt.int32, device=x.device) * w.stride - padding
     end = (start + w.kernel).clamp(max=n + padding)
     return end - start if include else end.clamp(max=n) - start.clamp(min=0)
 

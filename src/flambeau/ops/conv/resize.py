@@ -108,10 +108,10 @@ def _resize_grad(g, y, x, dim, line):
 def resize(x, *, dim, line):
     """One dim interpolated. [..., n, ...] -> [..., o, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
-    whole, frac = _position(arange(line.o, device=x.device), line)
+    whole, frac = _position(arange(line.o, dtype=dt.int32, device=x.device), line)
     if kind.weight is None:
         return slices(x, whole.clamp(0, line.n - 1), dim=dim)
-    taps = arange(kind.taps, device=x.device).unsqueeze(1)
+    taps = arange(kind.taps, dtype=dt.int32, device=x.device).unsqueeze(1)
     total = _total(frac, kind)
     index = (whole + (taps - kind.before)).clamp(0, line.n - 1)
     return _weighed(x, dim, index, _weight(frac, taps, kind, total)).to(x.dtype)
@@ -119,7 +119,7 @@ def resize(x, *, dim, line):
 
 def _first_output(line: ResizedDim, kind: Kind, x):
     """The first output that takes each input. -> [n] int32"""
-    j = type(x).arange(line.n, device=x.device)
+    j = type(x).arange(line.n, dtype=dt.int32, device=x.device)
     if not line.a:
         return j * 0
     least = j + (kind.before - kind.taps + 1)  # the floor it must have reached
@@ -150,10 +150,10 @@ def _resize_back(x, *, dim, line):
     """The adjoint of resize: each input gathers from what took it. [..., o, ...] -> [..., n, ...]"""
     kind, arange = KINDS[line.kind], type(x).arange
     most = _most_outputs(line, kind)
-    i = _first_output(line, kind, x) + arange(most, device=x.device).unsqueeze(1)  # [most, n]
+    i = _first_output(line, kind, x) + arange(most, dtype=dt.int32, device=x.device).unsqueeze(1)  # [most, n]
     whole, frac = _position(i, line)
     total, weight = _total(frac, kind), 0
-    j = arange(line.n, device=x.device)
+    j = arange(line.n, dtype=dt.int32, device=x.device)
     for tap in range(kind.taps):
         hit = (whole + (tap - kind.before)).clamp(0, line.n - 1) == j
         weight = hit.where(_weight(frac, tap, kind, total), 0.0) + weight

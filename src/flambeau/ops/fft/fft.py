@@ -6,6 +6,7 @@ Dims count without that one: dim=-1 is the last dim of the complex tensor.
 
 from math import sqrt
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.shape import normal_dim
 from ..creation import finished
@@ -256,14 +257,14 @@ def _tensor():
 @composed
 def fft_fftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
     """The frequencies of a transform of n samples, d apart. -> [n]"""
-    k = _tensor().arange(n, device=device)
+    k = _tensor().arange(n, dtype=dt.int32, device=device)
     return finished((k > (n - 1) // 2).where(k - n, k).float() * (1 / (n * d)), dtype, requires_grad)
 
 
 @composed
 def fft_rfftfreq(n: int, d: float = 1.0, *, dtype=None, device=None, requires_grad: bool = False):
     """The frequencies of half a transform of n samples, d apart. -> [n // 2 + 1]"""
-    k = _tensor().arange(n // 2 + 1, device=device).float()
+    k = _tensor().arange(n // 2 + 1, dtype=dt.int32, device=device).float()
     return finished(k * (1 / (n * d)), dtype, requires_grad)
 
 

@@ -94,7 +94,7 @@ def turn(e, n: int, sign: int):
 
 
 def places(x, n: int):
-    return type(x).arange(n, device=x.device)
+    return type(x).arange(n, dtype=dt.int32, device=x.device)
 
 
 # --- transforms ---

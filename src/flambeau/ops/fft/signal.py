@@ -2,6 +2,7 @@
 
 from math import pi
 
+from ...core import dtype as dt
 from ...core import op
 from ...core.declare import composed
 from ...core.shape import Window
@@ -29,7 +30,7 @@ def _places(n: int, periodic: bool, device):
     """Places of n samples, and how many steps make the whole window."""
     if n < 0:
         raise ValueError(f"{n} samples are no window: give 0 or more")
-    return op.Tensor.arange(n, device=device).float(), max(n if periodic else n - 1, 1)
+    return op.Tensor.arange(n, dtype=dt.int32, device=device).float(), max(n if periodic else n - 1, 1)
 
 
 def _cosines(n: int, terms, periodic: bool, device):

@@ -1,5 +1,6 @@
 """Tables of vectors looked up by integers: embedding, and embedding_bag, which pools what it looks up."""
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ..reduce import in_float32
 from .indices import as_index, placed, slices
@@ -35,7 +36,7 @@ def embedding(input, weight, padding_idx: int | None = None):
 def _checked(offsets, n: int):
     """Offsets that begin at 0, do not descend and are at most n: others are faults. [b] -> [b]"""
     offsets = offsets.int()
-    first = type(offsets).arange(offsets.shape[0], device=offsets.device) == 0
+    first = type(offsets).arange(offsets.shape[0], dtype=dt.int32, device=offsets.device) == 0
     bad = (offsets < offsets._pad((1,), (-1,))) | (first & (offsets != 0))
     return placed(bad.where(-1, offsets), n + 1, "inside", "offsets")
 
@@ -43,7 +44,7 @@ def _checked(offsets, n: int):
 def _bags(offsets, n: int):
     """The bag of each of n places: the last offset not above it, found bit by bit. [b] -> [n] int32"""
     offsets, bags = _checked(offsets, n), offsets.shape[0]
-    places = type(offsets).arange(n, device=offsets.device)
+    places = type(offsets).arange(n, dtype=dt.int32, device=offsets.device)
     found, step = places * 0, 1 << max(bags - 1, 0).bit_length()
     while step > 1:
         step //= 2

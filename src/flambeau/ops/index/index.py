@@ -11,7 +11,7 @@ from ...core.declare import composed, kernel
 from ...core.op import Family
 from ...core.shape import broadcast, normal_dim
 from .getitem import cut, parse, pick
-from .indices import as_index, nd_places, placed, slices
+from .indices import as_index, as_places, nd_places, placed, slices
 
 NN = ("one_hot",)
 
@@ -142,12 +142,12 @@ def _broadcast(x, mask):
 
 @composed
 def one_hot(tensor, num_classes: int = -1):
-    """1 at each index, else 0, as int32. [...] -> [..., num_classes]
+    """1 at each index, else 0, as int64. [...] -> [..., num_classes]
 
     Without num_classes it takes one read, of the largest index.
     """
     if num_classes < 0:
         num_classes = int(tensor.max().item()) + 1
-    classes = type(tensor).arange(num_classes, device=tensor.device)
+    classes = type(tensor).arange(num_classes, dtype=dt.int32, device=tensor.device)
     place = placed(tensor, num_classes, "known", "one_hot")
-    return (place.unsqueeze(-1) == classes).int()
+    return as_places(place.unsqueeze(-1) == classes)

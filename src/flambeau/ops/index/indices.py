@@ -58,6 +58,11 @@ class Places(Family):
         return (self,), {"n": n, "mode": mode, "site": site} | ({"none": none} if mode == "known" else {})
 
 
+def as_places(x):
+    """Places, which are computed in int32, as the integers that users get (see `set_default_integer`)."""
+    return x.to(dt.default_integer())
+
+
 def as_index(x, index, dim: int, name: str, wraps: bool = False, n: int | None = None):
     """An index of dim `dim`, as places inside: checked at once if it comes from the host, else by the kernel
     that uses it.
@@ -141,4 +146,8 @@ def nd_places(x, indices, name: str):
 
 def along(x, n: int, dim: int, rank: int):
     """0..n along a dim of `rank`, size 1 along the others. -> [1, ..., n, ..., 1]"""
-    return type(x).arange(n, device=x.device).reshape(*(n if d == dim else 1 for d in range(rank)))
+    return (
+        type(x)
+        .arange(n, dtype=dt.int32, device=x.device)
+        .reshape(*(n if d == dim else 1 for d in range(rank)))
+    )

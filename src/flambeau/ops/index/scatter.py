@@ -123,7 +123,11 @@ class Scatter(Family):
         if src.shape != wanted:
             raise ValueError(f"src has shape {list(src.shape)}: the diagonal has {list(wanted)}")
         arange, above = type(self).arange, max(-offset, 0)
-        on = arange(m, device=self.device) - arange(n, device=self.device).unsqueeze(1) == offset
+        on = (
+            arange(m, dtype=dt.int32, device=self.device)
+            - arange(n, dtype=dt.int32, device=self.device).unsqueeze(1)
+            == offset
+        )
         column = src.pad((above, n - k - above)).unsqueeze(-1)
         return on.where(column, x).movedim((-2, -1), (dim1, dim2))
 

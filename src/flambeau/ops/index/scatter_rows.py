@@ -154,8 +154,8 @@ def _extreme(dtype, reduce):
     """What an extreme starts from."""
     if dtype.is_float:
         return float("-inf") if reduce == "amax" else float("inf")
-    low, high = (0, 2**32 - 1) if dtype.kind == "u" else (-(2**31), 2**31 - 1)
-    return low if reduce == "amax" else high
+    info = dt.INTS[dtype]
+    return info.min if reduce == "amax" else info.max
 
 
 def _put_grad(g, y, x, place, src, join):
@@ -165,7 +165,7 @@ def _put_grad(g, y, x, place, src, join):
 def _assign_grad(g, y, x, place, src):
     """Only the last of equal places has a gradient, and what it replaced has none."""
     last = place._last(x.shape[0])
-    won = slices(last, place, dim=0) == type(g).arange(src.shape[0], device=g.device)
+    won = slices(last, place, dim=0) == type(g).arange(src.shape[0], dtype=dt.int32, device=g.device)
     kept = (last < 0).unsqueeze(1).where(g, 0)
     return [kept, None, won.unsqueeze(1).where(slices(g, place, dim=0), 0)]
 
@@ -213,7 +213,7 @@ def _put_rows(x, place, src, *, join):
 
 
 def _one_row(x, place, src, join):
-    hit = type(x).arange(x.shape[0], device=x.device) == place
+    hit = type(x).arange(x.shape[0], dtype=dt.int32, device=x.device) == place
     joined = {"sum": x.__add__, "prod": x.__mul__, "max": x.maximum, "min": x.minimum}
     return hit.unsqueeze(1).where(src if join == "assign" else joined[join](src), x)
 

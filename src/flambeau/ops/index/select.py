@@ -6,12 +6,13 @@ Their size takes one read, unless it is given.
 from math import prod
 from typing import Any
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.op import Family
 from ...core.shape import normal_dim
 from ...errors import FlambeauError
 from ..join import cat, stack
-from .indices import slices
+from .indices import as_places, slices
 
 
 def known(*numbers) -> list[Any]:
@@ -38,27 +39,27 @@ def places_of(flags, size: int | None = None):
     if size is None:
         sums.realize()  # or what comes after the read would sum again
     count = known(total)[0] if size is None else size
-    return sums._search(type(flags).arange(1, count + 1, device=flags.device), False), total
+    return sums._search(type(flags).arange(1, count + 1, dtype=dt.int32, device=flags.device), False), total
 
 
 class Select(Family):
     @composed
     def nonzero(self, as_tuple: bool = False, *, size: int | None = None, fill_value: int = 0):
-        """Coordinates (int32) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
+        """Coordinates (int64) of elements that are not 0: [k, dims], or a tuple of a [k] for each dim.
 
         k takes one read; with `size`, as in JAX, k is that, without a read: what is too much is left out,
         what is missing has fill_value.
         """
         x = self.reshape(1) if as_tuple and not self.ndim else self
         places, total = places_of((x != 0).reshape(-1), size)
-        within = type(x).arange(places.shape[0], device=x.device) < total
+        within = type(x).arange(places.shape[0], dtype=dt.int32, device=x.device) < total
         at = []
         for d, n in enumerate(x.shape):
             c = places // max(prod(x.shape[d + 1 :]), 1) % max(n, 1)
             at.append(c if size is None else within.where(c, fill_value))
         if as_tuple:
-            return tuple(at)
-        return stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0)
+            return tuple(as_places(a) for a in at)
+        return as_places(stack(at, 1) if at else places.reshape(-1, 1).narrow(1, 0, 0))
 
     @composed
     def nonzero_static(self, *, size: int, fill_value: int = -1):
@@ -67,12 +68,12 @@ class Select(Family):
 
     @composed
     def argwhere(self):
-        """Coordinates (int32) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+        """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
         return self.nonzero()
 
     @composed
     def count_nonzero(self, dim=None):
-        """How many elements are not 0, over all dims or some (int32). [..., n, ...] -> [...]"""
+        """How many elements are not 0, over all dims or some (int64). [..., n, ...] -> [...]"""
         return (self != 0).sum(dim)
 
     @composed
@@ -81,7 +82,7 @@ class Select(Family):
     ):
         """The different elements (or slices of a dim) in order; their number takes one read.
 
-        With return_inverse also where each element went, with return_counts how often each occurs, int32.
+        With return_inverse also where each element went, with return_counts how often each occurs, int64.
         [...] -> [k], or [..., k, ...] with dim
         """
         lines, restore = _lines(self, dim)
@@ -110,14 +111,18 @@ def _lines(x, dim):
     return front.reshape(front.shape[0], prod(rest)), (back, lambda each: each)
 
 
+def _by(line):
+    return line._argsort(False)
+
+
 def _order(lines):
     """Places that sort lines by their first element, then by the next: stable, from the last one back."""
     n, m = lines.shape
     if not n or not m:
-        return type(lines).arange(n, device=lines.device)
-    order = lines[:, m - 1].argsort(0)
+        return type(lines).arange(n, dtype=dt.int32, device=lines.device)
+    order = _by(lines[:, m - 1])
     for column in reversed(range(m - 1)):
-        order = order._gather(lines[:, column]._gather(order, 0).argsort(0), 0)
+        order = order._gather(_by(lines[:, column]._gather(order, 0)), 0)
     return order
 
 
@@ -133,9 +138,11 @@ def _runs(lines, order, restore, return_inverse, return_counts):
     out = [shaped(slices(lines, firsts, dim=0))]
     if return_inverse:
         number = starts.int()._cumsum(0) - 1 if n else firsts
-        out.append(each(number if order is None or not n else number._back(order)))
+        out.append(as_places(each(number if order is None or not n else number._back(order))))
     if return_counts:
         k = firsts.shape[0]
-        ends = cat([firsts[1:], type(lines).full((1,), n, device=lines.device)]) if k else firsts
-        out.append(ends - firsts)
+        ends = (
+            cat([firsts[1:], type(lines).full((1,), n, dtype=dt.int32, device=lines.device)]) if k else firsts
+        )
+        out.append(as_places(ends - firsts))
     return out[0] if len(out) == 1 else tuple(out)

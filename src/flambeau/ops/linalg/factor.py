@@ -1,5 +1,6 @@
 """Factorisations of batches of matrices with their gradients: blocks by kernels, the rest by matmul."""
 
+from ...core import dtype as dt
 from ...core.declare import composite
 from ...core.shape import broadcast
 from ..index.indices import picked
@@ -16,7 +17,7 @@ def mT(x):
 
 def identity(x, n: int, m: int | None = None):
     """Ones on the diagonal. -> [n, m], as floats on the device of x"""
-    rows, columns = (type(x).arange(k, device=x.device) for k in (n, n if m is None else m))
+    rows, columns = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (n, n if m is None else m))
     return (rows.unsqueeze(1) == columns).float()
 
 
@@ -49,7 +50,7 @@ def take_rows(x, order):
 
 def inverse_order(order):
     """Where each row went. [..., n] -> [..., n]"""
-    places = type(order).arange(order.shape[-1], device=order.device)
+    places = type(order).arange(order.shape[-1], dtype=dt.int32, device=order.device)
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).where(places, 0).sum(-1)
 
 

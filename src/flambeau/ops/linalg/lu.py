@@ -64,7 +64,7 @@ def failed(diagonal):
     if n == 0:
         return diagonal.sum(-1).int()
     bad = (diagonal == 0) | diagonal.isnan()
-    first = bad.int().argmax(-1) + 1
+    first = bad.int().argmax(-1).int() + 1
     return bad.any(-1).where(first, 0)
 
 
@@ -115,7 +115,7 @@ def unchecked(check_errors):
 
 def _permutation(order):
     """P with P[order[j], j] = 1. [..., n] -> [..., n, n]"""
-    places = type(order).arange(order.shape[-1], device=order.device)
+    places = type(order).arange(order.shape[-1], dtype=dt.int32, device=order.device)
     return (order.unsqueeze(-2) == places.unsqueeze(-1)).float()
 
 
@@ -257,7 +257,7 @@ def linalg_inv_ex(A, check_errors: bool = False):
 def _sign(packed):
     """Whether the rows were exchanged an even or odd number of times: 1 or -1."""
     pivots = lf.lu_pivots(packed)
-    places = type(pivots).arange(1, pivots.shape[-1] + 1, device=pivots.device)
+    places = type(pivots).arange(1, pivots.shape[-1] + 1, dtype=dt.int32, device=pivots.device)
     return 1.0 - (pivots != places).int().sum(-1).remainder(2).float() * 2.0
 
 

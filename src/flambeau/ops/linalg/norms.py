@@ -136,7 +136,7 @@ def _sizes(a, hermitian):
 
 @composed
 def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False):
-    """How many singular values are above a threshold (int32). [..., m, n] -> [...]"""
+    """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
     a = lu.matrices(A).detach()
     if 0 in a.shape[-2:]:
         return type(a).zeros(a.shape[:-2], device=a.device).int()

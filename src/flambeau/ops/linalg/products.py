@@ -3,6 +3,7 @@
 from math import prod
 from typing import Any
 
+from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ...core.op import Family
 from ...core.shape import normal_dim
@@ -81,7 +82,7 @@ def linalg_matmul(input, other):
 def linalg_vander(x, *, N: int | None = None):
     """Rising powers of x in columns. [..., n] -> [..., n, N]"""
     columns = x.shape[-1] if N is None else N
-    return x.unsqueeze(-1).pow(type(x).arange(columns, device=x.device))
+    return x.unsqueeze(-1).pow(type(x).arange(columns, dtype=dt.int32, device=x.device))
 
 
 @composed

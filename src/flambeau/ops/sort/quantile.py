@@ -1,10 +1,11 @@
 """Order statistics: medians, modes and quantiles, read off a sorted dim."""
 
+from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.op import Family
 from ...core.shape import normal_dim
 from ..index.indices import Chosen, picked
-from .sort import at_rank
+from .sort import at_rank, order_along
 
 KINDS = ("linear", "lower", "higher", "midpoint", "nearest")
 
@@ -20,8 +21,8 @@ def _line(x, dim):
 
 def _median(x, dim, keepdim, rank):
     line, d = _line(x, dim)
-    places = line.argsort(d)
-    lost = line.detach().isnan().sum(d, keepdim=True) if line.dtype.is_float else None
+    places = order_along(line, d)
+    lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32) if line.dtype.is_float else None
     n = line.shape[d]
     found = places.narrow(d, (n - 1) // 2, 1) if lost is None else picked(places, d, rank(n, lost))
     values, index = at_rank(line, found, d, keepdim)
@@ -61,9 +62,13 @@ class Order(Family):
         """
         line, d = _line(self, dim if self.ndim else None)
         n = line.shape[d]
-        places = line.argsort(d)
+        places = order_along(line, d)
         ordered = picked(line.detach(), d, places)
-        at = type(line).arange(n, device=line.device).reshape(*(n if e == d else 1 for e in range(line.ndim)))
+        at = (
+            type(line)
+            .arange(n, dtype=dt.int32, device=line.device)
+            .reshape(*(n if e == d else 1 for e in range(line.ndim)))
+        )
         differs = ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1)
         before = tuple(int(e == d) for e in range(line.ndim))
         starts = (differs._pad(before, (0,) * line.ndim)).where(at.expand(*line.shape), 0)
@@ -98,7 +103,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     line, d = _line(x, dim)
     last = line.ndim - 1
     ordered = line.sort(d)[0].transpose(d, last)  # [..., n]
-    lost = line.detach().isnan().sum(d, keepdim=True).transpose(d, last)  # [..., 1]
+    lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
     many = hasattr(q, "node") and q.ndim == 1
     parts = (q.reshape(-1) if hasattr(q, "node") else type(x).full((1,), q, device=x.device)).detach()
     values = _between(ordered, lost, parts.float(), interpolation, skip)  # [..., k]

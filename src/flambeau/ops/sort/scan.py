@@ -6,9 +6,9 @@ from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.op import Family, Launch
 from ...core.shape import normal_dim
-from ..index.indices import Chosen
+from ..index.indices import Chosen, as_places
 from ..join import cat
-from ..reduce import asked, counted, in_float32, summed_in
+from ..reduce import asked, counted, in_float32, in_words, summed_in
 
 FUNCTIONS = ("cumulative_trapezoid", "trapezoid")
 TILE = 2048  # elements that a workgroup scans at once
@@ -174,12 +174,12 @@ class Scan(Family):
     @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"))
     def _cumsum(self, dim):
         """Sums so far along a dim."""
-        return (counted(self),), {"dim": dim}
+        return (in_words(self),), {"dim": dim}
 
     @scan("prod", _grad_cumprod, _reference("cumprod"))
     def _cumprod(self, dim):
         """Products so far along a dim."""
-        return (counted(self),), {"dim": dim}
+        return (in_words(self),), {"dim": dim}
 
     @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logcumsumexp(x, axis=dim))
     def _logcumsumexp(self, dim):
@@ -198,13 +198,13 @@ class Scan(Family):
 
     @composed
     def cumsum(self, dim: int, dtype=None):
-        """Sums of the elements so far along a dim; bools count as int32. [..., n, ...] -> [..., n, ...]"""
-        return _scanned(self, dim, "_cumsum", dtype)
+        """Sums of the elements so far along a dim; integers as int64. [..., n, ...] -> [..., n, ...]"""
+        return _scanned(self, dim, "_cumsum", dtype, counted)
 
     @composed
     def cumprod(self, dim: int, dtype=None):
         """Products of the elements so far along a dim. [..., n, ...] -> [..., n, ...]"""
-        return _scanned(self, dim, "_cumprod", dtype)
+        return _scanned(self, dim, "_cumprod", dtype, counted)
 
     @composed
     def logcumsumexp(self, dim: int):
@@ -275,8 +275,8 @@ def cumulative_trapezoid(y, x=None, *, dx=None, dim: int = -1):
     return areas.cumsum(d)
 
 
-def _scanned(x, dim, name, dtype=None):
-    x = x if dtype is None else x.to(dtype)
+def _scanned(x, dim, name, dtype=None, counted=in_words):
+    x = counted(x) if dtype is None else x.to(dtype)
     d = normal_dim(dim, max(x.ndim, 1))
     return asked(getattr(x.reshape(1) if x.ndim == 0 else x, name)(d).reshape(*x.shape), dtype)
 
@@ -285,4 +285,4 @@ def _extremes(x, dim, name):
     d = normal_dim(dim, max(x.ndim, 1))
     line = x.reshape(1) if x.ndim == 0 else x
     index = getattr(line.detach(), name)(d)
-    return Chosen(line._gather(index, d).reshape(*x.shape), index.reshape(*x.shape))
+    return Chosen(line._gather(index, d).reshape(*x.shape), as_places(index.reshape(*x.shape)))

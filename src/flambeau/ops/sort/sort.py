@@ -8,7 +8,7 @@ from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
 from ...core.op import Family, Launch
 from ...core.shape import normal_dim
-from ..index.indices import Chosen, as_index, picked
+from ..index.indices import Chosen, as_index, as_places, picked
 from ..join import cat
 from .scan import THREADS, scan_launches
 
@@ -237,11 +237,11 @@ class Sort(Family):
 
     @composed
     def argsort(self, dim: int = -1, descending: bool = False, stable: bool = False):
-        """Places (int32) of a dim's elements in order; always stable; NaN counts as largest.
+        """Places (int64) of a dim's elements in order; always stable; NaN counts as largest.
 
         [..., n, ...] -> [..., n, ...]
         """
-        return _places(self, normal_dim(dim, self.ndim), descending)
+        return as_places(order_along(self, normal_dim(dim, self.ndim), descending))
 
     @composed
     def sort(self, dim: int = -1, descending: bool = False, stable: bool = False):
@@ -250,8 +250,9 @@ class Sort(Family):
         [..., n, ...] -> [..., n, ...], [..., n, ...]
         """
         d = normal_dim(dim, self.ndim)
-        places = _places(self, d, descending)
-        return Chosen(_in_order(self, places, dim=d) if self.ndim else self, places)  # type: ignore[arg-type]
+        places = order_along(self, d, descending)
+        values = _in_order(self, places, dim=d) if self.ndim else self
+        return Chosen(values, as_places(places))  # type: ignore[arg-type]
 
     @composed
     def msort(self):
@@ -268,10 +269,10 @@ class Sort(Family):
         if not 0 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 0 to {x.shape[d]}, the size of dim {d}")
         if not self.ndim:
-            return Chosen(self, _places(self, 0, False))  # type: ignore[arg-type]
+            return Chosen(self, as_places(order_along(self, 0, False)))  # type: ignore[arg-type]
         last = x.ndim - 1
         places = _top(x.detach().transpose(d, last), k, bool(largest)).transpose(d, last)
-        return Chosen(x._gather(places, d), places)
+        return Chosen(x._gather(places, d), as_places(places))
 
     @composed
     def kthvalue(self, k: int, dim: int = -1, keepdim: bool = False):
@@ -279,7 +280,7 @@ class Sort(Family):
         d, x = normal_dim(dim, self.ndim), self if self.ndim else self.reshape(1)
         if not 1 <= k <= x.shape[d]:
             raise ValueError(f"k={k} is not from 1 to {x.shape[d]}, the size of dim {d}")
-        return at_rank(self, _places(x, d, False).narrow(d, k - 1, 1), d, keepdim)
+        return at_rank(self, order_along(x, d, False).narrow(d, k - 1, 1), d, keepdim)
 
 
 def at_rank(x, places, d: int, keepdim: bool):
@@ -287,12 +288,13 @@ def at_rank(x, places, d: int, keepdim: bool):
     values = (x if x.ndim else x.reshape(1))._gather(places, d)
     shape = x.shape if not x.ndim else tuple(1 if e == d else n for e, n in enumerate(x.shape))
     shape = shape if keepdim else tuple(n for e, n in enumerate(shape) if e != d)
-    return Chosen(values.reshape(*shape), places.reshape(*shape))
+    return Chosen(values.reshape(*shape), as_places(places.reshape(*shape)))
 
 
-def _places(x, d: int, descending: bool):
+def order_along(x, d: int, descending: bool = False):
+    """Places in int32 of the elements of a dim in order."""
     if x.ndim == 0:
-        return type(x).full((), 0, device=x.device)
+        return type(x).full((), 0, dtype=dt.int32, device=x.device)
     x = x.detach()
     last = x.ndim - 1
     if d == last:
@@ -320,7 +322,7 @@ def _top(x, k: int, largest: bool):
     blocks = n // BLOCK
     lead = x.shape[:-1]
     whole = x.narrow(x.ndim - 1, 0, blocks * BLOCK).reshape(*lead, blocks, BLOCK)
-    starts = type(x).arange(blocks, device=x.device).unsqueeze(1) * BLOCK
+    starts = type(x).arange(blocks, dtype=dt.int32, device=x.device).unsqueeze(1) * BLOCK
     best = (whole._argsort(largest).narrow(x.ndim, 0, k) + starts).reshape(*lead, blocks * k)
     rest = n - blocks * BLOCK
     if rest:
@@ -345,7 +347,7 @@ def _sorted_by(x, sorter):
 def searchsorted(
     sorted_sequence, input, *, out_int32: bool = False, right: bool = False, side=None, sorter=None
 ):
-    """Where values would be put in to keep the order (int32): before equals, or after them (right).
+    """Where values would be put in to keep the order (int64): before equals, or after them (right).
 
     [n], [...] -> [...] or [..., n], [..., m] -> [..., m]
     """
@@ -362,15 +364,15 @@ def searchsorted(
         )
     table, x = _alike(table.detach(), x.detach())
     found = table._search(x.reshape(1) if x.ndim == 0 else x, bool(right) or side == "right")
-    return found.reshape(*x.shape)
+    return found.reshape(*x.shape) if out_int32 else as_places(found.reshape(*x.shape))
 
 
 @composed
 def bucketize(input, boundaries, *, out_int32: bool = False, right: bool = False):
-    """Which of the buckets between sorted boundaries each value is in (int32). [...], [n] -> [...]"""
+    """Which of the buckets between sorted boundaries each value is in (int64). [...], [n] -> [...]"""
     if boundaries.ndim != 1:
         raise ValueError(f"boundaries need 1 dim, not {boundaries.ndim}")
-    return searchsorted(boundaries, input, right=right)
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
 @composed

@@ -1,0 +1,70 @@
+"""Elementwise ops of 32-bit words that no op of the table is: what 64-bit integers need beside sums and
+bits.
+
+Each is a macro of its name in wgsl/lib/elementwise.wgsl; the functions behind them are in lib/words.wgsl.
+"""
+
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.op import Op, apply
+from .pair import tensor_of
+
+
+def _both(f: Any) -> Any:
+    """A reference on whole numbers of 64 bits, of which an op gives one word."""
+
+    def word(part: int) -> Any:
+        def reference(xp, *words):
+            wide = [xp.astype(w, "uint64") for w in words]
+            whole = [low | high << 32 for low, high in zip(wide[::2], wide[1::2], strict=True)]
+            return xp.astype(f(xp, *whole) >> 32 * part & 0xFFFFFFFF, "uint32")
+
+        return reference
+
+    return word(0), word(1)
+
+
+def _quotient(xp, a, b):
+    return xp.where(b == 0, 0, a // xp.where(b == 0, 1, b))
+
+
+def _float(xp, low, high):
+    whole = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
+    return xp.astype(whole, "float32")
+
+
+def _index(signed: bool) -> Any:
+    def reference(xp, low, high):
+        whole = xp.astype(low, "uint64") | xp.astype(high, "uint64") << 32
+        whole = xp.astype(whole, "int64") if signed else xp.minimum(whole, 2**31 - 1)
+        return xp.astype(xp.clip(whole, -(2**31), 2**31 - 1), "int32")
+
+    return reference
+
+
+def _op(name: str, xp: Any, cost: int, dtype: dt.DType = dt.uint32) -> Op:
+    return Op("elementwise", xp=xp, dtype=lambda *_: dtype, cost=cost, name=name)
+
+
+MULTIPLY_HIGH = _op(
+    "multiply_high", lambda xp, a, b: xp.astype(xp.astype(a, "uint64") * b >> 32, "uint32"), 4
+)
+DIVIDE = [_op(f"divide_{w}", f, 64) for w, f in zip(("low", "high"), _both(_quotient), strict=True)]
+POWER = [
+    _op(f"power_{w}", f, 64)
+    for w, f in zip(("low", "high"), _both(lambda xp, x, y: xp.pow(x, y)), strict=True)
+]
+DIVISOR = [
+    _op(f"divisor_{w}", f, 64)
+    for w, f in zip(("low", "high"), _both(lambda xp, x, y: xp.gcd(x, y)), strict=True)
+]
+FLOAT = _op("whole_to_float", _float, 8, dt.float32)
+
+# a place that does not fit in 32 bits is as far outside as can be
+INDEX = {kind: _op(f"index_{kind}64", _index(kind == "i"), 2, dt.int32) for kind in "iu"}
+
+
+def word(op: Op, *words: Any) -> Any:
+    """An op of words, of tensors."""
+    return tensor_of(apply(op, tuple([w.node for w in words]), {}))
