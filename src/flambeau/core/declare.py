@@ -9,7 +9,7 @@ from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
-from .out import into
+from .out import IN_PLACE, in_place, into
 from .spelling import explain, spelled
 
 
@@ -34,6 +34,8 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
             if kw:
                 if "out" in kw and not is_view:
                     return into(call, args, kw)
+                if "inplace" in kw and f.__name__ in IN_PLACE:
+                    return in_place(call, args, kw)
                 args, kw = spelled(f, (), args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])

@@ -12,7 +12,7 @@ from . import events
 from .alias import link
 from .modes import is_grad_enabled
 from .node import Node, describe
-from .out import into
+from .out import IN_PLACE, in_place, into
 from .shape import Shape, broadcast
 from .spelling import explain, spelled
 
@@ -135,6 +135,8 @@ class Op:
             if kw:
                 if "out" in kw and self.kind != "movement":
                     return into(self, args, kw)
+                if "inplace" in kw and self.name in IN_PLACE:
+                    return in_place(self, args, kw)
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
             prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
             if isinstance(prepared, Tensor):
@@ -252,7 +254,10 @@ def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 @cache
 def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
-    """The dtypes that an op's operands are cast to."""
+    """The dtypes that an op's operands are cast to; TypeError where there are too many or too few."""
+    names = op.operand_names
+    if op.prepare is None and len(dtypes) != len(names):
+        raise TypeError(f"takes {' and '.join(names)}: {len(dtypes)} were given: name other arguments")
     wanted = op.operands(*dtypes)  # type: ignore[misc]
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
