@@ -327,7 +327,7 @@ class Tensor(Protocols, Exchange, ops.Table):
         """
         if self.requires_grad == bool(requires_grad):
             return self
-        call = f"requires_grad_({_op.describe(self)}, {requires_grad})"
+        call = f"requires_grad_({_op.describe(self)}{'' if requires_grad else ', False'})"
         if requires_grad and not self.dtype.is_float:
             raise TypeError(f"{call}: only floats have gradients: cast with .float()")
         if not self.is_leaf:

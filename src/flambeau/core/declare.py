@@ -10,7 +10,7 @@ from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
 from .out import IN_PLACE, in_place, into
-from .spelling import explain, spelled
+from .spelling import explain, misgiven, spelled
 
 
 def kernel(kind: str, **rules):
@@ -42,6 +42,8 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
             made = f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
+        except AttributeError as e:
+            raise misgiven(e, f.__name__, args, kw) from None
         if is_view or not isinstance(made, _op.Tensor):
             return made
         # a tensor of its own, although it was made of views alone, or is what was given

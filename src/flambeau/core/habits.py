@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 
 from ..errors import suggest
-from .out import IN_PLACE
 
 GRAD = "gradients are not kept on tensors: grads = loss.backward(), and then grads[p]"
 FILES = "fb.save(t, path) and fb.load(path) keep tensors"
@@ -69,7 +68,6 @@ WORDS: dict[str, dict[str, str]] = {
         "SyncBatchNorm": f"{ONE_PROCESS}: nn.BatchNorm2d",
     },
     "flambeau.nn.functional": {
-        **{f"{name}_": f"use F.{name}(x, inplace=True)" for name in IN_PLACE},
         "has_torch_function": "torch's own dispatch",
     },
     "flambeau.optim": {

@@ -14,7 +14,7 @@ from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, in_place, into
 from .shape import Shape, broadcast
-from .spelling import explain, spelled
+from .spelling import explain, misgiven, spelled
 
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
@@ -149,6 +149,8 @@ class Op:
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, self.name, args, kw) from None
+        except AttributeError as e:
+            raise misgiven(e, self.name, args, kw) from None
 
     def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict) -> Any:
         """A view: no node where nothing changes."""
