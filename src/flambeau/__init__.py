@@ -82,7 +82,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_LATER]
+    return list(__all__)
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:

@@ -254,8 +254,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
         return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
-    def numpy(self):
-        """The values as a NumPy array; runs the graph and waits."""
+    def numpy(self, *, force: "bool" = False):  # type: ignore[valid-type]
+        """The values as a NumPy array; runs the graph and waits. force: taken, and of no meaning."""
         return to_numpy(readback.read([self])[0], self.shape, self.dtype)
 
     def tolist(self):
