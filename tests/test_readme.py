@@ -62,6 +62,7 @@ CLAIMING = (
     "docs/autodiff.md",
     "docs/correctness.md",
     "docs/devices.md",
+    "docs/from_pytorch.md",
     "docs/profiling.md",
     "docs/tuning.md",
 )

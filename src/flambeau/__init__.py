@@ -48,8 +48,7 @@ from .core.modes import (
 )
 from .core.op import Launch
 from .custom import custom_op
-from .device import open_device
-from .device.chosen import device, get_default_device, set_default_device
+from .device import device, get_default_device, open_device, set_default_device
 from .errors import DeviceError, FlambeauError, KernelError, OutOfMemory
 from .functions import *  # noqa: F403 - every op of the table, as a function
 from .functions import __all__ as _functions
@@ -58,6 +57,7 @@ from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
     from . import autograd, backends, cuda, data, fft, func, linalg, nn, optim, signal, special, testing
+    from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
     from .io.checkpoint import load, save
@@ -73,6 +73,7 @@ _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
+_LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
 
 
 def __getattr__(name: str) -> _Any:
@@ -87,7 +88,7 @@ def __getattr__(name: str) -> _Any:
 
 
 def __dir__() -> list[str]:
-    return [*globals(), *_LATER]
+    return list(__all__)
 
 
 def _array_namespace(self: Tensor, api_version: str | None = None) -> _Any:
@@ -138,6 +139,7 @@ __all__ = sorted(
         "get_default_dtype",
         "get_default_integer",
         "get_matmul_precision",
+        "get_printoptions",
         "get_rng_state",
         "grad",
         "half",
@@ -165,6 +167,7 @@ __all__ = sorted(
         "no_grad",
         "open_device",
         "optim",
+        "printoptions",
         "profile",
         "promote_types",
         "save",
@@ -175,6 +178,7 @@ __all__ = sorted(
         "set_default_integer",
         "set_grad_enabled",
         "set_matmul_precision",
+        "set_printoptions",
         "set_rng_state",
         "signal",
         "special",

@@ -7,7 +7,6 @@ from .core.notes import note
 from .device import ANY_MAKE, IN_BROWSER, get_device
 from .device.seam import Device
 from .errors import DeviceError
-from .ops.random import Generator
 from .ops.random import manual_seed as _manual_seed
 
 
@@ -77,9 +76,9 @@ def empty_cache() -> None:
         pool.trim()
 
 
-def manual_seed(seed: int) -> Generator:
+def manual_seed(seed: int) -> None:
     """The same as fb.manual_seed: one stream of random numbers for all devices."""
-    return _manual_seed(seed)
+    _manual_seed(seed)
 
 
 manual_seed_all = manual_seed

@@ -10,7 +10,6 @@ from .core.dtype import DTYPES, DType, as_dtype, combine, dtype_of_scalar, promo
 from .core.events import stage
 from .core.host import to_list
 from .core.op import COMPOSED, Op, result_of
-from .core.printing import get_printoptions, printoptions, set_printoptions
 from .device import get_device
 from .ops.creation import (
     arange,
@@ -259,7 +258,6 @@ __all__ = sorted(
         "concatenate",
         "from_dlpack",
         "from_numpy",
-        "get_printoptions",
         "is_complex",
         "is_floating_point",
         "is_nonzero",
@@ -268,12 +266,10 @@ __all__ = sorted(
         "is_tensor",
         "memory",
         "numel",
-        "printoptions",
         "read",
         "realize",
         "result_type",
         "row_stack",
-        "set_printoptions",
         "synchronize",
         "trapz",
         "where",

@@ -11,11 +11,10 @@ from .autodiff.backward import Gradients, backward
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
+from .core.habits import missing_from
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
-from .core.notes import NO_GRAD_KEPT, note
 from .core.op import OPS, apply
-from .core.printing import shown
 from .core.shape import Shape, normal_dim
 from .device import get_device
 from .ops import source as _source
@@ -253,8 +252,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
         return Data((await readback.Readback([self]).arrive())[0], self.shape, self.dtype)
 
-    def numpy(self):
-        """The values as a NumPy array; runs the graph and waits."""
+    def numpy(self, *, force: "bool" = False):  # type: ignore[valid-type]
+        """The values as a NumPy array; runs the graph and waits. force: taken, and of no meaning."""
         return to_numpy(readback.read([self])[0], self.shape, self.dtype)
 
     def tolist(self):
@@ -274,6 +273,8 @@ class Tensor(Protocols, Exchange, ops.Table):
             return f"tensor({_op.describe(self)}, being recorded)"
         if not self.device.can_wait:
             return f"tensor({_op.describe(self)}, not read: await t.read())"
+        from .core.printing import shown
+
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
         told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)[: 3 if self.numel() else 1]]
@@ -326,7 +327,7 @@ class Tensor(Protocols, Exchange, ops.Table):
         """
         if self.requires_grad == bool(requires_grad):
             return self
-        call = f"requires_grad_({_op.describe(self)}, {requires_grad})"
+        call = f"requires_grad_({_op.describe(self)}{'' if requires_grad else ', False'})"
         if requires_grad and not self.dtype.is_float:
             raise TypeError(f"{call}: only floats have gradients: cast with .float()")
         if not self.is_leaf:
@@ -473,22 +474,5 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
 
 
-def _unknown(self: Tensor, name: str) -> Any:
-    """PyTorch's names that mean nothing here say what to write; others, a name that is near."""
-    from .core.habits import UnknownName
-
-    raise UnknownName("Tensor", name, lambda: dir(type(self)))
-
-
-def _set_grad(self: Tensor, value: Any) -> None:
-    """`p.grad = None` is how some scripts begin a step; another value would never be looked at."""
-    from .core.habits import GRAD
-
-    if value is not None:
-        raise AttributeError(f"grad = {_op.describe(value)}: {GRAD}; grads[p] = g puts another there")
-    note(NO_GRAD_KEPT)
-
-
-setattr(Tensor, "__getattr__", _unknown)  # noqa: B010 - type checkers know the names that there are
-setattr(Tensor, "grad", property(None, _set_grad))  # noqa: B010 - without a getter __getattr__ answers
+missing_from(Tensor)
 _op.bind(Tensor)

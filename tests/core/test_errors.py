@@ -1,5 +1,6 @@
 """What bad calls say: the call, the rule that it breaks and what to do, each in full."""
 
+import numpy as np
 import pytest
 from helpers.errors import call
 
@@ -64,8 +65,27 @@ BAD_CALLS = [
      "ValueError: gelu(f32[2, 3], 'fast'): approximate='fast' is unknown: use 'none' or 'tanh'"),
     (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1"),
     (lambda: F.cross_entropy(x, i),
-     "ValueError: cross_entropy(f32[2, 3], i64[2, 3]): input needs one dim more than target (classes,"
-     " at 1), and target integer classes"),
+     "ValueError: cross_entropy(f32[2, 3], i64[2, 3]): target has 2 dims, and input 2: classes are at dim 1"
+     " of input, and target is without that dim: squeeze(1) takes one of size 1"),
+    (lambda: F.cross_entropy(x, x[0, :2]),
+     "ValueError: cross_entropy(f32[2, 3], f32[2]): target is f32[2]: floats are probabilities of all"
+     " classes: cast classes with .long()"),
+    (lambda: F.nll_loss(x, x[:, 0]),
+     "TypeError: nll_loss(f32[2, 3], f32[2]): target is f32[2], and classes are integers: cast it with"
+     " .long()"),
+    (lambda: F.binary_cross_entropy_with_logits(x[:, :1], x[:, 0]),
+     "ValueError: binary_cross_entropy_with_logits(f32[2, 1], f32[2]): target has shape [2], and input"
+     " [2, 1]: each number of input has one of target: reshape one of them, as by squeeze(1)"),
+    (lambda: fb.nn.Linear(3, 2)(np.ones((2, 3))),
+     "TypeError: linear(ndarray float64[2, 3], f32[2, 3], f32[2]): takes tensors, not a numpy.ndarray: wrap"
+     " it in fb.tensor(...)"),
+    (lambda: F.conv1d(np.ones((1, 1, 4)), x[None]),
+     "TypeError: conv1d(ndarray float64[1, 1, 4], f32[1, 2, 3]): takes tensors, not a numpy.ndarray: wrap"
+     " it in fb.tensor(...)"),
+    (lambda: F.cross_entropy(x, [0, 1]),
+     "TypeError: cross_entropy(f32[2, 3], [0, 1]): takes tensors, not a list: wrap it in fb.tensor(...)"),
+    (lambda: fb.exp(x, x),
+     "TypeError: exp(f32[2, 3], f32[2, 3]): takes input: 2 were given: name other arguments"),
     (lambda: F.mse_loss(x, x, "max"),
      "ValueError: mse_loss(f32[2, 3], f32[2, 3], 'max'): reduction='max' is unknown: use 'mean',"
      " 'sum' or 'none'"),

@@ -85,7 +85,7 @@ class Settings:
         ),
         (
             lambda: {"x": fb.tensor([1.0], device="cpu").numpy()},
-            "save: what stands at 'x' is array([1.], dtype=float32), a ndarray, and no pickles are written:"
+            "save: what stands at 'x' is ndarray float32[1], a ndarray, and no pickles are written:"
             " wrap it in fb.tensor(...)",
         ),
         (

@@ -9,8 +9,8 @@ from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
 from .op import COMPOSED, TAKES, Op
-from .out import into
-from .spelling import explain, spelled
+from .out import IN_PLACE, in_place, into
+from .spelling import explain, misgiven, spelled
 
 
 def kernel(kind: str, **rules):
@@ -34,12 +34,16 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
             if kw:
                 if "out" in kw and not is_view:
                     return into(call, args, kw)
+                if "inplace" in kw and f.__name__ in IN_PLACE:
+                    return in_place(call, args, kw)
                 args, kw = spelled(f, (), args, kw)
             if dtypes and any(isinstance(a, _op.Tensor) and a.dtype.kind not in dtypes for a in args[:1]):
                 raise TypeError(TAKES[dtypes])
             made = f(*args, **kw)
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, f.__name__, args, kw) from None
+        except AttributeError as e:
+            raise misgiven(e, f.__name__, args, kw) from None
         if is_view or not isinstance(made, _op.Tensor):
             return made
         # a tensor of its own, although it was made of views alone, or is what was given

@@ -248,6 +248,7 @@ RAISES = {
     "combinations": "the input has not 1 dim, or r is below 0",
     "cov": "the input has more than 2 dims",
     "cross": "no dim has size 3",
+    "cross_entropy": "float targets are not of the input's shape",
     "ctc_loss": "shapes do not fit together, blank is no class, or reduction is unknown",
     "deform_conv2d": "the weight does not divide the channels into groups",
     "diag": "the input has not 1 or 2 dims",

@@ -1,6 +1,7 @@
 """PyTorch's names that mean nothing here, into words that say what to write; read when one is missed."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from ..errors import suggest
 
@@ -68,13 +69,40 @@ WORDS: dict[str, dict[str, str]] = {
         "SyncBatchNorm": f"{ONE_PROCESS}: nn.BatchNorm2d",
     },
     "flambeau.nn.functional": {
-        "tanhshrink_": "use F.tanhshrink(x)",
         "has_torch_function": "torch's own dispatch",
     },
     "flambeau.optim": {
         "SparseAdam": DENSE,
     },
 }
+
+
+class Missing:
+    """An attribute of PyTorch's tensors: asked for or set, it says what to write, and `hasattr` says no.
+
+    Names beyond these are Python's own to miss: a `__getattr__` would make every other attribute slower.
+    """
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __get__(self, tensor: Any, owner: Any = None) -> Any:
+        raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}", name=self.name)
+
+    def __set__(self, tensor: Any, value: Any) -> None:
+        from .notes import NO_GRAD_KEPT, note
+
+        if self.name == "grad" and value is None:  # which is how some scripts begin a step
+            return note(NO_GRAD_KEPT)
+        rest = "; grads[p] = g puts another there" if self.name == "grad" else ""
+        raise AttributeError(f"Tensor.{self.name} is not there: {WORDS['Tensor'][self.name]}{rest}")
+
+
+def missing_from(tensor: type) -> None:
+    """Let a class answer for the names that it does not have."""
+    for name in WORDS["Tensor"]:
+        assert name not in dir(tensor), f"Tensor.{name} is there: remove its line"
+        setattr(tensor, name, Missing(name))
 
 
 class UnknownName(AttributeError):
@@ -86,8 +114,7 @@ class UnknownName(AttributeError):
         self.owner, self.missing, self.known = owner, name, known
 
     def __str__(self) -> str:
-        label = f"{self.owner!r} object" if self.owner == "Tensor" else f"module {self.owner!r}"
-        text = f"{label} has no attribute {self.missing!r}"
+        text = f"module {self.owner!r} has no attribute {self.missing!r}"
         if words := WORDS.get(self.owner, {}).get(self.missing):
             return f"{text}: {words}"
         if self.missing.startswith("_"):

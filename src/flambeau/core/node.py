@@ -123,12 +123,14 @@ def place_of_number(node: Node, place: int, seen: dict[tuple, int]) -> int:
 
 
 def describe(value: Any) -> str:
-    """How errors and plans name a value: `f32[2, 3]`, or the Python object itself."""
+    """How errors and plans name a value: `f32[2, 3]`, `ndarray float64[2, 3]`, or the object itself."""
     node = getattr(value, "node", value)
     if isinstance(node, Node):
         return f"{node.dtype.short}{list(node.shape)}"
     if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
         return "[" + ", ".join(describe(v) for v in value) + "]"
+    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
+        return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -12,9 +12,9 @@ from . import events
 from .alias import link
 from .modes import is_grad_enabled
 from .node import Node, describe
-from .out import into
+from .out import IN_PLACE, in_place, into
 from .shape import Shape, broadcast
-from .spelling import explain, spelled
+from .spelling import explain, misgiven, spelled
 
 OPS: dict[str, "Op"] = {}
 COMPOSED: dict[str, Callable] = {}
@@ -135,6 +135,8 @@ class Op:
             if kw:
                 if "out" in kw and self.kind != "movement":
                     return into(self, args, kw)
+                if "inplace" in kw and self.name in IN_PLACE:
+                    return in_place(self, args, kw)
                 args, kw = spelled(self.prepare, self.operand_names, args, kw)
             prepared = (args, kw) if self.prepare is None else self.prepare(*args, **kw)
             if isinstance(prepared, Tensor):
@@ -147,6 +149,8 @@ class Op:
             return Tensor(apply(self, nodes if self.operands is None else cast_operands(self, nodes), attrs))
         except (ValueError, TypeError, IndexError) as e:
             raise explain(e, self.name, args, kw) from None
+        except AttributeError as e:
+            raise misgiven(e, self.name, args, kw) from None
 
     def _moved(self, base: Any, nodes: tuple[Node, ...], attrs: dict) -> Any:
         """A view: no node where nothing changes."""
@@ -252,7 +256,10 @@ def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
 
 @cache
 def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
-    """The dtypes that an op's operands are cast to."""
+    """The dtypes that an op's operands are cast to; TypeError where there are too many or too few."""
+    names = op.operand_names
+    if op.prepare is None and len(dtypes) != len(names):
+        raise TypeError(f"takes {' and '.join(names)}: {len(dtypes)} were given: name other arguments")
     wanted = op.operands(*dtypes)  # type: ignore[misc]
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 

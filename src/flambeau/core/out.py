@@ -1,9 +1,30 @@
-"""PyTorch's `out=`: the result of an operation into a tensor that is there."""
+"""PyTorch's `out=` and `inplace=`: the result of an operation into a tensor that is there."""
 
 from collections.abc import Callable
 from typing import Any
 
 from .node import describe
+
+# functions that take inplace=True: the input becomes the result
+_NAMES = (
+    "alpha_dropout celu dropout dropout1d dropout2d dropout3d elu feature_alpha_dropout hardsigmoid "
+    "hardswish hardtanh leaky_relu mish relu relu6 rrelu selu silu threshold"
+)
+IN_PLACE = frozenset(_NAMES.split())
+
+
+def in_place(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:
+    """A call that gives its input the value of the result, and returns it, where `inplace` is true.
+
+    ValueError where gradients are taken by the input as it is.
+    """
+    rest = {k: v for k, v in kw.items() if k != "inplace"}
+    if not kw["inplace"]:
+        return call(*args, **rest)
+    x = args[0] if args else rest["input"]
+    x._check_write()
+    made = call(*args, **rest)
+    return x if made.node is x.node else x.replace_(made)
 
 
 def into(call: Callable[..., Any], args: tuple, kw: dict[str, Any]) -> Any:

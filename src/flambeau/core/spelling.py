@@ -32,6 +32,20 @@ def spelled(f: Callable | None, operands: tuple[str, ...], args: tuple, kw: dict
     return args, kw
 
 
+def misgiven(error: AttributeError, name: str, args: tuple, kw: dict) -> Exception:
+    """A TypeError where an array or a list is in a tensor's place, which has not what tensors have; else the
+    error itself."""
+    given = [*args, *kw.values()]
+    strange = [
+        v for v in given if isinstance(v, list) or (hasattr(v, "__array__") and not hasattr(v, "node"))
+    ]
+    if not strange:
+        return error
+    kind = type(strange[0])
+    what = kind.__name__ if kind is list else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+    return explain(TypeError(f"takes tensors, not a {what}: wrap it in fb.tensor(...)"), name, args, kw)
+
+
 def explain(error: Exception, name: str, args, kw) -> Exception:
     """Turn a rule's bare reason into `name(arguments): reason`; the outermost call's name wins."""
     if isinstance(error, IndexFault):  # of an earlier call: it names that itself

@@ -6,7 +6,7 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-from ..core.notes import note
+from ..core.modes import depend_on
 from ..errors import DeviceError, suggest
 from .seam import Caches, Device
 
@@ -47,6 +47,7 @@ class _Default:
 
 
 default = _Default()
+depend_on(default)
 
 
 def get_device(spec: Any = None) -> Device:
@@ -57,8 +58,10 @@ def get_device(spec: Any = None) -> Device:
     number is that GPU, and PyTorch's "cuda", "cuda:1" and "mps" are "gpu", "gpu:1" and "gpu".
     """
     if spec is None:
-        if (chosen := default.get()) is not None:
-            return chosen
+        if blocks := default.blocks.get():
+            return blocks[-1]
+        if default.process is not None:
+            return default.process
     elif not isinstance(spec, str):
         return get_device(f"gpu:{spec}") if type(spec) is int else _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
@@ -67,6 +70,35 @@ def get_device(spec: Any = None) -> Device:
         if device is None or (IN_BROWSER and device.lost):
             device = _devices[key] = _open(key)
         return device
+
+
+class _Kind(type):
+    """What isinstance(x, fb.device) asks: every device is one."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Caches)
+
+
+class device(metaclass=_Kind):
+    """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
+
+    `with fb.device("cpu"):` makes it the one where tensors are made that name none. DeviceError where there
+    is none.
+    """
+
+    def __new__(cls, type: Any, index: int | None = None) -> Any:
+        return get_device(type if index is None else f"{type}:{index}")
+
+
+def get_default_device() -> Device:
+    """Where tensors are made that name no device."""
+    return get_device()
+
+
+def set_default_device(device: Any) -> None:
+    """Make tensors that name no device on this one from now on: in the innermost `with device`, or in all of
+    the process; None is the choice of FLAMBEAU_DEVICE again."""
+    default.set(None if device is None else get_device(device))
 
 
 async def open_device(spec: Any = None) -> Device:
@@ -112,6 +144,8 @@ def _device_of(value: Any) -> Any:
 def _open(key: str) -> Device:
     kind, colon, which = key.partition(":")
     if kind in OTHERS:
+        from ..core.notes import note
+
         note(ANY_MAKE, 4)
         return get_device(f"gpu{colon}{which}")
     if kind not in OPENED or (colon and kind in ("cpu", "default")):

@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import Any
 
 from . import functional, init
+from .factory import take_dtype
+from .module import Module
 
 # module: what it has for users
 LAYERS = {
@@ -53,6 +55,9 @@ LAYERS = {
 
 _homes = {name: module for module, names in LAYERS.items() for name in names.split()}
 globals().update({n: getattr(import_module(f".{module}", __name__), n) for n, module in _homes.items()})
+for _name in _homes:
+    if isinstance(globals()[_name], type) and issubclass(globals()[_name], Module):
+        take_dtype(globals()[_name])
 __all__ = sorted([*_homes, "functional", "init"])
 
 

@@ -26,13 +26,13 @@ class Dropping(Module):
     def __init__(self, p: float = 0.5, inplace: bool = False):
         if not 0 <= p <= 1:
             raise ValueError(f"{type(self).__name__}({p}): p is not in 0 to 1: give a probability")
-        self.p = p
+        self.p, self.inplace = p, inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        return type(self).function(x, self.p, self.training)
+        return type(self).function(x, self.p, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:
-        return f"p={self.p}"
+        return f"p={self.p}" + (", inplace=True" if self.inplace else "")
 
 
 @explained

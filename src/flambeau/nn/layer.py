@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.op import Op
+from ..core.out import IN_PLACE
 from ..tensor import Tensor
 from .module import Module
 
@@ -32,7 +33,7 @@ def layer(
     """Make a module class of a function: its arguments after the inputs are given when the module is made.
 
     `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
-    `inplace` is taken and has no meaning: the planner decides where values are kept.
+    Of functions that take `inplace`, so does the layer.
     """
     settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
     settings.sort(key=lambda p: p.name in last)
@@ -40,10 +41,13 @@ def layer(
 
     places = sum(p.kind is not p.KEYWORD_ONLY for p in settings)
 
-    def __init__(self, *args, inplace: bool = False, **kw):
+    takes = (function.name if isinstance(function, Op) else function.__name__) in IN_PLACE
+
+    def __init__(self, *args, **kw):
+        self.inplace = takes and bool(kw.pop("inplace", args[places] if len(args) > places else False))
         try:
             bound = rules.bind(*args[:places], **kw)
-            if args[places + 1 :]:
+            if args[places + takes :]:
                 raise TypeError("too many positional arguments")
         except TypeError as e:
             shown = ", ".join([*map(describe, args), *(f"{k}={describe(v)}" for k, v in kw.items())])
@@ -53,14 +57,15 @@ def layer(
             self.register_buffer(key, value) if isinstance(value, Tensor) else setattr(self, key, value)
 
     def forward(self, *tensors):
-        return function(*tensors, **{p.name: getattr(self, p.name) for p in settings})
+        given = {p.name: getattr(self, p.name) for p in settings}
+        return function(*tensors, **given, inplace=True) if self.inplace else function(*tensors, **given)
 
     def extra_repr(self):
-        pairs = [(p, getattr(self, p.name)) for p in settings]
+        pairs = [(p, getattr(self, p.name)) for p in (*settings, inplace)]
         return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
 
     inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
-    given = [*rules.parameters.values(), inplace]
+    given = [*rules.parameters.values(), *([inplace] if takes else [])]
     _sign(__init__, sorted(given, key=lambda p: p.kind is p.KEYWORD_ONLY), None)
     _sign(forward, _operands(function)[:inputs], Tensor)
     doc = function.doc if isinstance(function, Op) else function.__doc__

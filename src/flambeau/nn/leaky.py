@@ -14,10 +14,10 @@ class RReLU(Module):
     """leaky_relu with a slope drawn for each element in training (Xu et al., 2015). [...] -> [...]"""
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3, inplace: bool = False):
-        self.lower, self.upper = lower, upper
+        self.lower, self.upper, self.inplace = lower, upper, inplace
 
     def forward(self, x: Tensor) -> Tensor:
-        return activation.rrelu(x, self.lower, self.upper, self.training)
+        return activation.rrelu(x, self.lower, self.upper, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:
         return f"lower={self.lower}, upper={self.upper}"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, Self
 
 from ..capture.compile import compile_call
-from ..core.dtype import DType, bfloat16, float16, float32
+from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.notes import NO_GRAD_KEPT, note
@@ -293,18 +293,40 @@ class Module:
             p.requires_grad_(requires_grad)
         return self
 
-    def to(self, where: Any) -> Self:
-        """Move parameters and buffers to a device, or the floats among them to a dtype; the tensors stay the
-        same objects. Returns self."""
-        is_dtype = isinstance(where, DType | type)
+    def to(self, *args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False) -> Self:
+        """Move parameters and buffers to a device, and the floats among them to a dtype; the tensors stay the
+        same objects. Returns self.
+
+        to(device), to(dtype), to(device, dtype), to(tensor). non_blocking: taken, and of no meaning.
+        """
+        for a in args:
+            if isinstance(a, Tensor):
+                device, dtype = a.device, a.dtype
+            elif isinstance(a, DType | type):
+                dtype = a
+            elif a is not None and not isinstance(a, bool):  # a bool is PyTorch's non_blocking
+                device = a
+        dtype = None if dtype is None else as_dtype(dtype)
+        if dtype is not None and not dtype.is_float:
+            raise TypeError(f"{type(self).__name__}.to({dtype}): parameters are floats: give a float dtype")
         for t in [*self.parameters(), *self.buffers()]:
-            if is_dtype and not t.dtype.is_float:
-                continue
             wanted = t.requires_grad
-            t.node = t.detach().to(where).node
+            t.node = t.detach().to(device, dtype if t.dtype.is_float else None).node
             t.requires_grad_(wanted)
             with_next_run(t)
         return self
+
+    def cpu(self) -> Self:
+        """Parameters and buffers on the NumPy device; returns self."""
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        """Parameters and buffers on the GPU, by PyTorch's name for it; returns self."""
+        return self.to("cuda" if device is None else device)
+
+    def type(self, dst_type: Any) -> Self:
+        """Parameters and float buffers in a dtype; returns self."""
+        return self.to(dtype=dst_type)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
@@ -338,6 +360,10 @@ class Module:
     def float(self) -> Self:
         """Parameters and float buffers as float32; returns self."""
         return self.to(float32)
+
+    def double(self) -> Self:
+        """Parameters and float buffers as float64; returns self."""
+        return self.to(dtype="float64")
 
     # --- its state ---
 

@@ -16,6 +16,9 @@ class Parameter(Tensor):
         self.requires_grad_(requires_grad)
         with_next_run(self)
 
+    def __repr__(self) -> str:
+        return f"Parameter containing:\n{super().__repr__()}"
+
 
 @explained
 class Buffer(Tensor):

@@ -385,10 +385,10 @@ class Elementwise(Family):
     __lshift__, __rshift__ = bitwise_left_shift, bitwise_right_shift
 
     def __eq__(self, other: Any):
-        return NotImplemented if other is None else Elementwise.eq(self, other)
+        return NotImplemented if other is None else _eq(self, other)
 
     def __ne__(self, other: Any):
-        return NotImplemented if other is None else Elementwise.ne(self, other)
+        return NotImplemented if other is None else _ne(self, other)
 
     def __pow__(self, other):
         """x ** 2 is by far the most common power, and pow the slowest of functions."""
@@ -415,6 +415,9 @@ class Elementwise(Family):
 
     def __rrshift__(self, other):
         return Elementwise.bitwise_right_shift(other, self)
+
+
+_eq, _ne = Elementwise.eq, Elementwise.ne
 
 
 def _divide(x, y, rounding_mode):

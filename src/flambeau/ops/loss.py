@@ -4,6 +4,7 @@ from math import log, nan, pi
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite
+from ..core.node import describe
 from .activation import softplus
 from .index.indices import picked, placed
 from .norm import cosine_similarity, pairwise_distance
@@ -50,8 +51,11 @@ def _along(x, d: int, ndim: int):
 
 def _hits(input, target):
     """(class dim, whether each class is the target's)"""
-    if input.ndim != target.ndim + 1 or not target.dtype.is_int:
-        raise ValueError("input needs one dim more than target (classes, at 1), and target integer classes")
+    if not target.dtype.is_int:
+        raise TypeError(f"target is {describe(target)}, and classes are integers: cast it with .long()")
+    if input.ndim != target.ndim + 1:
+        rule = "classes are at dim 1 of input, and target is without that dim: squeeze(1) takes one of size 1"
+        raise ValueError(f"target has {target.ndim} dims, and input {input.ndim}: {rule}")
     d = min(1, input.ndim - 1)
     return d, _is_class(input, target, d)
 
@@ -120,6 +124,9 @@ def cross_entropy(
     probabilities [n, classes, ...] -> []"""
     d, n = min(1, input.ndim - 1), input.shape[min(1, input.ndim - 1)]
     if target.dtype.is_float:
+        if target.shape != input.shape:
+            rule = "floats are probabilities of all classes: cast classes with .long()"
+            raise ValueError(f"target is {describe(target)}: {rule}")
         log_p = input.log_softmax(d)
         weighted = log_p if weight is None else log_p * _along(weight, d, input.ndim)
         wanted = target * (1 - label_smoothing) + label_smoothing / n if label_smoothing else target
@@ -184,12 +191,19 @@ def smooth_l1_loss(input, target, reduction: str = "mean", beta: float = 1.0):
 @composed
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction: str = "mean", pos_weight=None):
     """Negative log-likelihood of sigmoid(input) for targets in [0, 1]. [...], [...] -> []"""
+    _same_shape(input, target)
     below = (-input.abs()).exp().log1p()
     if pos_weight is None:
         loss = input.maximum(0) - input * target + below
     else:
         loss = input - input * target + (target * (pos_weight - 1) + 1) * (below + (-input).maximum(0))
     return _reduce(loss if weight is None else loss * weight, reduction)
+
+
+def _same_shape(input, target) -> None:
+    if input.shape != target.shape:
+        rule = "each number of input has one of target: reshape one of them, as by squeeze(1)"
+        raise ValueError(f"target has shape {list(target.shape)}, and input {list(input.shape)}: {rule}")
 
 
 def _log(p):
@@ -201,6 +215,7 @@ def _log(p):
 @composed
 def binary_cross_entropy(input, target, weight=None, reduction: str = "mean"):
     """Negative log-likelihood of probabilities for targets in [0, 1]; logs end at -100. [...], [...] -> []"""
+    _same_shape(input, target)
     loss = -(target * _log(input) + (1 - target) * _log(1 - input))
     return _reduce(loss if weight is None else loss * weight, reduction)
 
