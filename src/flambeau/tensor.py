@@ -82,6 +82,9 @@ class HostScalar:
     def __truediv__(self, other: Any) -> Any:
         return self._made(operator.truediv, self, other)
 
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._made(operator.truediv, other, self)
+
     def __neg__(self) -> Any:
         return self._made(operator.sub, 0.0, self)
 
