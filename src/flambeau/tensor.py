@@ -90,6 +90,9 @@ class HostScalar:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def __reduce__(self) -> tuple:
+        return HostScalar, (self.held,)
+
     def __repr__(self) -> str:
         return f"HostScalar({self.value})"
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import lr_scheduler, swa_utils
 from .adam import Adam, Adamax, AdamW, NAdam, RAdam, SparseAdam
 from .adaptive import Adadelta, Adafactor, Adagrad, RMSprop
 from .clip import clip_grad_norm, clip_grad_value
@@ -34,7 +35,9 @@ __all__ = [
     "clip_grad_norm",
     "clip_grad_value",
     "flat_state",
+    "lr_scheduler",
     "nested_state",
+    "swa_utils",
 ]
 
 

@@ -215,7 +215,7 @@ class SparseAdam(ByMoments):
 
     def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""
-        used = g != 0
+        used = g.ne(0)
         if g.ndim > 1:
             used = used.reshape(g.shape[0], -1).any(1).reshape(-1, *[1] * (g.ndim - 1))
         old = s["exp_avg"], s["exp_avg_sq"]

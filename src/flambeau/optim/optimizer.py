@@ -17,7 +17,7 @@ from ..runtime.readback import Readback
 from ..runtime.run import realize
 from ..tensor import NO_GRAD_KEPT, Tensor, tensor
 from .groups import ParamGroup
-from .state import check_state, copied
+from .state import check_state, copied, unknown
 
 HOST = "cpu"
 State = dict[str, Tensor]
@@ -60,8 +60,12 @@ class Optimizer:
     offload = False
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any], shared: Shared | None = None):
-        options = {"maximize": False, **IMPLEMENTATION, **(shared or {})}
-        self.offload = bool(options.pop("offload", False))
+        options = {"maximize": False, "offload": False, **IMPLEMENTATION}
+        for name in shared or {}:
+            if name not in options:
+                raise TypeError(unknown(self._name, name, (shared or {})[name], [*defaults, *options]))
+        options |= shared or {}
+        self.offload = bool(options.pop("offload"))
         self.defaults: dict[str, Any] = {**defaults, **options}
         self.param_groups: list[ParamGroup] = []
         self.state: dict[Tensor, State] = {}

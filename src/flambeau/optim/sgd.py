@@ -51,7 +51,7 @@ class SGD(Optimizer):
         if o.momentum:
             m = s["momentum_buffer"]
             # the first gradient is taken whole, as PyTorch does
-            damped = g * (s["step"] == 1).where(1.0, 1 - o.dampening) if o.dampening else g
+            damped = g * s["step"].eq(1).where(1.0, 1 - o.dampening) if o.dampening else g
             m.assign_(m * o.momentum + damped)
             g = g + m * o.momentum if o.nesterov else m
         return p - g * o.lr
@@ -91,5 +91,5 @@ class ASGD(Optimizer):
         if o.weight_decay:
             g = g + p * o.weight_decay
         new = p * (1 - s["eta"] * o.lambd) - g * s["eta"]
-        s["ax"].assign_((s["mu"] == 1).where(new, s["ax"] + (new - s["ax"]) * s["mu"]))
+        s["ax"].assign_(s["mu"].eq(1).where(new, s["ax"] + (new - s["ax"]) * s["mu"]))
         return new

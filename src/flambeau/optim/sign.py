@@ -95,7 +95,7 @@ class Adan(Optimizer):
         """p's new value. [...], [...] -> [...]"""
         (beta1, beta2, beta3), step = o.betas, s["step"]
         m, d, v = s["exp_avg"], s["exp_avg_diff"], s["exp_avg_sq"]
-        change = (step == 1).where(0.0, g - s["prev"])
+        change = step.eq(1).where(0.0, g - s["prev"])
         ahead = g + change * beta2
         m.assign_(m * beta1 + g * (1 - beta1))
         d.assign_(d * beta2 + change * (1 - beta2))
