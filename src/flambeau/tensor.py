@@ -79,10 +79,16 @@ class HostScalar:
     def __truediv__(self, other: Any) -> Any:
         return self._made(operator.truediv, self, other)
 
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._made(operator.truediv, other, self)
+
     def __neg__(self) -> Any:
         return self._made(operator.sub, 0.0, self)
 
     __radd__, __rmul__ = __add__, __mul__
+
+    def __reduce__(self) -> tuple:
+        return HostScalar, (self.held,)
 
     def __repr__(self) -> str:
         return f"HostScalar({self.value})"

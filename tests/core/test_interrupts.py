@@ -13,6 +13,7 @@ from flambeau.core import modes
 from flambeau.core.interrupts import uninterrupted
 
 LR, MOMENTUM, STARTS = 0.01, 0.9, (np.float32([[1, 2], [3, 4]]), np.float32([5, -6, 7]))
+DAMPENING = 0.25
 # the provider's objects that were half made say so as they die
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 MOMENTS = 90  # of each call
@@ -60,7 +61,9 @@ class Training:
 
     def __init__(self, device, offload=False):
         self.params = [fb.tensor(s, device=device, requires_grad=True) for s in STARTS]
-        self.optimizer = optim.SGD(self.params, lr=LR, momentum=MOMENTUM, offload=offload)
+        self.optimizer = optim.SGD(
+            self.params, lr=LR, momentum=MOMENTUM, dampening=DAMPENING, offload=offload
+        )
 
     def step(self):
         total = sum((p * p).sum() for p in self.params)
@@ -69,14 +72,17 @@ class Training:
 
     def values(self):
         """Parameters, moments and the number of steps."""
-        tensors = [*self.params, *self.optimizer._tensors()]
-        return {"count": tensors[2].item()} | {i: t.numpy() for i, t in enumerate(tensors) if i != 2}
+        states = [self.optimizer.state[p] for p in self.params]
+        tensors = {0: self.params[0], 1: self.params[1]}
+        tensors |= {i + 3: s["momentum_buffer"] for i, s in enumerate(states)}
+        return {"count": states[0]["step"].item()} | {i: t.numpy() for i, t in tensors.items()}
 
 
 def after(v, steps=1):
     """The values after steps."""
     for _ in range(steps):
-        m = {i: MOMENTUM * v[i + 3] + 2 * v[i] for i in (0, 1)}
+        share = 1 - DAMPENING if v["count"] else 1  # the first gradient is taken whole
+        m = {i: MOMENTUM * v[i + 3] + share * 2 * v[i] for i in (0, 1)}
         v = {"count": v["count"] + 1} | {i: v[i] - LR * m[i] for i in m} | {i + 3: m[i] for i in m}
     return v
 

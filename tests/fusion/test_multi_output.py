@@ -50,8 +50,10 @@ def test_an_optimisers_step_is_a_kernel_for_each_parameter():
     p, g = fb.zeros(12, 8).requires_grad_(), X
     opt = AdamW([p], lr=0.01)
     with fb.no_grad():
-        state = opt.state[0]
-        new = opt.update(p, g, state, leaf())
+        state = opt.state[p]
+        state["step"].assign_(leaf())
+        new = opt.update(p, g, state, opt.param_groups[0].rule())
+    state = {name: t for name, t in state.items() if name != "step"}
     assert is_one_kernel(new, *state.values(), writes=3)
 
 

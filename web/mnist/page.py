@@ -192,12 +192,13 @@ class Training:
         self.digits.open()
         self.ready()
         if self.kept:
-            self.optimizer.load_state_dict(load_bytes(self.kept) | {"lr": self.optimizer.lr})
+            groups = self.optimizer.state_dict()["param_groups"]
+            self.optimizer.load_state_dict(optim.nested_state(load_bytes(self.kept), groups))
         self.done = self.kept_at
 
     async def keep(self) -> None:
         await self.net.keep()
-        self.kept = bytes(await save_bytes(self.optimizer.state_dict()))
+        self.kept = bytes(await save_bytes(optim.flat_state(self.optimizer.state_dict())))
         self.kept_at = self.done
 
     async def accuracy(self) -> float:

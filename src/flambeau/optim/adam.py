@@ -1,66 +1,258 @@
-"""Adam and AdamW: steps of about equal size for every parameter, whatever its gradient's scale."""
+"""Adam and its kin: steps of about equal size for every parameter, whatever its gradient's scale."""
 
 from collections.abc import Iterable
 from math import log
+from typing import Any, Unpack
 
 from ..core.docstrings import explained
-from ..tensor import Tensor
-from .optimizer import Optimizer
+from ..tensor import HostScalar, Tensor
+from .optimizer import Optimizer, Shared, State
+
+LEAST = 1e-300  # in place of a beta of 0: its power is 0 as well
+
+
+class Decoupled(Shared, total=False):
+    """`decoupled_weight_decay` makes the decay a part of the step and not of the gradient."""
+
+    decoupled_weight_decay: bool
+
+
+class Cautious(Decoupled, total=False):
+    """`cautious` takes those elements of a step alone that go along with the gradient, and makes them larger
+    (Liang et al., 2024)."""
+
+    cautious: bool
+
+
+class ByMoments(Optimizer):
+    """What the kin of Adam share: m and v, the running means of g and of g^2, and how they are corrected."""
+
+    names = ("exp_avg", "exp_avg_sq")
+    decoupled = False  # where there is no option
+
+    def decayed(self, p: Tensor, g: Tensor, o: Any) -> tuple[Tensor, Tensor]:
+        """Parameter and gradient after the weight decay."""
+        if not o.weight_decay:
+            return p, g
+        if getattr(o, "decoupled_weight_decay", self.decoupled):
+            return p * (1 - o.lr * o.weight_decay), g
+        return p, g + p * o.weight_decay
+
+    def means(self, g: Tensor, s: State, o: Any) -> tuple[Tensor, Tensor]:
+        """The running means, moved on by a gradient."""
+        beta1, beta2 = o.betas
+        m, v = s["exp_avg"], s["exp_avg_sq"]
+        m.assign_(m + (g - m) * (1 - beta1))
+        v.assign_(v * beta2 + g * g * (1 - beta2))
+        return m, v
 
 
 @explained
-class Adam(Optimizer):
+class Adam(ByMoments):
     """p - lr * m / (sqrt(v) + eps), m and v the corrected running means of g and g^2 (Kingma and Ba, 2015).
 
     `weight_decay` adds that share of p to g; `amsgrad` uses the largest v so far (Reddi et al., 2018).
     ValueError for values that can't be meant.
     """
 
-    decoupled = False
-    default_decay = 0.0
-
     def __init__(
         self,
-        params: Iterable[Tensor],
+        params: Iterable[Any],
         lr: float = 1e-3,
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
-        weight_decay: float | None = None,
+        weight_decay: float = 0.0,
         amsgrad: bool = False,
-        *,
-        offload: bool = False,
+        **more: Unpack[Cautious],
     ):
-        self.betas = (self._below_1("beta1", betas[0]), self._below_1("beta2", betas[1]))
-        self.eps, self.amsgrad = self._at_least_0("eps", eps), amsgrad
-        self.names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if amsgrad else ()))
-        super().__init__(params, lr, self.default_decay if weight_decay is None else weight_decay, offload)
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad}
+        flags = {n: more.pop(n, False) for n in ("decoupled_weight_decay", "cautious")}
+        super().__init__(params, {**own, **flags}, more)
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Tensor], step: Tensor) -> Tensor:
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """The means, and the largest of them for amsgrad."""
+        return {**super().begin(p, o), **({"max_exp_avg_sq": 0.0} if o.amsgrad else {})}
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        decay = p * self.weight_decay if self.weight_decay else None
-        if decay is not None and not self.decoupled:
-            g = g + decay
-        beta1, beta2 = self.betas
-        m, v = state["exp_avg"], state["exp_avg_sq"]
-        m.assign_(m + (g - m) * (1 - beta1))
-        v.assign_(v * beta2 + g * g * (1 - beta2))
-        if self.amsgrad:
-            v = state["max_exp_avg_sq"].assign_(state["max_exp_avg_sq"].maximum(v))
-        scale = _correction(beta2, step).sqrt()
-        moved = m / _correction(beta1, step) / (v.sqrt() / scale + self.eps)
-        if decay is not None and self.decoupled:
-            moved = moved + decay
-        return p - moved * self._lr
+        p, g = self.decayed(p, g, o)
+        m, v = self.means(g, s, o)
+        if o.amsgrad:
+            v = s["max_exp_avg_sq"].assign_(s["max_exp_avg_sq"].maximum(v))
+        moved = m / correction(o.betas[0], s["step"])
+        moved = moved / (v.sqrt() / correction(o.betas[1], s["step"]).sqrt() + o.eps)
+        return p - (along(moved, g) if o.cautious else moved) * o.lr
 
 
 @explained
 class AdamW(Adam):
     """Adam whose weight decay is a part of the step and not of the gradient (Loshchilov and Hutter, 2019)."""
 
-    decoupled = True
-    default_decay = 1e-2
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        **more: Unpack[Cautious],
+    ):
+        more["decoupled_weight_decay"] = True
+        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, **more)
 
 
-def _correction(beta: float, step: Tensor) -> Tensor:
+@explained
+class Adamax(ByMoments):
+    """p - lr * m / u, u the decaying largest |g| (Kingma and Ba, 2015)."""
+
+    names = ("exp_avg", "exp_inf")
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}, shared)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        p, g = self.decayed(p, g, o)
+        beta1, beta2 = o.betas
+        m, u = s["exp_avg"], s["exp_inf"]
+        m.assign_(m + (g - m) * (1 - beta1))
+        u.assign_((u * beta2).maximum(g.abs() + o.eps))
+        return p - m / u * (o.lr / correction(beta1, s["step"]))
+
+
+@explained
+class NAdam(ByMoments):
+    """Adam with Nesterov's momentum (Dozat, 2016), which grows as `1 - 0.96 ** (t * momentum_decay) / 2`."""
+
+    counts = {"step": 0.0, "mu_product": 1.0}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 2e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum_decay: float = 4e-3,
+        **more: Unpack[Decoupled],
+    ):
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        flag = {"decoupled_weight_decay": more.pop("decoupled_weight_decay", False)}
+        super().__init__(params, {**own, "momentum_decay": momentum_decay, **flag}, more)
+
+    def count(self, s: State, o: Any) -> None:
+        """The step, and the product of all momenta."""
+        super().count(s, o)
+        s["mu_product"].assign_(s["mu_product"] * self._momentum(s["step"], o))
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        p, g = self.decayed(p, g, o)
+        m, v = self.means(g, s, o)
+        step, product = s["step"], s["mu_product"]
+        mu, following = self._momentum(step, o), self._momentum(step + 1, o)
+        length = (v / correction(o.betas[1], step)).sqrt() + o.eps
+        ahead = g * ((1 - mu) / (1 - product)) + m * (following / (1 - product * following))
+        return p - ahead / length * o.lr
+
+    def _momentum(self, step: Tensor, o: Any) -> Tensor:
+        return (1 - (step * (o.momentum_decay * log(0.96))).exp() * 0.5) * o.betas[0]
+
+
+@explained
+class RAdam(ByMoments):
+    """Adam whose first steps go without v, until that is worth something (Liu et al., 2020)."""
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **more: Unpack[Decoupled],
+    ):
+        own = {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}
+        flag = {"decoupled_weight_decay": more.pop("decoupled_weight_decay", False)}
+        super().__init__(params, {**own, **flag}, more)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        p, g = self.decayed(p, g, o)
+        m, v = self.means(g, s, o)
+        step, beta2 = s["step"], o.betas[1]
+        length, longest = _averaged(beta2, step), 2 / (1 - beta2) - 1
+        rectified = (length - 4) * (length - 2) / length * (longest / ((longest - 4) * (longest - 2)))
+        adaptive = (rectified.clamp(min=0) * correction(beta2, step)).sqrt() / (v.sqrt() + o.eps)
+        return p - m * (o.lr / correction(o.betas[0], step)) * (length > 5).where(adaptive, 1.0)
+
+
+@explained
+class SparseAdam(ByMoments):
+    """Adam for embeddings: rows whose gradient is 0 stay as they are, and their means too.
+
+    Gradients are dense; PyTorch's are sparse, and rows that are named there with a gradient of 0 move on.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps}, shared)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [rows, ...], [rows, ...] -> [rows, ...]"""
+        used = g.ne(0)
+        if g.ndim > 1:
+            used = used.reshape(g.shape[0], -1).any(1).reshape(-1, *[1] * (g.ndim - 1))
+        old = s["exp_avg"], s["exp_avg_sq"]
+        before = [t.clone() for t in old]
+        m, v = self.means(g, s, o)
+        scale = correction(o.betas[1], s["step"]).sqrt() / correction(o.betas[0], s["step"])
+        new = p - m / (v.sqrt() + o.eps) * (scale * o.lr)
+        for t, was in zip(old, before, strict=True):
+            t.assign_(used.where(t, was))
+        return used.where(new, p)
+
+
+def correction(beta: HostScalar, step: Tensor) -> Tensor:
     """1 - beta ** step, exact where beta is near 1. [] -> []"""
-    return -(step * log(beta)).expm1() if beta else step * 0 + 1
+    return -(step * beta.map(_log)).expm1()
+
+
+def _averaged(beta: HostScalar, step: Tensor) -> Tensor:
+    """Over how many steps v averages: 2 / (1 - beta) - 1 - 2 t beta^t / (1 - beta^t), t the step. [] -> []"""
+    # The two large terms differ by about t: with x = -t log(beta) the difference is t - 2 / x * t * h(x), but
+    # for a constant, and h(x) = x / 2 * coth(x / 2) - 1 has a series where it would cancel itself.
+    rate = beta.map(_log) * -1
+    x = step * rate
+    near = x * x * (1 / 12 - x * x * (1 / 720 - x * x * (1 / 30240 - x * x / 1209600)))
+    h = (x < 1).where(near, x / 2 / (x / 2).tanh() - 1)
+    return step + beta.map(_rest) - h * (2 / rate)
+
+
+def _rest(beta: float) -> float:
+    return 2 / (1 - beta) - 1 + 2 / _log(beta)
+
+
+def along(moved: Tensor, g: Tensor) -> Tensor:
+    """Of a step, the elements that go along with the gradient, larger by how few they are."""
+    agrees = (moved * g > 0).float()
+    return moved * (agrees / agrees.mean().clamp(min=1e-3))
+
+
+def _log(beta: float) -> float:
+    return log(max(beta, LEAST))

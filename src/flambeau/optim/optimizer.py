@@ -1,97 +1,274 @@
 """Optimizer: gradients become new values of parameters, all of them and the state in one run."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import Any
+from itertools import count
+from typing import Any, TypedDict
 
 from ..autodiff.backward import Gradients
 from ..core.docstrings import explained
+from ..core.dtype import float32
 from ..core.interrupts import uninterrupted
-from ..core.modes import no_grad
+from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
 from ..core.notes import NO_GRAD_KEPT, note
-from ..errors import nearest
 from ..runtime.exchange import leaf
 from ..runtime.readback import Readback
 from ..runtime.run import realize
-from ..tensor import HostScalar, Tensor, tensor
+from ..tensor import Tensor, tensor
+from .groups import ParamGroup
+from .state import check_state, copied, unknown
 
 HOST = "cpu"
+State = dict[str, Tensor]
+
+
+class Shared(TypedDict, total=False):
+    """What every optimiser takes beside its own options.
+
+    `maximize` goes up the slope. `offload` keeps the state in the host's memory: a step brings that of one
+    parameter after the other to the device and back, which takes time and is not recorded by jit. `foreach`,
+    `fused` and `capturable` choose an implementation in PyTorch; here there is one, which is all of that:
+    they change nothing.
+    """
+
+    maximize: bool
+    offload: bool
+    foreach: bool | None
+    fused: bool | None
+    capturable: bool
+    differentiable: bool
+
+
+IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
 
 
 @explained
 class Optimizer:
-    """What optimisers share; one of its own writes `update` and lists the names of its state.
+    """What optimisers share: groups of parameters with options of their own, state, and the step.
 
-    Steps are counted on the device, once for all parameters, so that a recorded step counts as well. With
-    `offload` the state lives in the host's memory: a step brings that of one parameter after the other to
-    the device and back, which takes time and is not recorded by jit.
+    One of its own gives the options and what they are by default to `__init__`, names its state in `names`
+    (or makes it in `begin`), and writes `update`. The number of steps is kept on the device, so that a
+    recorded step counts as well, once for the parameters that have always moved together.
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
+    counts: dict[str, Any] = {"step": 0.0}  # numbers that parameters share, and what they begin as
+    choices = frozenset(
+        {"ns_steps", "max_iter", "max_eval", "history_size"}
+    )  # whole numbers a step is made by
+    offload = False
 
-    def __init__(self, params: Iterable[Tensor], lr: float, weight_decay: float = 0.0, offload: bool = False):
-        self.offload = offload
-        self.params = list(params)
-        self._check_params()
-        self._lr = HostScalar(0.0)
-        self.lr = lr
-        self.weight_decay = self._at_least_0("weight_decay", weight_decay)
-        self.state = [
-            {name: Tensor.zeros(p.shape, device=HOST if offload else p.device) for name in self.names}
-            for p in self.params
-        ]
-        devices = dict.fromkeys(p.device for p in self.params)
-        self._steps = {d: Tensor.full((), 0.0, device=d) for d in devices}
-        realize(*self.params, *self._tensors())
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any], shared: Shared | None = None):
+        options = {"maximize": False, "offload": False, **IMPLEMENTATION}
+        for name in shared or {}:
+            if name not in options:
+                raise TypeError(unknown(self._name, name, (shared or {})[name], [*defaults, *options]))
+        options |= shared or {}
+        self.offload = bool(options.pop("offload"))
+        self.defaults: dict[str, Any] = {**defaults, **options}
+        self.param_groups: list[ParamGroup] = []
+        self.state: dict[Tensor, State] = {}
+        self._hooks: dict[str, dict[int, Callable]] = {}
+        self._made_for: list[tuple] = []  # the choices of each group that there is state for
+        groups = list(params)
+        if not groups:
+            raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    @property
+    def _name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def params(self) -> list[Tensor]:
+        """The parameters of all groups."""
+        return [p for group in self.param_groups for p in group["params"]]
 
     @property
     def lr(self) -> float:
-        """The learning rate; setting it reaches a recorded step too."""
-        return self._lr.value
+        """The learning rate, of the first group where there are several; setting it sets that of all, and
+        reaches a recorded step too."""
+        return self.param_groups[0]["lr"]
 
     @lr.setter
     def lr(self, value: float) -> None:
-        self._lr.value = self._at_least_0("lr", value)
+        for group in self.param_groups:
+            group["lr"] = value
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Tensor], step: Tensor) -> Tensor:
-        """The parameter's new value; new state is assigned to `state`'s tensors. `step` starts at 1, []."""
-        raise NotImplementedError(f"{type(self).__name__}.update(...): is not written: return the new value")
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Move more parameters from now on: a dict of `params`, and of options where they are others.
 
-    def step(self, grads: Gradients) -> None:
+        ValueError and TypeError say what is no parameter, or an option that can't be meant.
+        """
+        given = param_group["params"]
+        params = [given] if isinstance(given, Tensor) else list(given)
+        names = [p[0] for p in params if isinstance(p, tuple)]
+        params = [p[1] if isinstance(p, tuple) else p for p in params]
+        known = [p for group in self.param_groups for p in group["params"]]
+        self._check_params(params, len(known))
+        options = {
+            **self.defaults,
+            **param_group,
+            "params": params,
+            **({"param_names": names} if names else {}),
+        }
+        if options["differentiable"]:
+            rule = "a step is made under no_grad: write the update in tensor ops to differentiate it"
+            raise ValueError(f"{self._name}(differentiable=True): {rule}")
+        group = ParamGroup(self._name, options, frozenset(filter(self._is_number, self.defaults)))
+        self.check(group)
+        if len({id(p) for p in [*known, *params]}) < len(known) + len(params):
+            raise ValueError(
+                f"{self._name}({len(known) + len(params)} tensors): one is given twice: give each once"
+            )
+        self.param_groups.append(group)
+        self._made_for.append(())
+        self._complete()
+        realize(*params, *self._tensors())
+
+    def check(self, group: ParamGroup) -> None:
+        """ValueError where options do not go together."""
+
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """A parameter's first state: numbers, which stand for tensors of its shape, or tensors."""
+        return dict.fromkeys(self.names, 0.0)
+
+    def is_counted(self, o: Any) -> bool:
+        """Whether the update asks for the numbers that parameters share."""
+        return True
+
+    def count(self, s: State, o: Any) -> None:
+        """Move the numbers on that parameters share, before any of them is moved."""
+        s["step"].assign_(s["step"] + 1)
+
+    def after(self, s: State, o: Any) -> None:
+        """Move on what parameters share and is to be seen by the next step."""
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """The parameter's new value; new state is assigned to the tensors of `s`. `s["step"]` begins at 1.
+
+        `o.lr` and other options are numbers that multiply tensors, 0.0 where they are 0.
+        """
+        raise NotImplementedError(f"{self._name}.update(...): is not written: return the new value")
+
+    def step(self, grads: "Gradients | Callable[[], Gradients]") -> Tensor | None:
         """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
 
-        A Ctrl-C comes before it or after it, never between two parameters.
+        `grads` is what backward returned, or a function that gives it: then the loss is returned. A Ctrl-C
+        comes before it or after it, never between two parameters.
         """
-        updates = [(p, grads.get(p), state) for p, state in zip(self.params, self.state, strict=True)]
-        updates = [(p, g, state) for p, g, state in updates if g is not None]
-        if not updates:
-            rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
-            raise ValueError(f"{type(self).__name__}.step({len(grads)} gradients): {rule}")
-        with uninterrupted(), no_grad():
-            for t in self._steps.values():
-                t.assign_(t + 1)
-            if self.offload:
-                return self._stream(updates, grads.loss)
-            for p, g, state in updates:
-                # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
-                p.assign_(self.update(p.float(), g.float(), state, self._steps[p.device]))
-        realize(*(p for p, _, _ in updates), *self._tensors(), grads.loss)
+        for hook in self._hooked("step_pre"):
+            hook(self, (grads,), {})
+        loss = None
+        if callable(grads):
+            with enable_grad():
+                grads = grads()
+            loss = grads.loss
+        self._step(grads)
+        for hook in self._hooked("step_post"):
+            hook(self, (grads,), {})
+        return loss
 
-    def _stream(self, updates: list[tuple[Tensor, Tensor, dict[str, Tensor]]], loss: Tensor) -> None:
+    def _step(self, grads: Gradients) -> None:
+        moved = [(group, p, grads.get(p)) for group in self.param_groups for p in group["params"]]
+        moved = [(group, p, g) for group, p, g in moved if g is not None]
+        if not moved:
+            rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
+            raise ValueError(f"{self._name}.step({len(grads)} gradients): {rule}")
+        self._complete()
+        with uninterrupted(), no_grad():
+            options = {id(group): group.rule() for group in self.param_groups}
+            counted = self._count(moved, options)
+            loss = [] if grads.loss is None else [grads.loss]
+            if self.offload:
+                return self._stream([(p, g, options[id(group)]) for group, p, g in moved], counted, loss)
+            for group, p, g in moved:
+                self._move(p, g, self.state[p], options[id(group)])
+            self._after(counted)
+        realize(*(p for _, p, _ in moved), *self._tensors(), *loss)
+
+    def _move(self, p: Tensor, g: Tensor, s: State, o: Any) -> None:
+        # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
+        g = -g.float() if o.maximize else g.float()
+        p.assign_(self.update(p.float(), g, s, o))
+
+    def _count(
+        self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any]
+    ) -> list[tuple[State, Any]]:
+        """Move on what parameters share. Those that move without others that they shared it with have their
+        own from now on."""
+        going = {id(p) for _, p, _ in moved}
+        stays = {_first(self._shared(self.state[p])) for p in self.params if id(p) not in going}
+        seen: dict[int, State] = {}
+        counted: list[tuple[State, Any]] = []
+        for group, p, _ in moved:
+            s = self._shared(self.state[p])
+            key = _first(s)
+            if s and key not in seen:
+                seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
+                counted.append((seen[key], options[id(group)]))
+                self.count(*counted[-1])
+            if s and seen[key] is not s:
+                self.state[p].update(seen[key])
+        return counted
+
+    def _shared(self, s: State) -> State:
+        return {n: s[n] for n in self.counts if n in s}
+
+    def _stream(
+        self, updates: list[tuple[Tensor, Tensor, Any]], counted: list[tuple[State, Any]], loss: list[Tensor]
+    ) -> None:
         """Compute all gradients, then the updates one by one: while one is computed, the state of the one
         before is on its way back to the host."""
-        realize(*self._steps.values(), loss, *(g for _, g, _ in updates))
+        realize(*(t for p, _, _ in updates for t in self._shared(self.state[p]).values()), *loss)
+        realize(*(g for _, g, _ in updates))
         way_back: Callable[[], None] | None = None
-        for p, g, state in updates:
-            near = {name: t.to(p.device) for name, t in state.items()}
-            p.assign_(self.update(p.float(), g.float(), near, self._steps[p.device]))
+        for p, g, o in updates:
+            s = self.state[p]
+            far = {name: t for name, t in s.items() if name not in self.counts}
+            near = {name: t.to(p.device) for name, t in far.items()}
+            self._move(p, g, {**s, **near}, o)
             realize(p, *near.values())
             if way_back is not None:
                 way_back()
-            way_back = partial(_return, list(state.values()), Readback(list(near.values())))
+            way_back = partial(_return, list(far.values()), Readback(list(near.values())))
         if way_back is not None:
             way_back()
+        self._after(counted)
+        realize(*(t for s, _ in counted for t in s.values()))
+
+    def _after(self, counted: list[tuple[State, Any]]) -> None:
+        for s, o in counted:
+            self.after(s, o)
+
+    def _complete(self) -> None:
+        """Make the state that the groups' options ask for and that is not there: of new groups, and where an
+        option was set that needs more."""
+        for i, group in enumerate(self.param_groups):
+            choices = group.choices(self.defaults)
+            if self._made_for[i] != choices:
+                self._made_for[i] = choices
+                with no_grad():
+                    self._begin(group)
+
+    def _begin(self, group: ParamGroup) -> None:
+        """Make what a group's parameters lack of their state."""
+        o = group.rule()
+        shared: dict[Any, State] = {}
+        for p in group["params"]:
+            own = self.state.setdefault(p, {})
+            device = HOST if self.offload else p.device
+            for name, first in self.begin(p, o).items():
+                if name not in own:
+                    full = first if isinstance(first, Tensor) else Tensor.full(p.shape, first)
+                    own[name] = full.to(device)
+            if self.is_counted(o) and not self._shared(own):
+                if p.device not in shared:
+                    firsts = {n: _plain_number(o, v) for n, v in self.counts.items()}
+                    shared[p.device] = {n: Tensor.full((), v, device=p.device) for n, v in firsts.items()}
+                own.update(shared[p.device])
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Does nothing, and says so once: no gradients are kept, each backward() returns its own.
@@ -100,75 +277,142 @@ class Optimizer:
         """
         note(NO_GRAD_KEPT)
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """All that a later run needs to go on, as tensors by name: lr, step, and `0.exp_avg` and the like."""
-        device, step = next(iter(self._steps.items()))
-        out = {"lr": Tensor.full((), float(self.lr), device=device), "step": tensor(step)}
-        out.update((name, tensor(t)) for name, t in self._named())
+    def state_dict(self) -> dict[str, Any]:
+        """All that a later run needs to go on, in PyTorch's form: `state`, tensors by the parameter's number
+        and by name, and `param_groups`, options with the numbers of their parameters."""
+        for hook in self._hooked("state_dict_pre"):
+            hook(self)
+        number = {id(p): i for i, p in enumerate(self.params)}
+        groups = [
+            {**group, "params": [number[id(p)] for p in group["params"]]} for group in self.param_groups
+        ]
+        copies: dict[int, Any] = {}  # what parameters share stays shared
+        state = {number[id(p)]: copied(s, copies) for p, s in self.state.items() if s}
+        out = {"state": state, "param_groups": groups}
+        for hook in self._hooked("state_dict_post"):
+            out = hook(self, out) or out
         return out
 
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on where state_dict was taken; ValueError lists all names and shapes that do not fit.
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken, ours or PyTorch's; ValueError lists all that does not fit.
 
-        `lr` may be a number: where it is a tensor, its value is waited for.
+        The options are taken too; state that is not there, of parameters that were never moved, begins anew.
         """
-        own = dict(self._named())
-        shapes = {**{n: t.shape for n, t in own.items()}, "lr": (), "step": ()}
-        problems = [f"missing: {n!r}" for n in shapes if n not in state]
-        problems += [f"unexpected: {n!r}{_near(n, shapes)}" for n in state if n not in shapes]
-        both = [n for n in shapes if n in state and tuple(getattr(state[n], "shape", ())) != shapes[n]]
-        problems += [f"{n!r} is {list(shapes[n])}, given {list(state[n].shape)}" for n in both]
-        if problems:
-            cure = "give the state of the same optimizer and model"
-            raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
-        lr = float(state["lr"])
-        with uninterrupted():
-            self.lr = lr
-            for t in self._steps.values():
-                t.assign_(state["step"])
-            for name, t in own.items():
-                t.assign_(state[name])
+        for hook in self._hooked("load_state_dict_pre"):
+            state_dict = hook(self, state_dict) or state_dict
+        check_state(state_dict, self.param_groups, self.state)
+        shared: dict[Any, State] = {}
+        with uninterrupted(), no_grad():
+            for i, (group, saved) in enumerate(
+                zip(self.param_groups, state_dict["param_groups"], strict=True)
+            ):
+                group.update({k: v for k, v in saved.items() if k not in ("params", "param_names")})
+                self._made_for[i] = ()
+                for number, p in zip(saved["params"], group["params"], strict=True):
+                    self.state[p] = self._loaded(p, state_dict["state"].get(number, {}), shared)
+            self._complete()
         realize(*self._tensors())
+        for hook in self._hooked("load_state_dict_post"):
+            hook(self)
 
-    def _named(self):
-        return ((f"{i}.{name}", t) for i, state in enumerate(self.state) for name, t in state.items())
+    def _loaded(self, p: Tensor, saved: dict[str, Any], shared: dict[Any, State]) -> State:
+        """A parameter's state as it was saved; what was shared, or is equal and need not be waited for, is
+        shared again."""
+        counts = {n: v for n, v in saved.items() if n in self.counts}
+        key = (p.device, *map(_identity, counts.values()))
+        if counts and key not in shared:
+            shared[key] = {n: tensor(v, dtype=float32, device=p.device) for n, v in counts.items()}
+        device = HOST if self.offload else p.device
+        own = {n: tensor(v, dtype=float32, device=device) for n, v in saved.items() if n not in self.counts}
+        return {**own, **shared.get(key, {})}
 
-    def _tensors(self) -> list[Tensor]:
-        return [*self._steps.values(), *(t for _, t in self._named())]
+    # --- hooks ---
 
-    def _check_params(self) -> None:
-        name = type(self).__name__
-        if not self.params:
-            raise ValueError(f"{name}([]): there is nothing to optimise: give model.parameters()")
-        for i, p in enumerate(self.params):
+    def register_step_pre_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer, args, kwargs) before every step; `remove()` of what is returned ends that."""
+        return Hook(self._hooks, "step_pre", hook)
+
+    def register_step_post_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer, args, kwargs) after every step; `remove()` of what is returned ends that."""
+        return Hook(self._hooks, "step_post", hook)
+
+    def register_state_dict_pre_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer) before every state_dict; `remove()` of what is returned ends that."""
+        return Hook(self._hooks, "state_dict_pre", hook)
+
+    def register_state_dict_post_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer, state_dict) after every state_dict; what it returns takes its place."""
+        return Hook(self._hooks, "state_dict_post", hook)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer, state_dict) before one is loaded; what it returns takes its place."""
+        return Hook(self._hooks, "load_state_dict_pre", hook)
+
+    def register_load_state_dict_post_hook(self, hook: Callable) -> "Hook":
+        """Call hook(optimizer) when a state_dict was loaded; `remove()` of what is returned ends that."""
+        return Hook(self._hooks, "load_state_dict_post", hook)
+
+    def _hooked(self, event: str) -> list[Callable]:
+        return list(self._hooks.get(event, {}).values())
+
+    # --- what is inside ---
+
+    def _is_number(self, name: str) -> bool:
+        value = self.defaults[name]
+        values = value if isinstance(value, tuple | list) else (value,)
+        return name not in self.choices and any(type(v) in (int, float) for v in values)
+
+    def _tensors(self) -> Iterator[Tensor]:
+        return (t for s in self.state.values() for t in s.values())
+
+    def _check_params(self, params: list[Any], first: int) -> None:
+        if not params:
+            raise ValueError(f"{self._name}([]): there is nothing to optimise: give model.parameters()")
+        for i, p in enumerate(params, first):
             if not isinstance(p, Tensor):
-                raise TypeError(f"{name}([..., {p!r:.40}]): takes tensors: give model.parameters()")
+                raise TypeError(f"{self._name}([..., {p!r:.40}]): takes tensors: give model.parameters()")
             if not p.requires_grad:
                 rule = "has requires_grad=False: leave it out, or call requires_grad_()"
-                raise ValueError(f"{name}([..., {describe(p)}]): parameter {i} {rule}")
-        if len({id(p) for p in self.params}) < len(self.params):
-            raise ValueError(f"{name}({len(self.params)} tensors): one is given twice: give each once")
-
-    def _at_least_0(self, name: str, value: float) -> float:
-        if not value >= 0:
-            raise ValueError(f"{type(self).__name__}({name}={value}): must be at least 0: give another")
-        return value
-
-    def _below_1(self, name: str, value: float) -> float:
-        if not 0 <= value < 1:
-            raise ValueError(
-                f"{type(self).__name__}({name}={value}): must be in 0 to 1, 1 left out: give another"
-            )
-        return value
+                raise ValueError(f"{self._name}([..., {describe(p)}]): parameter {i} {rule}")
 
     def __repr__(self) -> str:
-        own = {
-            k: v
-            for k, v in vars(self).items()
-            if k not in ("names", "params", "state") and not k.startswith("_")
-        }
-        shown = ", ".join(f"{k}={v}" for k, v in {"lr": self.lr, **own}.items())
-        return f"{type(self).__name__}({len(self.params)} tensors, {shown})"
+        lines = [f"{self._name} ("]
+        for i, group in enumerate(self.param_groups):
+            lines += [f"Parameter Group {i}: {len(group['params'])} tensors"]
+            lines += [
+                f"    {k}: {v}" for k, v in sorted(group.items()) if k not in ("params", *IMPLEMENTATION)
+            ]
+        return "\n".join([*lines, ")"])
+
+
+_hook_numbers = count()
+
+
+class Hook:
+    """A function that is called at an event, until `remove`."""
+
+    def __init__(self, hooks: dict[str, dict[int, Callable]], event: str, function: Callable):
+        self._there, self._number = hooks.setdefault(event, {}), next(_hook_numbers)
+        self._there[self._number] = function
+
+    def remove(self) -> None:
+        """Call the function no more."""
+        self._there.pop(self._number, None)
+
+
+def _plain_number(o: Any, value: Any) -> float:
+    """A count's first value: a number, or that of an option."""
+    found = getattr(o, value) if isinstance(value, str) else value
+    return getattr(found, "value", found)
+
+
+def _identity(value: Any) -> Any:
+    """What two loaded numbers have in common where they are to be one: the tensor, or the number."""
+    return id(value) if isinstance(value, Tensor) else float(value)
+
+
+def _first(shared: State) -> int:
+    return id(next(iter(shared.values()), None))
 
 
 def _return(homes: list[Tensor], fetch: Readback) -> None:
@@ -176,8 +420,3 @@ def _return(homes: list[Tensor], fetch: Readback) -> None:
     for t, raw in zip(homes, fetch.wait(), strict=True):
         t.assign_(Tensor(leaf(raw, t.shape, t.dtype, t.device)))
     realize(*homes)
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    hint = nearest(name, known)
-    return f" ({hint})" if hint else ""

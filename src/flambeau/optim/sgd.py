@@ -1,10 +1,12 @@
-"""SGD: stochastic gradient descent with momentum."""
+"""SGD and its averaged form: steps along the gradient."""
 
 from collections.abc import Iterable
+from typing import Any, Unpack
 
 from ..core.docstrings import explained
 from ..tensor import Tensor
-from .optimizer import Optimizer
+from .groups import ParamGroup
+from .optimizer import Optimizer, Shared, State
 
 
 @explained
@@ -16,33 +18,78 @@ class SGD(Optimizer):
 
     def __init__(
         self,
-        params: Iterable[Tensor],
+        params: Iterable[Any],
         lr: float = 1e-3,
         momentum: float = 0.0,
         dampening: float = 0.0,
         weight_decay: float = 0.0,
         nesterov: bool = False,
-        *,
-        offload: bool = False,
+        **shared: Unpack[Shared],
     ):
-        self.momentum = self._at_least_0("momentum", momentum)
-        self.dampening, self.nesterov = dampening, nesterov
-        if nesterov and (not momentum or dampening):
+        own = {"lr": lr, "momentum": momentum, "dampening": dampening}
+        super().__init__(params, {**own, "weight_decay": weight_decay, "nesterov": nesterov}, shared)
+
+    def check(self, group: ParamGroup) -> None:
+        """Nesterov's momentum needs some."""
+        momentum, dampening = group["momentum"], group["dampening"]
+        if group["nesterov"] and (not momentum or dampening):
             call = f"momentum={momentum}, dampening={dampening}, nesterov=True"
             raise ValueError(f"SGD({call}): nesterov needs momentum and no dampening: set momentum=0.9")
-        self.names = ("momentum_buffer",) if momentum else ()
-        super().__init__(params, lr, weight_decay, offload)
 
-    def update(self, p: Tensor, g: Tensor, state: dict[str, Tensor], step: Tensor) -> Tensor:
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """The momentum, where there is any."""
+        return {"momentum_buffer": 0.0} if o.momentum else {}
+
+    def is_counted(self, o: Any) -> bool:
+        """Dampening leaves the first step out."""
+        return bool(o.dampening)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
         """p's new value. [...], [...] -> [...]"""
-        if self.weight_decay:
-            g = g + p * self.weight_decay
-        if self.momentum:
-            m = state["momentum_buffer"]
-            m.assign_(m * self.momentum + self._damped(g, step))
-            g = g + m * self.momentum if self.nesterov else m
-        return p - g * self._lr
+        if o.weight_decay:
+            g = g + p * o.weight_decay
+        if o.momentum:
+            m = s["momentum_buffer"]
+            # the first gradient is taken whole, as PyTorch does
+            damped = g * s["step"].eq(1).where(1.0, 1 - o.dampening) if o.dampening else g
+            m.assign_(m * o.momentum + damped)
+            g = g + m * o.momentum if o.nesterov else m
+        return p - g * o.lr
 
-    def _damped(self, g: Tensor, step: Tensor) -> Tensor:
-        """The first gradient is taken whole, as PyTorch does."""
-        return g * (step == 1).where(1.0, 1 - self.dampening) if self.dampening else g
+
+@explained
+class ASGD(Optimizer):
+    """SGD whose rate falls as `(1 + lambd * lr * t) ** -alpha` (Polyak and Juditsky, 1992).
+
+    `state[p]["ax"]` is the average of a parameter from step `t0` on.
+    """
+
+    counts = {"step": 0.0, "eta": "lr", "mu": 1.0}
+    names = ("ax",)
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lambd: float = 1e-4,
+        alpha: float = 0.75,
+        t0: float = 1e6,
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        own = {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay}
+        super().__init__(params, own, shared)
+
+    def after(self, s: State, o: Any) -> None:
+        """The rate and the share of the next step."""
+        step = s["step"]
+        s["eta"].assign_(o.lr / (1 + step * (o.lambd * o.lr)) ** o.alpha)
+        s["mu"].assign_(1 / (step - o.t0).clamp(min=1))
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        if o.weight_decay:
+            g = g + p * o.weight_decay
+        new = p * (1 - s["eta"] * o.lambd) - g * s["eta"]
+        s["ax"].assign_(s["mu"].eq(1).where(new, s["ax"] + (new - s["ax"]) * s["mu"]))
+        return new

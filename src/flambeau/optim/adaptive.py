@@ -1,0 +1,174 @@
+"""Adagrad, Adadelta, RMSprop and Adafactor: each element's step by the size of its gradients so far."""
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from ..core.docstrings import explained
+from ..core.dtype import finfo, float32
+from ..tensor import Tensor
+from .optimizer import Optimizer, Shared, State
+
+
+@explained
+class Adagrad(Optimizer):
+    """p - lr * g / (sqrt(sum of all g^2) + eps), lr falling as `1 / (1 + t * lr_decay)` (Duchi, 2011).
+
+    `initial_accumulator_value` is what the sum begins with.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        lr_decay: float = 0.0,
+        weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0,
+        eps: float = 1e-10,
+        **shared: Unpack[Shared],
+    ):
+        own = {"lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps}
+        super().__init__(params, {**own, "initial_accumulator_value": initial_accumulator_value}, shared)
+
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """The sum of squares."""
+        first = o.initial_accumulator_value
+        return {"sum": first.value if first else 0.0}
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        if o.weight_decay:
+            g = g + p * o.weight_decay
+        rate = o.lr / ((s["step"] - 1) * o.lr_decay + 1) if o.lr_decay else o.lr
+        total = s["sum"].assign_(s["sum"] + g * g)
+        return p - g / (total.sqrt() + o.eps) * rate
+
+
+@explained
+class Adadelta(Optimizer):
+    """p - lr * g * rms(steps so far) / rms(g so far) (Zeiler, 2012); `rho` is how much of the means stays."""
+
+    names = ("square_avg", "acc_delta")
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        rho: float = 0.9,
+        eps: float = 1e-6,
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}, shared)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        if o.weight_decay:
+            g = g + p * o.weight_decay
+        squares, moves = s["square_avg"], s["acc_delta"]
+        squares.assign_(squares * o.rho + g * g * (1 - o.rho))
+        moved = (moves + o.eps).sqrt() / (squares + o.eps).sqrt() * g
+        moves.assign_(moves * o.rho + moved * moved * (1 - o.rho))
+        return p - moved * o.lr
+
+
+class Centered(Shared, total=False):
+    """`centered` divides by the deviation of g, not by its root mean square."""
+
+    centered: bool
+
+
+@explained
+class RMSprop(Optimizer):
+    """p - lr * g / (rms(g) + eps), the mean running, `alpha` of it staying at each step (Hinton, 2012).
+
+    With `momentum`, such steps add up. `centered` divides by the deviation of g in place of its rms.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        alpha: float = 0.99,
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        momentum: float = 0.0,
+        **more: Unpack[Centered],
+    ):
+        own = {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum}
+        super().__init__(params, {**own, "centered": more.pop("centered", False)}, more)
+
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """The mean square, and what the options ask for."""
+        wanted = {"square_avg": True, "momentum_buffer": o.momentum, "grad_avg": o.centered}
+        return {name: 0.0 for name, is_wanted in wanted.items() if is_wanted}
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        if o.weight_decay:
+            g = g + p * o.weight_decay
+        square = s["square_avg"]
+        square.assign_(square * o.alpha + g * g * (1 - o.alpha))
+        if o.centered:
+            mean = s["grad_avg"]
+            mean.assign_(mean + (g - mean) * (1 - o.alpha))
+            square = square - mean * mean
+        moved = g / (square.sqrt() + o.eps)
+        if o.momentum:
+            moved = s["momentum_buffer"].assign_(s["momentum_buffer"] * o.momentum + moved)
+        return p - moved * o.lr
+
+
+@explained
+class Adafactor(Optimizer):
+    """Steps as RMSprop's whose mean squares of a matrix are kept by rows and columns alone (Shazeer, 2018).
+
+    The step is at most min(lr, 1 / sqrt(t)) of the parameter's root mean square, and `d` in units of its own.
+    `beta2_decay` is the power of t by which old squares count less; `eps` keeps divisions (None: float32's)
+    and steps from 0.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3),
+        d: float = 1.0,
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        own = {"lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay}
+        super().__init__(params, own, shared)
+
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """Mean squares by rows and by columns, of vectors by elements."""
+        if p.ndim < 2:
+            return {"variance": 0.0}
+        *batch, n, m = p.shape
+        return {"row_var": Tensor.zeros(*batch, n, 1), "col_var": Tensor.zeros(*batch, 1, m)}
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        share = s["step"] ** o.beta2_decay
+        least = finfo(float32).eps if o.eps[0] is None else o.eps[0]
+        size = _rms(p).maximum(o.eps[1]) * s["step"].rsqrt().minimum(o.lr)
+        if o.weight_decay:
+            p = p * (1 - o.lr * o.weight_decay)
+        moved = self._squares(g * g, s, share, least).maximum(least * least).rsqrt() * g
+        return p - moved * (size / (_rms(moved) / o.d).clamp(min=1.0))
+
+    def _squares(self, square: Tensor, s: State, share: Tensor, least: Any) -> Tensor:
+        """The mean squares: of a matrix as the product of those of its rows and columns."""
+        if "variance" in s:
+            return _towards(s["variance"], square, share)
+        rows = _towards(s["row_var"], square.mean(-1, keepdim=True), share)
+        columns = _towards(s["col_var"], square.mean(-2, keepdim=True), share)
+        return rows / rows.mean(-2, keepdim=True).maximum(least) * columns
+
+
+def _towards(mean: Tensor, value: Tensor, share: Tensor) -> Tensor:
+    return mean.assign_(mean + (value - mean) * share)
+
+
+def _rms(x: Tensor) -> Tensor:
+    return (x * x).mean().sqrt()

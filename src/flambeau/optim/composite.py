@@ -1,0 +1,193 @@
+"""Schedules made of schedules, in a row or at once, and one that waits for a value to stand still."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from math import inf
+from typing import Any, TypedDict, Unpack
+
+from ..core.docstrings import explained
+from .optimizer import Optimizer
+from .schedules import LRScheduler, one_each
+from .state import options
+
+
+class Together(LRScheduler):
+    """What schedules of several schedules share: their state is a list."""
+
+    schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows, and its parts."""
+        own = {k: v for k, v in super().state_dict().items() if k not in ("schedulers", "_schedulers")}
+        return {**own, "_schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken."""
+        for scheduler, state in zip(self.schedulers, state_dict["_schedulers"], strict=True):
+            scheduler.load_state_dict(state)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "_schedulers"})
+
+
+@explained
+class SequentialLR(Together):
+    """`schedulers` one after the other; each but the first begins at one of `milestones`, numbers of steps.
+
+    ValueError where they are of different optimizers, or milestones are not one fewer.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        schedulers: Sequence[LRScheduler],
+        milestones: Sequence[int],
+        last_epoch: int = -1,
+    ):
+        check_parts("SequentialLR", schedulers, optimizer)
+        if len(milestones) != len(schedulers) - 1:
+            call = f"{len(schedulers)} schedulers, {len(milestones)} milestones"
+            raise ValueError(f"SequentialLR({call}): each but the first begins at one: give one fewer")
+        self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
+        self.last_epoch = last_epoch + 1
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for scheduler in self.schedulers:
+            _take_back(scheduler)
+        self.schedulers[0].step()
+        self._last_lr = self.schedulers[0].get_last_lr()
+
+    def step(self, epoch: None = None) -> None:
+        """Move the schedule on whose turn it is."""
+        self.last_epoch += 1
+        place = bisect_right(self.milestones, self.last_epoch)
+        scheduler = self.schedulers[place]
+        if place and self.milestones[place - 1] == self.last_epoch:
+            scheduler.step(0)
+        else:
+            scheduler.step()
+        self._last_lr = scheduler.get_last_lr()
+
+
+@explained
+class ChainedScheduler(Together):
+    """All `schedulers` at each step, one on top of the other. ValueError for those of different
+    optimizers."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler], optimizer: Optimizer | None = None):
+        if not schedulers:
+            raise ValueError("ChainedScheduler([]): there is nothing to chain: give schedulers")
+        self.optimizer = schedulers[0].optimizer if optimizer is None else optimizer
+        check_parts("ChainedScheduler", schedulers, self.optimizer)
+        self.schedulers = list(schedulers)
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def step(self, epoch: None = None) -> None:
+        """Move all of them on."""
+        for scheduler in self.schedulers:
+            scheduler.step()
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+
+class Plateau(TypedDict, total=False):
+    """`cooldown` is how many steps to wait after a change, `min_lr` the least rate, `eps` the least
+    change."""
+
+    cooldown: int
+    min_lr: float | list[float]
+    eps: float
+
+
+PLATEAU: Plateau = {"cooldown": 0, "min_lr": 0.0, "eps": 1e-8}
+
+
+@explained
+class ReduceLROnPlateau(LRScheduler):
+    """`factor` times the rate when a value was not better than its best for more than `patience` steps.
+
+    `step` is given the value, a number or a tensor of one. Better is below (`mode` "min") or above ("max")
+    the best by `threshold`, a share of it ("rel") or not ("abs", by `threshold_mode`). `cooldown` steps
+    after a change are not counted, `min_lr` is the least rate, and a change below `eps` is none. ValueError
+    for
+    unknown modes, and a factor of 1 or more.
+    """
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        mode: str = "min",
+        factor: float = 0.1,
+        patience: int = 10,
+        threshold: float = 1e-4,
+        threshold_mode: str = "rel",
+        **more: Unpack[Plateau],
+    ):
+        o = options("ReduceLROnPlateau", more, PLATEAU)
+        if factor >= 1:
+            raise ValueError(f"ReduceLROnPlateau(factor={factor}): makes no smaller: give one below 1")
+        for name, value, known in (
+            ("mode", mode, ("min", "max")),
+            ("threshold_mode", threshold_mode, ("rel", "abs")),
+        ):
+            if value not in known:
+                told = (
+                    f"ReduceLROnPlateau({name}={value!r}): unknown: use one of {', '.join(map(repr, known))}"
+                )
+                raise ValueError(told)
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode = threshold, threshold_mode
+        self.cooldown, self.eps, groups = o["cooldown"], o["eps"], len(optimizer.param_groups)
+        least = o["min_lr"]
+        self.min_lrs = list(least) if isinstance(least, list | tuple) else [least] * groups
+        one_each(self, "min_lr", self.min_lrs, groups)
+        self._reset()
+        self.last_epoch, self._last_lr = 0, [group["lr"] for group in optimizer.param_groups]
+
+    def _reset(self) -> None:
+        self.best = inf if self.mode == "min" else -inf
+        self.num_bad_epochs = self.cooldown_counter = 0
+
+    def is_better(self, value: float, best: float) -> bool:
+        """Whether a value is better than the best before, by enough."""
+        sign = 1 if self.mode == "max" else -1
+        if self.threshold_mode == "abs":
+            return sign * value > sign * best + self.threshold
+        return sign * value > sign * best * (1 + sign * self.threshold)
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        """Take a value in, and make the rates smaller where it has stood still too long."""
+        value = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(value, self.best):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        if self.num_bad_epochs > self.patience:
+            self._reduce()
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def _reduce(self) -> None:
+        for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+            lower = max(group["lr"] * self.factor, least)
+            if group["lr"] - lower > self.eps:
+                group["lr"] = lower
+
+
+def check_parts(call: str, schedulers: Sequence[LRScheduler], optimizer: Optimizer) -> None:
+    """ValueError where there are none, or one is of another optimizer."""
+    if not schedulers:
+        raise ValueError(f"{call}([]): there is nothing to go through: give schedulers")
+    for i, scheduler in enumerate(schedulers):
+        if scheduler.optimizer is not optimizer:
+            raise ValueError(f"{call}(...): scheduler {i} is of another optimizer: make all of them of one")
+        if isinstance(scheduler, ReduceLROnPlateau):
+            rule = "waits for a value, which the others are not given: step it by itself"
+            raise ValueError(f"{call}(...): scheduler {i}, ReduceLROnPlateau, {rule}")
+
+
+def _take_back(scheduler: LRScheduler) -> None:
+    """Undo the step that a schedule made when it was made."""
+    for part in getattr(scheduler, "schedulers", ()):
+        _take_back(part)
+    scheduler.last_epoch -= 1

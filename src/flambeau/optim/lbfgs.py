@@ -1,0 +1,325 @@
+"""L-BFGS: a quasi-Newton method, which asks for loss and gradient several times a step."""
+
+from collections.abc import Callable, Iterable
+from math import sqrt
+from typing import Any, NamedTuple, TypedDict, Unpack
+
+from ..autodiff.backward import Gradients
+from ..core.docstrings import explained
+from ..core.modes import enable_grad, no_grad
+from ..functions import cat
+from ..runtime.run import realize
+from ..tensor import Tensor, tensor
+from .groups import ParamGroup
+from .optimizer import Optimizer
+
+ENOUGH, FLAT = (
+    1e-4,
+    0.9,
+)  # Wolfe's conditions: of the decrease by the slope, of the slope that is left
+FARTHEST, NEAREST = 10.0, 0.01  # of the last step, where a bracket is looked for
+SMALLEST_CURVATURE = 1e-10
+
+
+class Search(TypedDict, total=False):
+    """`history_size` is of how many steps the curvature is kept, `line_search_fn` None or "strong_wolfe"."""
+
+    history_size: int
+    line_search_fn: str | None
+
+
+class Point(NamedTuple):
+    """A place on a line: how far, the loss, its slope along the line, and the gradient."""
+
+    t: float
+    loss: float
+    slope: float
+    gradient: Tensor
+
+
+@explained
+class LBFGS(Optimizer):
+    """Steps along an estimate of Newton's direction, made of the last gradients (Liu and Nocedal, 1989).
+
+    `step` takes a function that gives the Gradients of the loss as it is then, and calls it up to `max_eval`
+    times (1.25 times `max_iter`) in up to `max_iter` iterations. It ends where no gradient is above
+    `tolerance_grad`, or no change above `tolerance_change`. `history_size` is of how many iterations the
+    curvature is kept; `line_search_fn` is None, for steps of `lr`, or "strong_wolfe". It reads losses, so jit
+    does not record it. ValueError for several groups, and for unknown searches.
+    """
+
+    counts = {}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1.0,
+        max_iter: int = 20,
+        max_eval: int | None = None,
+        tolerance_grad: float = 1e-7,
+        tolerance_change: float = 1e-9,
+        **more: Unpack[Search],
+    ):
+        own = {
+            "lr": lr,
+            "max_iter": max_iter,
+            "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
+        }
+        own |= {"tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change}
+        search = {"history_size": more.pop("history_size", 100)}
+        search |= {"line_search_fn": more.pop("line_search_fn", None)}
+        self.memory = Curvature()
+        super().__init__(params, {**own, **search}, more)  # pyright: ignore[reportArgumentType]
+
+    def check(self, group: ParamGroup) -> None:
+        """One group, and a search that is known."""
+        if self.param_groups:
+            raise ValueError("LBFGS(2 groups): it has one direction for all parameters: give one group")
+        name = group["line_search_fn"]
+        if name not in (None, "strong_wolfe"):
+            raise ValueError(f"LBFGS(line_search_fn={name!r}): unknown: use None or 'strong_wolfe'")
+
+    def step(self, grads: Callable[[], Gradients]) -> Tensor:  # type: ignore[override]
+        """Several iterations; returns the loss from before. TypeError where `grads` is no function."""
+        if not callable(grads):
+            rule = "it evaluates the loss several times: give a function that returns loss.backward()"
+            raise TypeError(f"LBFGS.step({type(grads).__name__}): {rule}")
+        for hook in self._hooked("step_pre"):
+            hook(self, (grads,), {})
+        loss = self._iterate(Objective(self.params, grads, self.param_groups[0]["maximize"]))
+        for hook in self._hooked("step_post"):
+            hook(self, (grads,), {})
+        return loss
+
+    def _iterate(self, line: "Objective") -> Tensor:
+        o, memory = self.param_groups[0], self.memory
+        first, loss, g = line.evaluate()
+        memory.evaluations += 1
+        evaluations, tolerance = 1, o["tolerance_change"]
+        if _largest(g) <= o["tolerance_grad"]:
+            return first
+        for i in range(1, o["max_iter"] + 1):
+            memory.learn(g, o["history_size"])
+            d = memory.direction = memory.newton(g)
+            rate = min(1.0, 1.0 / g.abs().sum().item()) * o["lr"] if memory.iterations == 1 else o["lr"]
+            slope, memory.gradient, memory.t = _dot(g, d), g, rate
+            if slope > -tolerance:
+                break
+            start, used = Point(0.0, loss, slope, g), 0
+            if o["line_search_fn"]:
+                smallest = tolerance / max(_largest(d), 1e-30)
+                search = Wolfe(line.along(d), start, smallest, o["max_eval"] - evaluations)
+                end = search.find(rate)
+                memory.t, used = end.t, search.used
+                line.move(d, end.t)
+                loss, g = end.loss, end.gradient
+            else:
+                line.move(d, rate)
+                if i < o["max_iter"]:  # the last is not looked at again
+                    _, loss, g = line.evaluate()
+                    used = 1
+            evaluations += used
+            memory.evaluations += used
+            is_close = _largest(d) * abs(memory.t) <= tolerance or abs(loss - start.loss) < tolerance
+            if evaluations >= o["max_eval"] or _largest(g) <= o["tolerance_grad"] or is_close:
+                break
+        return first
+
+    def state_dict(self) -> dict[str, Any]:
+        """As the other optimisers', with the curvature as the state of parameter 0."""
+        return {**super().state_dict(), "state": {0: self.memory.state()}}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken."""
+        (saved,) = state_dict["param_groups"]
+        self.param_groups[0].update({k: v for k, v in saved.items() if k != "params"})
+        self.memory = Curvature(**state_dict["state"].get(0, {}))
+
+
+class Curvature:
+    """What L-BFGS knows of the loss: pairs of moves and of the changes of the gradient that they brought."""
+
+    def __init__(self, func_evals: int = 0, n_iter: int = 0, **state: Any):
+        self.evaluations, self.iterations = func_evals, n_iter
+        self.moves: list[Tensor] = list(state.get("old_stps", ()))
+        self.changes: list[Tensor] = list(state.get("old_dirs", ()))
+        self.scales: list[float] = [float(r) for r in state.get("ro", ())]
+        self.scale, self.t = float(state.get("H_diag", 1.0)), float(state.get("t", 0.0))
+        self.direction: Tensor | None = state.get("d")
+        self.gradient: Tensor | None = state.get("prev_flat_grad")
+
+    def state(self) -> dict[str, Any]:
+        """All of it by PyTorch's names."""
+        if self.direction is None:
+            return {"func_evals": self.evaluations, "n_iter": self.iterations}
+        return {
+            "func_evals": self.evaluations,
+            "n_iter": self.iterations,
+            "d": self.direction,
+            "t": self.t,
+            "old_dirs": list(self.changes),
+            "old_stps": list(self.moves),
+            "ro": list(self.scales),
+            "H_diag": self.scale,
+            "prev_flat_grad": self.gradient,
+        }
+
+    def learn(self, g: Tensor, most: int) -> None:
+        """Take in what the last move has changed."""
+        self.iterations += 1
+        if self.direction is None or self.gradient is None:
+            return
+        change, move = (g - self.gradient).realize(), (self.direction * self.t).realize()
+        along = _dot(change, move)
+        if along > SMALLEST_CURVATURE:
+            self.moves, self.changes = [*self.moves, move][-most:], [*self.changes, change][-most:]
+            self.scales = [*self.scales, 1 / along][-most:]
+            self.scale = along / _dot(change, change)
+
+    def newton(self, g: Tensor) -> Tensor:
+        """Where to: the estimate of the inverse Hessian times the gradient, down. [n] -> [n]"""
+        q, shares = -g, []
+        known = list(zip(self.moves, self.changes, self.scales, strict=True))
+        for move, change, scale in reversed(known):
+            shares.append((move * q).sum() * scale)
+            q = q - change * shares[-1]
+        q = q * self.scale
+        for (move, change, scale), share in zip(known, reversed(shares), strict=True):
+            q = q + move * (share - (change * q).sum() * scale)
+        return q.realize()
+
+
+class Objective:
+    """The loss as a function of all parameters in a row."""
+
+    def __init__(self, params: list[Tensor], closure: Callable[[], Gradients], maximize: bool):
+        self.params, self.closure, self.sign = params, closure, -1.0 if maximize else 1.0
+
+    def evaluate(self) -> tuple[Tensor, float, Tensor]:
+        """The loss, as a tensor and as what goes down, and its gradient. -> [], a number, [n]"""
+        with enable_grad():
+            grads = self.closure()
+        loss = grads.loss
+        with no_grad():
+            parts = [grads.get(p) for p in self.params]
+            flat = [
+                Tensor.zeros(p.shape, device=p.device) if g is None else g.float()
+                for p, g in zip(self.params, parts)
+            ]
+            g = cat([part.reshape(-1) for part in flat]) * self.sign
+        realize(g, loss)
+        return loss, loss.item() * self.sign, g
+
+    def move(self, d: Tensor, t: float) -> None:
+        """All parameters on by t times d."""
+        self._set([p.detach() for p in self.params], d, t)
+
+    def along(self, d: Tensor) -> Callable[[float], Point]:
+        """The loss and its slope as a function of how far along d; parameters stay as they are."""
+        start = [tensor(p.detach()) for p in self.params]
+        realize(*start)
+
+        def at(t: float) -> Point:
+            self._set(start, d, t)
+            _, loss, g = self.evaluate()
+            slope = _dot(g, d)
+            with no_grad():
+                for p, x in zip(self.params, start, strict=True):
+                    p.assign_(x)
+            return Point(t, loss, slope, g)
+
+        return at
+
+    def _set(self, start: list[Tensor], d: Tensor, t: float) -> None:
+        at = 0
+        with no_grad():
+            for p, x in zip(self.params, start, strict=True):
+                p.assign_(x + d[at : at + p.numel()].reshape(p.shape) * t)
+                at += p.numel()
+        realize(*self.params)
+
+
+class Wolfe:
+    """A search on a line for a point where the loss is lower and flatter by Wolfe's strong conditions."""
+
+    def __init__(self, at: Callable[[float], Point], start: Point, smallest: float, most: int):
+        self.at, self.start, self.smallest, self.most = at, start, smallest, most
+        self.used = 0  # evaluations
+
+    def find(self, t: float) -> Point:
+        """The point, tried at t first; the best of those seen where `most` evaluations do not do."""
+        low, high = self._bracketed(self._try(t))
+        return low if high is None else self._zoomed(low, high)
+
+    def _try(self, t: float) -> Point:
+        self.used += 1
+        return self.at(t)
+
+    def _is_high(self, p: Point) -> bool:
+        return p.loss > self.start.loss + ENOUGH * p.t * self.start.slope
+
+    def _is_flat(self, p: Point) -> bool:
+        return abs(p.slope) <= -FLAT * self.start.slope
+
+    def _bracketed(self, now: Point) -> tuple[Point, Point | None]:
+        """Two points that such a one lies between, the lower first; or one and None."""
+        before = self.start
+        while self.used <= self.most:
+            if self._is_high(now) or (self.used > 2 and now.loss >= before.loss):
+                return _by_loss(before, now)
+            if self._is_flat(now):
+                return now, None
+            if now.slope >= 0:
+                return _by_loss(before, now)
+            bounds = now.t + NEAREST * (now.t - before.t), now.t * FARTHEST
+            before, now = now, self._try(cubic(before, now, *bounds))
+        return _by_loss(self.start, now)
+
+    def _zoomed(self, low: Point, high: Point) -> Point:
+        was_close = False
+        while self.used <= self.most and abs(high.t - low.t) >= self.smallest:
+            left, right = sorted((low.t, high.t))
+            t, was_close = _inside(cubic(low, high, left, right), left, right, was_close)
+            new = self._try(t)
+            if self._is_high(new) or new.loss >= low.loss:
+                low, high = _by_loss(low, new)
+            elif self._is_flat(new):
+                return new
+            else:
+                low, high = new, low if new.slope * (high.t - low.t) >= 0 else high
+        return low
+
+
+def _by_loss(a: Point, b: Point) -> tuple[Point, Point]:
+    return (a, b) if a.loss <= b.loss else (b, a)
+
+
+def _inside(t: float, left: float, right: float, was_close: bool) -> tuple[float, bool]:
+    """A place between two, away from both ends where the one before was close to one too."""
+    margin = 0.1 * (right - left)
+    if min(right - t, t - left) >= margin:
+        return t, False
+    if was_close or t >= right or t <= left:
+        return (right - margin if abs(t - right) < abs(t - left) else left + margin), False
+    return t, True
+
+
+def cubic(a: Point, b: Point, low: float, high: float) -> float:
+    """Where the cubic through two points and their slopes is least, inside low to high."""
+    if a.t > b.t:
+        a, b = b, a
+    d1 = a.slope + b.slope - 3 * (a.loss - b.loss) / (a.t - b.t)
+    square = d1 * d1 - a.slope * b.slope
+    if square < 0:
+        return (low + high) / 2
+    d2 = sqrt(square)
+    least = b.t - (b.t - a.t) * ((b.slope + d2 - d1) / (b.slope - a.slope + 2 * d2))
+    return min(max(least, low), high)
+
+
+def _dot(a: Tensor, b: Tensor) -> float:
+    return (a * b).sum().item()
+
+
+def _largest(x: Tensor) -> float:
+    return x.abs().max().item()

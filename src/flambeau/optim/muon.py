@@ -1,0 +1,91 @@
+"""Muon: steps of matrices that turn all directions alike."""
+
+from collections.abc import Callable, Iterable
+from math import sqrt
+from typing import Any, Unpack
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..tensor import Tensor
+from .groups import ParamGroup
+from .optimizer import Optimizer, Shared, State
+
+# by name: what the rate of a matrix [n, m] is multiplied by
+ADJUSTED: dict[str | None, Callable[[int, int], float]] = {
+    "original": lambda n, m: sqrt(max(1, n / m)),
+    "match_rms_adamw": lambda n, m: 0.2 * sqrt(max(n, m)),
+}
+ADJUSTED[None] = ADJUSTED["original"]
+
+
+class Polynomial(Shared, total=False):
+    """`ns_coefficients` and `ns_steps` are the Newton-Schulz iteration's, `eps` keeps its start from a
+    division by 0. `adjust_lr_fn` scales the rate by a matrix's sizes: "original", or "match_rms_adamw"."""
+
+    ns_coefficients: tuple[float, float, float]
+    eps: float
+    ns_steps: int
+    adjust_lr_fn: str | None
+
+
+@explained
+class Muon(Optimizer):
+    """The momentum of a matrix's gradient with all its singular values brought near 1 (Jordan et al., 2024).
+
+    For the matrices of hidden layers; give others (and embeddings) to AdamW. `weight_decay` is a part of the
+    step. `ns_steps` times x becomes a x + (b x x^T + c (x x^T)^2) x, a, b and c of `ns_coefficients`, in
+    float32 (PyTorch: bfloat16). `adjust_lr_fn` scales the rate by the sizes: "original", or
+    "match_rms_adamw". ValueError for tensors that are no matrices.
+    """
+
+    names, counts = ("momentum_buffer",), {}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        weight_decay: float = 0.1,
+        momentum: float = 0.95,
+        nesterov: bool = True,
+        **more: Unpack[Polynomial],
+    ):
+        own: dict[str, Any] = {
+            "lr": lr,
+            "weight_decay": weight_decay,
+            "momentum": momentum,
+            "nesterov": nesterov,
+        }
+        own["ns_coefficients"] = more.pop("ns_coefficients", (3.4445, -4.775, 2.0315))
+        own |= {"eps": more.pop("eps", 1e-7), "ns_steps": more.pop("ns_steps", 5)}
+        super().__init__(params, {**own, "adjust_lr_fn": more.pop("adjust_lr_fn", None)}, more)
+
+    def check(self, group: ParamGroup) -> None:
+        """It moves matrices, and knows two ways to adjust the rate."""
+        for p in group["params"]:
+            if p.ndim != 2:
+                raise ValueError(f"Muon([..., {describe(p)}]): takes matrices: give the others to AdamW")
+        if group["adjust_lr_fn"] not in ADJUSTED:
+            names = ", ".join(repr(n) for n in ADJUSTED if n)
+            raise ValueError(f"Muon(adjust_lr_fn={group['adjust_lr_fn']!r}): unknown: use one of {names}")
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [n, m], [n, m] -> [n, m]"""
+        m = s["momentum_buffer"]
+        m.assign_(m + (g - m) * (1 - o.momentum))
+        ahead = g + (m - g) * o.momentum if o.nesterov else m
+        moved = orthogonal(ahead, o)
+        if o.weight_decay:
+            p = p * (1 - o.lr * o.weight_decay)
+        return p - moved * (o.lr * ADJUSTED[o.adjust_lr_fn](*p.shape))
+
+
+def orthogonal(x: Tensor, o: Any) -> Tensor:
+    """About U V^T of x = U S V^T. [n, m] -> [n, m]"""
+    a, b, c = o.ns_coefficients
+    is_tall = x.shape[0] > x.shape[1]
+    x = x.T if is_tall else x
+    x = x / (x * x).sum().sqrt().maximum(o.eps)
+    for _ in range(o.ns_steps):
+        square = x @ x.T
+        x = x * a + (square * b + square @ square * c) @ x
+    return x.T if is_tall else x

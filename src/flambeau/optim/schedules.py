@@ -1,0 +1,326 @@
+"""Schedules: how many times `step` was called becomes the rates of an optimiser's groups."""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import cos, pi
+from typing import Any
+
+from ..core.docstrings import explained
+from .optimizer import Optimizer
+
+Factor = Callable[[int], float]
+
+
+class LRScheduler:
+    """What schedules share: `rate` gives the rate of a group from the one before and from its first.
+
+    `step` is called once an epoch, or once a batch. It sets `group["lr"]`, which recorded steps read, so it
+    stands outside of what jit records. `last_epoch` is for going on: the number of steps made before.
+    """
+
+    last_epoch: int
+    left_out = frozenset({"optimizer"})  # of state_dict
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1):
+        if not isinstance(optimizer, Optimizer):
+            rule = f"takes an optimizer, not {type(optimizer).__name__}: give it first"
+            raise TypeError(f"{type(self).__name__}(...): {rule}")
+        for i, group in enumerate(optimizer.param_groups):
+            if last_epoch == -1:
+                group.setdefault("initial_lr", group["lr"])  # a schedule before this one may have moved it
+            elif "initial_lr" not in group:
+                rule = f"group {i} has no initial_lr to go on from: load the state_dict, or set it"
+                raise KeyError(f"{type(self).__name__}(last_epoch={last_epoch}): {rule}")
+        self.optimizer, self.last_epoch, self._step_count = optimizer, last_epoch, 0
+        self.base_lrs: list[float] = [group["initial_lr"] for group in optimizer.param_groups]
+        self._last_lr: list[float] = []
+        self.step()
+
+    def rate(self, lr: float, base: float) -> float:
+        """The rate of a group after `last_epoch` steps, from the one before and the first."""
+        raise NotImplementedError(f"{type(self).__name__}.rate(...): is not written: return the rate")
+
+    def rate_at_once(self, base: float) -> float | None:
+        """The rate after `last_epoch` steps from the first alone, where there is such a formula."""
+        return None
+
+    def get_lr(self) -> list[float]:
+        """The rates after `last_epoch` steps, a group each; one of your own may write this or `rate`."""
+        pairs = zip(self.optimizer.param_groups, self.base_lrs, strict=True)
+        return [self.rate(group["lr"], base) for group, base in pairs]
+
+    def get_last_lr(self) -> list[float]:
+        """The rates as they were set last, a group each."""
+        return self._last_lr
+
+    def step(self, epoch: int | None = None) -> None:
+        """Move on by one and set the rates; or to an epoch."""
+        self._step_count += 1
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        found = [None] if epoch is None else [self.rate_at_once(base) for base in self.base_lrs]
+        self._set(self.get_lr() if None in found else found)  # type: ignore[arg-type]
+
+    def _set(self, rates: Iterable[float]) -> None:
+        for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = lr
+        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it knows, but the optimizer and functions."""
+        return {k: v for k, v in vars(self).items() if k not in self.left_out}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken."""
+        vars(self).update(state_dict)
+
+
+@explained
+class LambdaLR(LRScheduler):
+    """The first rate times lr_lambda(steps): one function, or one for each group."""
+
+    left_out = frozenset({"optimizer", "lr_lambdas"})
+
+    def __init__(self, optimizer: Optimizer, lr_lambda: Factor | Sequence[Factor], last_epoch: int = -1):
+        groups = len(optimizer.param_groups)
+        self.lr_lambdas = [lr_lambda] * groups if callable(lr_lambda) else list(lr_lambda)
+        one_each(self, "lr_lambda", self.lr_lambdas, groups)
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        """The rates after `last_epoch` steps."""
+        return [b * f(self.last_epoch) for b, f in zip(self.base_lrs, self.lr_lambdas, strict=True)]
+
+
+@explained
+class MultiplicativeLR(LambdaLR):
+    """The rate before times lr_lambda(steps): one function, or one for each group."""
+
+    def get_lr(self) -> list[float]:
+        """The rates after `last_epoch` steps."""
+        rates = [group["lr"] for group in self.optimizer.param_groups]
+        if not self.last_epoch:
+            return rates
+        return [lr * f(self.last_epoch) for lr, f in zip(rates, self.lr_lambdas, strict=True)]
+
+
+@explained
+class StepLR(LRScheduler):
+    """`gamma` times the rate every `step_size` steps."""
+
+    def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1):
+        self.step_size, self.gamma = step_size, gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return lr * self.gamma if self.last_epoch and self.last_epoch % self.step_size == 0 else lr
+
+    def rate_at_once(self, base: float) -> float:
+        return base * self.gamma ** (self.last_epoch // self.step_size)
+
+
+@explained
+class MultiStepLR(LRScheduler):
+    """`gamma` times the rate at each of `milestones`, numbers of steps."""
+
+    def __init__(
+        self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
+    ):
+        self.milestones, self.gamma = Counter(milestones), gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return (
+            lr * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else lr
+        )
+
+    def rate_at_once(self, base: float) -> float:
+        return base * self.gamma ** bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+
+
+@explained
+class ConstantLR(LRScheduler):
+    """`factor` of the rate for `total_iters` steps, then all of it."""
+
+    def __init__(
+        self, optimizer: Optimizer, factor: float = 1 / 3, total_iters: int = 5, last_epoch: int = -1
+    ):
+        within(self, "factor", factor, 0, 1)
+        self.factor, self.total_iters = factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        if not self.last_epoch:
+            return lr * self.factor
+        return lr / self.factor if self.last_epoch == self.total_iters else lr
+
+    def rate_at_once(self, base: float) -> float:
+        return base * (self.factor if self.last_epoch < self.total_iters else 1.0)
+
+
+@explained
+class LinearLR(LRScheduler):
+    """From `start_factor` of the rate to `end_factor` of it, along a line, in `total_iters` steps: a
+    warm-up."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        start_factor: float = 1 / 3,
+        end_factor: float = 1.0,
+        total_iters: int = 5,
+        last_epoch: int = -1,
+    ):
+        if start_factor == 0:
+            raise ValueError("LinearLR(start_factor=0): is to be multiplied: give a small one, as 1e-3")
+        within(self, "start_factor", start_factor, 0, 1)
+        within(self, "end_factor", end_factor, 0, 1)
+        self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        t, rise = self.last_epoch, self.end_factor - self.start_factor
+        if not t:
+            return lr * self.start_factor
+        if t > self.total_iters:
+            return lr
+        return lr * (1 + rise / (self.total_iters * self.start_factor + (t - 1) * rise))
+
+    def rate_at_once(self, base: float) -> float:
+        share = min(self.total_iters, self.last_epoch) / self.total_iters
+        return base * (self.start_factor + (self.end_factor - self.start_factor) * share)
+
+
+@explained
+class ExponentialLR(LRScheduler):
+    """`gamma` times the rate at every step."""
+
+    def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1):
+        self.gamma = gamma
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return lr * self.gamma if self.last_epoch else lr
+
+    def rate_at_once(self, base: float) -> float:
+        return base * self.gamma**self.last_epoch
+
+
+@explained
+class PolynomialLR(LRScheduler):
+    """The rate times (1 - steps / total_iters) ** power, down to 0."""
+
+    def __init__(self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1):
+        self.total_iters, self.power = total_iters, power
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        t, n = self.last_epoch, self.total_iters
+        return lr if not t or t > n else lr * ((1 - t / n) / (1 - (t - 1) / n)) ** self.power
+
+    def rate_at_once(self, base: float) -> float:
+        return base * (1 - min(self.total_iters, self.last_epoch) / self.total_iters) ** self.power
+
+
+@explained
+class CosineAnnealingLR(LRScheduler):
+    """From the rate down to `eta_min` along half a cosine in `T_max` steps, and up again (Loshchilov,
+    2017)."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1):
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        t, n = self.last_epoch, self.T_max
+        if not t:
+            return lr
+        if self._step_count == 1:  # it goes on from elsewhere
+            return self.rate_at_once(base)
+        if (t - 1 - n) % (2 * n) == 0:  # from the lowest point up
+            return lr + (base - self.eta_min) * (1 - cos(pi / n)) / 2
+        return (1 + cos(pi * t / n)) / (1 + cos(pi * (t - 1) / n)) * (lr - self.eta_min) + self.eta_min
+
+    def rate_at_once(self, base: float) -> float:
+        return self.eta_min + (base - self.eta_min) * (1 + cos(pi * self.last_epoch / self.T_max)) / 2
+
+
+@explained
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Half a cosine down to `eta_min` in `T_0` steps, again and again, each `T_mult` times as long as the one
+    before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        T_0: int,
+        T_mult: int = 1,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ):
+        for name, value in (("T_0", T_0), ("T_mult", T_mult)):
+            if value < 1 or not isinstance(value, int):
+                call = f"CosineAnnealingWarmRestarts({name}={value!r})"
+                raise ValueError(f"{call}: must be a positive integer: give 1 or more")
+        self.T_0, self.T_i, self.T_mult, self.eta_min, self.T_cur = T_0, T_0, T_mult, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return self.eta_min + (base - self.eta_min) * (1 + cos(pi * self.T_cur / self.T_i)) / 2
+
+    def step(self, epoch: float | None = None) -> None:
+        """Move on by one, or to an epoch, which may be a fraction."""
+        at = self.last_epoch + 1 if epoch is None else epoch
+        if at < 0:
+            raise ValueError(
+                f"CosineAnnealingWarmRestarts.step({epoch}): is before the start: give 0 or more"
+            )
+        self.T_i, self.T_cur = self.T_0, at
+        if self.T_mult == 1:
+            self.T_cur = at % self.T_0
+        else:
+            while self.T_cur >= self.T_i:
+                self.T_cur, self.T_i = self.T_cur - self.T_i, self.T_i * self.T_mult
+        self.last_epoch, self._step_count = int(at // 1), self._step_count + 1
+        self._set(self.get_lr())
+
+
+@explained
+class WarmupCosineLR(LRScheduler):
+    """Up along a line in `warmup_steps`, then down along half a cosine to `eta_min` at `total_steps`: what
+    transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR."""
+
+    def __init__(
+        self,
+        optimizer: Optimizer,
+        warmup_steps: int,
+        total_steps: int,
+        eta_min: float = 0.0,
+        last_epoch: int = -1,
+    ):
+        if not 0 <= warmup_steps < total_steps:
+            call = f"warmup_steps={warmup_steps}, total_steps={total_steps}"
+            raise ValueError(f"WarmupCosineLR({call}): the warm-up is a part: give fewer steps than in all")
+        self.warmup_steps, self.total_steps, self.eta_min = warmup_steps, total_steps, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def rate(self, lr: float, base: float) -> float:
+        return self.rate_at_once(base)
+
+    def rate_at_once(self, base: float) -> float:
+        if self.last_epoch < self.warmup_steps:
+            return base * (self.last_epoch + 1) / (self.warmup_steps + 1)
+        share = (self.last_epoch - self.warmup_steps) / (self.total_steps - self.warmup_steps)
+        return self.eta_min + (base - self.eta_min) * (1 + cos(pi * min(1.0, share))) / 2
+
+
+def one_each(scheduler: Any, name: str, given: Sequence[Any], groups: int) -> None:
+    if len(given) != groups:
+        rule = f"there are {groups} groups: give one for each, or one for all"
+        raise ValueError(f"{type(scheduler).__name__}({len(given)} of {name}): {rule}")
+
+
+def within(scheduler: Any, name: str, value: float, low: float, high: float) -> None:
+    if not low <= value <= high:
+        rule = f"must be in {low} to {high}: give another"
+        raise ValueError(f"{type(scheduler).__name__}({name}={value}): {rule}")

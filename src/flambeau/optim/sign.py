@@ -1,0 +1,106 @@
+"""Rprop, Lion and Adan: steps by signs of gradients, or by how gradients change."""
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from ..core.docstrings import explained
+from ..tensor import Tensor
+from .adam import correction
+from .optimizer import Optimizer, Shared, State
+
+
+@explained
+class Rprop(Optimizer):
+    """Steps by the gradient's sign, of a size for each element, for whole batches (Riedmiller, 1993).
+
+    The first size is `lr`; it is multiplied by `etas[1]` where the gradient keeps its sign, by `etas[0]`
+    where that turns, and stays inside `step_sizes`.
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-2,
+        etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0),
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes}, shared)
+
+    def begin(self, p: Tensor, o: Any) -> dict[str, Any]:
+        """The gradient before, and the sizes of steps."""
+        return {"prev": 0.0, "step_size": o.lr.value}
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        agrees = g * s["prev"]
+        factor = (agrees > 0).where(o.etas[1], (agrees < 0).where(o.etas[0], 1.0))
+        low, high = o.step_sizes
+        size = s["step_size"].assign_((s["step_size"] * factor).maximum(low).minimum(high))
+        g = s["prev"].assign_((agrees < 0).where(0.0, g))
+        return p - g.sign() * size
+
+
+@explained
+class Lion(Optimizer):
+    """p - lr * sign(beta1 * m + (1 - beta1) * g), m the running mean by beta2 (Chen et al., 2023).
+
+    `weight_decay` is a part of the step. Rates are 3 to 10 times smaller than AdamW's, decays as much larger.
+    """
+
+    names, counts = ("exp_avg",), {}
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-4,
+        betas: tuple[float, float] = (0.9, 0.99),
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "betas": betas, "weight_decay": weight_decay}, shared)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        (beta1, beta2), m = o.betas, s["exp_avg"]
+        moved = (m * beta1 + g * (1 - beta1)).sign()
+        m.assign_(m * beta2 + g * (1 - beta2))
+        if o.weight_decay:
+            p = p * (1 - o.lr * o.weight_decay)
+        return p - moved * o.lr
+
+
+@explained
+class Adan(Optimizer):
+    """Adam with Nesterov's momentum by differences of gradients (Xie et al., 2022).
+
+    `betas` are for the means of g, of its differences d, and of (g + beta2 d)^2. `weight_decay` is a part of
+    the step.
+    """
+
+    names = ("exp_avg", "exp_avg_diff", "exp_avg_sq", "prev")
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        betas: tuple[float, float, float] = (0.98, 0.92, 0.99),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        **shared: Unpack[Shared],
+    ):
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay}, shared)
+
+    def update(self, p: Tensor, g: Tensor, s: State, o: Any) -> Tensor:
+        """p's new value. [...], [...] -> [...]"""
+        (beta1, beta2, beta3), step = o.betas, s["step"]
+        m, d, v = s["exp_avg"], s["exp_avg_diff"], s["exp_avg_sq"]
+        change = step.eq(1).where(0.0, g - s["prev"])
+        ahead = g + change * beta2
+        m.assign_(m * beta1 + g * (1 - beta1))
+        d.assign_(d * beta2 + change * (1 - beta2))
+        v.assign_(v * beta3 + ahead * ahead * (1 - beta3))
+        s["prev"].assign_(g)
+        length = v.sqrt() / correction(beta3, step).sqrt() + o.eps
+        moved = (m / correction(beta1, step) + d * (beta2 / correction(beta2, step))) / length
+        return (p - moved * o.lr) / (1 + o.lr * o.weight_decay)

@@ -1,0 +1,392 @@
+"""Schedules: rates and momenta as PyTorch's over 100 steps, state that goes round, recorded steps, errors."""
+
+import math
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import optim
+from flambeau.optim import lr_scheduler as ours
+from flambeau.optim.swa_utils import SWALR
+
+N = 100
+
+
+def warm(lib, o):
+    parts = [lib.LinearLR(o, 0.1, total_iters=20), lib.CosineAnnealingLR(o, 80, 0.01)]
+    return lib.SequentialLR(o, parts, [20])
+
+
+def shrunk(lib, o):
+    return lib.CyclicLR(o, 0.1, 0.5, 9, scale_fn=lambda x: 1 / x, scale_mode="cycle")
+
+
+def restarted(lib, o):
+    parts = [lib.ConstantLR(o, 0.5, 10), lib.ExponentialLR(o, 0.9), lib.StepLR(o, 7, 0.5)]
+    return lib.SequentialLR(o, parts, [15, 40])
+
+
+def chained(lib, o):
+    return lib.ChainedScheduler([lib.ConstantLR(o, 0.1, 4), lib.ExponentialLR(o, 0.95), lib.StepLR(o, 30)])
+
+
+CASES = {
+    "LambdaLR": lambda lib, o: lib.LambdaLR(o, [lambda t: 0.95**t, lambda t: 1 / (t + 1)]),
+    "MultiplicativeLR": lambda lib, o: lib.MultiplicativeLR(o, lambda t: 0.95 if t % 2 else 1.01),
+    "StepLR": lambda lib, o: lib.StepLR(o, 30, 0.5),
+    "MultiStepLR": lambda lib, o: lib.MultiStepLR(o, [20, 50, 50, 80], 0.3),
+    "ConstantLR": lambda lib, o: lib.ConstantLR(o, 0.2, 40),
+    "LinearLR": lambda lib, o: lib.LinearLR(o, 0.1, 0.7, 60),
+    "ExponentialLR": lambda lib, o: lib.ExponentialLR(o, 0.97),
+    "PolynomialLR": lambda lib, o: lib.PolynomialLR(o, 70, 2.5),
+    "CosineAnnealingLR": lambda lib, o: lib.CosineAnnealingLR(o, 30, 0.02),
+    "CosineAnnealingWarmRestarts": lambda lib, o: lib.CosineAnnealingWarmRestarts(o, 10, 2, 0.01),
+    "restarts of one length": lambda lib, o: lib.CosineAnnealingWarmRestarts(o, 7),
+    "CyclicLR": lambda lib, o: lib.CyclicLR(o, [0.01, 0.02], 0.5, 12, 20),
+    "CyclicLR, triangular2": lambda lib, o: lib.CyclicLR(o, 0.01, 0.5, 9, mode="triangular2"),
+    "CyclicLR, exp_range": lambda lib, o: lib.CyclicLR(o, 0.01, 0.5, 9, mode="exp_range", gamma=0.97),
+    "CyclicLR, own": shrunk,
+    "OneCycleLR": lambda lib, o: lib.OneCycleLR(o, [1.0, 2.0], total_steps=101),
+    "OneCycleLR, three": lambda lib, o: lib.OneCycleLR(
+        o, 1.0, epochs=10, steps_per_epoch=11, three_phase=True, anneal_strategy="linear", div_factor=5.0
+    ),
+    "SequentialLR": warm,
+    "SequentialLR of three": restarted,
+    "ChainedScheduler": chained,
+}
+
+
+def made_of(params, make=None):
+    groups = [{"params": params[:1]}, {"params": params[1:], "lr": 0.2}]
+    return (make or optim.SGD)(groups, lr=0.4, momentum=0.6)
+
+
+def optimizer():
+    return made_of([fb.zeros(1, device="cpu").requires_grad_() for _ in range(2)])
+
+
+def path(scheduler, o, steps=N):
+    """Rates and momenta of both groups, before and after each step."""
+    rows = []
+    for t in range(steps + 1):
+        rows.append([v for g in o.param_groups for v in (g["lr"], g["momentum"])])
+        assert scheduler.get_last_lr() == [g["lr"] for g in o.param_groups]
+        if t < steps:
+            scheduler.step()
+    return np.array(rows)
+
+
+def torchs(torch):
+    params = [torch.zeros(1, requires_grad=True) for _ in range(2)]
+    o = made_of(params, torch.optim.SGD)
+    o.step()  # it warns of schedules that are first
+    return o
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_hundred_steps_are_torchs(torch, name):
+    mine, other = optimizer(), torchs(torch)
+    a = path(CASES[name](ours, mine), mine)
+    b = path(CASES[name](torch.optim.lr_scheduler, other), other)
+    np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-15)
+
+
+@pytest.mark.parametrize("strategy, epochs", [("cos", 10), ("linear", 7), ("cos", 0)])
+def test_swalr_is_torchs(torch, strategy, epochs):
+    mine, other = optimizer(), torchs(torch)
+    a = path(SWALR(mine, [0.05, 0.5], epochs, strategy), mine, 20)
+    b = path(torch.optim.swa_utils.SWALR(other, [0.05, 0.5], epochs, strategy), other, 20)
+    np.testing.assert_allclose(a, b, rtol=1e-9)
+    np.testing.assert_allclose(a[-1], [0.05, 0.6, 0.5, 0.6])
+
+
+KNOWN = {  # of the first group, whose rate is 0.4, after 0, 1, 10 and 100 steps, as PyTorch has it
+    "StepLR": (0.4, 0.4, 0.4, 0.05),
+    "MultiStepLR": (0.4, 0.4, 0.4, 0.4 * 0.3**4),
+    "ConstantLR": (0.08, 0.08, 0.08, 0.4),
+    "LinearLR": (0.04, 0.044, 0.08, 0.28),
+    "ExponentialLR": (0.4, 0.388, 0.4 * 0.97**10, 0.4 * 0.97**100),
+    "PolynomialLR": (0.4, 0.4 * (69 / 70) ** 2.5, 0.4 * (60 / 70) ** 2.5, 0.0),
+    "CosineAnnealingLR": tuple(0.02 + 0.19 * (1 + math.cos(math.pi * t / 30)) for t in (0, 1, 10, 100)),
+    "CyclicLR": (0.01, 0.01 + 0.49 / 12, 0.01 + 4.9 / 12, 0.01 + 0.49 * 4 / 12),
+    "OneCycleLR": (0.04, 0.04 + 0.48 * (1 - math.cos(math.pi / 29.3)), None, 0.04 / 1e4),
+    "LambdaLR": (0.4, 0.38, 0.4 * 0.95**10, 0.4 * 0.95**100),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_rates(name):
+    o = optimizer()
+    rates = path(CASES[name](ours, o), o)
+    for t, wanted in zip((0, 1, 10, 100), KNOWN.get(name, ()), strict=False):
+        assert wanted is None or rates[t, 0] == pytest.approx(wanted, rel=1e-9, abs=1e-12), t
+    assert np.isfinite(rates).all() and (rates[:, ::2] >= 0).all() and (rates[:, ::2] <= 2).all()
+    if name.startswith(("CyclicLR", "OneCycleLR")):
+        assert rates[:, 1].min() < 0.9 <= rates[:, 1].max() <= 0.95
+    else:
+        assert (rates[:, 1::2] == 0.6).all()
+
+
+@pytest.mark.parametrize("name", [n for n in CASES if n not in ("SequentialLR of three",)])
+def test_state_goes_round(name):
+    mine, again = optimizer(), optimizer()
+    a, b = CASES[name](ours, mine), CASES[name](ours, again)
+    path(a, mine, 37)
+    b.load_state_dict(a.state_dict())
+    again.load_state_dict(mine.state_dict())
+    np.testing.assert_array_equal(path(a, mine, 30), path(b, again, 30))
+
+
+@pytest.mark.parametrize("name", ["StepLR", "MultiStepLR", "LinearLR", "ExponentialLR", "PolynomialLR",
+                                  "CosineAnnealingLR", "ConstantLR"])  # fmt: skip
+def test_a_schedule_goes_to_an_epoch_at_once(name):
+    o, p = optimizer(), optimizer()
+    a, b = CASES[name](ours, o), CASES[name](ours, p)
+    for t in (3, 41, 20):
+        a.step(t)
+        path(b := CASES[name](ours, p := optimizer()), p, t)
+        np.testing.assert_allclose(a.get_last_lr(), b.get_last_lr(), rtol=1e-9)
+    assert o.param_groups[0]["lr"] == a.get_last_lr()[0]
+
+
+def test_fractions_of_epochs():
+    o = optimizer()
+    s = ours.CosineAnnealingWarmRestarts(o, 10, 2)
+    s.step(25.5)
+    assert (s.T_cur, s.T_i, s.last_epoch) == (15.5, 20, 25)
+    assert s.get_last_lr()[0] == pytest.approx(0.2 * (1 + math.cos(math.pi * 15.5 / 20)))
+
+
+def test_a_schedule_goes_on_from_a_step():
+    o = optimizer()
+    for group in o.param_groups:
+        group["initial_lr"] = 0.4
+    assert ours.ExponentialLR(o, 0.5, last_epoch=1).last_epoch == 2
+    assert o.param_groups[0]["lr"] == 0.2
+    assert ours.CosineAnnealingLR(o, 10, last_epoch=4).get_last_lr()[0] == pytest.approx(0.2)
+
+
+def test_warm_up_and_cosine():
+    o = optimizer()
+    rates = path(ours.WarmupCosineLR(o, 3, 13, 0.1), o, 15)[:, 0]
+    np.testing.assert_allclose(rates[:4], [0.1, 0.2, 0.3, 0.4])
+    np.testing.assert_allclose(rates[3:14], 0.1 + 0.15 * (1 + np.cos(np.pi * np.arange(11) / 10)))
+    assert rates[14] == rates[15] == 0.1
+
+
+VALUES = [5, 4, 4, 4, 4, 3.9, 4, 4, 4, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3, 3, 3, 3, 3]
+PLATEAUS = [
+    {"patience": 2},
+    {"patience": 2, "mode": "max"},
+    {"patience": 1, "threshold": 0.5, "threshold_mode": "abs", "factor": 0.5, "cooldown": 3},
+    {"patience": 1, "factor": 0.1, "min_lr": [0.01, 0.1], "eps": 0.02},
+]
+
+
+@pytest.mark.parametrize("kw", PLATEAUS, ids=range(len(PLATEAUS)))
+def test_plateaus_are_torchs(torch, kw):
+    mine, other = optimizer(), torchs(torch)
+    a, b = ours.ReduceLROnPlateau(mine, **kw), torch.optim.lr_scheduler.ReduceLROnPlateau(other, **kw)
+    for t, value in enumerate(VALUES):
+        a.step(fb.tensor(value) if t % 2 else value)
+        b.step(value)
+        assert a.get_last_lr() == b.get_last_lr() and abs(a.best - b.best) < 1e-6
+
+
+def test_a_plateau():
+    o = optimizer()
+    s = ours.ReduceLROnPlateau(o, patience=1, factor=0.5, cooldown=1)
+    seen = []
+    for t, value in enumerate((3, 2, 2, 2, 2, 2, 2, 1)):
+        if t == 4:
+            state = s.state_dict()
+            s = ours.ReduceLROnPlateau(o, patience=9)
+            s.load_state_dict(state)
+        s.step(value)
+        seen.append(s.get_last_lr()[0])
+    assert seen == [0.4, 0.4, 0.4, 0.2, 0.2, 0.2, 0.1, 0.1]
+
+
+class Halved(ours.LRScheduler):
+    """A schedule of a user's."""
+
+    def get_lr(self):
+        return [group["lr"] / 2 for group in self.optimizer.param_groups]
+
+
+def test_recorded_steps_see_rates_and_momenta(gpu, capsys):
+    """OneCycleLR moves both, at each step."""
+
+    def train(record):
+        p = fb.tensor([1.0, 2.0], device=gpu, requires_grad=True)
+        o = optim.AdamW([p], lr=0.1)
+        schedules = [ours.OneCycleLR(o, 0.5, total_steps=10), Halved(o)]
+
+        def step(x):
+            print("recorded")
+            o.step((p * p * x).sum().backward())
+
+        call, x = fb.jit(step, check="never") if record else step, fb.ones(2, device=gpu)
+        for _ in range(8):
+            call(x)
+            for s in schedules:
+                s.step()
+        return p.numpy()
+
+    plain, _ = train(False), capsys.readouterr()
+    recorded, told = train(True), capsys.readouterr()
+    np.testing.assert_allclose(recorded, plain, rtol=1e-6)
+    assert (told.out, told.err) == ("recorded\n", "")
+
+
+def adagrad():
+    return optim.Adagrad([fb.zeros(1, device="cpu").requires_grad_()])
+
+
+ERRORS = [
+    (lambda: ours.StepLR(3, 1), TypeError, "StepLR(...): takes an optimizer, not int: give it first"),
+    (
+        lambda: ours.StepLR(optimizer(), 1, last_epoch=3),
+        KeyError,
+        "'StepLR(last_epoch=3): group 0 has no initial_lr to go on from: load the state_dict, or set it'",
+    ),
+    (
+        lambda: ours.LRScheduler(optimizer()),
+        NotImplementedError,
+        "LRScheduler.rate(...): is not written: return the rate",
+    ),
+    (
+        lambda: ours.LambdaLR(optimizer(), [abs]),
+        ValueError,
+        "LambdaLR(1 of lr_lambda): there are 2 groups: give one for each, or one for all",
+    ),
+    (
+        lambda: ours.ConstantLR(optimizer(), 2),
+        ValueError,
+        "ConstantLR(factor=2): must be in 0 to 1: give another",
+    ),
+    (
+        lambda: ours.LinearLR(optimizer(), 0),
+        ValueError,
+        "LinearLR(start_factor=0): is to be multiplied: give a small one, as 1e-3",
+    ),
+    (
+        lambda: ours.LinearLR(optimizer(), end_factor=-1),
+        ValueError,
+        "LinearLR(end_factor=-1): must be in 0 to 1: give another",
+    ),
+    (
+        lambda: ours.CosineAnnealingWarmRestarts(optimizer(), 1.5),
+        ValueError,
+        "CosineAnnealingWarmRestarts(T_0=1.5): must be a positive integer: give 1 or more",
+    ),
+    (
+        lambda: ours.CosineAnnealingWarmRestarts(optimizer(), 2).step(-1),
+        ValueError,
+        "CosineAnnealingWarmRestarts.step(-1): is before the start: give 0 or more",
+    ),
+    (
+        lambda: ours.WarmupCosineLR(optimizer(), 5, 5),
+        ValueError,
+        "WarmupCosineLR(warmup_steps=5, total_steps=5): the warm-up is a part: give fewer steps than in all",
+    ),
+    (
+        lambda: ours.CyclicLR(optimizer(), 0, 1, mode="square"),
+        ValueError,
+        "CyclicLR(mode='square'): unknown: use one of 'triangular', 'triangular2', 'exp_range'",
+    ),
+    (
+        lambda: ours.CyclicLR(adagrad(), 0, 1),
+        ValueError,
+        "CyclicLR(cycle_momentum=True): Adagrad has none: give cycle_momentum=False",
+    ),
+    (
+        lambda: ours.CyclicLR(optimizer(), 0, 1, gama=3),
+        TypeError,
+        "CyclicLR(gama=3): no such option: did you mean 'gamma'?",
+    ),
+    (
+        lambda: ours.OneCycleLR(optimizer(), 1),
+        ValueError,
+        "OneCycleLR(...): its length is not known: give total_steps, or epochs and steps_per_epoch",
+    ),
+    (
+        lambda: ours.OneCycleLR(optimizer(), 1, 0),
+        ValueError,
+        "OneCycleLR(total_steps=0): must be above 0: give another",
+    ),
+    (
+        lambda: ours.OneCycleLR(optimizer(), 1, 5, pct_start=2),
+        ValueError,
+        "OneCycleLR(pct_start=2): must be in 0 to 1: give another",
+    ),
+    (
+        lambda: ours.OneCycleLR(optimizer(), 1, 5, anneal_strategy="sin"),
+        ValueError,
+        "OneCycleLR(anneal_strategy='sin'): unknown: use one of 'cos', 'linear'",
+    ),
+    (
+        lambda: path(ours.OneCycleLR(o := optimizer(), 1, 5), o, 7),
+        ValueError,
+        "OneCycleLR.step(): number 7: the cycle has 5 steps: make it longer",
+    ),
+    (
+        lambda: ours.SequentialLR(o := optimizer(), [ours.StepLR(o, 2)], [3]),
+        ValueError,
+        "SequentialLR(1 schedulers, 1 milestones): each but the first begins at one: give one fewer",
+    ),
+    (
+        lambda: ours.SequentialLR(optimizer(), [], []),
+        ValueError,
+        "SequentialLR([]): there is nothing to go through: give schedulers",
+    ),
+    (
+        lambda: ours.ChainedScheduler([]),
+        ValueError,
+        "ChainedScheduler([]): there is nothing to chain: give schedulers",
+    ),
+    (
+        lambda: ours.ChainedScheduler([ours.StepLR(optimizer(), 2), ours.StepLR(optimizer(), 2)]),
+        ValueError,
+        "ChainedScheduler(...): scheduler 1 is of another optimizer: make all of them of one",
+    ),
+    (
+        lambda: ours.ChainedScheduler([ours.ReduceLROnPlateau(optimizer())]),
+        ValueError,
+        "ChainedScheduler(...): scheduler 0, ReduceLROnPlateau, waits for a value, which the others are not"
+        " given: step it by itself",
+    ),
+    (
+        lambda: ours.ReduceLROnPlateau(optimizer(), factor=1),
+        ValueError,
+        "ReduceLROnPlateau(factor=1): makes no smaller: give one below 1",
+    ),
+    (
+        lambda: ours.ReduceLROnPlateau(optimizer(), "low"),
+        ValueError,
+        "ReduceLROnPlateau(mode='low'): unknown: use one of 'min', 'max'",
+    ),
+    (
+        lambda: SWALR(optimizer(), 0.1, anneal_strategy="sin"),
+        ValueError,
+        "SWALR(anneal_strategy='sin'): unknown: use one of 'cos', 'linear'",
+    ),
+    (
+        lambda: SWALR(optimizer(), 0.1, -1),
+        ValueError,
+        "SWALR(anneal_epochs=-1): must be at least 0: give another",
+    ),
+    (
+        lambda: optim.SGD([fb.zeros(1).requires_grad_()], momentun=0.9),
+        TypeError,
+        "SGD(momentun=0.9): no such option: did you mean 'momentum'?",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, kind, text", ERRORS, ids=range(len(ERRORS)))
+def test_errors(call, kind, text):
+    with pytest.raises(kind) as e:
+        call()
+    assert str(e.value) == text
