@@ -46,6 +46,8 @@ def as_ours(value: Any) -> Any:
 def compare(torch: Any, pair: tuple[Any, Any], *given: Any, atol: float = 2e-5, **options: Any) -> None:
     """The outputs, and the gradients of a sum of them by parameters and float inputs, are torch's."""
     ours, theirs = pair
+    if hasattr(theirs, "zero_grad"):
+        theirs.zero_grad()
     mine, other = [as_ours(a) for a in given], [as_torch(torch, a) for a in given]
     told = {k: as_ours(v) for k, v in options.items()}
     asked = {k: as_torch(torch, v) for k, v in options.items()}

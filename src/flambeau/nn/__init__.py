@@ -14,6 +14,7 @@ LAYERS = {
         "Mish ReLU ReLU6 SELU Shrink SiLU Sigmoid Softmax Softmin Softplus Softshrink Softsign SwiGLU "
         "Tanh Tanhshrink Threshold ThresholdedReLU"
     ),
+    "attention": "MultiheadAttention",
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeformConv2d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Identity",
     "kv_cache": "KVCache",
@@ -47,9 +48,13 @@ LAYERS = {
     "reshaping": "Softmax2d Unflatten",
     "fractional": "FractionalMaxPool2d FractionalMaxPool3d",
     "large_vocabulary": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
+    "recurrent": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
     "stateless": (
         "ChannelShuffle CosineSimilarity CrossMapLRN2d Flatten LocalResponseNorm PairwiseDistance "
         "PixelShuffle PixelUnshuffle"
+    ),
+    "transformer": (
+        "Transformer TransformerDecoder TransformerDecoderLayer TransformerEncoder TransformerEncoderLayer"
     ),
 }
 

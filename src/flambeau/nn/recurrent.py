@@ -1,0 +1,355 @@
+"""Recurrent layers under PyTorch's names, in layers and both directions, and their cells."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any, ClassVar
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.contract import linear
+from ..ops.join import cat, stack
+from ..ops.random import dropout
+from ..tensor import Tensor, tensor
+from . import init
+from .linear import new_parameter, positive
+from .module import Module
+from .recurrence import CELLS, Sequence, recurrence, shown_by
+from .utils.rnn import PackedSequence, lengths_of, packed, padded
+
+
+def _uniform(module: Module, hidden_size: int) -> None:
+    """PyTorch's first values: uniform within 1 / sqrt(hidden_size)."""
+    bound = 1 / sqrt(hidden_size)
+    for p in module.parameters():
+        init.uniform_(p, -bound, bound)
+
+
+class _Steps:
+    """Which steps of a batch of several lengths, the longest first, count, and how each turns round."""
+
+    def __init__(self, batch_sizes: tuple[int, ...], device: Any):
+        lengths = lengths_of(batch_sizes)
+        steps = range(len(batch_sizes))
+        kept = [[t < n for n in lengths] for t in steps]
+        self.kept = tensor(kept, device=device).reshape(len(steps), len(lengths), 1, 1)
+        turned = [[n - 1 - t if t < n else t for n in lengths] for t in steps]
+        self.turned = tensor(turned, device=device).unsqueeze(2)
+
+    def turn(self, x: Tensor) -> Tensor:
+        """Each sequence from its end to its start, padding where it was. [t, b, n] -> [t, b, n]"""
+        return x.gather(0, self.turned.expand(*x.shape))
+
+
+class RNNBase(Module):
+    """What recurrent layers share: weights by layer and direction, and how a sequence runs through them."""
+
+    input_size: int
+    hidden_size: int
+    num_layers: int
+    bias: bool
+    batch_first: bool
+    dropout: float
+    bidirectional: bool
+    proj_size: int = 0
+    mode = ""
+
+    def __post_init__(self):
+        name, p = type(self).__name__, self.dropout
+        positive(name, input_size=self.input_size, hidden_size=self.hidden_size, num_layers=self.num_layers)
+        if isinstance(p, bool) or not 0 <= p <= 1:
+            raise ValueError(f"{name}(dropout={p}): is not in 0 to 1: give a probability")
+        if not 0 <= self.proj_size < self.hidden_size:
+            rule = f"is not 0 (none) to {self.hidden_size - 1}, below hidden_size: give another"
+            raise ValueError(f"{name}(proj_size={self.proj_size}): {rule}")
+        if self.proj_size and self.mode != "LSTM":
+            raise ValueError(f"{name}(proj_size={self.proj_size}): only LSTM projects: leave it out")
+        device = self.__dict__.pop("device")
+        for layer in range(self.num_layers):
+            for suffix in self._suffixes(layer):
+                self._make(layer, suffix, device)
+        _uniform(self, self.hidden_size)
+
+    @property
+    def out_size(self) -> int:
+        """How many numbers each direction gives a step."""
+        return self.proj_size or self.hidden_size
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
+
+    def _make(self, layer: int, suffix: str, device: Any) -> None:
+        gates, out = CELLS[self.mode_of()].gates * self.hidden_size, self.out_size
+        width = self.input_size if layer == 0 else out * (1 + self.bidirectional)
+        shapes = {"weight_ih": (gates, width), "weight_hh": (gates, out)}
+        shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)} if self.bias else {}
+        shapes |= {"weight_hr": (out, self.hidden_size)} if self.proj_size else {}
+        for name, shape in shapes.items():
+            self.register_parameter(name + suffix, new_parameter(*shape, device=device))
+
+    def mode_of(self) -> str:
+        """The kind of cell."""
+        return self.mode
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction, in PyTorch's order."""
+        suffixes = [s for layer in range(self.num_layers) for s in self._suffixes(layer)]
+        return [[p for n, p in self.named_parameters() if n.endswith(s)] for s in suffixes]
+
+    def flatten_parameters(self) -> None:
+        """Nothing: there is no layout that kernels ask for."""
+
+    # --- running ---
+
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        if isinstance(input, PackedSequence):
+            return self._of_packed(input, hx)
+        x = input.transpose(0, 1) if self.batch_first and input.ndim == 3 else input
+        batched = x.ndim == 3
+        if x.ndim not in (2, 3) or x.shape[-1] != self.input_size:
+            rule = f"takes 3 dims (or 2, without a batch) of which the last is {self.input_size}"
+            raise ValueError(f"{type(self).__name__}({describe(input)}): {rule}: reshape it")
+        y, state = self._run(x if batched else x.unsqueeze(1), self._start(hx, x, batched), None)
+        if not batched:
+            return y.squeeze(1), self._shown(tuple(t.squeeze(1) for t in state))
+        return y.transpose(0, 1) if self.batch_first else y, self._shown(state)
+
+    def _of_packed(self, given: PackedSequence, hx: Any) -> tuple[PackedSequence, Any]:
+        x = padded(given.data, given.batch_sizes)
+        start = self._start(hx, x, True)
+        if given.sorted_indices is not None:
+            start = tuple(t.index_select(1, given.sorted_indices) for t in start)
+        y, state = self._run(x, start, _Steps(given.batch_sizes, x.device))
+        if given.unsorted_indices is not None:
+            state = tuple(t.index_select(1, given.unsorted_indices) for t in state)
+        return given._replace(data=packed(y, given.batch_sizes)), self._shown(state)
+
+    def _sizes(self) -> list[int]:
+        """Of what the states before and after are made: the hidden state, and an LSTM's cell."""
+        return [self.out_size]
+
+    def _shown(self, state: tuple[Tensor, ...]) -> Any:
+        return state[0]
+
+    def _start(self, hx: Any, x: Tensor, batched: bool) -> tuple[Tensor, ...]:
+        """The first states [layers * directions, b, n], zeros where none are given."""
+        count, batch = self.num_layers * (1 + self.bidirectional), x.shape[1] if batched else 1
+        wanted = [(count, batch, n) if batched else (count, n) for n in self._sizes()]
+        if hx is None:
+            return tuple(Tensor.zeros(count, batch, s[-1], dtype=x.dtype, device=x.device) for s in wanted)
+        given = tuple(hx) if isinstance(hx, tuple | list) else (hx,)
+        if [t.shape for t in given] != wanted:
+            shapes = " and ".join(str(list(s)) for s in wanted)
+            found = " and ".join(str(list(t.shape)) for t in given)
+            raise ValueError(f"{type(self).__name__}(hx of {found}): states here are {shapes}: give these")
+        return given if batched else tuple(t.unsqueeze(1) for t in given)
+
+    def _run(self, x: Tensor, start: tuple[Tensor, ...], steps: _Steps | None) -> tuple[Tensor, tuple]:
+        """[t, b, input] -> [t, b, directions * out], and the last states."""
+        last: list[tuple[Tensor, ...]] = []
+        for layer in range(self.num_layers):
+            if layer and self.dropout:
+                x = dropout(x, self.dropout, self.training)
+            made = []
+            for suffix in self._suffixes(layer):
+                y, state = self._direction(x, suffix, tuple(t[len(last)] for t in start), steps)
+                made.append(y)
+                last.append(state)
+            x = made[0] if len(made) == 1 else cat(made, -1)
+        return x, tuple(stack(each) for each in zip(*last, strict=True))
+
+    def _direction(self, x: Tensor, suffix: str, start: tuple, steps: _Steps | None) -> tuple[Tensor, tuple]:
+        back = suffix.endswith("reverse")
+        turn = (lambda t: t.flip(0)) if steps is None else steps.turn
+        weight, bias, own, own_bias, project = (
+            getattr(self, name + suffix, None)
+            for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh", "weight_hr")
+        )
+        given = linear(turn(x) if back else x, weight, bias)
+        cell = start[1] if len(start) > 1 else None
+        kept = None if steps is None else steps.kept
+        s = Sequence(given, own, start[0], own_bias, project, cell, kept)  # type: ignore[arg-type]
+        states = recurrence(self.mode_of(), s)
+        y = shown_by(states, project)
+        ends = (y[-1],) if cell is None else (y[-1], states[-1].select(-2, 1))
+        return turn(y) if back else y, ends
+
+    def extra_repr(self) -> str:
+        usual = {"num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0}
+        usual |= {"bidirectional": False, "proj_size": 0}
+        own = {name: getattr(self, name) for name in usual}
+        more = "".join(f", {name}={v!r}" for name, v in own.items() if v != usual[name])
+        return f"{self.input_size}, {self.hidden_size}{more}"
+
+
+SIZES = """
+    input_size: features of a step. hidden_size: features of the state. num_layers: how many run one over the
+    other. batch_first: the batch before the steps. dropout: the share that is dropped between layers.
+    bidirectional: a second one runs from the end, and both results are joined. ValueError for sizes and
+    probabilities that are none."""
+
+
+@explained
+@dataclass(eq=False, repr=False)
+class RNN(RNNBase):
+    """h = tanh(W x + b + U h' + c), step by step. [t, b, in] -> [t, b, out], [layers, b, hidden]"""
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    nonlinearity: str = "tanh"
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    device: Any = None
+
+    def __post_init__(self):
+        if self.nonlinearity not in ("tanh", "relu"):
+            call = f"RNN(nonlinearity={self.nonlinearity!r})"
+            raise ValueError(f"{call}: is unknown: use 'tanh' or 'relu'")
+        super().__post_init__()
+
+    def mode_of(self) -> str:
+        return f"RNN_{self.nonlinearity.upper()}"
+
+
+@explained
+@dataclass(eq=False, repr=False)
+class GRU(RNNBase):
+    """Gated recurrent units (Cho et al., 2014). [t, b, in] -> [t, b, out], [layers, b, hidden]"""
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    device: Any = None
+    mode: ClassVar[str] = "GRU"
+
+
+@explained
+@dataclass(eq=False, repr=False)
+class LSTM(RNNBase):
+    """Long short-term memory (Hochreiter and Schmidhuber, 1997). [t, b, in] -> [t, b, out], (h, c)"""
+
+    input_size: int
+    hidden_size: int
+    num_layers: int = 1
+    bias: bool = True
+    batch_first: bool = False
+    dropout: float = 0.0
+    bidirectional: bool = False
+    proj_size: int = 0
+    device: Any = None
+    mode: ClassVar[str] = "LSTM"
+
+    def _sizes(self) -> list[int]:
+        return [self.out_size, self.hidden_size]
+
+    def _shown(self, state: tuple[Tensor, ...]) -> Any:
+        return state
+
+
+for _layer in (RNN, GRU, LSTM):
+    _layer.__doc__ = f"{_layer.__doc__}\n{SIZES}\n    "
+
+
+class RNNCellBase(Module):
+    """What cells share: the weights of one step, under PyTorch's names."""
+
+    mode = ""
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None):
+        positive(type(self).__name__, input_size=input_size, hidden_size=hidden_size)
+        self.input_size, self.hidden_size, self.bias = input_size, hidden_size, bias
+        gates = CELLS[self.mode_of()].gates * hidden_size
+        self.weight_ih = new_parameter(gates, input_size, device=device)
+        self.weight_hh = new_parameter(gates, hidden_size, device=device)
+        self.bias_ih = new_parameter(gates, device=device) if bias else None
+        self.bias_hh = new_parameter(gates, device=device) if bias else None
+        _uniform(self, hidden_size)
+
+    def mode_of(self) -> str:
+        """The kind of cell."""
+        return self.mode
+
+    def _step(self, x: Tensor, start: list[Tensor | None]) -> list[Tensor]:
+        """The states after one step. [b, in] or [in] -> [b, hidden] or [hidden]"""
+        if x.ndim not in (1, 2) or x.shape[-1] != self.input_size:
+            rule = f"takes 2 dims (or 1, without a batch) of which the last is {self.input_size}"
+            raise ValueError(f"{type(self).__name__}({describe(x)}): {rule}: reshape it")
+        lead = x.shape[:-1]
+        for h in start:
+            if h is not None and h.shape != (*lead, self.hidden_size):
+                rule = f"a state here is {[*lead, self.hidden_size]}: give such a one"
+                raise ValueError(f"{type(self).__name__}({describe(x)}, {describe(h)}): {rule}")
+        rows = [
+            Tensor.zeros(*lead, self.hidden_size, dtype=x.dtype, device=x.device) if h is None else h
+            for h in start
+        ]
+        shown, *cell = (h.reshape(-1, self.hidden_size) for h in rows)
+        given = linear(x.reshape(1, -1, self.input_size), self.weight_ih, self.bias_ih)
+        s = Sequence(given, self.weight_hh, shown, self.bias_hh, None, *cell)
+        state = recurrence(self.mode_of(), s)[0]
+        return [state.select(-2, i).reshape(*lead, self.hidden_size) for i in range(len(rows))]
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
+
+
+@explained
+class RNNCell(RNNCellBase):
+    """One step of RNN. [b, in], [b, hidden] -> [b, hidden]
+
+    input_size, hidden_size: features of a step and of the state. nonlinearity: "tanh" or "relu". ValueError
+    for others.
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool = True,
+        nonlinearity: str = "tanh",
+        device: Any = None,
+    ):
+        if nonlinearity not in ("tanh", "relu"):
+            raise ValueError(f"RNNCell(nonlinearity={nonlinearity!r}): is unknown: use 'tanh' or 'relu'")
+        self.nonlinearity = nonlinearity
+        super().__init__(input_size, hidden_size, bias, device)
+
+    def mode_of(self) -> str:
+        return f"RNN_{self.nonlinearity.upper()}"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step(input, [hx])[0]
+
+
+@explained
+class GRUCell(RNNCellBase):
+    """One step of GRU. [b, in], [b, hidden] -> [b, hidden]
+
+    input_size, hidden_size: features of a step and of the state.
+    """
+
+    mode = "GRU"
+
+    def forward(self, input: Tensor, hx: Tensor | None = None) -> Tensor:
+        return self._step(input, [hx])[0]
+
+
+@explained
+class LSTMCell(RNNCellBase):
+    """One step of LSTM. [b, in], ([b, hidden], [b, hidden]) -> ([b, hidden], [b, hidden])
+
+    input_size, hidden_size: features of a step and of the state.
+    """
+
+    mode = "LSTM"
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Tensor]:
+        hidden, cell = self._step(input, [None, None] if hx is None else list(hx))
+        return hidden, cell

@@ -1,0 +1,172 @@
+"""Sequences of several lengths: padded to the longest, or packed step by step, as in torch.nn.utils.rnn."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from ...core.docstrings import explained
+from ...core.node import describe
+from ...ops.join import cat, stack
+from ...tensor import Tensor, tensor
+
+
+class PackedSequence(NamedTuple):
+    """Sequences of several lengths without padding: all first elements, then all second ones, and so on.
+
+    data: the elements, [sum of lengths, ...]. batch_sizes: how many sequences have an element of each step,
+    numbers on the host. sorted_indices: where the sequences, the longest first, were before;
+    unsorted_indices: the way back. None for both: they were so already.
+    """
+
+    data: Tensor
+    batch_sizes: tuple[int, ...]
+    sorted_indices: Tensor | None = None
+    unsorted_indices: Tensor | None = None
+
+    def to(self, *args: Any, **kw: Any) -> "PackedSequence":
+        """The same with other data: on another device, or of another dtype."""
+        return self._replace(data=self.data.to(*args, **kw))
+
+    @property
+    def device(self) -> Any:
+        """Where the elements are."""
+        return self.data.device
+
+
+def _whole(lengths: Any) -> list[int]:
+    return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
+
+
+def lengths_of(batch_sizes: Sequence[int]) -> list[int]:
+    """How long each sequence is, the longest first."""
+    return [sum(n > b for n in batch_sizes) for b in range(batch_sizes[0])]
+
+
+def packed(x: Tensor, batch_sizes: Sequence[int], order: Sequence[int] | None = None) -> Tensor:
+    """The elements that are no padding, step by step. [t, b, ...] -> [sum, ...]"""
+    rows, batch = list(range(x.shape[1])) if order is None else order, x.shape[1]
+    at = [t * batch + rows[i] for t, n in enumerate(batch_sizes) for i in range(n)]
+    return x.flatten(0, 1).index_select(0, tensor(at, device=x.device))
+
+
+def padded(
+    data: Tensor, batch_sizes: Sequence[int], value: float = 0.0, order: Sequence[int] | None = None
+) -> Tensor:
+    """What is packed with `value` behind the shorter sequences. [sum, ...] -> [t, b, ...]"""
+    batch = batch_sizes[0]
+    places = list(range(batch)) if order is None else order  # of each sequence among the sorted ones
+    starts = [sum(batch_sizes[:t]) for t in range(len(batch_sizes))]
+    at = [[a + i if i < n else -1 for i in places] for a, n in zip(starts, batch_sizes, strict=True)]
+    index = tensor(at, device=data.device)
+    found = data.index_select(0, index.flatten().clamp(min=0)).reshape(*index.shape, *data.shape[1:])
+    if all(n == batch for n in batch_sizes):
+        return found
+    return (index >= 0).reshape(*index.shape, *(1,) * (data.ndim - 1)).where(found, value)
+
+
+@explained
+def pack_padded_sequence(
+    input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
+) -> PackedSequence:
+    """Padded sequences into packed ones. [t, b, ...], or [b, t, ...] with batch_first
+
+    lengths: of each sequence, numbers or a tensor, which is read. enforce_sorted: they come the longest
+    first; else they are sorted here. ValueError for lengths that are not so, or of another count.
+    """
+    x, given = input.transpose(0, 1) if batch_first else input, _whole(lengths)
+    call = f"pack_padded_sequence({describe(input)}, {given})"
+    if len(given) != x.shape[1] or not given:
+        raise ValueError(f"{call}: there are {x.shape[1]} sequences: give the length of each")
+    if min(given) < 1 or max(given) > x.shape[0]:
+        raise ValueError(f"{call}: lengths are 1 to {x.shape[0]}: give others")
+    if enforce_sorted and given != sorted(given, reverse=True):
+        raise ValueError(f"{call}: the longest does not come first: sort them, or give enforce_sorted=False")
+    order = sorted(range(len(given)), key=lambda i: -given[i])
+    sizes = tuple(sum(n > t for n in given) for t in range(max(given)))
+    data = packed(x, sizes, order)
+    if enforce_sorted:
+        return PackedSequence(data, sizes)
+    index = tensor(order, device=x.device)
+    return PackedSequence(data, sizes, index, invert_permutation(index))
+
+
+@explained
+def pad_packed_sequence(
+    sequence: PackedSequence,
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Packed sequences padded to the longest, and their lengths (int32). -> [t, b, ...] or [b, t, ...], [b]
+
+    padding_value: what stands behind the shorter ones. total_length: pad to this length. ValueError where the
+    longest is longer.
+    """
+    longest = len(sequence.batch_sizes)
+    x = padded(sequence.data, sequence.batch_sizes, padding_value)
+    if total_length is not None:
+        if total_length < longest:
+            rule = f"the longest sequence has {longest} elements: give at least so many"
+            raise ValueError(f"pad_packed_sequence(total_length={total_length}): {rule}")
+        more = Tensor.full((total_length - longest, *x.shape[1:]), padding_value, x.dtype, x.device)
+        x = cat([x, more]) if total_length > longest else x
+    lengths = tensor(lengths_of(sequence.batch_sizes), device=x.device)
+    if sequence.unsorted_indices is not None:
+        x = x.index_select(1, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices)
+    return x.transpose(0, 1) if batch_first else x, lengths
+
+
+@explained
+def pad_sequence(
+    sequences: Iterable[Tensor],
+    batch_first: bool = False,
+    padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Tensor:
+    """Sequences [n, ...] padded to the longest. -> [t, b, ...], or [b, t, ...] with batch_first
+
+    padding_value: what is added. padding_side: "right" or "left". ValueError for another side, or none.
+    """
+    given = list(sequences)
+    if padding_side not in ("right", "left") or not given:
+        rule = "needs sequences, and 'right' or 'left' for the side: give these"
+        raise ValueError(f"pad_sequence({len(given)} sequences, padding_side={padding_side!r}): {rule}")
+    longest = max(len(x) for x in given)
+    ends = [(longest - len(x), 0) if padding_side == "left" else (0, longest - len(x)) for x in given]
+    rows = [
+        x.pad((*(0,) * (2 * (x.ndim - 1)), *end), "constant", padding_value)
+        for x, end in zip(given, ends, strict=True)
+    ]
+    return stack(rows, 0 if batch_first else 1)
+
+
+@explained
+def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
+    """The sequences that were padded, each in its own length. [t, b, ...], [b] -> list of [n, ...]
+
+    padded_sequences: as of pad_sequence. lengths: of each, numbers or a tensor, which is read.
+    """
+    rows = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [row[:n] for row, n in zip(rows, _whole(lengths), strict=True)]
+
+
+@explained
+def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> PackedSequence:
+    """Sequences [n, ...] packed; enforce_sorted and errors as of pack_padded_sequence."""
+    given = list(sequences)
+    return pack_padded_sequence(pad_sequence(given), [len(x) for x in given], enforce_sorted=enforce_sorted)
+
+
+@explained
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that were packed, each in its own length and at its place. -> list of [n, ...]
+
+    packed_sequences: as of pack_sequence.
+    """
+    x, lengths = pad_packed_sequence(packed_sequences)
+    return unpad_sequence(x, lengths)
+
+
+def invert_permutation(permutation: Tensor | None) -> Tensor | None:
+    """The permutation that undoes one; None stays None. int [n] -> int [n]"""
+    return None if permutation is None else permutation.argsort()
