@@ -1,0 +1,202 @@
+"""Attention of several heads with learned maps, under PyTorch's names."""
+
+from typing import Any
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.attention.attention import scaled_dot_product_attention
+from ..ops.contract import linear
+from ..ops.join import cat
+from ..ops.random import dropout
+from ..ops.softmax import Softmax
+from ..tensor import Tensor
+from . import init
+from .linear import Linear, new_parameter, positive
+from .module import Module
+from .parameter import Parameter
+
+
+def joined_masks(
+    attn_mask: Tensor | None, key_padding_mask: Tensor | None, heads: int, dtype: Any
+) -> Tensor | None:
+    """Both masks as one: True (or a float that is added) where a key is looked at. -> [b or 1, h or 1, n, m]
+
+    PyTorch's bool masks have True where a key is left out; attn_mask is [n, m] or [b * h, n, m],
+    key_padding_mask [b, m].
+    """
+    if attn_mask is not None and attn_mask.ndim == 3:
+        attn_mask = attn_mask.reshape(-1, heads, *attn_mask.shape[1:])
+    padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(1).unsqueeze(1)
+    given = [m for m in (attn_mask, padding) if m is not None]
+    if all(m.dtype.kind == "b" for m in given):
+        kept = [m.logical_not() for m in given]
+        return None if not kept else kept[0] if len(kept) == 1 else kept[0] & kept[1]
+    added = [m.where(float("-inf"), 0.0) if m.dtype.kind == "b" else m for m in given]
+    return (added[0] if len(added) == 1 else added[0] + added[1]).to(dtype)
+
+
+def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float) -> tuple[Tensor, Tensor]:
+    """Attention whose weights are wanted: as two products. [b, h, n, d] -> [b, h, n, e], [b, h, n, m]"""
+    scores = (q * q.shape[-1] ** -0.5) @ k.transpose(-2, -1)
+    if mask is not None:
+        scores = mask.where(scores, float("-inf")) if mask.dtype.kind == "b" else scores + mask
+    weights = Softmax.softmax(scores, -1)
+    weights = dropout(weights, p) if p else weights
+    return weights @ v, weights
+
+
+@explained
+class MultiheadAttention(Module):
+    """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
+
+    embed_dim: features of queries and results, which the heads share. dropout: the share of weights that is
+    dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one of zeros.
+    kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the sequence.
+    ValueError where the heads do not divide embed_dim.
+    """
+
+    in_proj_weight: Parameter | None
+    in_proj_bias: Parameter | None
+    bias_k: Parameter | None
+    bias_v: Parameter | None
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, **more: Any):
+        usual = {"add_bias_kv": False, "add_zero_attn": False, "kdim": None, "vdim": None}
+        usual |= {"batch_first": False, "device": None}
+        call = f"MultiheadAttention({embed_dim}, {num_heads})"
+        if unknown := sorted(more.keys() - usual.keys()):
+            raise TypeError(f"{call}: unknown: {', '.join(unknown)}: it takes {', '.join(usual)}")
+        positive("MultiheadAttention", embed_dim=embed_dim, num_heads=num_heads)
+        if embed_dim % num_heads:
+            raise ValueError(f"{call}: the heads share the features: give a divisor")
+        settings = usual | more
+        self.embed_dim, self.num_heads, self.dropout = embed_dim, num_heads, dropout
+        self.head_dim = embed_dim // num_heads
+        self.kdim, self.vdim = (settings[n] or embed_dim for n in ("kdim", "vdim"))
+        self.batch_first, self.add_zero_attn = settings["batch_first"], settings["add_zero_attn"]
+        self._make(bias, settings["add_bias_kv"], settings["device"])
+
+    def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
+        e = self.embed_dim
+        if self.kdim == self.vdim == e:
+            self.in_proj_weight = new_parameter(3 * e, e, device=device)
+            init.xavier_uniform_(self.in_proj_weight)
+        else:
+            self.in_proj_weight = None
+            for name, n in (("q", e), ("k", self.kdim), ("v", self.vdim)):
+                weight = new_parameter(e, n, device=device)
+                init.xavier_uniform_(weight)
+                setattr(self, f"{name}_proj_weight", weight)
+        self.in_proj_bias = new_parameter(3 * e, device=device) if bias else None
+        self.bias_k = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
+        self.bias_v = init.xavier_normal_(new_parameter(1, 1, e, device=device)) if add_bias_kv else None  # type: ignore[assignment]
+        self.out_proj = Linear(e, e, bias, device=device)
+        if bias:
+            init.zeros_(self.out_proj.bias)  # type: ignore[arg-type]
+
+    def _weights(self) -> list[Tensor]:
+        if self.in_proj_weight is not None:
+            return list(self.in_proj_weight.chunk(3))
+        return [getattr(self, f"{name}_proj_weight") for name in "qkv"]
+
+    def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+        """Queries, keys and values, by one product where they are made of one input. [b, n, e] each"""
+        bias = self.in_proj_bias
+        if query is key is value and self.in_proj_weight is not None:
+            return list(linear(query, self.in_proj_weight, bias).chunk(3, -1))
+        biases = [None] * 3 if bias is None else bias.chunk(3)
+        given = zip((query, key, value), self._weights(), biases, strict=True)
+        return [linear(x, w, b) for x, w, b in given]
+
+    def _heads(self, x: Tensor) -> Tensor:
+        return x.unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+
+    def forward(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        **how: Any,
+    ) -> tuple[Tensor, Tensor | None]:
+        """How queries see keys and values: the result, and the weights where need_weights.
+
+        key_padding_mask: True (or -inf) for keys that are none, [b, m]. attn_mask: True where a query may not
+        look at a key, or floats that are added to the scores, [n, m] or [b * heads, n, m]. how:
+        average_attn_weights (True) and is_causal (False; attn_mask is the causal one then).
+        """
+        average, causal = how.pop("average_attn_weights", True), how.pop("is_causal", False)
+        if how:
+            raise TypeError(
+                f"MultiheadAttention: unknown: {', '.join(how)}: it takes average_attn_weights, is_causal"
+            )
+        if causal and attn_mask is None:
+            raise ValueError("MultiheadAttention(is_causal=True): says what attn_mask is: give that, too")
+        if query.ndim not in (2, 3) or {key.ndim, value.ndim} != {query.ndim}:
+            given = ", ".join(map(describe, (query, key, value)))
+            raise ValueError(f"MultiheadAttention({given}): takes 3 dims, or 2 without a batch: reshape them")
+        masks = (attn_mask, key_padding_mask)
+        if query.ndim == 2:
+            q, k, v = _unsqueezed((query, key, value))
+            padding = None if key_padding_mask is None else key_padding_mask.unsqueeze(0)
+            y, weights = self._attend((q, k, v), (attn_mask, padding), need_weights, causal)
+            y, weights = y.squeeze(0), None if weights is None else weights.squeeze(0)
+        elif self.batch_first:
+            y, weights = self._attend((query, key, value), masks, need_weights, causal)
+        else:
+            y, weights = self._attend(_turned((query, key, value)), masks, need_weights, causal)
+            y = y.transpose(0, 1)
+        return y, weights.mean(-3) if weights is not None and average else weights
+
+    def _attend(
+        self, given: tuple, masks: tuple, need_weights: bool, causal: bool
+    ) -> tuple[Tensor, Tensor | None]:
+        """The same of [b, n, e], with the weights of all heads."""
+        q, k, v = self._projected(*given)
+        attn_mask, padding = masks
+        k, v, more = self._longer(k, v)
+        q, k, v = map(self._heads, (q, k, v))
+        p = self.dropout if self.training else 0.0
+        if causal and not need_weights and padding is None and not more:
+            y, weights = scaled_dot_product_attention(q, k, v, None, p, True), None
+        else:
+            mask = joined_masks(_seen(attn_mask, more), _seen(padding, more), self.num_heads, q.dtype)
+            if need_weights:
+                y, weights = _with_weights(q, k, v, mask, p)
+            else:
+                y, weights = scaled_dot_product_attention(q, k, v, mask, p), None
+        return self.out_proj(y.transpose(1, 2).flatten(-2)), weights
+
+    def _longer(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor, int]:
+        """Keys and values with those of add_bias_kv and add_zero_attn behind, and how many these are."""
+        before, batch = k.shape[1], k.shape[0]
+        if self.bias_k is not None and self.bias_v is not None:
+            k, v = (
+                cat([x, b.expand(batch, 1, self.embed_dim)], 1)
+                for x, b in ((k, self.bias_k), (v, self.bias_v))
+            )
+        if self.add_zero_attn:
+            k, v = (x.pad((0, 0, 0, 1)) for x in (k, v))
+        return k, v, k.shape[1] - before
+
+
+def _seen(mask: Tensor | None, more: int) -> Tensor | None:
+    """A mask that leaves `more` keys behind the others in sight."""
+    if mask is None or not more:
+        return mask
+    added = Tensor.zeros(*mask.shape[:-1], more, dtype=mask.dtype, device=mask.device)
+    return cat([mask, added], -1)
+
+
+def _unsqueezed(given: tuple) -> list[Tensor]:
+    """Each with a batch of one; one tensor stays one."""
+    made = {id(x): x.unsqueeze(0) for x in given}
+    return [made[id(x)] for x in given]
+
+
+def _turned(given: tuple) -> tuple:
+    """Each with the batch first; one tensor stays one."""
+    made = {id(x): x.transpose(0, 1) for x in given}
+    return tuple(made[id(x)] for x in given)

@@ -1,0 +1,267 @@
+"""The layers of transformers (Vaswani et al., 2017), under PyTorch's names."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..core.docstrings import explained
+from ..core.op import COMPOSED
+from ..ops.elementwise import Elementwise
+from ..tensor import Tensor
+from . import init
+from .attention import MultiheadAttention
+from .containers import ModuleList
+from .dropout import Dropout
+from .linear import Linear
+from .module import Module
+from .norm import LayerNorm
+
+ACTIVATIONS = {"relu": Elementwise.relu, "gelu": COMPOSED["gelu"]}
+
+
+def _activation(given: Any) -> Callable[[Tensor], Tensor]:
+    if isinstance(given, str) and given not in ACTIVATIONS:
+        raise ValueError(f"activation={given!r}: is unknown: use 'relu', 'gelu' or a function")
+    return ACTIVATIONS[given] if isinstance(given, str) else given
+
+
+@dataclass(eq=False, repr=False)
+class _Layer(Module):
+    d_model: int
+    nhead: int
+    dim_feedforward: int = 2048
+    dropout: Any = 0.1
+    activation: Any = "relu"
+    layer_norm_eps: float = 1e-5
+    batch_first: bool = False
+    norm_first: bool = False
+    bias: bool = True
+    device: Any = None
+    self_attn: ClassVar[Any]
+    multihead_attn: ClassVar[Any]
+
+    def __post_init__(self):
+        p, width = self.dropout, self.d_model
+        own = self.__dict__
+        device, eps, bias = own.pop("device"), own.pop("layer_norm_eps"), own.pop("bias")
+        self.activation = _activation(self.activation)
+        how = {"batch_first": self.batch_first, "device": device}
+        for name in self.attentions():
+            setattr(self, name, MultiheadAttention(width, self.nhead, p, bias, **how))
+        self.linear1 = Linear(width, self.dim_feedforward, bias, device=device)
+        self.dropout = Dropout(p)
+        self.linear2 = Linear(self.dim_feedforward, width, bias, device=device)
+        parts = range(1, len(self.attentions()) + 2)
+        for i in parts:
+            setattr(self, f"norm{i}", LayerNorm(width, eps, bias=bias, device=device))
+        for i in parts:
+            setattr(self, f"dropout{i}", Dropout(p))
+
+    def attentions(self) -> tuple[str, ...]:
+        """The names of its attention layers, in order."""
+        return ("self_attn",)
+
+    def _through(self, x: Tensor, parts: list[Callable[[Tensor], Tensor]]) -> Tensor:
+        """x with what each part adds, behind or before its norm."""
+        for i, part in enumerate(parts, 1):
+            norm, drop = getattr(self, f"norm{i}"), getattr(self, f"dropout{i}")
+            x = x + drop(part(norm(x))) if self.norm_first else norm(x + drop(part(x)))
+        return x
+
+    def _forward_part(self, x: Tensor) -> Tensor:
+        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+
+    def extra_repr(self) -> str:
+        return f"{self.d_model}, {self.nhead}"
+
+
+@explained
+class TransformerEncoderLayer(_Layer):
+    """Attention of a sequence to itself, then two linear layers, each added and normed. [n, b, d] -> same
+
+    d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
+    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
+    ValueError for another activation.
+    """
+
+    def forward(
+        self,
+        src: Tensor,
+        src_mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        """[n, b, d] -> [n, b, d]; masks as of MultiheadAttention; is_causal: src_mask is the causal one."""
+        how = {"key_padding_mask": src_key_padding_mask, "attn_mask": src_mask, "is_causal": is_causal}
+        attend = lambda x: self.self_attn(x, x, x, need_weights=False, **how)[0]  # noqa: E731
+        return self._through(src, [attend, self._forward_part])
+
+
+@explained
+class TransformerDecoderLayer(_Layer):
+    """Attention to itself, attention to a memory, then two linear layers. [n, b, d], [m, b, d] -> [n, b, d]
+
+    d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
+    "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
+    ValueError for another activation.
+    """
+
+    def attentions(self) -> tuple[str, ...]:
+        return ("self_attn", "multihead_attn")
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        **causal: bool,
+    ) -> Tensor:
+        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. causal: tgt_is_causal and
+        memory_is_causal, that the masks are the causal ones."""
+        own: dict[str, Any] = {"key_padding_mask": tgt_key_padding_mask, "attn_mask": tgt_mask}
+        own["is_causal"] = causal.pop("tgt_is_causal", False)
+        other: dict[str, Any] = {"key_padding_mask": memory_key_padding_mask, "attn_mask": memory_mask}
+        other["is_causal"] = causal.pop("memory_is_causal", False)
+        if causal:
+            raise TypeError(
+                f"TransformerDecoderLayer: unknown: {', '.join(causal)}: it takes tgt_is_causal,"
+                " memory_is_causal"
+            )
+        attend = lambda x: self.self_attn(x, x, x, need_weights=False, **own)[0]  # noqa: E731
+        look = lambda x: self.multihead_attn(x, memory, memory, need_weights=False, **other)[0]  # noqa: E731
+        return self._through(tgt, [attend, look, self._forward_part])
+
+
+def _is_causal(mask: Tensor | None, said: bool | None) -> bool:
+    """Whether a mask is the causal one: as is said, since that would take reading it."""
+    return bool(said) and mask is not None
+
+
+class _Stack(Module):
+    """Copies of a layer one after another, and a norm behind the last."""
+
+    norm: Module | None
+
+    def _make(self, layer: Module, num_layers: int, norm: Module | None) -> None:
+        self.layers = ModuleList(deepcopy(layer) for _ in range(num_layers))
+        self.num_layers, self.norm = num_layers, norm
+
+    def _normed(self, x: Tensor) -> Tensor:
+        return x if self.norm is None else self.norm(x)
+
+
+@explained
+class TransformerEncoder(_Stack):
+    """Copies of an encoder layer one after another. [n, b, d] -> [n, b, d]
+
+    encoder_layer: what is copied. num_layers: how often. norm: a layer behind the last.
+    """
+
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module | None = None):
+        self._make(encoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        src: Tensor,
+        mask: Tensor | None = None,
+        src_key_padding_mask: Tensor | None = None,
+        is_causal: bool | None = None,
+    ) -> Tensor:
+        """[n, b, d] -> [n, b, d]; masks as of MultiheadAttention; is_causal: mask is the causal one."""
+        causal = _is_causal(mask, is_causal)
+        for layer in self.layers:
+            src = layer(src, mask, src_key_padding_mask, causal)
+        return self._normed(src)
+
+
+@explained
+class TransformerDecoder(_Stack):
+    """Copies of a decoder layer one after another. [n, b, d], [m, b, d] -> [n, b, d]
+
+    decoder_layer: what is copied. num_layers: how often. norm: a layer behind the last.
+    """
+
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None):
+        self._make(decoder_layer, num_layers, norm)
+
+    def forward(
+        self,
+        tgt: Tensor,
+        memory: Tensor,
+        tgt_mask: Tensor | None = None,
+        memory_mask: Tensor | None = None,
+        tgt_key_padding_mask: Tensor | None = None,
+        memory_key_padding_mask: Tensor | None = None,
+        **causal: Any,
+    ) -> Tensor:
+        """[n, b, d], [m, b, d] -> [n, b, d]; masks as of MultiheadAttention. causal: tgt_is_causal and
+        memory_is_causal, that the masks are the causal ones."""
+        causal["tgt_is_causal"] = _is_causal(tgt_mask, causal.get("tgt_is_causal"))
+        masks = (tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        for layer in self.layers:
+            tgt = layer(tgt, memory, *masks, **causal)
+        return self._normed(tgt)
+
+
+@explained
+@dataclass(eq=False, repr=False)
+class Transformer(Module):
+    """An encoder, and a decoder that looks at what it made. [m, b, d], [n, b, d] -> [n, b, d]
+
+    d_model: features. nhead: heads. num_encoder_layers, num_decoder_layers: how many layers. dim_feedforward:
+    features between the linear layers. activation: "relu", "gelu" or a function. custom_encoder,
+    custom_decoder: modules in their places. batch_first: the batch before the sequence. norm_first: norms
+    before, not behind.
+    """
+
+    d_model: int = 512
+    nhead: int = 8
+    num_encoder_layers: int = 6
+    num_decoder_layers: int = 6
+    dim_feedforward: int = 2048
+    dropout: float = 0.1
+    activation: Any = "relu"
+    custom_encoder: Module | None = None
+    custom_decoder: Module | None = None
+    layer_norm_eps: float = 1e-5
+    batch_first: bool = False
+    norm_first: bool = False
+    bias: bool = True
+    device: Any = None
+
+    def __post_init__(self):
+        own = vars(self)
+        names = ("dim_feedforward", "dropout", "activation", "layer_norm_eps", "bias", "device")
+        how = {name: own.pop(name) for name in names} | {"norm_first": own.pop("norm_first")}
+        given = (self.d_model, self.nhead)
+        norm = lambda: LayerNorm(self.d_model, how["layer_norm_eps"], bias=how["bias"], device=how["device"])  # noqa: E731
+        count, others = own.pop("num_encoder_layers"), own.pop("num_decoder_layers")
+        encoder, decoder = own.pop("custom_encoder"), own.pop("custom_decoder")
+        how["batch_first"] = self.batch_first
+        self.encoder = encoder or TransformerEncoder(TransformerEncoderLayer(*given, **how), count, norm())
+        self.decoder = decoder or TransformerDecoder(TransformerDecoderLayer(*given, **how), others, norm())
+        for p in self.parameters():
+            if p.ndim > 1:
+                init.xavier_uniform_(p)
+
+    def forward(self, src: Tensor, tgt: Tensor, **masks: Any) -> Tensor:
+        """[m, b, d], [n, b, d] -> [n, b, d]; masks: src_mask, tgt_mask, memory_mask, their *_key_padding_mask
+        (that of the memory is not that of src) and *_is_causal."""
+        encode = {"mask": masks.pop("src_mask", None), "is_causal": masks.pop("src_is_causal", None)}
+        encode["src_key_padding_mask"] = masks.pop("src_key_padding_mask", None)
+        memory = self.encoder(src, **encode)
+        return self.decoder(tgt, memory, **masks)
+
+    @staticmethod
+    def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
+        """The causal mask of sz places: 0 where a query may look, -inf behind it. -> [sz, sz]"""
+        ones = Tensor.full((sz, sz), True, device=device)
+        made = ones.triu(1).where(float("-inf"), 0.0)
+        return made if dtype is None else made.to(dtype)
+
+    def extra_repr(self) -> str:
+        return f"{self.d_model}, {self.nhead}"
