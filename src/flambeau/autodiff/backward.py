@@ -102,6 +102,11 @@ class Gradients:
         """New gradients, each f(gradient): how clipping is written."""
         return Gradients({k: f(g) for k, g in self._found.items()}, self.loss)
 
+    def map_(self, f: Callable[[Any], Any]) -> "Gradients":
+        """Put f(gradient) in the place of each gradient; returns self."""
+        self._found = {k: f(g) for k, g in self._found.items()}
+        return self
+
     def __add__(self, other: "Gradients") -> "Gradients":
         """Sums, tensor by tensor, and the sum of the losses: how several batches make one step."""
         sums = dict(self._found)

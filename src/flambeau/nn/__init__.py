@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from . import functional, init
+from . import functional, init, utils
 from .factory import take_dtype
 from .module import Module
 
@@ -63,7 +63,7 @@ globals().update({n: getattr(import_module(f".{module}", __name__), n) for n, mo
 for _name in _homes:
     if isinstance(globals()[_name], type) and issubclass(globals()[_name], Module):
         take_dtype(globals()[_name])
-__all__ = sorted([*_homes, "functional", "init"])
+__all__ = sorted([*_homes, "functional", "init", "utils"])
 
 
 def __getattr__(name: str) -> Any:

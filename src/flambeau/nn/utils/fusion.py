@@ -1,0 +1,84 @@
+"""Batch norms of evaluation folded into the layer before them."""
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+from ...core.docstrings import explained
+from ...core.modes import no_grad
+from ...tensor import Tensor
+from ..parameter import Parameter
+
+
+class FoldedNorm(NamedTuple):
+    """What a batch norm of evaluation does: its running mean and variance, eps, weight and bias."""
+
+    mean: Tensor
+    var: Tensor
+    eps: float
+    weight: Tensor | None
+    bias: Tensor | None
+
+
+@no_grad()
+def _folded(weight: Tensor, bias: Tensor | None, norm: FoldedNorm, dim: int) -> tuple[Parameter, Parameter]:
+    scale = (norm.var + norm.eps).rsqrt()
+    scale = scale if norm.weight is None else scale * norm.weight
+    shift = -norm.mean if bias is None else bias - norm.mean
+    shift = shift * scale if norm.bias is None else shift * scale + norm.bias
+    along = scale.reshape(*(-1 if d == dim else 1 for d in range(weight.ndim)))
+    return Parameter(weight * along, weight.requires_grad), Parameter(shift, weight.requires_grad)
+
+
+def fuse_conv_bn_weights(
+    conv_w: Tensor, conv_b: Tensor | None, *norm: Any, transpose: bool = False
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of a convolution with a batch norm behind it folded in.
+
+    conv_w, conv_b: those of the convolution. norm: running mean and variance, eps, weight and bias of the
+    norm. transpose: of a transposed convolution.
+    """
+    return _folded(conv_w, conv_b, FoldedNorm(*norm), 1 if transpose else 0)
+
+
+def fuse_linear_bn_weights(
+    linear_w: Tensor, linear_b: Tensor | None, *norm: Any
+) -> tuple[Parameter, Parameter]:
+    """The weight and bias of a linear layer with a batch norm behind it folded in.
+
+    linear_w, linear_b: those of the layer. norm: running mean and variance, eps, weight and bias of the norm.
+    """
+    return _folded(linear_w, linear_b, FoldedNorm(*norm), 0)
+
+
+def _fused(layer: Any, bn: Any, transpose: bool) -> Any:
+    if layer.training or bn.training or bn.running_mean is None:
+        given = f"{type(layer).__name__}, {type(bn).__name__}"
+        raise ValueError(f"fuse({given}): folds running statistics: call eval() on both, and track them")
+    made = deepcopy(layer)
+    norm = FoldedNorm(bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias)
+    made.weight, made.bias = _folded(made.weight, made.bias, norm, 1 if transpose else 0)
+    return made
+
+
+@explained
+def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
+    """A copy of a convolution that does what it and the batch norm behind it do in eval mode.
+
+    conv: the convolution. bn: the norm. transpose: of a transposed convolution. ValueError in training.
+    """
+    return _fused(conv, bn, transpose)
+
+
+@explained
+def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
+    """A copy of a linear layer that does what it and the batch norm behind it do in eval mode.
+
+    linear: the layer. bn: the norm. ValueError in training.
+    """
+    return _fused(linear, bn, False)
+
+
+def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
+    """A module of a class, made with these arguments; first values are lazy here, and loading takes their
+    place before they are computed."""
+    return module_cls(*args, **kwargs)

@@ -1,0 +1,90 @@
+"""Gradients clipped where they are: PyTorch's names for what `backward()` returned."""
+
+from collections.abc import Iterable
+from math import inf, isnan
+from typing import Any
+
+from ...autodiff.backward import Gradients
+from ...core.docstrings import explained
+from ...core.modes import no_grad
+from ...core.node import describe
+from ...ops.join import stack
+from ...tensor import Tensor
+
+
+def _listed(call: str, tensors: Any) -> list[Tensor]:
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    if not found:
+        raise ValueError(f"{call}(0 gradients): there is no length of nothing: check requires_grad")
+    return found
+
+
+@explained
+@no_grad()
+def get_total_norm(
+    tensors: Tensor | Iterable[Tensor] | Gradients, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """The p-norm (norm_type) of all tensors, or of all gradients, as one vector. -> []
+
+    tensors: one, several, or what backward returned. error_if_nonfinite: ValueError where the norm is none,
+    which waits for it. ValueError where there are no tensors.
+    """
+    norms = [
+        x.float().abs().amax() if norm_type == inf else x.float().norm(norm_type)
+        for x in _listed("get_total_norm", tensors)
+    ]
+    every = stack(norms)
+    total = every.amax() if norm_type == inf else every.norm(norm_type)
+    if error_if_nonfinite and (isnan(total.item()) or abs(total.item()) == inf):
+        rule = "the norm is not finite: look for the first gradient that is not (fb.debug)"
+        raise ValueError(f"get_total_norm({len(norms)} tensors, {norm_type}): {rule}")
+    return total
+
+
+def _container(call: str, grads: Any) -> Gradients:
+    if not isinstance(grads, Gradients):
+        given = f"{len(list(grads))} tensors" if isinstance(grads, Iterable) else describe(grads)
+        rule = "takes what backward returned, since tensors have no .grad: grads = loss.backward()"
+        raise TypeError(f"{call}({given}): {rule}")
+    return grads
+
+
+@explained
+@no_grad()
+def clip_grads_with_norm_(parameters: Gradients, max_norm: float, total_norm: Tensor) -> None:
+    """Scale all gradients by one number so that they are at most max_norm long, their length being known.
+
+    parameters: what backward returned. max_norm: the length wanted. total_norm: the length that they have.
+    TypeError for tensors.
+    """
+    scale = (max_norm / (total_norm + 1e-6)).clamp(max=1.0)
+    _container("clip_grads_with_norm_", parameters).map_(lambda g: g * scale.to(g.dtype))
+
+
+@explained
+def clip_grad_norm_(
+    parameters: Gradients, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale all gradients by one number so that together they are at most max_norm long; their length
+    before. -> []
+
+    parameters: what backward returned. max_norm: the length wanted. error_if_nonfinite: ValueError where the
+    length is none, which waits for it. TypeError for tensors.
+    """
+    grads = _container("clip_grad_norm_", parameters)
+    total = get_total_norm(grads, norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(grads, max_norm, total)
+    return total
+
+
+@explained
+@no_grad()
+def clip_grad_value_(parameters: Gradients, clip_value: float) -> None:
+    """Hold every element of the gradients inside [-clip_value, clip_value].
+
+    parameters: what backward returned. clip_value: the bound. TypeError for tensors.
+    """
+    _container("clip_grad_value_", parameters).map_(lambda g: g.clamp(-clip_value, clip_value))
+
+
+clip_grad_norm = clip_grad_norm_

@@ -1,0 +1,196 @@
+"""Parametrizations that are known by name: weight norm, spectral norm, orthogonal matrices."""
+
+from ...core.docstrings import explained
+from ...core.modes import no_grad
+from ...ops.creation import eye
+from ...ops.distribution import randn
+from ...ops.join import cat
+from ...ops.linalg.decompose import linalg_qr
+from ...ops.linalg.lu import linalg_solve
+from ...ops.norm import normalize
+from ...tensor import Tensor
+from ..module import Module
+from .parametrize import register_parametrization
+
+
+def norm_except(v: Tensor, dim: int | None) -> Tensor:
+    """The Euclidean norm over all dims but one (None or -1: over all), which stay with size 1."""
+    own = None if dim in (None, -1) else dim % v.ndim
+    return v.square().sum(tuple(d for d in range(v.ndim) if d != own), keepdim=True).sqrt()
+
+
+class WeightNorm(Module):
+    """v * g / |v|, the norm taken over all dims but one. -> the shape of v"""
+
+    def __init__(self, dim: int | None):
+        self.dim = dim
+
+    def forward(self, g: Tensor, v: Tensor) -> Tensor:
+        return v * (g / norm_except(v, self.dim))
+
+    def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
+        return norm_except(weight, self.dim), weight
+
+
+@explained
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Let a weight be a length times a direction (Salimans and Kingma, 2016), both learned; returns the
+    module.
+
+    name: of the parameter. dim: whose slices have a length each; None: one for all.
+    """
+    return register_parametrization(module, name, WeightNorm(dim), unsafe=True)
+
+
+class SpectralNorm(Module):
+    """A weight divided by its largest singular value, which power iteration follows in training."""
+
+    _u: Tensor
+    _v: Tensor
+
+    def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float):
+        self.dim, self.n_power_iterations, self.eps = dim, n_power_iterations, eps
+        if weight.ndim > 1:
+            rows, columns = self._matrix(weight.detach()).shape
+            self.register_buffer("_u", normalize(randn(rows, device=weight.device), dim=0, eps=eps))
+            self.register_buffer("_v", normalize(randn(columns, device=weight.device), dim=0, eps=eps))
+            self._iterate(weight.detach(), 15)
+
+    def _matrix(self, weight: Tensor) -> Tensor:
+        return weight.movedim(self.dim, 0).flatten(1)
+
+    @no_grad()
+    def _iterate(self, weight: Tensor, times: int) -> None:
+        w, u, v = self._matrix(weight), self._u, self._v
+        for _ in range(times):
+            u = normalize(w @ v, dim=0, eps=self.eps)
+            v = normalize(w.transpose(0, 1) @ u, dim=0, eps=self.eps)
+        self._u.assign_(u)
+        self._v.assign_(v)
+
+    def forward(self, weight: Tensor) -> Tensor:
+        if weight.ndim == 1:
+            return normalize(weight, dim=0, eps=self.eps)
+        if self.training:
+            self._iterate(weight.detach(), self.n_power_iterations)
+        u, v = self._u.clone(), self._v.clone()
+        return weight / (u * (self._matrix(weight) @ v)).sum()
+
+    def right_inverse(self, value: Tensor) -> Tensor:
+        return value
+
+
+def usual_dim(module: Module) -> int:
+    """Which dim of a weight holds what comes out: 1 of transposed convolutions."""
+    return int(type(module).__name__.removeprefix("Parametrized").startswith("ConvTranspose"))
+
+
+@explained
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Let a weight have the largest singular value 1 (Miyato et al., 2018); returns the module.
+
+    name: of the parameter. n_power_iterations: steps at each use in training. dim: which dim holds what comes
+    out. ValueError for no parameter, or no iterations.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor) or n_power_iterations < 1:
+        rule = "needs a parameter of that name, and at least one iteration: give these"
+        raise ValueError(f"spectral_norm({name!r}, {n_power_iterations}): {rule}")
+    made = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
+    return register_parametrization(module, name, made)
+
+
+MAPS = ("matrix_exp", "cayley", "householder")
+
+
+class OrthogonalMap(Module):
+    """Any matrix to one with orthonormal columns (or rows, where these are fewer)."""
+
+    base: Tensor | None
+
+    def __init__(self, weight: Tensor, orthogonal_map: str, use_trivialization: bool):
+        self.map = orthogonal_map
+        self.base = None
+        if use_trivialization:
+            self.register_buffer("base", None)
+            self.register_buffer("base", self._nearest(weight.detach()))
+
+    @staticmethod
+    @no_grad()
+    def _nearest(q: Tensor) -> Tensor:
+        """An orthogonal matrix whose first columns are those of q, made orthonormal."""
+        q = q.mT if q.shape[-2] < q.shape[-1] else q
+        n, k = q.shape[-2:]
+        q = q if n == k else cat([q, randn(*q.shape[:-1], n - k, device=q.device)], -1)
+        made, r = linalg_qr(q)
+        return made * r.diagonal(0, -2, -1).sign().unsqueeze(-2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        turned = x.shape[-2] < x.shape[-1]
+        x = x.mT if turned else x
+        q = self._by_reflections(x) if self.map == "householder" else self._by_angles(x)
+        q = q if self.base is None else self.base @ q
+        return q.mT if turned else q
+
+    def _by_angles(self, x: Tensor) -> Tensor:
+        """Of a skew matrix: by its exponential, or Cayley's transform."""
+        n, k = x.shape[-2:]
+        x = x.tril()
+        x = x if n == k else x.pad((0, n - k))
+        a = x - x.mT
+        if self.map == "matrix_exp":
+            return a.matrix_exp()[..., :k]
+        one = eye(n, device=x.device)
+        return linalg_solve(one - a * 0.5, one + a * 0.5)[..., :k]
+
+    @staticmethod
+    def _by_reflections(x: Tensor) -> Tensor:
+        """A product of Householder's reflections, one a column; the diagonal has their signs."""
+        n, k = x.shape[-2:]
+        a = x.tril(-1)
+        tau = 2.0 / (1.0 + a.square().sum(-2))
+        unit = a + eye(n, k, device=x.device)
+        q = eye(n, k, device=x.device).expand(*x.shape)
+        for i in reversed(range(k)):
+            v = unit[..., i : i + 1]
+            q = q - tau[..., i : i + 1].unsqueeze(-1) * (v @ (v.mT @ q))
+        return q * x.diagonal(0, -2, -1).detach().trunc().unsqueeze(-2)
+
+    @no_grad()
+    def right_inverse(self, q: Tensor) -> Tensor:
+        if self.base is None:
+            rule = "without trivialization a value can't be taken: leave it out, or move the original"
+            raise NotImplementedError(f"orthogonal({self.map!r}, use_trivialization=False): {rule}")
+        self.register_buffer("base", self._nearest(q))
+        return -eye(*q.shape[-2:], device=q.device).expand(*q.shape)
+
+
+@explained
+def orthogonal(
+    module: Module,
+    name: str = "weight",
+    orthogonal_map: str | None = None,
+    *,
+    use_trivialization: bool = True,
+) -> Module:
+    """Let a weight be orthogonal (Lezcano, 2019); returns the module.
+
+    name: of the parameter. orthogonal_map: "matrix_exp", "cayley" or "householder"; None: the first for
+    square ones, else the last. use_trivialization: the value is seen from where it was set last. ValueError
+    for another map, or a tensor of fewer than 2 dims.
+    """
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor) or weight.ndim < 2:
+        raise ValueError(f"orthogonal({name!r}): needs a parameter of at least 2 dims: give its name")
+    square = weight.shape[-2] == weight.shape[-1]
+    chosen = orthogonal_map or ("matrix_exp" if square else "householder")
+    if chosen not in MAPS:
+        raise ValueError(f"orthogonal({name!r}, {chosen!r}): is unknown: use one of {', '.join(MAPS)}")
+    made = OrthogonalMap(weight, chosen, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

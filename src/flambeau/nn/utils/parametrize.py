@@ -1,0 +1,192 @@
+"""Tensors of modules computed from others: each use of `module.weight` applies a chain of modules to the
+parameters that are learned, as in torch.nn.utils.parametrize."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ...core.modes import no_grad
+from ...core.node import describe
+from ...tensor import Tensor
+from ..containers import ModuleDict, ModuleList
+from ..module import Module
+from ..parameter import Buffer, Parameter
+
+_cache: dict[tuple[int, str], Tensor] = {}
+_open = 0
+
+
+@contextmanager
+def cached() -> Iterator[None]:
+    """Inside, each parametrized tensor is computed once."""
+    global _open
+    _open += 1
+    try:
+        yield
+    finally:
+        _open -= 1
+        if not _open:
+            _cache.clear()
+
+
+class ParametrizationList(ModuleList):
+    """The modules that a tensor goes through, and the parameters that it is computed from: original, or
+    original0, original1, ... where right_inverse gives several.
+
+    modules: in order. original: the tensor that is parametrized. unsafe: shapes and dtypes may change.
+    """
+
+    def __init__(self, modules: Iterable[Module], original: Tensor, unsafe: bool = False):
+        super().__init__(modules)
+        self.unsafe, self.is_parameter = unsafe, isinstance(original, Parameter)
+        self.wanted = original.requires_grad
+        self._names: list[str] = []
+        self.shown = describe(original)
+        try:
+            self.right_inverse(original)
+        except NotImplementedError:  # a map that can't be undone: the tensor is what goes into it
+            self._take(original)
+        if not unsafe and (made := describe(self())) != self.shown:
+            rule = "a parametrization keeps shape and dtype: change it, or give unsafe=True"
+            raise ValueError(f"register_parametrization({self.shown} becomes {made}): {rule}")
+
+    def originals(self) -> list[Tensor]:
+        """The tensors that the value is computed from."""
+        return [getattr(self, name) for name in self._names]
+
+    @no_grad()
+    def right_inverse(self, value: Tensor) -> None:
+        """Take such originals that the value is computed from them."""
+        found: Any = value
+        for m in reversed(list(self)):
+            found = getattr(m, "right_inverse", lambda v: v)(found)
+        self._take(found)
+
+    def _take(self, found: Any) -> None:
+        """Have these originals."""
+        several = isinstance(found, tuple | list)
+        parts = list(found) if several else [found]
+        names = [f"original{i}" for i in range(len(parts))] if several else ["original"]
+        if self._names and names == self._names:
+            for name, part in zip(names, parts, strict=True):
+                getattr(self, name).assign_(part)
+            return
+        for name in self._names:
+            delattr(self, name)
+        self._names = names
+        for name, part in zip(names, parts, strict=True):
+            made = Parameter(part.detach(), self.wanted) if self.is_parameter else Buffer(part.detach())
+            setattr(self, name, made)
+
+    def forward(self) -> Any:  # type: ignore[override]
+        """The value."""
+        first, *others = list(self)
+        value = first(*self.originals())
+        for m in others:
+            value = m(value)
+        return value
+
+
+def _chains(module: Module) -> Any:
+    """The parametrizations of a module by the names of its tensors."""
+    return vars(module)["parametrizations"]
+
+
+def _property(name: str) -> property:
+    def get(self: Module) -> Any:
+        chain = _chains(self)[name]
+        if not _open:
+            return chain()
+        key = (id(self), name)
+        if key not in _cache:
+            _cache[key] = chain()
+        return _cache[key]
+
+    return property(get, lambda self, value: _chains(self)[name].right_inverse(value))
+
+
+def register_parametrization(
+    module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
+) -> Module:
+    """Let a parameter or buffer be what `parametrization` gives for it; the tensor that is learned becomes
+    module.parametrizations.NAME.original. Returns the module.
+
+    tensor_name: its name. parametrization: a module of the tensor; where it has right_inverse(value), the
+    value stays what it is, and may be assigned to. unsafe: shapes and dtypes may change. ValueError for
+    another name, and where shape or dtype change.
+    """
+    if is_parametrized(module, tensor_name):
+        chain = _chains(module)[tensor_name]
+        value = getattr(module, tensor_name).detach()
+        chain.append(parametrization)
+        chain.right_inverse(value)
+        return module
+    tensor = vars(module).get(tensor_name)
+    if not isinstance(tensor, Tensor):
+        rule = f"{type(module).__name__} has no parameter or buffer of that name: give another"
+        raise ValueError(f"register_parametrization({tensor_name!r}): {rule}")
+    chain = ParametrizationList([parametrization], tensor, unsafe)
+    delattr(module, tensor_name)
+    cls = type(module)
+    if not is_parametrized(module):
+        cls = type(f"Parametrized{cls.__name__}", (cls,), {"_before": cls, "__module__": cls.__module__})
+        module.__class__ = cls
+        module.add_module("parametrizations", ModuleDict())
+    setattr(cls, tensor_name, _property(tensor_name))
+    _chains(module)[tensor_name] = chain
+    return module
+
+
+def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
+    """Whether a module has parametrizations, or one of that name."""
+    found = vars(module).get("parametrizations")
+    has = isinstance(found, ModuleDict) and hasattr(type(module), "_before")
+    return has and (tensor_name is None or tensor_name in found)  # type: ignore[operator]
+
+
+def remove_parametrizations(module: Module, tensor_name: str, leave_parametrized: bool = True) -> Module:
+    """Let a tensor be a parameter or buffer of its own again, with the value that it has, or with
+    leave_parametrized=False with its original. Returns the module. ValueError where it is none that is
+    parametrized, or has several originals."""
+    if not is_parametrized(module, tensor_name):
+        rule = f"{type(module).__name__} has no parametrization of that name: give another"
+        raise ValueError(f"remove_parametrizations({tensor_name!r}): {rule}")
+    chain = _chains(module)[tensor_name]
+    if not leave_parametrized and len(chain.originals()) > 1:
+        rule = "it has several originals: only its value can be left"
+        raise ValueError(f"remove_parametrizations({tensor_name!r}, leave_parametrized=False): {rule}")
+    value = getattr(module, tensor_name) if leave_parametrized else chain.original
+    made = value.detach()
+    made = Parameter(made, chain.wanted) if chain.is_parameter else Buffer(made)
+    del _chains(module)[tensor_name]
+    delattr(type(module), tensor_name)
+    if not len(_chains(module)):
+        delattr(module, "parametrizations")
+        module.__class__ = type_before_parametrizations(module)
+    setattr(module, tensor_name, made)
+    return module
+
+
+def type_before_parametrizations(module: Module) -> type:
+    """The class that a module was made of."""
+    return getattr(type(module), "_before", type(module))
+
+
+def transfer_parametrizations_and_params(
+    from_module: Module, to_module: Module, tensor_name: str | None = None
+) -> Module:
+    """Give a module the parametrizations of another, or those of one tensor, and their parameters; returns
+    it. ValueError where the other has none."""
+    if not is_parametrized(from_module):
+        rule = "the first module has no parametrizations: give one that has"
+        raise ValueError(f"transfer_parametrizations_and_params({type(from_module).__name__}): {rule}")
+    names = list(_chains(from_module)) if tensor_name is None else [tensor_name]
+    for name in names:
+        chain = _chains(from_module)[name]
+        if not hasattr(to_module, name):
+            setattr(to_module, name, Parameter(getattr(from_module, name).detach()))
+        for m in chain:
+            register_parametrization(to_module, name, m, unsafe=True)
+        for own, other in zip(_chains(to_module)[name].originals(), chain.originals(), strict=True):
+            own.data = other.detach()
+    return to_module

@@ -1,0 +1,271 @@
+"""Pruning: a parameter becomes NAME_orig times NAME_mask, which a hook multiplies before each call."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+from ...core.docstrings import explained
+from ...core.modes import no_grad
+from ...ops.distribution import rand
+from ...ops.join import cat
+from ...tensor import Tensor
+from ..module import Module
+from ..parameter import Parameter
+
+
+def _count(method: str, amount: float, size: int) -> int:
+    """How many of `size` are pruned: a share of them, or a number."""
+    is_share = isinstance(amount, float)
+    if isinstance(amount, bool) or amount < 0 or (is_share and amount > 1):
+        raise ValueError(f"{method}(amount={amount}): is a share in 0 to 1, or a whole number: give one")
+    n = round(amount * size) if is_share else int(amount)
+    if n > size:
+        raise ValueError(f"{method}(amount={amount}): only {size} are left: give fewer")
+    return n
+
+
+def _smallest(scores: Tensor, n: int) -> Tensor:
+    """0 for the n smallest, 1 for the others. [size] -> [size]"""
+    return (scores.argsort().argsort() >= n).to(scores.dtype)
+
+
+class BasePruningMethod(ABC):
+    """A way to choose what is pruned: subclass it with compute_mask(t, default_mask), call `apply`.
+
+    PRUNING_TYPE says what amounts count: "unstructured" (elements), "structured" (slices along a dim) or
+    "global".
+    """
+
+    PRUNING_TYPE = "unstructured"
+    name = ""
+
+    @abstractmethod
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """1 for what stays and 0 for what goes, where default_mask has 1; t: how important each is."""
+
+    def __call__(self, module: Module, _args: tuple) -> None:
+        setattr(module, self.name, self.apply_mask(module))
+
+    def apply_mask(self, module: Module) -> Tensor:
+        """The parameter times its mask."""
+        return getattr(module, f"{self.name}_orig") * getattr(module, f"{self.name}_mask")
+
+    @no_grad()
+    def prune(self, t: Tensor, default_mask: Tensor | None = None, importance_scores: Any = None) -> Tensor:
+        """A tensor with what is pruned 0; importance_scores: in place of its own values."""
+        mask = t * 0 + 1 if default_mask is None else default_mask
+        return t * self.compute_mask(t if importance_scores is None else importance_scores, mask)
+
+    @classmethod
+    @no_grad()
+    def apply(
+        cls, module: Module, name: str, *args: Any, importance_scores: Tensor | None = None, **kw: Any
+    ) -> "BasePruningMethod":
+        """Prune a parameter, what was pruned before staying so; returns the method.
+
+        name: of the parameter. importance_scores: in place of its values.
+        """
+        method = cls(*args, **kw)
+        method.name = name
+        if _hook(module, name) is None:
+            weight = getattr(module, name)
+            delattr(module, name)
+            module.register_parameter(f"{name}_orig", Parameter(weight.detach(), weight.requires_grad))
+            module.register_buffer(f"{name}_mask", weight.detach() * 0 + 1)
+            module.register_forward_pre_hook(method)
+        before = getattr(module, f"{name}_mask")
+        scores = getattr(module, f"{name}_orig").detach() if importance_scores is None else importance_scores
+        before.assign_(method.compute_mask(scores, before) * before)
+        method(module, ())
+        return method
+
+    def remove(self, module: Module) -> None:
+        """Let the parameter be one again, with what was pruned 0."""
+        remove(module, self.name)
+
+
+def _hook(module: Module, name: str) -> int | None:
+    """The key of the hook that prunes a parameter."""
+    for key, hook in module._hooks.get("forward_pre", {}).items():
+        if isinstance(hook.call, BasePruningMethod) and hook.call.name == name:
+            return key
+    return None
+
+
+class KeepsAll(BasePruningMethod):
+    """Prunes nothing: a mask of ones, to be changed by hand."""
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        return default_mask
+
+
+class _Unstructured(BasePruningMethod):
+    """The least important of the elements that are left; an amount of them."""
+
+    def __init__(self, amount: float):
+        _count(type(self).__name__, amount, 1 << 62)
+        self.amount = amount
+
+    def scores(self, t: Tensor) -> Tensor:
+        return t.abs()
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        left = int(default_mask.sum().item())
+        n = _count(type(self).__name__, self.amount, left)
+        gone = default_mask.numel() - left  # they are the least important
+        flat = (default_mask > 0).where(self.scores(t), -1.0).reshape(-1)
+        return _smallest(flat, n + gone).reshape(t.shape)
+
+
+@explained
+class L1Unstructured(_Unstructured):
+    """Prunes the elements of the smallest absolute value. amount: their number, or share of those left."""
+
+
+@explained
+class RandomUnstructured(_Unstructured):
+    """Prunes elements at random. amount: their number, or share of those left."""
+
+    def scores(self, t: Tensor) -> Tensor:
+        return rand(*t.shape, device=t.device)
+
+
+class _Structured(BasePruningMethod):
+    """The least important of the slices along a dim that are left."""
+
+    PRUNING_TYPE = "structured"
+    amount: float
+    dim: int
+
+    def slices(self, t: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _others(self, t: Tensor) -> tuple[int, ...]:
+        return tuple(d for d in range(t.ndim) if d != self.dim % t.ndim)
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        own = self.dim % t.ndim
+        there = default_mask.amax(self._others(t)) > 0
+        left = int(there.sum().item())
+        n = _count(type(self).__name__, self.amount, left) + t.shape[own] - left
+        mask = _smallest(there.where(self.slices(t), -1.0), n)
+        return mask.reshape(*(-1 if d == own else 1 for d in range(t.ndim))) * default_mask
+
+
+class LnStructured(_Structured):
+    """Prunes the slices along a dim that have the smallest n-norm; amount: their number, or share."""
+
+    def __init__(self, amount: float, n: float, dim: int = -1):
+        self.amount, self.n, self.dim = amount, n, dim
+
+    def slices(self, t: Tensor) -> Tensor:
+        own = self.dim % t.ndim
+        return t.movedim(own, 0).flatten(1).norm(self.n, 1)
+
+
+class RandomStructured(_Structured):
+    """Prunes slices along a dim at random; amount: their number, or share."""
+
+    def __init__(self, amount: float, dim: int = -1):
+        self.amount, self.dim = amount, dim
+
+    def slices(self, t: Tensor) -> Tensor:
+        return rand(t.shape[self.dim % t.ndim], device=t.device)
+
+
+class CustomFromMask(BasePruningMethod):
+    """Prunes what a mask says."""
+
+    def __init__(self, mask: Tensor):
+        self.mask = mask
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        return default_mask * self.mask.to(default_mask.dtype)
+
+
+def identity(module: Module, name: str) -> Module:
+    """Give a parameter a mask of ones; returns the module."""
+    KeepsAll.apply(module, name)
+    return module
+
+
+def random_unstructured(module: Module, name: str, amount: float) -> Module:
+    """Prune elements at random, an amount of those left (share or number); returns the module."""
+    RandomUnstructured.apply(module, name, amount)
+    return module
+
+
+def l1_unstructured(module: Module, name: str, amount: float, importance_scores: Any = None) -> Module:
+    """Prune the elements of the smallest absolute value, an amount of those left (share or number); returns
+    the module. importance_scores: in place of the values."""
+    L1Unstructured.apply(module, name, amount, importance_scores=importance_scores)
+    return module
+
+
+def random_structured(module: Module, name: str, amount: float, dim: int) -> Module:
+    """Prune slices along a dim at random, an amount of those left; returns the module."""
+    RandomStructured.apply(module, name, amount, dim)
+    return module
+
+
+def ln_structured(
+    module: Module, name: str, amount: float, n: float, dim: int, importance_scores: Any = None
+) -> Module:
+    """Prune the slices along a dim of the smallest n-norm, an amount of those left; returns the module.
+    importance_scores: in place of the values."""
+    LnStructured.apply(module, name, amount, n, dim, importance_scores=importance_scores)
+    return module
+
+
+@no_grad()
+def global_unstructured(
+    parameters: Iterable[tuple[Module, str]], pruning_method: Any, importance_scores: Any = None, **kw: Any
+) -> None:
+    """Prune the least important elements of several parameters together.
+
+    parameters: (module, name) pairs. pruning_method: a class as L1Unstructured. importance_scores: a dict of
+    (module, name) to what stands for their values. kw: what the method takes. TypeError for slices.
+    """
+    pairs, scores = list(parameters), importance_scores or {}
+    if pruning_method.PRUNING_TYPE != "unstructured":
+        rule = "slices of several shapes can't be compared: give a method of elements"
+        raise TypeError(f"global_unstructured({pruning_method.__name__}): {rule}")
+    values = [scores.get(pair, getattr(*pair)).detach() for pair in pairs]
+    masks = [vars(m).get(f"{name}_mask", v * 0 + 1) for (m, name), v in zip(pairs, values, strict=True)]
+    joined = cat([m.reshape(-1) for m in masks])
+    mask = pruning_method(**kw).compute_mask(cat([v.reshape(-1) for v in values]), joined)
+    at = 0
+    for (module, name), v in zip(pairs, values, strict=True):
+        custom_from_mask(module, name, mask[at : at + v.numel()].reshape(v.shape))
+        at += v.numel()
+
+
+def custom_from_mask(module: Module, name: str, mask: Tensor) -> Module:
+    """Prune what a mask of a parameter's shape has 0 for; returns the module."""
+    CustomFromMask.apply(module, name, mask)
+    return module
+
+
+def is_pruned(module: Module) -> bool:
+    """Whether a parameter of the module, or of one inside, is pruned."""
+    hooks = (h.call for m in module.modules() for h in m._hooks.get("forward_pre", {}).values())
+    return any(isinstance(call, BasePruningMethod) for call in hooks)
+
+
+@no_grad()
+def remove(module: Module, name: str) -> Module:
+    """Let a pruned parameter be one again, with what was pruned 0; returns the module. ValueError where it is
+    not pruned."""
+    key = _hook(module, name)
+    if key is None:
+        rule = f"{type(module).__name__} has no pruned parameter of that name: give another"
+        raise ValueError(f"remove({name!r}): {rule}")
+    method: Any = module._hooks["forward_pre"].pop(key).call
+    value, wanted = method.apply_mask(module), getattr(module, f"{name}_orig").requires_grad
+    for last in (name, f"{name}_orig", f"{name}_mask"):
+        delattr(module, last)
+    module.register_parameter(name, Parameter(value.detach(), wanted))
+    return module
+
+
+Identity = KeepsAll

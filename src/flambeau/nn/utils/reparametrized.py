@@ -1,0 +1,98 @@
+"""Weight norm and spectral norm as they were before parametrizations: computed by a hook before each call."""
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.docstrings import explained
+from ...tensor import Tensor
+from ..module import Module
+from ..parameter import Parameter
+from .parametrizations import SpectralNorm, norm_except, usual_dim
+
+
+class ComputedTensor:
+    """A hook that sets a module's tensor before each forward, from parameters of other names."""
+
+    def __init__(self, module: Module, name: str, kind: str, compute: Callable[[Module], Tensor]):
+        self.name, self.kind, self.compute = name, kind, compute
+        self.handle = module.register_forward_pre_hook(self)
+        self(module, ())
+
+    def __call__(self, module: Module, _args: tuple) -> None:
+        setattr(module, self.name, self.compute(module))
+
+
+def _removed(module: Module, name: str, kind: str, others: tuple[str, ...]) -> Module:
+    """Let the tensor be a parameter again, and the others go."""
+    for hook in module._hooks.get("forward_pre", {}).values():
+        found: Any = hook.call
+        if isinstance(found, ComputedTensor) and (found.name, found.kind) == (name, kind):
+            value = found.compute(module).detach()
+            found.handle.remove()
+            for other in others:
+                delattr(module, f"{name}_{other}")
+            delattr(module, name)
+            module.register_parameter(name, Parameter(value))
+            return module
+    rule = f"{type(module).__name__} has none of that name: give another"
+    raise ValueError(f"remove_{kind}({name!r}): {rule}")
+
+
+@explained
+def weight_norm(module: Module, name: str = "weight", dim: int | None = 0) -> Module:
+    """Let a weight be a length NAME_g times a direction NAME_v, computed before each call; returns the
+    module. parametrizations.weight_norm is the newer one.
+
+    name: of the parameter. dim: whose slices have a length each; None: one for all.
+    """
+    weight = getattr(module, name)
+    delattr(module, name)
+    module.register_parameter(f"{name}_g", Parameter(norm_except(weight.detach(), dim)))
+    module.register_parameter(f"{name}_v", Parameter(weight.detach()))
+
+    def compute(m: Any) -> Tensor:
+        g, v = getattr(m, f"{name}_g"), getattr(m, f"{name}_v")
+        return v * (g / norm_except(v, dim))
+
+    ComputedTensor(module, name, "weight_norm", compute)
+    return module
+
+
+def remove_weight_norm(module: Module, name: str = "weight") -> Module:
+    """Undo weight_norm: a parameter with the value that it gives. ValueError where there is none."""
+    return _removed(module, name, "weight_norm", ("g", "v"))
+
+
+@explained
+def spectral_norm(
+    module: Module,
+    name: str = "weight",
+    n_power_iterations: int = 1,
+    eps: float = 1e-12,
+    dim: int | None = None,
+) -> Module:
+    """Let a weight be NAME_orig divided by its largest singular value, computed before each call; returns the
+    module. parametrizations.spectral_norm is the newer one.
+
+    name: of the parameter. n_power_iterations: steps at each call in training. dim: which dim holds what
+    comes out.
+    """
+    weight = getattr(module, name)
+    norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
+    delattr(module, name)
+    module.register_parameter(f"{name}_orig", Parameter(weight.detach()))
+    module.register_buffer(f"{name}_u", norm._u)
+    module.register_buffer(f"{name}_v", norm._v)
+
+    def compute(m: Any) -> Tensor:
+        norm._u, norm._v = getattr(m, f"{name}_u"), getattr(m, f"{name}_v")
+        norm.training = m.training
+        return norm(getattr(m, f"{name}_orig"))
+
+    ComputedTensor(module, name, "spectral_norm", compute)
+    return module
+
+
+def remove_spectral_norm(module: Module, name: str = "weight") -> Module:
+    """Undo spectral_norm: a parameter with the value that it gives. ValueError where there is none."""
+    return _removed(module, name, "spectral_norm", ("orig", "u", "v"))

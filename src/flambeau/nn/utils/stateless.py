@@ -1,0 +1,61 @@
+"""A module called with other tensors in the places of its parameters and buffers."""
+
+from contextlib import contextmanager
+from typing import Any
+
+from ...core.docstrings import explained
+from ...errors import suggest
+from ..module import Module
+
+
+@contextmanager
+def swapped(module: Module, tensors: dict[str, Any], strict: bool = False):
+    """Inside, the module has these tensors under these dotted names."""
+    owners = {
+        name: (module.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]) for name in tensors
+    }
+    own = {*dict(module.named_parameters(remove_duplicate=False))}
+    own |= {*dict(module.named_buffers(remove_duplicate=False))}
+    for name in tensors:
+        if name not in own:
+            rule = f"{type(module).__name__} has no tensor of that name{suggest(name, own)}"
+            raise ValueError(f"functional_call({name!r}): {rule}")
+    if strict and (missing := sorted(own - tensors.keys())):
+        raise ValueError(f"functional_call(strict=True): missing: {', '.join(missing)}: give all")
+    paths = {name: name.rpartition(".") for name in tensors}
+    owners = {name: (module.get_submodule(path), last) for name, (path, _, last) in paths.items()}
+    before = {name: vars(owner)[last] for name, (owner, last) in owners.items()}
+    try:
+        for name, (owner, last) in owners.items():
+            object.__setattr__(owner, last, tensors[name])
+        yield
+    finally:
+        for name, (owner, last) in owners.items():
+            object.__setattr__(owner, last, before[name])
+
+
+@explained
+def functional_call(
+    module: Module, parameters_and_buffers: dict[str, Any], args: Any = (), kwargs: Any = None, **how: Any
+) -> Any:
+    """What module(*args, **kwargs) gives with other tensors in the places of its own, by dotted names.
+
+    parameters_and_buffers: the tensors, those of a shared one under any of its names. args: a tuple, or the
+    one argument. kwargs: a dict. how: strict=True, that all be given; tie_weights=False, that a shared tensor
+    is replaced under the name given alone. ValueError for names that there are not.
+    """
+    strict, tie = how.pop("strict", False), how.pop("tie_weights", True)
+    if how:
+        raise TypeError(f"functional_call: unknown: {', '.join(how)}: it takes strict, tie_weights")
+    given = dict(parameters_and_buffers)
+    if tie:
+        given |= _tied(module, given)
+    with swapped(module, given, strict):
+        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+
+
+def _tied(module: Module, given: dict[str, Any]) -> dict[str, Any]:
+    """The other names of shared tensors, with what was given under one of them."""
+    every = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    named = {id(t): given[name] for name, t in every if name in given}
+    return {name: named[id(t)] for name, t in every if id(t) in named and name not in given}

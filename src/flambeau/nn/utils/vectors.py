@@ -1,0 +1,35 @@
+"""All parameters as one vector, and back."""
+
+from collections.abc import Iterable
+
+from ...core.docstrings import explained
+from ...core.modes import no_grad
+from ...ops.join import cat
+from ...tensor import Tensor
+
+
+@explained
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """Tensors flattened one behind the other. -> [n]
+
+    parameters: as model.parameters(). ValueError where there are none.
+    """
+    return cat([p.reshape(-1) for p in parameters])
+
+
+@explained
+@no_grad()
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Give tensors the values of a vector, in order.
+
+    vec: as parameters_to_vector gives it. parameters: as model.parameters(). ValueError for another length.
+    """
+    given = list(parameters)
+    size = sum(p.numel() for p in given)
+    if vec.numel() != size:
+        rule = f"the parameters have {size} numbers: give a vector of so many"
+        raise ValueError(f"vector_to_parameters([{vec.numel()}]): {rule}")
+    at = 0
+    for p in given:
+        p.assign_(vec[at : at + p.numel()].reshape(p.shape))
+        at += p.numel()

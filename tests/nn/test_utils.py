@@ -1,0 +1,371 @@
+"""nn.utils: the same programs with torch, by NumPy where that is short, and what is raised."""
+
+import copy
+
+import numpy as np
+import pytest
+from helpers.torch_nn import compare, twins
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.nn import utils
+
+RNG = np.random.default_rng(9)
+
+
+@pytest.fixture(autouse=True)
+def on_numpy(monkeypatch):
+    """What is here is made of ops that have tests of their kernels."""
+    monkeypatch.setenv("FLAMBEAU_DEVICE", "cpu")
+
+
+def drawn(*shape):
+    return RNG.normal(size=shape).astype("f4")
+
+
+# --- gradients and vectors ---
+
+
+def gradients(values):
+    params = [nn.Parameter(fb.tensor(v)) for v in values]
+    return params, sum((p * p).sum() for p in params).backward()
+
+
+@pytest.mark.parametrize("p", [1.0, 2.0, 3.0, float("inf")])
+def test_clipping_by_norm_beside_torch(torch, p):
+    values = [drawn(3, 2), drawn(4)]
+    ours, grads = gradients(values)
+    theirs = [torch.nn.Parameter(torch.tensor(v)) for v in values]
+    sum((q * q).sum() for q in theirs).backward()
+    want = torch.nn.utils.clip_grad_norm_(theirs, 1.5, p)
+    found = utils.clip_grad_norm_(grads, 1.5, p)
+    np.testing.assert_allclose(found.item(), want.item(), rtol=1e-5)
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(grads[a].numpy(), b.grad.numpy(), rtol=1e-5)
+
+
+def test_clipping():
+    params, grads = gradients([np.array([3.0, 4.0], "f4"), np.array([0.5], "f4")])
+    total = utils.get_total_norm(grads)
+    np.testing.assert_allclose(total.item(), np.sqrt(36 + 64 + 1), rtol=1e-6)
+    utils.clip_grad_value_(grads, 2.0)
+    assert grads[params[0]].tolist() == [2, 2] and grads[params[1]].tolist() == [1]
+    utils.clip_grads_with_norm_(grads, 1.0, fb.tensor(2.0))
+    np.testing.assert_allclose(grads[params[0]].numpy(), [1, 1], rtol=1e-5)
+    again = utils.clip_grad_norm_(grads, 10.0)
+    np.testing.assert_allclose(again.item(), 1.5, rtol=1e-5)
+    np.testing.assert_allclose(grads[params[1]].numpy(), [0.5], rtol=1e-5)
+
+
+def test_vectors():
+    model = nn.Linear(2, 1)
+    vector = utils.parameters_to_vector(model.parameters())
+    assert vector.tolist() == [*model.weight.tolist()[0], *model.bias.tolist()]
+    utils.vector_to_parameters(fb.tensor([1.0, 2.0, 3.0]), model.parameters())
+    assert model.weight.tolist() == [[1, 2]] and model.bias.tolist() == [3] and model.weight.requires_grad
+
+
+# --- folded norms, calls with other tensors ---
+
+
+@pytest.mark.parametrize("kind", ["conv", "transposed", "linear"])
+def test_folded_norms(kind):
+    layer, bn, x = {
+        "conv": (nn.Conv2d(2, 3, 2, bias=False), nn.BatchNorm2d(3), drawn(2, 2, 4, 4)),
+        "transposed": (nn.ConvTranspose2d(2, 3, 2), nn.BatchNorm2d(3), drawn(2, 2, 4, 4)),
+        "linear": (nn.Linear(4, 3), nn.BatchNorm1d(3, affine=False), drawn(5, 4)),
+    }[kind]
+    bn(layer(fb.tensor(x)))  # statistics that are no zeros and ones
+    layer.eval(), bn.eval()
+    if kind == "linear":
+        made = utils.fuse_linear_bn_eval(layer, bn)
+    else:
+        made = utils.fuse_conv_bn_eval(layer, bn, kind == "transposed")
+    assert made is not layer and isinstance(made.weight, nn.Parameter)
+    np.testing.assert_allclose(made(fb.tensor(x)).numpy(), bn(layer(fb.tensor(x))).numpy(), atol=2e-6)
+
+
+def called(m, call):
+    """functional_call, with either package."""
+    model = m.nn.Sequential(m.nn.Linear(2, 2, bias=False), m.nn.BatchNorm1d(2))
+    model.append(model[0])
+    model.eval()
+    given = {"0.weight": m.tensor([[1.0, 2.0], [3.0, 4.0]]), "1.running_mean": m.tensor([1.0, 2.0])}
+    x = m.tensor([[1.0, 1.0]])
+    made = [call(model, given, x), call(model, given, (x,), tie_weights=False, strict=False)]
+    return made[0].tolist(), tuple(made[1].shape), model[1].running_mean.tolist()
+
+
+def test_functional_call():
+    found = called(fb, utils.stateless.functional_call)
+    np.testing.assert_allclose(found[0], [[12, 26]], rtol=1e-4)
+    assert found[1:] == ((1, 2), [0.0, 0.0])
+    model = nn.Linear(2, 1)
+    given = {"weight": fb.tensor([[1.0, 2.0]]).requires_grad_(), "bias": fb.tensor([0.5])}
+    y = utils.stateless.functional_call(model, given, fb.ones(1, 2))
+    assert y.item() == 3.5 and y.sum().backward()[given["weight"]].tolist() == [[1, 1]]
+
+
+def test_functional_call_beside_torch(torch):
+    ours, theirs = called(fb, utils.stateless.functional_call), called(torch, torch.func.functional_call)
+    np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-5)
+    assert ours[1:] == theirs[1:]
+
+
+# --- parametrizations ---
+
+MADE = {
+    "weight_norm": lambda u, m: u.parametrizations.weight_norm(m.nn.Linear(3, 4)),
+    "weight_norm by columns": lambda u, m: u.parametrizations.weight_norm(m.nn.Linear(3, 4), dim=1),
+    "weight_norm of all": lambda u, m: u.parametrizations.weight_norm(m.nn.Linear(3, 4), dim=None),
+    "spectral_norm": lambda u, m: u.parametrizations.spectral_norm(m.nn.Linear(3, 4)),
+    "orthogonal": lambda u, m: u.parametrizations.orthogonal(m.nn.Linear(3, 3)),
+    "orthogonal, wide": lambda u, m: u.parametrizations.orthogonal(m.nn.Linear(3, 2)),
+    "orthogonal by angles": lambda u, m: u.parametrizations.orthogonal(m.nn.Linear(3, 4), "weight", "cayley"),
+    "orthogonal by powers": (
+        lambda u, m: u.parametrizations.orthogonal(m.nn.Linear(3, 4), "weight", "matrix_exp")
+    ),
+    "old weight_norm": lambda u, m: u.weight_norm(m.nn.Linear(3, 4)),
+    "old spectral_norm": lambda u, m: u.spectral_norm(m.nn.Linear(3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("training", [True, False])
+def test_parametrizations_beside_torch(torch, name, training):
+    pair = twins(torch, lambda m: MADE[name](m.nn.utils, m))
+    for m in pair:
+        m.train(training)
+    compare(torch, pair, drawn(5, 3), atol=1e-4)
+
+
+def test_parametrizations_are_what_they_say():
+    layer = utils.parametrizations.orthogonal(nn.Linear(3, 5))
+    w = layer.weight.numpy()
+    np.testing.assert_allclose(w.T @ w, np.eye(3), atol=1e-5)
+    layer = utils.parametrizations.spectral_norm(nn.Linear(3, 5), n_power_iterations=20)
+    np.testing.assert_allclose(np.linalg.svd(layer.weight.numpy())[1][0], 1, atol=1e-4)
+    linear = nn.Linear(3, 4)
+    before = linear.weight.numpy()
+    normed = utils.parametrizations.weight_norm(linear)
+    np.testing.assert_allclose(normed.weight.numpy(), before, atol=1e-6)
+    names = ["bias", "parametrizations.weight.original0", "parametrizations.weight.original1"]
+    assert [n for n, _ in normed.named_parameters()] == names
+    grads = normed(fb.ones(2, 3)).sum().backward()
+    assert len(grads) == 3
+    other = copy.deepcopy(normed)
+    np.testing.assert_allclose(other.weight.numpy(), before, atol=1e-6)
+
+
+class Double(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+    def right_inverse(self, x):
+        return x / 2
+
+
+class Plus(nn.Module):
+    def forward(self, x):
+        return x + 1
+
+
+def test_chains():
+    P = utils.parametrize
+    layer = nn.Linear(2, 1)
+    layer.load_state_dict({"weight": fb.tensor([[4.0, 6.0]]), "bias": fb.tensor([1.0])})
+    P.register_parametrization(layer, "weight", Double())
+    assert layer.weight.tolist() == [[4, 6]] and type(layer).__name__ == "ParametrizedLinear"
+    assert layer.parametrizations.weight.original.tolist() == [[2, 3]]
+    layer.weight = fb.tensor([[2.0, 8.0]])
+    assert layer.weight.tolist() == [[2, 8]] and layer.parametrizations.weight.original.tolist() == [[1, 4]]
+    P.register_parametrization(layer, "weight", Plus())
+    assert layer.weight.tolist() == [[3, 9]] and len(layer.parametrizations.weight) == 2
+    assert P.is_parametrized(layer) and P.is_parametrized(layer, "weight")
+    assert not P.is_parametrized(layer, "bias") and P.type_before_parametrizations(layer) is nn.Linear
+    with P.cached():
+        assert layer.weight is layer.weight
+    assert layer.weight is not layer.weight
+    other = nn.Linear(2, 1)
+    P.transfer_parametrizations_and_params(layer, other)
+    assert other.weight.tolist() == [[3, 9]]
+    P.remove_parametrizations(layer, "weight")
+    assert layer.weight.tolist() == [[3, 9]] and type(layer) is nn.Linear
+    assert list(layer.state_dict()) == ["bias", "weight"] and isinstance(layer.weight, nn.Parameter)
+    P.remove_parametrizations(other, "weight", leave_parametrized=False)
+    assert other.weight.tolist() == [[1, 4]]
+
+
+def test_old_norms_are_undone():
+    for make, undo in ((utils.weight_norm, utils.remove_weight_norm),
+                       (utils.spectral_norm, utils.remove_spectral_norm)):  # fmt: skip
+        layer = make(nn.Linear(3, 2))
+        value = layer.eval()(fb.ones(1, 3)).numpy()
+        assert undo(layer) is layer and set(layer.state_dict()) == {"weight", "bias"}
+        np.testing.assert_allclose(layer(fb.ones(1, 3)).numpy(), value, atol=1e-6)
+
+
+# --- pruning ---
+
+
+def pruned(m, prune):
+    """What pruning leaves, with either package."""
+
+    def layer():
+        made = m.nn.Linear(4, 3)
+        values = m.arange(12.0).reshape(3, 4) - 5
+        made.load_state_dict({"weight": values, "bias": m.tensor([1.0, -2.0, 3.0])})
+        return made
+
+    told = []
+    a = prune.l1_unstructured(layer(), "weight", 0.25)
+    told += [a.weight.tolist(), sorted(a.state_dict()), [n for n, _ in a.named_parameters()]]
+    prune.l1_unstructured(a, "weight", 2)
+    told += [a.weight_mask.tolist(), prune.is_pruned(a), a(m.ones(1, 4)).tolist()]
+    prune.remove(a, "weight")
+    told += [a.weight.tolist(), sorted(a.state_dict()), prune.is_pruned(a)]
+    b = prune.ln_structured(layer(), "weight", 0.3, n=2, dim=0)
+    told += [b.weight.tolist()]
+    prune.ln_structured(b, "weight", 1, n=1, dim=1)
+    told += [b.weight.tolist()]
+    c = prune.custom_from_mask(layer(), "bias", m.tensor([1.0, 0.0, 1.0]))
+    told += [c.bias.tolist(), prune.identity(layer(), "weight").weight.tolist()]
+    pair = [(layer(), "weight"), (layer(), "bias")]
+    prune.global_unstructured(pair, pruning_method=prune.L1Unstructured, amount=7)
+    told += [getattr(*p).tolist() for p in pair]
+    for f in (lambda x: prune.random_unstructured(x, "weight", 0.5),
+              lambda x: prune.random_structured(x, "weight", 2, dim=1)):  # fmt: skip
+        told += [int((f(layer()).weight_mask == 0).sum().item())]
+    scores = m.tensor([[1.0] * 4, [0.1] * 4, [2.0] * 4])
+    told += [prune.l1_unstructured(layer(), "weight", 4, importance_scores=scores).weight.tolist()]
+    return told
+
+
+def test_pruning():
+    told = pruned(fb, utils.prune)
+    assert told[0] == [[-5, -4, -3, -2], [0, 0, 0, 2], [3, 4, 5, 6]]
+    assert told[1] == ["bias", "weight_mask", "weight_orig"] and told[2] == ["bias", "weight_orig"]
+    assert told[-3:] == [6, 6, [[-5, -4, -3, -2], [0, 0, 0, 0], [3, 4, 5, 6]]]
+
+
+def test_pruning_beside_torch(torch):
+    assert pruned(fb, utils.prune) == pruned(torch, torch.nn.utils.prune)
+
+
+# --- fine-tuning ---
+
+
+def test_lora():
+    model = nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Sequential(nn.Linear(6, 2)))
+    x = fb.tensor(drawn(3, 4))
+    before = model(x).numpy()
+    utils.lora(model, r=2, alpha=4.0, pattern="2.*")
+    np.testing.assert_array_equal(model(x).numpy(), before)
+    assert [n for n, p in model.named_parameters() if p.requires_grad] == ["2.0.lora_A", "2.0.lora_B"]
+    optimizer = fb.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for _ in range(3):
+        optimizer.step((model(x) - 1).square().sum().backward())
+    learned = model(x).numpy()
+    assert np.abs(learned - before).max() > 0.01
+    low = model[2][0]
+    want = low.base.weight.numpy() + low.lora_B.numpy() @ low.lora_A.numpy() * 2
+    utils.merge_lora(model)
+    assert type(model[2][0]) is nn.Linear and all(p.requires_grad for p in model[2].parameters())
+    np.testing.assert_allclose(model[2][0].weight.numpy(), want, atol=1e-6)
+    np.testing.assert_allclose(model(x).numpy(), learned, atol=1e-5)
+
+
+def test_freezing_by_name():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+    assert utils.freeze(model, "0.*") == ["0.weight", "0.bias"]
+    assert [p.requires_grad for p in model.parameters()] == [False, False, True, True]
+    assert utils.freeze(model, ("*.bias", "1.*"), frozen=False) == ["0.bias", "1.weight", "1.bias"]
+
+
+def tensors():
+    return [fb.ones(2)]
+
+
+ERRORS = {
+    "clip_grad_norm_(1 tensors): takes what backward returned, since tensors have no .grad: grads ="
+    " loss.backward()": lambda: utils.clip_grad_norm_(tensors(), 1.0),
+    "get_total_norm(0 gradients): there is no length of nothing: check requires_grad": (
+        lambda: utils.get_total_norm([])
+    ),
+    "get_total_norm(1 tensors, 2.0): the norm is not finite: look for the first gradient that is not"
+    " (fb.debug)": lambda: utils.get_total_norm([fb.ones(1) / 0], error_if_nonfinite=True),
+    "vector_to_parameters([2]): the parameters have 3 numbers: give a vector of so many": (
+        lambda: utils.vector_to_parameters(fb.ones(2), nn.Linear(2, 1).parameters())
+    ),
+    "fuse(Linear, BatchNorm1d): folds running statistics: call eval() on both, and track them": (
+        lambda: utils.fuse_linear_bn_eval(nn.Linear(2, 1), nn.BatchNorm1d(1))
+    ),
+    "functional_call('wieght'): Linear has no tensor of that name: did you mean 'weight'?": (
+        lambda: utils.stateless.functional_call(nn.Linear(2, 1), {"wieght": 0}, fb.ones(1, 2))
+    ),
+    "functional_call(strict=True): missing: bias: give all": (
+        lambda: utils.stateless.functional_call(
+            nn.Linear(2, 1), {"weight": fb.ones(1, 2)}, fb.ones(1, 2), strict=True
+        )
+    ),
+    "functional_call: unknown: stric: it takes strict, tie_weights": (
+        lambda: utils.stateless.functional_call(nn.Linear(2, 1), {}, fb.ones(1, 2), stric=True)
+    ),
+    "register_parametrization('w'): Linear has no parameter or buffer of that name: give another": (
+        lambda: utils.parametrize.register_parametrization(nn.Linear(2, 1), "w", Double())
+    ),
+    "register_parametrization(f32[2, 3] becomes f32[6]): a parametrization keeps shape and dtype: change it,"
+    " or give unsafe=True": (
+        lambda: utils.parametrize.register_parametrization(nn.Linear(3, 2), "weight", nn.Flatten(0))
+    ),
+    "remove_parametrizations('weight'): Linear has no parametrization of that name: give another": (
+        lambda: utils.parametrize.remove_parametrizations(nn.Linear(2, 1), "weight")
+    ),
+    "remove_parametrizations('weight', leave_parametrized=False): it has several originals: only its value can"
+    " be left": lambda: utils.parametrize.remove_parametrizations(
+        utils.parametrizations.weight_norm(nn.Linear(2, 1)), "weight", False
+    ),
+    "transfer_parametrizations_and_params(Linear): the first module has no parametrizations: give one that"
+    " has": lambda: utils.parametrize.transfer_parametrizations_and_params(nn.Linear(2, 1), nn.Linear(2, 1)),
+    "spectral_norm('w', 1): needs a parameter of that name, and at least one iteration: give these": (
+        lambda: utils.parametrizations.spectral_norm(nn.Linear(2, 1), "w")
+    ),
+    "orthogonal('bias'): needs a parameter of at least 2 dims: give its name": (
+        lambda: utils.parametrizations.orthogonal(nn.Linear(2, 1), "bias")
+    ),
+    "orthogonal('weight', 'svd'): is unknown: use one of matrix_exp, cayley, householder": (
+        lambda: utils.parametrizations.orthogonal(nn.Linear(2, 1), "weight", "svd")
+    ),
+    "remove_weight_norm('weight'): Linear has none of that name: give another": (
+        lambda: utils.remove_weight_norm(nn.Linear(2, 1))
+    ),
+    "remove('weight'): Linear has no pruned parameter of that name: give another": (
+        lambda: utils.prune.remove(nn.Linear(2, 1), "weight")
+    ),
+    "L1Unstructured(amount=1.5): is a share in 0 to 1, or a whole number: give one": (
+        lambda: utils.prune.L1Unstructured(1.5)
+    ),
+    "L1Unstructured(amount=9): only 2 are left: give fewer": (
+        lambda: utils.prune.l1_unstructured(nn.Linear(2, 1), "weight", 9)
+    ),
+    "global_unstructured(LnStructured): slices of several shapes can't be compared: give a method of"
+    " elements": (
+        lambda: utils.prune.global_unstructured([], utils.prune.LnStructured)
+    ),
+    "LoRALinear(r=0): sizes are whole numbers above 0: give another": (
+        lambda: nn.utils.LoRALinear(nn.Linear(2, 1), 0)
+    ),
+    "lora(pattern='x'): matches no linear layer: linear layers are 0": (
+        lambda: utils.lora(nn.Sequential(nn.Linear(2, 1)), pattern="x")
+    ),
+    "freeze(pattern='x'): matches no parameter: see named_parameters()": (
+        lambda: utils.freeze(nn.Linear(2, 1), "x")
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ERRORS)
+def test_errors(text):
+    with pytest.raises((ValueError, TypeError)) as e:
+        ERRORS[text]()
+    assert str(e.value) == text
