@@ -202,6 +202,7 @@ MODULES = {
     "flambeau.nn.functional": fb.nn.functional, "flambeau.optim": fb.optim, "flambeau.data": fb.data,
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
+    "flambeau.autograd.functional": fb.autograd.functional,
     "flambeau.testing": fb.testing,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
 }  # fmt: skip

@@ -122,14 +122,14 @@ INTERNALS = {  # page: the packages whose modules it names
     "codegen": {"codegen"},
     "runtime": {"runtime"},
     "device": {"device"},
-    "autodiff": {"autodiff"},
+    "autodiff": {"autodiff", "autograd", "func"},
     "capture": {"capture"},
     "export": {"export"},
     "profiling": {"profiling", "tune"},
     "selftest": {"selftest"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "surface": {".", "nn", "optim", "data", "io", "models", "cli", "site"},
+    "surface": {".", "nn", "optim", "data", "distributions", "io", "models", "cli", "site"},
 }
 
 

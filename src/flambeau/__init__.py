@@ -51,7 +51,7 @@ from .tensor import HostScalar, Tensor, tensor
 if _TYPE_CHECKING:
     from . import autograd, data, fft, func, linalg, nn, optim, signal, special, testing
     from .export import SavedProgram, load_program, save_program
-    from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp
+    from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
     from .io.safetensors import load_file as load
     from .io.safetensors import save_file as save
     from .profiling import Profile, profile
@@ -61,7 +61,7 @@ if _TYPE_CHECKING:
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {name: (name, "") for name in ("special", "testing")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
-_LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp")}
+_LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
@@ -162,6 +162,7 @@ __all__ = sorted(
         "uint8",
         "value_and_grad",
         "vjp",
+        "vmap",
         *_functions,
     }
 )

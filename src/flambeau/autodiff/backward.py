@@ -6,10 +6,11 @@ from typing import Any
 from ..core import op as ops
 from ..core.docstrings import explained
 from ..core.events import stage
-from ..core.modes import enable_grad, kept, no_grad
+from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
 from ..core.shape import Shape
 from ..device import get_device
+from ..errors import FlambeauError
 from ..runtime import run
 from ..runtime.state import thread
 from .budget import fit
@@ -201,12 +202,22 @@ def _walk(
         y = ops.Tensor(node)
         inputs = [ops.Tensor(p) for p in made_of]
         parts = node.op.grad(g, y, *inputs, **node.attrs)
+        if is_anomaly_enabled():
+            _check_numbers(node, made_of, parts)
         for parent, part in zip(made_of, parts, strict=True):
             if part is None or not parent.requires_grad or parent not in parents:
                 continue
             part = unbroadcast(part, parent.shape).to(parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part
     return gradients
+
+
+def _check_numbers(node: Node, made_of: tuple[Node, ...], parts: Any) -> None:
+    """FlambeauError where a gradient has NaN; whoever made it is the first on the way back that did."""
+    name, inputs = node.attrs.get("label", node.op.name).lstrip("_"), ", ".join(map(describe, made_of))
+    for i, part in enumerate(parts):
+        if part is not None and made_of[i].requires_grad and part.isnan().any().item():
+            raise FlambeauError(f"backward(...): the gradient of {name}({inputs}) by its input {i} has NaN")
 
 
 def unbroadcast(g, shape: Shape):

@@ -15,6 +15,7 @@ PRECISIONS = ("highest", "high", "medium")
 _grad = ContextVar("grad", default=True)  # a thread has its own, and so has a task of a browser's page
 _kept = ContextVar("kept", default="auto")
 _precision = ContextVar("precision", default="highest")
+_anomaly = ContextVar("anomaly", default=False)
 
 
 def is_grad_enabled() -> bool:
@@ -102,6 +103,45 @@ class set_grad_enabled(_Switch):
     def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
         _grad.set(self.earlier)  # the function alone is switched
         return super().__call__(f)
+
+
+class detect_anomaly(_Switch):
+    """Inside this context (or decorated function) a gradient with NaN is a FlambeauError that names the
+    operation whose gradient made it. Each backward pass waits for every gradient: for looking into a failure.
+    """
+
+    switch = _anomaly
+
+    def __init__(self):
+        super().__init__(True)
+
+
+@explained
+class set_detect_anomaly(_Switch):
+    """detect_anomaly on or off from this call on; as a context or decorator, until its end.
+
+    mode: whether it is on.
+    """
+
+    switch = _anomaly
+
+    def __init__(self, mode: bool):
+        super().__init__(bool(mode))
+        self.earlier = _anomaly.get()
+        _anomaly.set(self.value)
+
+    def __enter__(self) -> None:
+        self.before.append(self.earlier)
+        _anomaly.set(self.value)
+
+    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
+        _anomaly.set(self.earlier)  # the function alone is switched
+        return super().__call__(f)
+
+
+def is_anomaly_enabled() -> bool:
+    """Whether backward passes of this thread look for NaN."""
+    return _anomaly.get()
 
 
 @explained

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..core import dtype as dt
 from ..core.declare import composed, composite, kernel
-from ..core.op import Family
+from ..core.modes import is_grad_enabled
+from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
 from .index.indices import picked
 
@@ -57,11 +58,28 @@ def _grad_extreme(g, y, x, dims):
 
 
 def _grad_prod(g, y, x, dims):
-    """The product of the others: y / x where no element is 0, else only a single zero has one."""
+    """The product of the others: y / x where no element is 0, else only a single zero has one. To be
+    differentiated again it is made without a division: by zeros, others' products have slopes too."""
+    if is_grad_enabled():
+        return [g * _others(x, dims)]
     zero = (x == 0).to(x.dtype)
     zeros = zero.sum(dims, keepdim=True)
     others = (x + zero).prod(dims, keepdim=True)
     return [g * (zero * (zeros == 1) * others + (1 - zero) * (zeros == 0) * others / (x + zero))]
+
+
+def _others(x, dims):
+    """For each element the product of all others along dims: of those before it, and of those behind."""
+    rest = [d for d in range(x.ndim) if d not in dims]
+    order = (*rest, *dims)
+    rows = x.permute(*order).reshape(*(x.shape[d] for d in rest), prod(x.shape[d] for d in dims))
+    if not rows.numel():
+        return x
+    one, n = type(x).ones(*rows.shape[:-1], 1, dtype=x.dtype, device=x.device), rows.shape[-1]
+    before = COMPOSED["cat"]([one, rows.narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1)
+    behind = COMPOSED["cat"]([one, rows.flip(-1).narrow(-1, 0, n - 1)], -1)._cumprod(rows.ndim - 1).flip(-1)
+    found = (before * behind).reshape(*(x.shape[d] for d in order))
+    return found.permute(*(order.index(d) for d in range(x.ndim)))
 
 
 def _result(y, dims, keepdim):

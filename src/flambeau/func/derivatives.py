@@ -1,4 +1,4 @@
-"""torch.func's names: functions of tensors into the functions that compute their derivatives."""
+"""Functions of tensors into the functions that compute their derivatives."""
 
 import functools
 from collections.abc import Callable
@@ -7,15 +7,27 @@ from contextvars import ContextVar
 from math import prod
 from typing import Any
 
-from .autodiff.backward import Gradients, walk
-from .core.docstrings import explained
-from .core.modes import enable_grad, is_grad_enabled
-from .core.node import Node, describe, next_serial, reached
-from .core.op import COMPOSED, OPS, apply
-from .core.tree import leaves, like, tree_map
-from .tensor import Tensor, own, tensor
+from ..autodiff.backward import Gradients, walk
+from ..core.docstrings import explained
+from ..core.modes import enable_grad, is_grad_enabled
+from ..core.node import Node, describe, next_serial, reached
+from ..core.op import COMPOSED, OPS, apply
+from ..core.tree import leaves, like, tree_map
+from ..tensor import Tensor, own, tensor
 
-__all__ = ["grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp", "value_and_grad", "vjp"]
+__all__ = [
+    "grad",
+    "grad_and_value",
+    "hessian",
+    "hvp",
+    "jacfwd",
+    "jacobian",
+    "jacrev",
+    "jvp",
+    "linearize",
+    "value_and_grad",
+    "vjp",
+]
 # the parameters by which the transforms around a call differentiate
 _levels: ContextVar[tuple[frozenset[Node], ...]] = ContextVar("levels", default=())
 
@@ -71,7 +83,7 @@ class Level:
 
     def gradients(self, starts: list[tuple[Tensor, Any]], create_graph: bool) -> list[Any]:
         pairs = [(y.node, g) for y, g in starts if y.requires_grad]
-        found = walk(pairs, self.nodes, create_graph)
+        found = walk(pairs, self.nodes, create_graph) if pairs else {}
         return [found.get(n) for n in self.nodes]
 
     def close(self, tree: Any, values: list[Any]) -> Any:
@@ -212,6 +224,27 @@ def grad(
         return (found, value[1]) if has_aux else found
 
     return call
+
+
+@explained
+def grad_and_value(
+    func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """As value_and_grad, with (gradient, value), as torch.func's; (gradient, (value, aux)) with has_aux."""
+    both = value_and_grad(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        return both(*args, **kw)[::-1]
+
+    return call
+
+
+@explained
+def linearize(func: Callable[..., Any], *primals: Any) -> tuple[Any, Callable[..., Any]]:
+    """A function's value, and the function from tangents, one for each argument, to how the value moves."""
+    out, push = _linear(func, primals)
+    return out, lambda *tangents: push(tangents)
 
 
 def _arguments(call: str, args: tuple[Any, ...], argnums: int | tuple[int, ...]) -> list[int]:

@@ -3,24 +3,43 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .autodiff.backward import Gradients, backward, first_gradient, walk
-from .core.declare import stand_for
-from .core.docstrings import explained
-from .core.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from .core.node import describe
-from .core.op import Op
-from .errors import suggest
-from .tensor import Tensor
+from ..autodiff.backward import Gradients, backward, first_gradient, walk
+from ..core.declare import stand_for
+from ..core.docstrings import explained
+from ..core.modes import (
+    detect_anomaly,
+    enable_grad,
+    inference_mode,
+    is_anomaly_enabled,
+    is_grad_enabled,
+    no_grad,
+    set_detect_anomaly,
+    set_grad_enabled,
+)
+from ..core.node import describe
+from ..core.op import Op
+from ..errors import suggest
+from ..func import vmap
+from ..tensor import Tensor
+from . import functional
+from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 
 __all__ = [
     "Function",
+    "GradcheckError",
     "Gradients",
     "backward",
+    "detect_anomaly",
     "enable_grad",
+    "functional",
     "grad",
+    "gradcheck",
+    "gradgradcheck",
     "inference_mode",
+    "is_anomaly_enabled",
     "is_grad_enabled",
     "no_grad",
+    "set_detect_anomaly",
     "set_grad_enabled",
 ]
 
@@ -33,29 +52,39 @@ def grad(
     retain_graph: bool | None = None,
     create_graph: bool = False,
     allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
     """The sum of the outputs' gradients by each of `inputs`, which may be any tensor on the way.
 
-    grad_outputs: a start for each output (None: 1, for a single number). An input that no output depends
+    grad_outputs: a start for each output (None: 1, for a single number). is_grads_batched: each start has a
+    first dim more, and so have the gradients: several starts in one walk. An input that no output depends
     on is a ValueError, None with allow_unused, zeros with materialize_grads.
     """
     ends = [outputs] if isinstance(outputs, Tensor) else list(outputs)
     by = [inputs] if isinstance(inputs, Tensor) else list(inputs)
-    given = [grad_outputs] if grad_outputs is None or isinstance(grad_outputs, Tensor) else list(grad_outputs)
-    given = given * len(ends) if given == [None] else given
+    if grad_outputs is None:
+        given: list[Any] = [None] * len(ends)
+    else:
+        given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
     call = f"grad({describe(ends)}, {describe(by)})"
     if len(given) != len(ends):
         raise ValueError(f"{call}: {len(ends)} outputs but {len(given)} grad_outputs: give one each")
     for t in [*ends, *by]:
         if not t.requires_grad:
             raise ValueError(f"{call}: {describe(t)} has requires_grad=False: call requires_grad_() first")
-    starts = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, given, strict=True)]
-    found = walk(starts, [x.node for x in by], create_graph)
+
+    def walked(*starts: Any) -> tuple[Any, ...]:
+        pairs = [(y.node, first_gradient("grad", y, g)) for y, g in zip(ends, starts, strict=True)]
+        found = walk(pairs, [x.node for x in by], create_graph)
+        return tuple(_found(x, found.get(x.node), call, allow_unused, materialize_grads) for x in by)
+
+    dims = tuple(None if g is None else 0 for g in given)
+    made = vmap(walked, dims)(*given) if is_grads_batched else walked(*given)
     if not (create_graph if retain_graph is None else retain_graph):
         for y in ends:
             y.node.released = True
-    return tuple(_found(x, found.get(x.node), call, allow_unused, materialize_grads) for x in by)
+    return made
 
 
 def _found(x: Tensor, g: Any, call: str, allow_unused: bool | None, materialize_grads: bool) -> Any:

@@ -1,0 +1,123 @@
+"""torch.autograd.functional's names: derivatives of a function at its inputs, over the transforms of func."""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+from .. import func as transforms
+from ..core.docstrings import explained
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..core.tree import leaves, tree_map
+from ..tensor import Tensor
+
+__all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
+STRATEGIES = {"reverse-mode": transforms.jacrev, "forward-mode": transforms.jacfwd}
+
+
+def _recorded(create_graph: bool) -> Any:
+    return nullcontext() if create_graph else no_grad()
+
+
+def _tuple(inputs: Any) -> tuple[Any, ...]:
+    return inputs if isinstance(inputs, tuple) else (inputs,)
+
+
+def _as(inputs: Any, found: tuple[Any, ...]) -> Any:
+    """A result for each input as a tuple, or alone as the input is."""
+    return found if isinstance(inputs, tuple) else found[0]
+
+
+def _places(inputs: Any) -> int | tuple[int, ...]:
+    return tuple(range(len(inputs))) if isinstance(inputs, tuple) else 0
+
+
+def _directions(call: str, like: Any, v: Any) -> Any:
+    """v, or 1 for a single number."""
+    if v is not None:
+        return v
+    given = leaves(like)
+    if len(given) != 1 or given[0].numel() != 1:
+        raise ValueError(f"{call}({describe(given)}): v may be left out for one number alone: give v")
+    return tree_map(lambda t: Tensor.full(t.shape, 1, dtype=t.dtype, device=t.device), like)
+
+
+def _strategy(call: str, name: str) -> Callable:
+    if name not in STRATEGIES:
+        known = " or ".join(map(repr, STRATEGIES))
+        raise ValueError(f"{call}(strategy={name!r}): unknown strategy: use {known}")
+    return STRATEGIES[name]
+
+
+@explained
+def jacobian(
+    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strategy: str = "reverse-mode"
+) -> Any:
+    """The Jacobian of a function at `inputs`, a tensor or a tuple of them.
+
+    [*output, *input], for tuples in tuples: by output, then by input. strategy: "reverse-mode" or
+    "forward-mode". ValueError where it is unknown.
+    """
+    by = _strategy("jacobian", strategy)
+    with _recorded(create_graph):
+        return by(func, _places(inputs))(*_tuple(inputs))
+
+
+@explained
+def hessian(
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    outer_jacobian_strategy: str = "reverse-mode",
+) -> Any:
+    """The second derivatives of a function of one number at `inputs`, a tensor or a tuple of them.
+
+    [*input, *input], for tuples in tuples. outer_jacobian_strategy: how the gradient is differentiated,
+    "reverse-mode" or "forward-mode". ValueError where it is unknown.
+    """
+    by = _strategy("hessian", outer_jacobian_strategy)
+    places = _places(inputs)
+    with _recorded(create_graph):
+        return by(transforms.grad(func, places), places)(*_tuple(inputs))
+
+
+@explained
+def vjp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """A function's value at `inputs`, and v times its Jacobian.
+
+    v: of the output's shapes; it may be left out where that is one number. ValueError else.
+    """
+    with _recorded(create_graph):
+        out, pull = transforms.vjp(func, *_tuple(inputs))
+        return out, _as(inputs, pull(_directions("vjp", out, v)))
+
+
+@explained
+def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """A function's value at `inputs`, and its Jacobian times v.
+
+    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    """
+    moves = _tuple(_directions("jvp", inputs, v))
+    with _recorded(create_graph):
+        return transforms.jvp(func, _tuple(inputs), moves)
+
+
+@explained
+def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """A function of one number at `inputs`, and its Hessian times v: by a gradient of the gradient.
+
+    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    """
+    moves, given = _directions("hvp", inputs, v), _tuple(inputs)
+    with _recorded(create_graph):
+        return func(*given), transforms.hvp(func, given if isinstance(inputs, tuple) else inputs, moves)
+
+
+@explained
+def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False) -> tuple[Any, Any]:
+    """A function of one number at `inputs`, and v times its Hessian: the same as hvp, which is symmetric.
+
+    v: of the inputs' shapes; it may be left out where that is one number. ValueError else.
+    """
+    return hvp(func, inputs, _directions("vhp", inputs, v), create_graph)

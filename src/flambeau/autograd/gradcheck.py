@@ -1,0 +1,126 @@
+"""Gradients against slopes: whether backward agrees with how a function changes."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..core.docstrings import explained
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..tensor import Tensor
+from . import functional
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+# a step that float32 adds exactly to numbers near 1, and the fourth-order difference of steps -2 to 2
+STEP = 2.0**-6
+STENCIL = ((-2, 1 / 12), (-1, -8 / 12), (1, 8 / 12), (2, -1 / 12))
+
+
+class GradcheckError(RuntimeError):
+    """A gradient is not the slope that the function has."""
+
+
+def _outputs(found: Any) -> tuple[Any, ...]:
+    return tuple(t for t in (found if isinstance(found, tuple | list) else (found,)) if t.dtype.is_float)
+
+
+@explained
+def gradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    *,
+    eps: float = STEP,
+    atol: float = 1e-3,
+    rtol: float = 1e-2,
+    raise_exception: bool = True,
+) -> bool:
+    """Whether backward's Jacobians of a function are those of differences, by each input that has
+    requires_grad.
+
+    Differences are taken in float32, of fourth order in steps of eps: the defaults are for functions that
+    are smooth and of size 1. inputs: the arguments, one or a list. raise_exception: a GradcheckError says
+    where they differ; else False is returned. ValueError where no input has requires_grad.
+    """
+    given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
+    places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+    if not places:
+        raise ValueError(f"gradcheck({describe(given)}): no input has requires_grad: call requires_grad_()")
+
+    def call(*some: Any) -> tuple[Any, ...]:
+        placed = dict(zip(places, some, strict=True))
+        return _outputs(func(*(placed.get(i, a) for i, a in enumerate(given))))
+
+    at = tuple(given[i].detach() for i in places)
+    found = functional.jacobian(call, at)
+    wrong = [
+        told
+        for j, x in enumerate(at)
+        for k, slopes in enumerate(_slopes(call, at, j, eps))
+        if (told := _difference(found[k][j], slopes, (k, places[j]), (atol, rtol)))
+    ]
+    if wrong and raise_exception:
+        raise GradcheckError(wrong[0])
+    return not wrong
+
+
+def _slopes(call: Callable, at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
+    """For each output its columns: how it changes with each element of input j, as nested lists."""
+    x = at[j]
+    places = Tensor.arange(x.numel(), device=x.device).reshape(*x.shape)
+    columns = []
+    with no_grad():
+        for i in range(x.numel()):
+            step = (places == i).to(x.dtype)
+            parts: list[Any] = []
+            for n, factor in STENCIL:
+                made = call(*at[:j], x + step * (n * eps), *at[j + 1 :])
+                terms = [y * (factor / eps) for y in made]
+                parts = [a + b for a, b in zip(parts, terms, strict=True)] if parts else terms
+            columns.append(parts)
+    return [[c[k] for c in columns] for k in range(len(columns[0]))] if columns else []
+
+
+def _difference(found: Any, slopes: list[Any], places: tuple[int, int], tols: tuple[float, float]) -> str:
+    """What is told where a Jacobian and slopes differ, "" where they do not."""
+    rows = found.reshape(-1, len(slopes)).tolist()
+    columns = [s.reshape(-1).tolist() for s in slopes]
+    for r, row in enumerate(rows):
+        for c, value in enumerate(row):
+            slope = columns[c][r]
+            if not abs(value - slope) <= tols[0] + tols[1] * abs(slope):
+                where = f"element {r} of output {places[0]} by element {c} of input {places[1]}"
+                return f"gradcheck(...): {where}: backward gives {value:.6g}, differences {slope:.6g}"
+    return ""
+
+
+@explained
+def gradgradcheck(
+    func: Callable[..., Any],
+    inputs: Any,
+    grad_outputs: Any = None,
+    *,
+    eps: float = STEP,
+    atol: float = 1e-3,
+    rtol: float = 1e-2,
+) -> bool:
+    """gradcheck of a function's gradient: whether second derivatives are right.
+
+    inputs: the arguments, one or a list. grad_outputs: what the outputs' gradients are, ones where not given.
+    A GradcheckError says where they differ. ValueError where no input has requires_grad.
+    """
+    given = list(inputs) if isinstance(inputs, Sequence) else [inputs]
+    places = [i for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
+
+    def gradient(*args: Any) -> tuple[Any, ...]:
+        def call(*some: Any) -> tuple[Any, ...]:
+            placed = dict(zip(places, some, strict=True))
+            return _outputs(func(*(placed.get(i, a) for i, a in enumerate(args))))
+
+        outs = call(*(args[i] for i in places))
+        if grad_outputs is None:
+            starts = tuple(Tensor.full(y.shape, 1, dtype=y.dtype, device=y.device) for y in outs)
+        else:
+            starts = _outputs(grad_outputs)
+        return functional.vjp(call, tuple(args[i] for i in places), starts, create_graph=True)[1]
+
+    return gradcheck(gradient, given, eps=eps, atol=atol, rtol=rtol)

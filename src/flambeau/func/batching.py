@@ -1,0 +1,234 @@
+"""A function of one example into the same of many: its graph is traced once, and each node gets a first dim.
+
+The rules are one a kind of node. A kind (or a whole op) that has none is computed example by example, and the
+results are stacked.
+"""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from ..autodiff.backward import unbroadcast
+from ..core.declare import stand_for
+from ..core.modes import enable_grad, no_grad
+from ..core.node import Node, next_serial
+from ..core.op import COMPOSED, OPS, Op, apply, constant
+from ..errors import FlambeauError
+from ..ops.random import Draw
+from ..tensor import Tensor
+
+
+def _no_value(*_: Any, **__: Any) -> Any:
+    raise FlambeauError(
+        "vmap: an example's value is asked for, or has left the function: only operations on tensors can be"
+        " mapped, so no item(), bool() or printing inside"
+    )
+
+
+# what stands for an argument while the function is traced: it never has a value
+EXAMPLE = Op("whole", xp=_no_value, launch=_no_value, name="example")
+RANDOMNESS = ("error", "different", "same")
+
+
+class Batch:
+    """One call of vmap: which nodes stand for examples, and the nodes of all examples."""
+
+    def __init__(self, size: int, randomness: str):
+        self.size, self.randomness, self.since = size, randomness, next_serial()
+        self.done: dict[Node, Node | None] = {}  # None: the same for all examples
+
+    def example(self, x: Tensor, dim: int) -> Tensor:
+        """What stands for an element of a dim of x."""
+        every = x.movedim(dim, 0)
+        node = Node(EXAMPLE, (), {}, every.shape[1:], x.dtype, x.node.device)
+        node.requires_grad = x.requires_grad
+        self.done[node] = every.node
+        return Tensor(node)
+
+    def all_of(self, y: Tensor) -> Tensor:
+        """The results of all examples, one behind the other in dim 0. [...] -> [size, ...]"""
+        return Tensor(self._every(y.node))
+
+    def _every(self, node: Node) -> Node:
+        made = self.batched(node)
+        return self._repeated(node) if made is None else made
+
+    def _repeated(self, node: Node) -> Node:
+        """A node that is the same for all, with a dim for them."""
+        one = apply(OPS["reshape"], (node,), {"shape": (1, *node.shape)})
+        return apply(OPS["expand"], (one,), {"shape": (self.size, *node.shape)})
+
+    def batched(self, root: Node) -> Node | None:
+        """The node of all examples, None where it is the same for each of them."""
+        todo = [root]
+        while todo:
+            node = todo[-1]
+            before = [] if node in self.done else [n for n in self._before(node) if n not in self.done]
+            todo += before
+            if not before:
+                todo.pop()
+                if node not in self.done:
+                    self.done[node] = self._made(node)
+        return self.done[root]
+
+    def _before(self, node: Node) -> tuple[Node, ...]:
+        if node.serial < self.since or node.buffer is not None:  # from outside
+            return ()
+        return (*node.inputs, *node.parents) if node.op.kind == "composite" else node.inputs
+
+    def _made(self, node: Node) -> Node | None:
+        before = self._before(node)
+        is_random = node.op.name == "random_bits" and node.serial >= self.since
+        if is_random:
+            return self._drawn(node)
+        if all(self.done[n] is None for n in before):
+            return None
+        with enable_grad() if node.requires_grad else no_grad():
+            found = RULES.get(node.op.kind, _one_by_one)(self, node)
+        found.segment = node.segment
+        return found
+
+    def _drawn(self, node: Node) -> Node | None:
+        if self.randomness == "error":
+            raise ValueError(
+                "vmap(...): the function draws random numbers: give randomness='different', or 'same' for"
+                " equal ones"
+            )
+        if self.randomness == "same":
+            return None
+        shape = (self.size, *node.shape)
+        draw = Draw(prod(shape), node.scalars[0].source)
+        return apply(OPS["random_bits"], (), {"shape": shape}, scalars=(draw,), device=node.device)
+
+    def inputs(self, node: Node) -> tuple[Node, ...]:
+        """All inputs with a first dim."""
+        return tuple(self._every(n) for n in node.inputs)
+
+    def aligned(self, node: Node) -> tuple[Node, ...]:
+        """Inputs that broadcast: those of fewer dims get some of size 1 behind the first."""
+        rank, found = max(len(n.shape) for n in node.inputs), []
+        for n in node.inputs:
+            made = self.done[n]
+            if made is not None and len(n.shape) < rank:
+                shape = (self.size, *(1,) * (rank - len(n.shape)), *n.shape)
+                made = apply(OPS["reshape"], (made,), {"shape": shape})
+            found.append(n if made is None else made)
+        return tuple(found)
+
+
+def _again(node: Node, inputs: tuple[Node, ...], **changed: Any) -> Node:
+    return apply(node.op, inputs, node.attrs | changed, node.scalars)
+
+
+def _elementwise(batch: Batch, node: Node) -> Node:
+    return _again(node, batch.aligned(node))
+
+
+def _reduce(batch: Batch, node: Node) -> Node:
+    return _again(node, batch.inputs(node), dims=tuple(d + 1 for d in node.attrs["dims"]))
+
+
+def _contract(batch: Batch, node: Node) -> Node:
+    """Both operands have the same dims: one that all share gets a first of size 1."""
+    inputs = []
+    for n in node.inputs:
+        made = batch.done[n]
+        inputs.append(apply(OPS["reshape"], (n,), {"shape": (1, *n.shape)}) if made is None else made)
+    return _again(node, tuple(inputs))
+
+
+def _along(batch: Batch, node: Node) -> Node:
+    return _again(node, batch.inputs(node), dim=node.attrs["dim"] + 1)
+
+
+def _leading(batch: Batch, node: Node) -> Node:
+    return _again(node, batch.inputs(node))
+
+
+def _first_leading(batch: Batch, node: Node) -> Node:
+    """Of which the first input alone has rows."""
+    first, *rest = node.inputs
+    if any(batch.done[n] is not None for n in rest):
+        return _one_by_one(batch, node)
+    return _again(node, (batch._every(first), *rest))
+
+
+# of a movement, its attributes with a first dim that stays as it is
+MOVED: dict[str, Callable[[int, dict[str, Any]], dict[str, Any]]] = {
+    "reshape": lambda n, a: {"shape": (n, *a["shape"])},
+    "permute": lambda n, a: {"dims": (0, *(d + 1 for d in a["dims"]))},
+    "_slice": lambda n, a: {
+        "starts": (0, *a["starts"]),
+        "steps": (1, *a["steps"]),
+        "shape": (n, *a["shape"]),
+    },
+    "_pad": lambda n, a: {"before": (0, *a["before"]), "after": (0, *a["after"])},
+    "_windows": lambda n, a: {},
+    "detach": lambda n, a: {},
+}
+
+
+def _movement(batch: Batch, node: Node) -> Node:
+    (x,) = node.inputs
+    if node.op.name != "expand":
+        return _again(node, batch.inputs(node), **MOVED[node.op.name](batch.size, node.attrs))
+    shape = node.attrs["shape"]
+    sizes = (batch.size, *(1,) * (len(shape) - len(x.shape)), *x.shape)
+    every = apply(OPS["reshape"], (batch._every(x),), {"shape": sizes})
+    return _again(node, (every,), shape=(batch.size, *shape))
+
+
+def _composite(batch: Batch, node: Node) -> Node:
+    """Computed by the batched graph below, differentiated by the op's own gradient, which is batched too."""
+    lowered, shared = batch._every(node.inputs[0]), [batch.done[p] is None for p in node.parents]
+    parents = tuple(p if same else batch._every(p) for p, same in zip(node.parents, shared, strict=True))
+
+    def gradient(g: Any, y: Any, *_: Any, **__: Any) -> list[Any]:
+        one = batch.example(g, 0)
+        parts = node.op.grad(one, Tensor(node), *map(Tensor, node.parents), **node.attrs)  # type: ignore[misc]
+        pairs = zip(parts, node.parents, strict=True)
+        made = [p if p is None else batch.all_of(unbroadcast(p, x.shape)) for p, x in pairs]
+        return [m if m is None or not same else m.sum(0) for m, same in zip(made, shared, strict=True)]
+
+    if node.op.grad is None or not node.requires_grad:
+        return lowered
+    op = Op("composite", xp=node.op.xp, grad=gradient, doc=node.op.doc, name=node.op.name)
+    return stand_for(op, lowered, parents, {})
+
+
+def _one_by_one(batch: Batch, node: Node) -> Node:
+    """Each example by itself."""
+    made = [Tensor(_of_one(batch, node, i)) for i in range(batch.size)]
+    if not made:
+        return apply(OPS["expand"], (constant(0, node.dtype),), {"shape": (0, *node.shape)})
+    return COMPOSED["stack"](made).node
+
+
+def _of_one(batch: Batch, node: Node, i: int) -> Node:
+    inputs = [n if batch.done[n] is None else Tensor(batch.done[n])[i].node for n in node.inputs]
+    if node.op.kind == "part":  # reads the whole op's result where its launches left it
+        inputs[0] = _of_one(batch, node.inputs[0], i)
+    return _again(node, tuple(inputs))
+
+
+def _whole(batch: Batch, node: Node) -> Node:
+    return WHOLE.get(node.op.name, _one_by_one)(batch, node)
+
+
+# whole ops that take any dims before those that they work on, or along a dim that they are told
+WHOLE = {
+    "_fft_rows": _first_leading,
+    **dict.fromkeys(("_argsort", "_back", "_row_order", "_lu_block", "_cholesky_block"), _leading),
+    **dict.fromkeys(("_triangular_block", "_qr_block", "_eigh_jacobi", "_svd_jacobi"), _leading),
+    **dict.fromkeys(("_cat", "_cumsum", "_cumprod", "_logcumsumexp", "_cummax", "_cummin"), _along),
+}
+RULES: dict[str, Callable[[Batch, Node], Node]] = {
+    "elementwise": _elementwise,
+    "movement": _movement,
+    "reduce": _reduce,
+    "contract": _contract,
+    "fold": _leading,
+    "gather": _along,
+    "composite": _composite,
+    "whole": _whole,
+}

@@ -1,0 +1,105 @@
+"""Modules as functions of their parameters and buffers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..core.op import COMPOSED
+from ..errors import suggest
+from ..tensor import Tensor
+
+__all__ = ["functional_call", "stack_module_state"]
+
+
+@explained
+def functional_call(
+    module: Any,
+    parameter_and_buffer_dicts: Any,
+    args: Any = None,
+    kwargs: dict[str, Any] | None = None,
+    *,
+    tie_weights: bool = True,
+    strict: bool = False,
+) -> Any:
+    """Call a module with other tensors in the places of its parameters and buffers.
+
+    parameter_and_buffer_dicts: a dict of dotted names, or several; names that are left out keep what the
+    module has. args: one argument, or a tuple of them; kwargs: those by name. tie_weights: a tensor that the
+    module has in several places is replaced in all. strict: every name must be given. ValueError where a
+    name is none of the module's, or is missing.
+    """
+    given = parameter_and_buffer_dicts
+    tensors = dict(given) if isinstance(given, dict) else {k: t for d in given for k, t in d.items()}
+    own = _places(module)
+    unknown = [name for name in tensors if name not in own]
+    if unknown:
+        hint = suggest(unknown[0], own)
+        raise ValueError(f"functional_call({type(module).__name__}): no tensor is named {unknown[0]!r}{hint}")
+    missing = [name for name in own if name not in tensors]
+    if strict and missing:
+        raise ValueError(f"functional_call({type(module).__name__}): strict, but {missing} are not given")
+    several = args if isinstance(args, tuple) else () if args is None else (args,)
+    with _replaced(own, _with_ties(own, tensors) if tie_weights else tensors):
+        return module(*several, **(kwargs or {}))
+
+
+def _places(module: Any, prefix: str = "") -> dict[str, tuple[dict[str, Any], str]]:
+    """Dotted name: the attributes and the name in them, of each parameter and buffer, shared ones too."""
+    own = vars(module)
+    found = {prefix + name: (own, name) for name, value in own.items() if isinstance(value, Tensor)}
+    for name, child in module.named_children():
+        found |= _places(child, f"{prefix}{name}.")
+    return found
+
+
+def _with_ties(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> dict[str, Any]:
+    """The tensors for all names of what the module has under several."""
+    new = {id(own[name][0][own[name][1]]): t for name, t in tensors.items()}
+    ties = {name: new[id(d[k])] for name, (d, k) in own.items() if id(d[k]) in new}
+    return ties | tensors
+
+
+@contextmanager
+def _replaced(own: dict[str, tuple[dict, str]], tensors: dict[str, Any]) -> Iterator[None]:
+    before = [(*own[name], own[name][0][own[name][1]]) for name in tensors]
+    try:
+        for name, t in tensors.items():
+            attributes, key = own[name]
+            attributes[key] = t
+        yield
+    finally:
+        for attributes, key, t in before:
+            attributes[key] = t
+
+
+@explained
+def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """(parameters, buffers) of modules of one kind, each stacked along a new dim 0: an ensemble for vmap.
+
+    models: a list of modules. ValueError where it is empty or they differ in kind, training or names.
+    """
+    if not models:
+        raise ValueError("stack_module_state([]): needs at least one model")
+    first = models[0]
+    kinds = {(type(m), m.training) for m in models}
+    if len(kinds) > 1:
+        told = ", ".join(sorted({type(m).__name__ for m in models}))
+        raise ValueError(f"stack_module_state(...): {told}: all must be of one class, in one mode")
+    parameters = {
+        name: _stacked([dict(m.named_parameters())[name] for m in models], True)
+        for name, _ in first.named_parameters()
+    }
+    buffers = {
+        name: _stacked([dict(m.named_buffers())[name] for m in models], False)
+        for name, _ in first.named_buffers()
+    }
+    return parameters, buffers
+
+
+def _stacked(tensors: list[Tensor], is_parameter: bool) -> Tensor:
+    if len({t.shape for t in tensors}) > 1:
+        raise ValueError(f"stack_module_state(...): shapes differ: {describe(tensors)}")
+    made = COMPOSED["stack"]([t.detach() for t in tensors])
+    return made.requires_grad_() if is_parameter and tensors[0].requires_grad else made

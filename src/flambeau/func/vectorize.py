@@ -1,0 +1,135 @@
+"""vmap: a function of one example into a function of a batch of them."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..core.op import COMPOSED
+from ..core.shape import normal_dim
+from ..core.tree import leaves, like, tree_map
+from ..tensor import Tensor
+from .batching import RANDOMNESS, Batch
+
+__all__ = ["vmap"]
+
+
+@explained
+def vmap(
+    func: Callable[..., Any],
+    in_dims: Any = 0,
+    out_dims: Any = 0,
+    randomness: str = "error",
+    *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:
+    """A function that computes `func` for each element of a dim of its arguments, at once.
+
+    in_dims: the dim of each argument, None for what all examples share: one for all, or in the containers of
+    the arguments. out_dims: where the dim goes in the results. randomness: "error" refuses random numbers,
+    "different" draws others for each example, "same" the same. chunk_size: how many examples are computed at
+    a time. Keyword arguments are mapped over dim 0. The function is traced once, on an example without a
+    value: it can't read values. ValueError where dims or sizes do not fit, FlambeauError where values are
+    read.
+    """
+    if randomness not in RANDOMNESS:
+        known = ", ".join(map(repr, RANDOMNESS))
+        raise ValueError(f"vmap(randomness={randomness!r}): unknown: use one of {known}")
+    if chunk_size is not None and chunk_size < 1:
+        raise ValueError(f"vmap(chunk_size={chunk_size}): a chunk has at least one example")
+
+    @functools.wraps(func)
+    def call(*args: Any, **kw: Any) -> Any:
+        given = (args, kw)
+        dims = (_dims(in_dims, args), tree_map(lambda x: 0 if isinstance(x, Tensor) else None, kw))
+        pairs = [_placed(x, d) for x, d in zip(leaves(given), _leaves(given, dims), strict=True)]
+        size = _size(pairs)
+        if chunk_size is None or chunk_size >= size:
+            return _mapped(func, given, pairs, size, (out_dims, randomness))
+        parts = []
+        for at in range(0, size, chunk_size):
+            n = min(chunk_size, size - at)
+            chunk = [(x if d is None else x.narrow(d, at, n), d) for x, d in pairs]
+            parts.append(_mapped(func, given, chunk, n, (out_dims, randomness)))
+        return _joined(parts, out_dims)
+
+    return call
+
+
+def _dims(in_dims: Any, args: tuple[Any, ...]) -> Any:
+    """in_dims, one for each argument."""
+    if not isinstance(in_dims, tuple | list):
+        return tuple(in_dims for _ in args)
+    if len(in_dims) != len(args):
+        raise ValueError(f"vmap(in_dims={in_dims!r}): {len(args)} arguments: give one for each")
+    return tuple(in_dims)
+
+
+def _leaves(tree: Any, dims: Any) -> list[Any]:
+    """The dim of each leaf of a tree: one that stands for a container counts for all in it."""
+    if dims is None or isinstance(dims, int):
+        return [dims] * len(leaves(tree))
+    if isinstance(tree, dict) and isinstance(dims, dict) and tree.keys() == dims.keys():
+        return [d for k, v in tree.items() for d in _leaves(v, dims[k])]
+    if isinstance(tree, list | tuple) and isinstance(dims, list | tuple) and len(tree) == len(dims):
+        return [d for v, w in zip(tree, dims, strict=True) for d in _leaves(v, w)]
+    raise ValueError(f"vmap(...): dims {dims!r} have not the containers of {describe(tree)}")
+
+
+def _placed(x: Any, dim: int | None) -> tuple[Any, int | None]:
+    """(argument, its dim from 0 on), None for what is no tensor or shared."""
+    if dim is None:
+        return x, None
+    if not isinstance(x, Tensor):
+        raise ValueError(f"vmap(...): in_dims is {dim} for {describe(x)}, which is no tensor: give None")
+    if not -x.ndim <= dim < x.ndim:
+        raise ValueError(f"vmap(...): in_dims is {dim} for {describe(x)}, which has {x.ndim} dims")
+    return x, normal_dim(dim, x.ndim)
+
+
+def _size(pairs: list[tuple[Any, int | None]]) -> int:
+    mapped = [(x, d) for x, d in pairs if d is not None]
+    sizes = {x.shape[d] for x, d in mapped}
+    if not sizes:
+        raise ValueError("vmap(...): no argument is mapped: give at least one in_dims that is not None")
+    if len(sizes) > 1:
+        told = describe([x for x, _ in mapped])
+        raise ValueError(f"vmap(...): sizes of the mapped dims differ: {sorted(sizes)} of {told}")
+    return sizes.pop()
+
+
+def _mapped(func: Callable, given: Any, pairs: list, size: int, how: tuple[Any, str]) -> Any:
+    out_dims, randomness = how
+    batch = Batch(size, randomness)
+    args, kw = like(given, [x if d is None else batch.example(x, d) for x, d in pairs])
+    out = func(*args, **kw)
+    ends = leaves(out)
+    for y in ends:
+        if not isinstance(y, Tensor):
+            raise TypeError(f"vmap(...): the function returned {describe(y)}: return tensors")
+    dims = _leaves(out, _one_for_each(out_dims, out))
+    return like(out, [_put(batch, y, d) for y, d in zip(ends, dims, strict=True)])
+
+
+def _one_for_each(out_dims: Any, out: Any) -> Any:
+    """A tuple of one is that of a single result."""
+    is_alone = isinstance(out_dims, tuple) and len(out_dims) == 1 and isinstance(out, Tensor)
+    return out_dims[0] if is_alone else out_dims
+
+
+def _put(batch: Batch, y: Tensor, dim: int | None) -> Tensor:
+    if dim is not None:
+        return batch.all_of(y).movedim(0, dim)
+    if batch.batched(y.node) is not None:
+        raise ValueError(f"vmap(out_dims=None): the result {describe(y)} is not the same for all examples")
+    return y
+
+
+def _joined(parts: list[Any], out_dims: Any) -> Any:
+    first = parts[0]
+    dims = _leaves(first, _one_for_each(out_dims, first))
+    columns = zip(*map(leaves, parts), strict=True)
+    return like(
+        first, [c[0] if d is None else COMPOSED["cat"](c, d) for c, d in zip(columns, dims, strict=True)]
+    )
