@@ -49,7 +49,7 @@ from .ops.random import Generator, manual_seed
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
-    from . import autograd, data, fft, func, linalg, nn, optim, signal, special, testing
+    from . import autograd, data, distributions, fft, func, linalg, nn, optim, signal, special, testing
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
     from .io.safetensors import load_file as load
@@ -59,7 +59,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("special", "testing")}
+_LATER |= {name: (name, "") for name in ("distributions", "special", "testing")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -115,6 +115,7 @@ __all__ = sorted(
         "checkpointing",
         "custom_op",
         "data",
+        "distributions",
         "enable_grad",
         "errors",
         "fft",

@@ -196,5 +196,5 @@ def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: 
     return finished(_bits((n,), get_device(device), generator).argsort().int(), dtype, requires_grad)
 
 
-class Distribution(Family):
+class Drawing(Family):
     bernoulli, multinomial = bernoulli, multinomial
