@@ -40,10 +40,10 @@ def pytest_configure(config):  # before a device is opened; workers inherit what
     elif "FLAMBEAU_KERNELS" not in os.environ:  # there, and by --torch, the driver is as users have it
         from helpers import tint
 
-        # Most of a test's time is a software driver compiling a kernel that runs once: SwiftShader takes a third
-        # of llvmpipe's. Drivers named here come before others, so it is the best adapter but for a GPU.
+        # Most of a test's time is a software driver compiling a kernel that runs once: SwiftShader takes a
+        # third of llvmpipe's. Drivers named here come before others, so it is the best adapter but for a GPU.
         os.environ.setdefault("VK_ADD_DRIVER_FILES", tint.driver_file())
-        os.environ.setdefault("GALLIVM_PERF", "nopt")  # without it, llvmpipe without LLVM's optimiser
+        os.environ.setdefault("GALLIVM_PERF", "nopt")  # of llvmpipe, where there is none of it
     config.stash[LEFT_OUT] = Counter()
     for name, library in PEERS.items():
         config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")

@@ -8,6 +8,8 @@ from .core.op import COMPOSED
 # the name here: the name in the package
 NAMES = {
     "expit": "sigmoid",
+    "gammainc": "igamma",
+    "gammaincc": "igammac",
     "gammaln": "lgamma",
     "multigammaln": "mvlgamma",
     "psi": "digamma",

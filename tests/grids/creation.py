@@ -5,8 +5,8 @@ from .grid import Table, call
 GRIDS = Table()
 RANDOM = """
 alpha_dropout bernoulli cauchy dropout dropout1d dropout2d dropout3d exponential feature_alpha_dropout
-geometric gumbel gumbel_softmax laplace log_normal multinomial normal rand rand_like randint randint_like
-randn randn_like random_bits randperm uniform
+binomial poisson geometric gumbel gumbel_softmax laplace log_normal multinomial normal rand rand_like randint
+randint_like randn randn_like random_bits randperm uniform
 """
 FILLED = "full_like new_full new_ones new_zeros ones ones_like zeros zeros_like"
 WITHOUT = (

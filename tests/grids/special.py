@@ -15,7 +15,7 @@ def plain(d, name):
 
 
 @GRIDS(
-    "zeta", "spherical_bessel_j0", fixed=1, half=False, slopes=False, tol=2e-5
+    "zeta", "spherical_bessel_j0", "igamma", "igammac", fixed=1, half=False, slopes=False, tol=2e-5
 )  # torch has no gradients of them
 def without_gradient(d, name):
     return call(*drawn(d, name))

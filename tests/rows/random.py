@@ -1,5 +1,7 @@
 """Rows of the random family: what Philox's words become, drawn with seed 7."""
 
+from math import comb, factorial
+
 import numpy as np
 from references.base import philox
 
@@ -52,6 +54,23 @@ def laplace():
     return -np.sign(u) * np.log(1 - 2 * np.abs(u))
 
 
+def walked(u, chances):
+    """How many of the sums of chances lie below u. [n], [k, n] -> [n]"""
+    return (u > np.cumsum(chances, 0)).sum(0).astype("f8")
+
+
+def poisson_chances(x):
+    means, k = x.reshape(-1), np.arange(40)[:, None]
+    return np.exp(-means) * means**k / np.array([[float(factorial(i))] for i in range(40)])
+
+
+def successes(u, p):
+    """Of 6 tries; for chances above 1/2 the failures are counted."""
+    q, k = np.minimum(p, 1 - p), np.arange(7)[:, None]
+    found = walked(u, np.array([[comb(6, i)] for i in range(7)]) * q**k * (1 - q) ** (6 - k))
+    return np.where(p > 0.5, 6 - found, found)
+
+
 def counts():
     return np.ceil(np.log1p(-open_uniform()) / np.log(0.7))
 
@@ -76,6 +95,12 @@ RANDOM: dict[str, Row] = {
     "gumbel": drawn("gumbel", gumbel, (3, 5), tol=5e-6),
     "laplace": drawn("laplace", laplace, (3, 5), tol=5e-6),
     "log_normal": drawn("log_normal", lambda: np.exp(normal() * 0.5 + 1), (3, 5), 1.0, 0.5, tol=1e-5),
+    "poisson": Row(lambda x: walked(open_uniform(), poisson_chances(x)).reshape(x.shape),
+                   (In((3, 5), 0.1, 8),),
+                   grads=0, special=False, call=lambda x: seeded("poisson", x)),
+    "binomial": Row(lambda x: successes(open_uniform(), x.reshape(-1)).reshape(x.shape),
+                    (In((3, 5), 0.05, 0.95),),
+                    grads=0, special=False, call=lambda x: seeded("binomial", x * 0 + 6, x)),
     "cauchy": drawn("cauchy", lambda: np.tan(np.pi * (open_uniform() - 0.5)), (3, 5), tol=2e-5),
     "geometric": drawn("geometric", counts, (3, 5), 0.3),
     "randperm": Row(lambda x: np.argsort(words(11)).astype("i4"), (In((1,)),), grads=0,

@@ -26,6 +26,14 @@ def below(x):
     return each(erfc)(-x / np.sqrt(2)) / 2
 
 
+def lower_gamma(a, x):
+    """By Gauss and Legendre, of a variable whose tenth power runs from 0 to x."""
+    nodes, weights = np.polynomial.legendre.leggauss(200)
+    v = (nodes + 1) / 2
+    parts = weights / 2 * 10 * v ** (10 * a[..., None] - 1) * np.exp(-x[..., None] * v**10)
+    return parts.sum(-1) * x**a / np.exp(each(log_gamma)(a))
+
+
 def entropy(x):
     return np.where(x == 0, 0, np.where(x < 0, -np.inf, -x * np.log(x)))
 
@@ -35,6 +43,14 @@ SPECIAL: dict[str, Row] = {
     "digamma": unary(psi, 0.2, 9, tol=3e-6),
     "polygamma": unary(lambda x, n: polygamma(n, x), 0.4, 9, attrs={"n": 2}, tol=2e-5, special=False),
     "zeta": Row(hurwitz, (In((3, 5), 2, 5), In((3, 5), 0.7, 5)), grads=0, tol=1e-5, special=False),
+    "igamma": Row(lower_gamma, (In((3, 5), 0.6, 9), In((3, 5), 0.1, 12)), grads=0, tol=5e-6, special=False),
+    "igammac": Row(
+        lambda a, x: 1 - lower_gamma(a, x),
+        (In((3, 5), 0.6, 9), In((3, 5), 0.1, 12)),
+        grads=0,
+        tol=5e-6,
+        special=False,
+    ),
     "erfc": unary(each(erfc), -3, 3),
     "erfcx": unary(scaled_erfc, -2, 5),
     "erfinv": unary(inverse_erf, -0.95, 0.95),

@@ -84,6 +84,8 @@
 {% macro xlog1py(T, x, y) %}select({{ x }} * {{ T.call("log1p") }}({{ y }}), {{ T }}(0), ({{ x }} == {{ T }}(0)) & !{{ T.call("either_nan") }}({{ y }}, {{ y }})){% endmacro %}
 {% macro lgamma(T, x) %}{{ T.call("log_gamma") }}({{ x }}){% endmacro %}
 {% macro digamma(T, x) %}{{ T.call("digamma_function") }}({{ x }}){% endmacro %}
+{% macro igamma(T, x, y) %}{{ T.call("lower_gamma") }}({{ x }}, {{ y }}){% endmacro %}
+{% macro igammac(T, x, y) %}{{ T.call("upper_gamma") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro zeta(T, x, y) %}{{ T.call("hurwitz_zeta") }}({{ x }}, {{ y }}){% endmacro %}
 {% macro erfc(T, x) %}{{ T.call("error_complement") }}({{ x }}){% endmacro %}
 {% macro erfcx(T, x) %}{{ T.call("scaled_complement") }}({{ x }}){% endmacro %}

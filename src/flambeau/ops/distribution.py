@@ -199,5 +199,5 @@ def randperm(n: int, *, generator=None, dtype=None, device=None, requires_grad: 
     return finished(order, dtype or dt.default_integer(), requires_grad)
 
 
-class Distribution(Family):
+class Drawing(Family):
     bernoulli, multinomial = bernoulli, multinomial

@@ -20,6 +20,46 @@ def each(f):
     return reference
 
 
+def pairs(f):
+    """A function of two Python floats over arrays."""
+
+    def reference(xp, a, b):
+        a, b = xp.broadcast_arrays(a, b)
+        found = [f(float(u), float(v)) for u, v in zip(a.reshape(-1), b.reshape(-1), strict=True)]
+        return xp.asarray(found, dtype=a.dtype).reshape(a.shape)
+
+    return reference
+
+
+def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
+    """(lower, upper) regularised: a series below a + 1, a continued fraction above (Lentz)."""
+    if not (a >= 0 and x >= 0) or (a == 0 and x == 0) or (math.isinf(a) and math.isinf(x)):
+        return math.nan, math.nan
+    if x == 0 or math.isinf(a):
+        return 0.0, 1.0
+    if a == 0 or math.isinf(x):
+        return 1.0, 0.0
+    scale = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
+    if x < a + 1:
+        term = total = 1.0
+        for n in range(1, 5000):
+            term *= x / (a + n)
+            total += term
+            if term < 1e-17 * total:
+                break
+        return scale * total, 1 - scale * total
+    b, c, d = x + 1 - a, 1e300, 1 / (x + 1 - a)
+    h = d
+    for i in range(1, 5000):
+        b += 2
+        d = 1 / (i * (a - i) * d + b)
+        c = b + i * (a - i) / c
+        h *= c * d
+        if abs(c * d - 1) < 1e-16:
+            break
+    return 1 - scale * a * h, scale * a * h
+
+
 def _lgamma(x: float) -> float:
     if math.isnan(x):
         return x
@@ -114,6 +154,20 @@ class Special(Family):
         "Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x",
         _float,
         80,
+    )
+    igamma = elementwise(
+        lambda g, y, a, x: [None, g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+        pairs(lambda a, x: _incomplete_gamma(a, x)[0]),
+        "the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x",
+        _float,
+        400,
+    )
+    igammac = elementwise(
+        lambda g, y, a, x: [None, -g * ((a - 1).xlogy(x) - x - a.lgamma()).exp()],
+        pairs(lambda a, x: _incomplete_gamma(a, x)[1]),
+        "the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x",
+        _float,
+        400,
     )
     erfc = elementwise(
         lambda g, y, x: [g * (-x * x).exp() * (-2 / sqrt(pi))],

@@ -1,0 +1,528 @@
+"""Distributions of whole numbers and of classes."""
+
+from math import inf, log, nan
+from typing import Any
+
+from ..core.op import COMPOSED
+from ..ops.random import exponential_bits, gumbel_bits, open_bits
+from ..tensor import Tensor
+from . import constraints
+from .constraints import dependent_property
+from .distribution import Distribution, ExponentialFamily, one_of, tensors_of
+from .gamma import log_gamma_draw
+
+real, positive, unit = constraints.real, constraints.positive, constraints.unit_interval
+real_vector, simplex = constraints.real_vector, constraints.simplex
+EPS = 1.1920929e-7  # of float32: how near to 0 and 1 a probability may come
+
+
+def clamped(probs):
+    return probs.clamp(EPS, 1 - EPS)
+
+
+def odds(probs):
+    """Logits of probabilities, which are kept from 0 and 1."""
+    p = clamped(probs)
+    return p.log() - (-p).log1p()
+
+
+class _Chances(Distribution):
+    """One parameter that is given as a probability or as log-odds."""
+
+    arg_constraints = {"probs": unit, "logits": real}
+
+    @property
+    def probs(self):
+        """The probabilities."""
+        return self._probs if "probs" in self._params else self._logits.sigmoid()
+
+    @property
+    def logits(self):
+        """The log-odds."""
+        return self._logits if "logits" in self._params else odds(self._probs)
+
+    @property
+    def param_shape(self):
+        """The shape of the parameters."""
+        return self.probs.shape
+
+
+class Bernoulli(_Chances, ExponentialFamily):
+    """1 with a probability, else 0. probs or logits: of 1."""
+
+    support, has_enumerate_support = constraints.boolean, True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._set(validate_args, **one_of("Bernoulli", probs=probs, logits=logits))
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def mode(self):
+        p = self.probs
+        return (p == 0.5).where(nan, (p >= 0.5).to(p.dtype))
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    def _draw(self, sample_shape: Any):
+        p = self.probs
+        return (COMPOSED["rand"](self._shape(sample_shape), device=p.device) < p).to(p.dtype)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        x = self.logits
+        return value * x - COMPOSED["softplus"](x)
+
+    def entropy(self):
+        return COMPOSED["softplus"](self.logits) - self.probs * self.logits
+
+    def enumerate_support(self, expand: bool = True):
+        return self._listed(Tensor.arange(2, device=self.probs.device).to(self.probs.dtype), expand)
+
+
+class Geometric(_Chances):
+    """How many failures come before the first success. probs or logits: of a success."""
+
+    support = constraints.nonnegative_integer
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        given = one_of("Geometric", probs=probs, logits=logits)
+        self._set(validate_args, **given)
+        if "probs" in given and self._checks(self.probs) and not (self.probs > 0).all().item():
+            raise ValueError(f"{self!r}: probs must be above 0: give others, or validate_args=False")
+
+    @property
+    def mean(self):
+        return 1 / self.probs - 1
+
+    @property
+    def mode(self):
+        return self.probs * 0
+
+    @property
+    def variance(self):
+        return (1 / self.probs - 1) / self.probs
+
+    def _draw(self, sample_shape: Any):
+        waited = exponential_bits(self._shape(sample_shape), self.probs.device)
+        return (waited / -(-clamped(self.probs)).log1p()).floor()
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        p = self.probs
+        never = ((p == 1) & (value == 0)).where(0.0, p)
+        return value * (-never).log1p() + self.probs.log()
+
+    def entropy(self):
+        return (
+            COMPOSED["binary_cross_entropy_with_logits"](self.logits, self.probs, reduction="none")
+            / self.probs
+        )
+
+
+class Poisson(ExponentialFamily):
+    """How many events come in a unit of time. rate: their mean."""
+
+    arg_constraints = {"rate": constraints.nonnegative}
+    support = constraints.nonnegative_integer
+
+    def __init__(self, rate: Any, validate_args: bool | None = None):
+        self._set(validate_args, rate=rate)
+
+    @property
+    def mean(self):
+        return self.rate
+
+    variance = mean
+
+    @property
+    def mode(self):
+        return self.rate.floor()
+
+    def _draw(self, sample_shape: Any):
+        return COMPOSED["poisson"](self.rate.expand(*self._shape(sample_shape)))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        return value.xlogy(self.rate) - self.rate - (value + 1).lgamma()
+
+
+class _Counts(_Chances):
+    """A number of tries beside the probability."""
+
+    arg_constraints = {**_Chances.arg_constraints, "total_count": constraints.nonnegative_integer}
+
+
+class Binomial(_Counts):
+    """How many of total_count tries succeed. probs or logits: of a success."""
+
+    has_enumerate_support = True
+
+    def __init__(
+        self, total_count: Any = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ):
+        given = one_of("Binomial", probs=probs, logits=logits)
+        self._set(validate_args, total_count=total_count, **given)
+
+    @dependent_property(is_discrete=True)
+    def support(self):
+        return constraints.integer_interval(0, self.total_count)
+
+    @property
+    def mean(self):
+        return self.total_count * self.probs
+
+    @property
+    def mode(self):
+        return ((self.total_count + 1) * self.probs).floor().minimum(self.total_count)
+
+    @property
+    def variance(self):
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def _draw(self, sample_shape: Any):
+        shape = self._shape(sample_shape)
+        return COMPOSED["binomial"](self.total_count.expand(*shape), self.probs.expand(*shape))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        n, x = self.total_count, self.logits
+        ways = (n + 1).lgamma() - (value + 1).lgamma() - (n - value + 1).lgamma()
+        return ways + value * x - n * COMPOSED["softplus"](x)
+
+    def _count(self, call: str) -> int:
+        counts = set(self.total_count.reshape(-1).tolist())
+        if len(counts) > 1:
+            raise NotImplementedError(
+                f"Binomial.{call}: total_count differs within the batch: give one for all"
+            )
+        return int(counts.pop())
+
+    def entropy(self):
+        self._count("entropy")
+        logs = self.log_prob(self.enumerate_support(False))
+        return -(logs.exp() * logs).sum(0)
+
+    def enumerate_support(self, expand: bool = True):
+        n = self._count("enumerate_support")
+        return self._listed(Tensor.arange(n + 1, device=self.probs.device).to(self.probs.dtype), expand)
+
+
+class NegativeBinomial(_Counts):
+    """How many successes come before total_count failures. probs or logits: of a success."""
+
+    arg_constraints = {
+        "probs": constraints.half_open_interval(0.0, 1.0),
+        "logits": real,
+        "total_count": constraints.greater_than_eq(0.0),
+    }
+    support = constraints.nonnegative_integer
+
+    def __init__(
+        self, total_count: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ):
+        given = one_of("NegativeBinomial", probs=probs, logits=logits)
+        self._set(validate_args, total_count=total_count, **given)
+
+    @property
+    def mean(self):
+        return self.total_count * self.logits.exp()
+
+    @property
+    def mode(self):
+        return ((self.total_count - 1) * self.logits.exp()).floor().clamp(min=0.0)
+
+    @property
+    def variance(self):
+        return self.mean / (-self.logits).sigmoid()
+
+    def _draw(self, sample_shape: Any):
+        n = self.total_count.expand(*self._shape(sample_shape))
+        return COMPOSED["poisson"]((log_gamma_draw(n) + self.logits).exp())
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        n, x = self.total_count, self.logits
+        chances = n * COMPOSED["logsigmoid"](-x) + value * COMPOSED["logsigmoid"](x)
+        ways = (n + value).lgamma() - (value + 1).lgamma() - n.lgamma()
+        return chances + ((n + value) == 0).where(0.0, ways)
+
+
+class _Classes(Distribution):
+    """Probabilities of classes along the last dim, which are normalised."""
+
+    arg_constraints = {"probs": simplex, "logits": real_vector}
+
+    def _classes(self, call: str, validate_args: bool | None, probs: Any, logits: Any) -> None:
+        given = one_of(call, probs=probs, logits=logits)
+        ((name, value),) = tensors_of(given).items()
+        if value.ndim < 1:
+            raise ValueError(f"{call}(...): {name} needs at least 1 dim: give one for each class")
+        total = value.sum(-1, True) if name == "probs" else value.logsumexp(-1, True)
+        given = {name: value / total if name == "probs" else value - total}
+        self._set(validate_args, **given)
+
+    @property
+    def probs(self):
+        """The probabilities, which add up to 1."""
+        return self._probs if "probs" in self._params else self._logits.softmax(-1)
+
+    @property
+    def logits(self):
+        """The logarithms of the probabilities."""
+        return self._logits if "logits" in self._params else clamped(self._probs).log()
+
+    @property
+    def param_shape(self):
+        """The shape of the parameters."""
+        return self.probs.shape
+
+    @property
+    def _num_events(self) -> int:
+        return self.probs.shape[-1]
+
+    def _entropy(self):
+        x = self.logits.clamp(min=-3.4e38)
+        return -(self.probs * x).sum(-1)
+
+    def _drawn(self, sample_shape: Any):
+        """Indices, by the largest of log-probability and Gumbel noise."""
+        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        shape = (*n, *self.batch_shape, self._num_events)
+        logs = self._logits if "logits" in self._params else self._probs.log()
+        return (logs + gumbel_bits(shape, logs.device)).argmax(-1)
+
+
+class Categorical(_Classes):
+    """A class, as its index. probs or logits: of each class. [..., n]"""
+
+    has_enumerate_support = True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._classes("Categorical", validate_args, probs, logits)
+
+    @dependent_property(is_discrete=True)
+    def support(self):
+        return constraints.integer_interval(0, self._num_events - 1)
+
+    @property
+    def mean(self):
+        return self.probs.sum(-1) * nan
+
+    @property
+    def variance(self):
+        return self.probs.sum(-1) * nan
+
+    @property
+    def mode(self):
+        return self.probs.argmax(-1)
+
+    def _draw(self, sample_shape: Any):
+        return self._drawn(sample_shape)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        value, logs = COMPOSED["broadcast_tensors"](value.int().unsqueeze(-1), self.logits)
+        return logs.gather(-1, value[..., :1]).squeeze(-1)
+
+    def entropy(self):
+        return self._entropy()
+
+    def enumerate_support(self, expand: bool = True):
+        return self._listed(Tensor.arange(self._num_events, device=self.probs.device), expand)
+
+
+class OneHotCategorical(_Classes):
+    """A class, as a vector with a 1 in its place. probs or logits: of each class. [..., n]"""
+
+    support, has_enumerate_support = constraints.one_hot, True
+
+    def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None):
+        self._classes("OneHotCategorical", validate_args, probs, logits)
+        self.event_shape = self.probs.shape[-1:]
+
+    @property
+    def mean(self):
+        return self.probs
+
+    @property
+    def mode(self):
+        return self._hot(self.probs.argmax(-1))
+
+    @property
+    def variance(self):
+        return self.probs * (1 - self.probs)
+
+    def _hot(self, places):
+        return COMPOSED["one_hot"](places, self._num_events).to(self.probs.dtype)
+
+    def _draw(self, sample_shape: Any):
+        return self._hot(self._drawn(sample_shape))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        return (self.logits * value).sum(-1)
+
+    def entropy(self):
+        return self._entropy()
+
+    def enumerate_support(self, expand: bool = True):
+        return self._listed(COMPOSED["eye"](self._num_events, device=self.probs.device), expand)
+
+
+class OneHotCategoricalStraightThrough(OneHotCategorical):
+    """OneHotCategorical whose draws have the gradient of the probabilities (Bengio et al., 2013)."""
+
+    has_rsample = True
+
+    def rsample(self, sample_shape: Any = ()):
+        p = self.probs
+        return self._draw(sample_shape).detach() + (p - p.detach())
+
+
+class Multinomial(Distribution):
+    """How often each class comes in total_count draws. probs or logits: of each class. [..., n]"""
+
+    arg_constraints = {"probs": simplex, "logits": real_vector}
+
+    def __init__(
+        self, total_count: int = 1, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ):
+        if not isinstance(total_count, int):
+            raise NotImplementedError("Multinomial(...): total_count must be one number for all of the batch")
+        self.total_count = total_count
+        self._categorical = Categorical(probs, logits, validate_args)
+        self._validates = self._categorical._validates
+        self._params = self._categorical._params
+        self.batch_shape, self.event_shape = self._categorical.batch_shape, self.probs.shape[-1:]
+
+    @property
+    def probs(self):
+        """The probabilities, which add up to 1."""
+        return self._categorical.probs
+
+    @property
+    def logits(self):
+        """The logarithms of the probabilities."""
+        return self._categorical.logits
+
+    @property
+    def param_shape(self):
+        """The shape of the parameters."""
+        return self.probs.shape
+
+    def expand(self, batch_shape: Any):
+        new = object.__new__(type(self))
+        vars(new).update(vars(self))
+        new._categorical = self._categorical.expand(batch_shape)
+        new.batch_shape = new._categorical.batch_shape
+        return new
+
+    def __repr__(self) -> str:
+        return f"Multinomial(total_count: {self.total_count}, {self._categorical!r})"
+
+    @dependent_property(is_discrete=True, event_dim=1)
+    def support(self):
+        return constraints.multinomial(self.total_count)
+
+    @property
+    def mean(self):
+        return self.probs * self.total_count
+
+    @property
+    def variance(self):
+        return self.total_count * self.probs * (1 - self.probs)
+
+    def _draw(self, sample_shape: Any):
+        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        places = self._categorical.sample((self.total_count, *n))
+        return COMPOSED["one_hot"](places, self.event_shape[0]).sum(0).to(self.probs.dtype)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        ways = (value.sum(-1) + 1).lgamma() - (value + 1).lgamma().sum(-1)
+        logs = ((value == 0) & (self.logits == -inf)).where(0.0, self.logits)
+        return ways + (logs * value).sum(-1)
+
+    def entropy(self):
+        n = float(self.total_count)
+        one = Binomial(self.total_count, probs=self.probs)
+        counts = one.enumerate_support(False)[1:]
+        weights = (one.log_prob(counts).exp() * (counts + 1).lgamma()).sum((0, -1))
+        total = Tensor.full((), n + 1, device=self.probs.device).lgamma()
+        return n * self._categorical.entropy() - total + weights
+
+
+class ContinuousBernoulli(_Chances):
+    """A number from 0 to 1 whose density is that of Bernoulli, normalised. probs or logits: its parameter.
+
+    lims: the probabilities between which its formulas are taken from a series, since they divide by nothing.
+    """
+
+    support, has_rsample = unit, True
+
+    def __init__(
+        self,
+        probs: Any = None,
+        logits: Any = None,
+        lims: tuple[float, float] = (0.499, 0.501),
+        validate_args: bool | None = None,
+    ):
+        self.lims = lims
+        given = one_of("ContinuousBernoulli", probs=probs, logits=logits)
+        self._set(validate_args, **given)
+
+    def _parts(self):
+        """(whether a probability is away from 1/2, it, and one to compute with where it is not)."""
+        p = clamped(self.probs)
+        apart = (p <= self.lims[0]) | (p > self.lims[1])
+        return apart, p, apart.where(p, self.lims[0])
+
+    def _log_norm(self):
+        apart, p, q = self._parts()
+        low, high = (q <= 0.5).where(q, 0.0), (q >= 0.5).where(q, 1.0)
+        under = (q <= 0.5).where((-2 * low).log1p(), (2 * high - 1).log())
+        norm = ((-q).log1p() - q.log()).abs().log() - under
+        x = (p - 0.5).square()
+        return apart.where(norm, log(2.0) + (4 / 3 + 104 / 45 * x) * x)
+
+    @property
+    def mean(self):
+        apart, p, q = self._parts()
+        x = p - 0.5
+        found = q / (2 * q - 1) + 1 / ((-q).log1p() - q.log())
+        return apart.where(found, 0.5 + (1 / 3 + 16 / 45 * x.square()) * x)
+
+    @property
+    def variance(self):
+        apart, p, q = self._parts()
+        x = (p - 0.5).square()
+        found = q * (q - 1) / (1 - 2 * q).square() + 1 / ((-q).log1p() - q.log()).square()
+        return apart.where(found, 1 / 12 - (1 / 15 - 128 / 945 * x) * x)
+
+    def rsample(self, sample_shape: Any = ()):
+        return self.icdf(open_bits(self._shape(sample_shape), self.probs.device))
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        x = self.logits
+        return value * x - COMPOSED["softplus"](x) + self._log_norm()
+
+    def cdf(self, value):
+        apart, _, q = self._parts()
+        found = (q**value * (1 - q) ** (1 - value) + q - 1) / (2 * q - 1)
+        inside = apart.where(found, value)
+        return (value <= 0).where(0.0, (value >= 1).where(1.0, inside))
+
+    def icdf(self, value):
+        apart, _, q = self._parts()
+        found = ((-q + value * (2 * q - 1)).log1p() - (-q).log1p()) / (q.log() - (-q).log1p())
+        return apart.where(found, value)
+
+    def entropy(self):
+        low, high = (-self.probs).log1p(), self.probs.log()
+        return self.mean * (low - high) - self._log_norm() - low

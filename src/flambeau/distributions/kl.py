@@ -1,0 +1,384 @@
+"""Kullback-Leibler divergences: a table of formulas by the classes of both distributions."""
+
+from collections.abc import Callable
+from math import inf, log, pi
+from typing import Any
+
+from ..core.op import COMPOSED
+from ..tensor import Tensor
+from .compound import Independent, TransformedDistribution
+from .continuous import EULER, Cauchy, Exponential, Gumbel, HalfNormal, Laplace, Normal, Pareto, Uniform
+from .discrete import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    ContinuousBernoulli,
+    Geometric,
+    OneHotCategorical,
+    Poisson,
+)
+from .distribution import Distribution
+from .gamma import Beta, Dirichlet, Gamma
+from .multivariate import LowRankMultivariateNormal, MultivariateNormal, log_det, squared_distance, triangular
+from .transforms import sum_last
+
+__all__ = ["kl_divergence", "register_kl"]
+FORMULAS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
+softplus = COMPOSED["softplus"]
+
+
+def register_kl(type_p: type, type_q: type) -> Callable[[Callable], Callable]:
+    """Declare what the divergence of distributions of two classes (and of classes made of them) is.
+
+    type_p: the class of the first; type_q: of the second. TypeError where one is no class of distributions.
+    """
+    for given in (type_p, type_q):
+        if not (isinstance(given, type) and issubclass(given, Distribution)):
+            raise TypeError(f"register_kl({given!r}): takes classes of distributions")
+
+    def declare(formula: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        FORMULAS[type_p, type_q] = formula
+        return formula
+
+    return declare
+
+
+def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
+    """How much is lost by taking q for p: the mean of log p - log q under p, by a closed formula.
+
+    p, q: distributions. NotImplementedError where there is no formula. [*batch_shape]
+    """
+    for a in type(p).__mro__:
+        for b in type(q).__mro__:
+            if (a, b) in FORMULAS:
+                return FORMULAS[a, b](p, q)
+    rule = "no formula is registered: use register_kl, or average log_prob over draws"
+    raise NotImplementedError(f"kl_divergence({type(p).__name__}, {type(q).__name__}): {rule}")
+
+
+def _never(p: Any, q: Any) -> Any:
+    """p has values that q has not."""
+    one = next(getattr(p, p._slot(n)) for n in p._params)
+    return one * 0 + inf
+
+
+for _a, _others in (
+    (Beta, (Pareto,)),
+    (ContinuousBernoulli, (Pareto,)),
+    (Exponential, (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    (Gamma, (Beta, ContinuousBernoulli, Pareto, Uniform)),
+    (Gumbel, (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Laplace, (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Normal, (Beta, ContinuousBernoulli, Exponential, Gamma, Pareto, Uniform)),
+    (Pareto, (Beta, ContinuousBernoulli, Uniform)),
+    (Poisson, (Bernoulli, Binomial)),
+):
+    for _b in _others:
+        FORMULAS[_a, _b] = _never
+
+
+# --- of one class ---
+
+
+@register_kl(Bernoulli, Bernoulli)
+def _(p, q):
+    a, b = p.logits, q.logits
+    t1 = (p.probs == 0).where(0.0, p.probs * (softplus(-b) - softplus(-a)))
+    t2 = (p.probs == 1).where(0.0, (1 - p.probs) * (softplus(b) - softplus(a)))
+    return t1 + t2
+
+
+@register_kl(Binomial, Binomial)
+def _(p, q):
+    found = p.total_count * (p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p())
+    return (p.total_count > q.total_count).where(inf, found)
+
+
+@register_kl(Categorical, Categorical)
+def _(p, q):
+    each = p.probs * (p.logits - q.logits)
+    each = (q.probs == 0).where(inf, each)
+    return (p.probs == 0).where(0.0, each).sum(-1)
+
+
+@register_kl(OneHotCategorical, OneHotCategorical)
+def _(p, q):
+    return FORMULAS[Categorical, Categorical](p, q)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _(p, q):
+    first = p.mean * (p.logits - q.logits)
+    return first + p._log_norm() + (-p.probs).log1p() - q._log_norm() - (-q.probs).log1p()
+
+
+@register_kl(Geometric, Geometric)
+def _(p, q):
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
+
+
+@register_kl(Poisson, Poisson)
+def _(p, q):
+    return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
+
+
+@register_kl(Beta, Beta)
+def _(p, q):
+    a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
+    sums = c.lgamma() + d.lgamma() + (a + b).lgamma() - a.lgamma() - b.lgamma() - (c + d).lgamma()
+    return sums + (a - c) * a.digamma() + (b - d) * b.digamma() + (c + d - a - b) * (a + b).digamma()
+
+
+@register_kl(Dirichlet, Dirichlet)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    total = a.sum(-1)
+    first = total.lgamma() - b.sum(-1).lgamma() + (b.lgamma() - a.lgamma()).sum(-1)
+    return first + ((a - b) * (a.digamma() - total.digamma().unsqueeze(-1))).sum(-1)
+
+
+@register_kl(Gamma, Gamma)
+def _(p, q):
+    a, b = p.concentration, q.concentration
+    first = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
+    return first + (a - b) * a.digamma() + (q.rate - p.rate) * (a / p.rate)
+
+
+@register_kl(Exponential, Exponential)
+def _(p, q):
+    ratio = q.rate / p.rate
+    return -ratio.log() + ratio - 1
+
+
+@register_kl(Cauchy, Cauchy)
+def _(p, q):
+    whole = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return whole.log() - (4 * p.scale * q.scale).log()
+
+
+@register_kl(Gumbel, Gumbel)
+def _(p, q):
+    ratio, at = p.scale / q.scale, q.loc / q.scale
+    centre = p.loc / q.scale
+    return (
+        -ratio.log() - at + centre + ratio * EULER + (at + (1 + ratio).lgamma() - centre).exp() - (1 + EULER)
+    )
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _(p, q):
+    ratio = (p.scale / q.scale).square()
+    return 0.5 * (ratio - 1 - ratio.log())
+
+
+@register_kl(Normal, Normal)
+def _(p, q):
+    ratio = (p.scale / q.scale).square()
+    return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+
+
+@register_kl(Laplace, Laplace)
+def _(p, q):
+    ratio, d = p.scale / q.scale, (p.loc - q.loc).abs()
+    return -ratio.log() + d / q.scale + ratio * (-d / p.scale).exp() - 1
+
+
+@register_kl(Pareto, Pareto)
+def _(p, q):
+    ratio = q.alpha / p.alpha
+    found = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
+    return (p.scale < q.scale).where(inf, found)
+
+
+@register_kl(Uniform, Uniform)
+def _(p, q):
+    found = ((q.high - q.low) / (p.high - p.low)).log()
+    return ((q.low > p.low) | (q.high < p.high)).where(inf, found)
+
+
+@register_kl(MultivariateNormal, MultivariateNormal)
+def _(p, q):
+    """[..., n]: traces and distances through the factor of q."""
+    n = p.event_shape[0]
+    shape = (*(p.loc - q.loc).shape[:-1], n, n)
+    ratio = triangular(q.scale_tril.expand(*shape), p.scale_tril.expand(*shape), upper=False)
+    away = squared_distance(q.scale_tril, q.loc - p.loc)
+    return log_det(q.scale_tril) - log_det(p.scale_tril) + 0.5 * (ratio.square().sum((-2, -1)) + away - n)
+
+
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _(p, q):
+    return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
+
+
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+def _(p, q):
+    return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
+
+
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+def _(p, q):
+    return FORMULAS[MultivariateNormal, MultivariateNormal](p, q)
+
+
+@register_kl(Independent, Independent)
+def _(p, q):
+    n = p.reinterpreted_batch_ndims
+    if n != q.reinterpreted_batch_ndims:
+        raise NotImplementedError("kl_divergence(Independent, Independent): their events have different dims")
+    return sum_last(kl_divergence(p.base_dist, q.base_dist), n)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _(p, q):
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise NotImplementedError("kl_divergence(TransformedDistribution, ...): they are mapped differently")
+    return kl_divergence(p.base_dist, q.base_dist)
+
+
+# --- of two classes: what q's log_prob is under p ---
+
+
+@register_kl(Bernoulli, Poisson)
+def _(p, q):
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(Beta, ContinuousBernoulli)
+def _(p, q):
+    return -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
+
+
+@register_kl(ContinuousBernoulli, Exponential)
+@register_kl(Beta, Exponential)
+@register_kl(Gamma, Exponential)
+@register_kl(Pareto, Exponential)
+def _(p, q):
+    return -p.entropy() - q.rate.log() + q.rate * p.mean
+
+
+@register_kl(Uniform, Exponential)
+def _(p, q):
+    return (p.low < 0).where(inf, FORMULAS[Pareto, Exponential](p, q))
+
+
+@register_kl(Beta, Normal)
+@register_kl(ContinuousBernoulli, Normal)
+@register_kl(Exponential, Normal)
+@register_kl(Gamma, Normal)
+@register_kl(Gumbel, Normal)
+@register_kl(Laplace, Normal)
+@register_kl(Pareto, Normal)
+@register_kl(Uniform, Normal)
+def _(p, q):
+    spread = q.scale.square()
+    found = (
+        0.5 * (2 * pi * spread).log() + 0.5 * (p.variance + (p.mean - q.loc).square()) / spread - p.entropy()
+    )
+    return (p.alpha <= 2).where(inf, found) if isinstance(p, Pareto) else found
+
+
+@register_kl(Beta, Uniform)
+def _(p, q):
+    found = -p.entropy() + (q.high - q.low).log()
+    return ((q.low > 0) | (q.high < 1)).where(inf, found)
+
+
+@register_kl(ContinuousBernoulli, Uniform)
+def _(p, q):
+    found = -p.entropy() + (q.high - q.low).log()
+    return ((q.low > 0) | (q.high < 1)).where(inf, found)
+
+
+def _gamma_terms(q):
+    return q.concentration.lgamma() - q.concentration * q.rate.log()
+
+
+@register_kl(Beta, Gamma)
+def _(p, q):
+    a, b = p.concentration1, p.concentration0
+    logs = a.digamma() - (a + b).digamma()
+    return -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+
+
+@register_kl(Exponential, Gamma)
+def _(p, q):
+    logs = -EULER - p.rate.log()
+    return -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+
+
+@register_kl(Pareto, Gamma)
+def _(p, q):
+    logs = p.scale.log() + 1 / p.alpha
+    found = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+    return (p.alpha <= 1).where(inf, found)
+
+
+@register_kl(Uniform, Gamma)
+def _(p, q):
+    width = p.high - p.low
+    logs = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
+    found = -p.entropy() + _gamma_terms(q) - (q.concentration - 1) * logs + q.rate * p.mean
+    return (p.low < 0).where(inf, found)
+
+
+@register_kl(Exponential, Gumbel)
+def _(p, q):
+    grows, at = p.rate * q.scale, q.loc / q.scale
+    return grows.log() - 1 + at.exp() * grows / (grows + 1) - at + 1 / grows
+
+
+@register_kl(Gamma, Gumbel)
+def _(p, q):
+    b, at = p.rate * q.scale, q.loc / q.scale
+    a = p.concentration
+    first = (a - 1) * a.digamma() - a.lgamma() - a
+    return first + b.log() + at.exp() * (1 + 1 / b) ** -a - at + a / b
+
+
+@register_kl(Normal, Gumbel)
+def _(p, q):
+    centre, spread, at = p.loc / q.scale, (p.scale / q.scale).square(), q.loc / q.scale
+    return -0.5 * (1 + spread.log() + log(2 * pi)) + (at - centre + 0.5 * spread).exp() - at + centre
+
+
+@register_kl(Uniform, Gumbel)
+def _(p, q):
+    rise = q.scale / (p.high - p.low)
+    high, low = (p.high - q.loc) / q.scale, (p.low - q.loc) / q.scale
+    return rise.log() + 0.5 * (high + low) - rise * ((-high).exp() - (-low).exp())
+
+
+@register_kl(Normal, Laplace)
+def _(p, q):
+    d = p.loc - q.loc
+    ratio = d / p.scale
+    away = (2 / pi) ** 0.5 * p.scale * (-0.5 * ratio.square()).exp() + d * (ratio * 0.5**0.5).erf()
+    return -p.entropy() + (2 * q.scale).log() + away / q.scale
+
+
+@register_kl(Uniform, Beta)
+def _(p, q):
+    width = p.high - p.low
+
+    def mean_log(high, low):
+        return (high.xlogy(high) - low.xlogy(low)) / width - 1
+
+    a, b = q.concentration1, q.concentration0
+    norm = a.lgamma() + b.lgamma() - (a + b).lgamma()
+    logs = (a - 1) * mean_log(p.high, p.low) + (b - 1) * mean_log(1 - p.low, 1 - p.high)
+    return ((p.high > 1) | (p.low < 0)).where(inf, -p.entropy() + norm - logs)
+
+
+@register_kl(Uniform, ContinuousBernoulli)
+def _(p, q):
+    found = -p.entropy() - p.mean * q.logits - (-q.probs).log1p() - q._log_norm()
+    return ((p.high > 1) | (p.low < 0)).where(inf, found)
+
+
+@register_kl(Uniform, Pareto)
+def _(p, q):
+    width = p.high - p.low
+    logs = (p.high.xlogy(p.high) - p.low.xlogy(p.low)) / width - 1
+    found = -p.entropy() - q.alpha.log() - q.alpha * q.scale.log() + (q.alpha + 1) * logs
+    return (p.low < q.scale).where(inf, found)

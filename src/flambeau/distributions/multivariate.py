@@ -1,0 +1,311 @@
+"""Distributions of vectors and matrices."""
+
+from math import log, pi
+from typing import Any
+
+from ..core.op import COMPOSED
+from ..core.shape import broadcast
+from ..ops.random import normal_bits
+from ..tensor import Tensor, tensor
+from . import constraints
+from .distribution import Distribution, ExponentialFamily, one_of, tensors_of
+from .gamma import Beta, log_gamma_draw
+
+cholesky, triangular = COMPOSED["linalg_cholesky"], COMPOSED["linalg_solve_triangular"]
+real_vector = constraints.real_vector
+
+
+def log_det(factor: Any) -> Any:
+    """The logarithm of the determinant of a lower triangular matrix. [..., n, n] -> [...]"""
+    return factor.diagonal(dim1=-2, dim2=-1).log().sum(-1)
+
+
+def inverse_of(factor: Any) -> Any:
+    """The inverse of a lower triangular matrix."""
+    one = COMPOSED["eye"](factor.shape[-1], device=factor.device)
+    return triangular(factor, one.expand(*factor.shape), upper=False)
+
+
+def factor_of_precision(precision: Any) -> Any:
+    """The Cholesky factor of the inverse of a positive definite matrix."""
+    return cholesky(COMPOSED["linalg_inv"](precision))
+
+
+def squared_distance(factor: Any, d: Any) -> Any:
+    """d^T (L L^T)^-1 d. [..., n, n], [..., n] -> [...]"""
+    shape = broadcast(factor.shape[:-1], d.shape)
+    columns = d.expand(*shape).unsqueeze(-1)
+    return triangular(factor.expand(*shape, shape[-1]), columns, upper=False).squeeze(-1).square().sum(-1)
+
+
+class MultivariateNormal(Distribution):
+    """Normal vectors. loc: the mean. covariance_matrix, precision_matrix or scale_tril (a lower factor of the
+    covariance): one of them."""
+
+    arg_constraints = {
+        "loc": real_vector,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support, has_rsample = real_vector, True
+
+    def __init__(
+        self,
+        loc: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ):
+        given = one_of(
+            "MultivariateNormal",
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
+        made = tensors_of({"loc": loc, **given})
+        (name,) = given
+        if made["loc"].ndim < 1 or made[name].ndim < 2:
+            raise ValueError(f"MultivariateNormal(...): loc is a vector, and {name} a matrix")
+        self._set(validate_args, **made)
+        self.event_shape = self.loc.shape[-1:]
+        matrix = getattr(self, f"_{name}")
+        makers = {"covariance_matrix": cholesky, "precision_matrix": factor_of_precision}
+        self._factor = makers[name](matrix) if name in makers else matrix
+
+    def _expanded(self):
+        self._factor = self._factor.expand(*self.batch_shape, *self._factor.shape[-2:])
+
+    @property
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        return self._factor
+
+    @property
+    def covariance_matrix(self):
+        """The covariance."""
+        return self._factor @ self._factor.mT
+
+    @property
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        inverse = inverse_of(self._factor)
+        return inverse.mT @ inverse
+
+    @property
+    def mean(self):
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self):
+        return self._factor.square().sum(-1).expand(*self.batch_shape, *self.event_shape)
+
+    def rsample(self, sample_shape: Any = ()):
+        noise = normal_bits(self._shape(sample_shape), self.loc.device)
+        return self.loc + (self._factor @ noise.unsqueeze(-1)).squeeze(-1)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        m = squared_distance(self._factor, value - self.loc)
+        return -0.5 * (self.event_shape[0] * log(2 * pi) + m) - log_det(self._factor)
+
+    def entropy(self):
+        found = 0.5 * self.event_shape[0] * (1 + log(2 * pi)) + log_det(self._factor)
+        return found.expand(*self.batch_shape)
+
+
+class LowRankMultivariateNormal(Distribution):
+    """Normal vectors of covariance cov_factor cov_factor^T + diag(cov_diag). loc: the mean."""
+
+    arg_constraints = {
+        "loc": real_vector,
+        "cov_factor": constraints.independent(constraints.real, 2),
+        "cov_diag": constraints.independent(constraints.positive, 1),
+    }
+    support, has_rsample = real_vector, True
+
+    def __init__(self, loc: Any, cov_factor: Any, cov_diag: Any, validate_args: bool | None = None):
+        self._set(validate_args, loc=loc, cov_factor=cov_factor, cov_diag=cov_diag)
+        self.event_shape = self.loc.shape[-1:]
+
+    @property
+    def _inner(self):
+        """The Cholesky factor of I + W^T D^-1 W, which is as small as the rank."""
+        w = self.cov_factor
+        one = COMPOSED["eye"](w.shape[-1], device=w.device)
+        return cholesky(w.mT @ (w / self.cov_diag.unsqueeze(-1)) + one)
+
+    @property
+    def scale_tril(self):
+        """The Cholesky factor of the covariance."""
+        return cholesky(self.covariance_matrix)
+
+    @property
+    def covariance_matrix(self):
+        """The covariance."""
+        return self.cov_factor @ self.cov_factor.mT + COMPOSED["diag_embed"](self.cov_diag)
+
+    @property
+    def precision_matrix(self):
+        """The inverse of the covariance."""
+        part = triangular(self._inner, (self.cov_factor / self.cov_diag.unsqueeze(-1)).mT, upper=False)
+        return COMPOSED["diag_embed"](1 / self.cov_diag) - part.mT @ part
+
+    @property
+    def mean(self):
+        return self.loc
+
+    mode = mean
+
+    @property
+    def variance(self):
+        return self.cov_factor.square().sum(-1) + self.cov_diag
+
+    def rsample(self, sample_shape: Any = ()):
+        shape, device = self._shape(sample_shape), self.loc.device
+        wide = normal_bits((*shape[:-1], self.cov_factor.shape[-1]), device)
+        own = normal_bits(shape, device) * self.cov_diag.sqrt()
+        return self.loc + (self.cov_factor @ wide.unsqueeze(-1)).squeeze(-1) + own
+
+    def log_det_covariance(self):
+        """The logarithm of the covariance's determinant."""
+        return 2 * log_det(self._inner) + self.cov_diag.log().sum(-1)
+
+    def distance(self, d: Any):
+        """d^T covariance^-1 d, by Woodbury's formula."""
+        scaled = d / self.cov_diag
+        part = (self.cov_factor.mT @ scaled.unsqueeze(-1)).squeeze(-1)
+        return (d * scaled).sum(-1) - squared_distance(self._inner, part)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        m = self.distance(value - self.loc)
+        return -0.5 * (self.event_shape[0] * log(2 * pi) + self.log_det_covariance() + m)
+
+    def entropy(self):
+        return 0.5 * (self.event_shape[0] * (1 + log(2 * pi)) + self.log_det_covariance())
+
+
+class Wishart(ExponentialFamily):
+    """Sums of squares of normal vectors, as matrices. df: how many vectors; one of covariance_matrix,
+    precision_matrix and scale_tril (a lower factor of the covariance): theirs."""
+
+    arg_constraints = {
+        "df": constraints.positive,
+        "covariance_matrix": constraints.positive_definite,
+        "precision_matrix": constraints.positive_definite,
+        "scale_tril": constraints.lower_cholesky,
+    }
+    support, has_rsample = constraints.positive_definite, True
+
+    def __init__(
+        self,
+        df: Any,
+        covariance_matrix: Any = None,
+        precision_matrix: Any = None,
+        scale_tril: Any = None,
+        validate_args: bool | None = None,
+    ):
+        given = one_of(
+            "Wishart",
+            covariance_matrix=covariance_matrix,
+            precision_matrix=precision_matrix,
+            scale_tril=scale_tril,
+        )
+        self._set(validate_args, df=df, **given)
+        (name,) = given
+        matrix = getattr(self, f"_{name}")
+        self.event_shape = matrix.shape[-2:]
+        if self._checks(self.df) and not (self.df > self.event_shape[-1] - 1).all().item():
+            raise ValueError(f"{self!r}: df must be above {self.event_shape[-1] - 1}, the size less 1")
+        makers = {"covariance_matrix": cholesky, "precision_matrix": factor_of_precision}
+        self._factor = makers[name](matrix) if name in makers else matrix
+
+    _expanded = MultivariateNormal._expanded
+    scale_tril = MultivariateNormal.scale_tril
+    covariance_matrix = MultivariateNormal.covariance_matrix
+    precision_matrix = MultivariateNormal.precision_matrix
+
+    def _df(self):
+        return self.df.unsqueeze(-1).unsqueeze(-1)
+
+    @property
+    def mean(self):
+        return self._df() * self.covariance_matrix
+
+    @property
+    def mode(self):
+        n, p = self._df(), self.event_shape[-1]
+        return (n < p + 1).where(float("nan"), (n - p - 1) * self.covariance_matrix)
+
+    @property
+    def variance(self):
+        v = self.covariance_matrix
+        diagonal = v.diagonal(dim1=-2, dim2=-1)
+        return self._df() * (v.square() + diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2))
+
+    def rsample(self, sample_shape: Any = ()):
+        """By Bartlett's decomposition: roots of chi-squares on a diagonal, normal numbers below."""
+        shape, p, device = self._shape(sample_shape), self.event_shape[-1], self.df.device
+        halves = 0.5 * (self.df.unsqueeze(-1) - Tensor.arange(p, device=device).float())
+        roots = (0.5 * (log_gamma_draw(halves.expand(*shape[:-1])) + log(2.0))).exp()
+        factor = self._factor @ (normal_bits(shape, device).tril(-1) + COMPOSED["diag_embed"](roots))
+        return factor @ factor.mT
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        n, p = self.df, self.event_shape[-1]
+        shape = broadcast(self._factor.shape, value.shape)
+        inner = triangular(self._factor.expand(*shape), cholesky(value).expand(*shape), upper=False)
+        trace = inner.square().sum((-2, -1))
+        norm = n * (p * log(2) / 2 + log_det(self._factor)) + (n / 2).mvlgamma(p)
+        return (n - p - 1) * log_det(cholesky(value)) - trace / 2 - norm
+
+    def entropy(self):
+        n, p = self.df, self.event_shape[-1]
+        slopes = (n.unsqueeze(-1) * 0.5 - Tensor.arange(p, device=n.device).float() * 0.5).digamma().sum(-1)
+        size = (p + 1) * (log_det(self._factor) + p * log(2) / 2)
+        return size + (n / 2).mvlgamma(p) - (n - p - 1) / 2 * slopes + n * p / 2
+
+
+class LKJCholesky(Distribution):
+    """Cholesky factors of random correlation matrices (Lewandowski et al., 2009).
+
+    dim: how many rows. concentration: 1 for even ones, above it nearer to the identity.
+    """
+
+    arg_constraints = {"concentration": constraints.positive}
+    support = constraints.corr_cholesky
+
+    def __init__(self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None):
+        if dim < 2:
+            raise ValueError(f"LKJCholesky(dim={dim}): needs at least 2 rows")
+        self.dim = dim
+        self._set(validate_args, concentration=concentration)
+        self.event_shape = (dim, dim)
+
+    def _draw(self, sample_shape: Any):
+        """The onion: rows of a random length, in a random direction."""
+        n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
+        p, device = self.dim, self.concentration.device
+        step = Tensor.arange(p - 1, device=device).float()
+        a, b = 0.5 * (step + 1), self.concentration.unsqueeze(-1) + 0.5 * (p - 2) - 0.5 * step
+        lengths = Beta(a.expand(*b.shape), b, validate_args=False).sample(n).unsqueeze(-1)
+        noise = normal_bits(self._shape(n), device).tril(-1)
+        rows = noise.narrow(-2, 1, p - 1)
+        lower = lengths.sqrt() * rows / rows.square().sum(-1, True).sqrt()
+        lower = COMPOSED["cat"]([noise.narrow(-2, 0, 1), lower], -2)
+        rest = (1 - lower.square().sum(-1)).clamp(min=1.1754944e-38).sqrt()
+        return lower + COMPOSED["diag_embed"](rest)
+
+    def log_prob(self, value):
+        self._validate_sample(value)
+        p, c = self.dim, self.concentration
+        diagonal = value.diagonal(dim1=-2, dim2=-1).narrow(-1, 1, p - 1)
+        powers = 2 * (c - 1).unsqueeze(-1) + tensor([float(p - i) for i in range(2, p + 1)], device=c.device)
+        alpha = c + 0.5 * (p - 1)
+        total = (alpha - 0.5).mvlgamma(p - 1) - alpha.lgamma() * (p - 1) + 0.5 * (p - 1) * log(pi)
+        return (powers * diagonal.log()).sum(-1) - total

@@ -1,0 +1,132 @@
+"""Draws by rejection: whole numbers and gammas, with so many tries that the last is hardly ever taken.
+
+A graph has no loops that end when a value says so: tries are a first dim, of which the first that is accepted
+is taken.
+"""
+
+from collections.abc import Callable
+from math import inf, log, pi
+from typing import Any
+
+from ..core import op as _op
+from ..core.declare import composed
+from ..core.shape import broadcast
+from .random import normal_bits, open_bits
+
+FUNCTIONS = ("binomial", "poisson")
+FEW = 10  # a mean below which the sum of probabilities is walked up, rather than guessed at
+TRIES = 12  # of which all fail once in 10^7, at most
+WALK = 40  # how far: a Poisson number of mean 10 is above it once in 10^13
+
+
+def first_accepted(value, accepted):
+    """The first accepted proposal of each element. [tries, ...], [tries, ...] -> [...]"""
+    return value.gather(0, accepted.int().argmax(0, True)).squeeze(0)
+
+
+def tail(k):
+    """log k! less the first terms of Stirling's series at k + 1, which have (k + 1/2) log(k + 1)."""
+    m = k + 1
+    square = m * m
+    return (1 / 12 - (1 / 360 - (1 / 1260 - 1 / 1680 / square) / square) / square) / m
+
+
+def walked(u, log_mass: Callable[[Any], Any]):
+    """How many sums of probabilities lie below u; log_mass gives their logarithms at 0, 1, ..."""
+    k = type(u).arange(WALK, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
+    return (u > log_mass(k).exp().cumsum(0)).to(u.dtype).sum(0)
+
+
+def hat(u, a, b, centre):
+    """(proposal, its distance from the end) of transformed rejection (Hormann, 1993)."""
+    side = u - 0.5
+    end = 0.5 - side.abs()
+    return ((2 * a / end + b) * side + centre).floor(), end
+
+
+@composed
+def poisson(input, generator=None):
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]"""
+    means, device = input.detach().float(), input.device
+
+    def draw(*tries):
+        return open_bits((*tries, *input.shape), device, generator)
+
+    few = means.clamp(1e-30, float(FEW))
+    small = walked(draw(), lambda k: k * few.log() - few - (k + 1).lgamma())
+    many = means.clamp(min=float(FEW))
+    b = 0.931 + 2.53 * many.sqrt()
+    a = -0.059 + 0.02483 * b
+    bound, quick = (1.1239 + 1.1328 / (b - 3.4)).log(), 0.9277 - 3.6224 / (b - 2)
+    k, end = hat(draw(TRIES), a, b, many + 0.43)
+    v, from_0 = draw(TRIES), k.clamp(min=0.0)
+    over = (from_0 + 1 - many) / many
+    mass = many * over - (from_0 + 0.5) * over.log1p() - 0.5 * (many.log() + log(2 * pi))
+    inside = v.log() + bound - (a / (end * end) + b).log() <= mass - tail(from_0)
+    accepted = (k >= 0) & (((end >= 0.07) & (v <= quick)) | (((end >= 0.013) | (v <= end)) & inside))
+    drawn = (means < FEW).where(small, first_accepted(k, accepted))
+    return ((means >= 0) & means.isfinite()).where(drawn, float("nan")).to(input.dtype)
+
+
+@composed
+def binomial(count, prob, generator=None):
+    """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
+
+    count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN.
+    """
+    shape = broadcast(count.shape, prob.shape)
+    n, chance, device = (
+        count.detach().float().expand(*shape),
+        prob.detach().float().expand(*shape),
+        count.device,
+    )
+
+    def draw(*tries):
+        return open_bits((*tries, *shape), device, generator)
+
+    p = chance.minimum(1 - chance).clamp(0.0, 0.5)
+    few = n * p < FEW
+    rate = few.where(p, 0.25).clamp(min=1e-30)
+    tried = few.where(n, 0.0)
+    small = walked(draw(), lambda k: _log_chances(k, tried, rate)).minimum(tried)
+    size, chances = few.where(40.0, n), few.where(0.5, p)
+    drawn = few.where(small, _by_rejection(size, chances, draw))
+    found = (chance > 0.5).where(n - drawn, drawn)
+    is_meant = (chance >= 0) & (chance <= 1) & (n >= 0)
+    return is_meant.where(found, float("nan")).to(_op.result_of([count.node, prob.node]) or count.dtype)
+
+
+def _by_rejection(n, p, draw):
+    """Binomial numbers of mean 10 or more, of chances up to 1/2."""
+    odds, spread = p / (1 - p), (n * p * (1 - p)).sqrt()
+    b = 1.15 + 2.53 * spread
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+    quick, alpha = 0.92 - 4.2 / b, (2.83 + 5.1 / b) * spread
+    m = ((n + 1) * p).floor()
+    top = (m + 0.5) * ((m + 1) / (odds * (n - m + 1))).log() + tail(m) + tail(n - m)
+
+    drawn, end = hat(draw(TRIES), a, b, n * p + 0.5)
+    v, k = draw(TRIES), drawn.clamp(min=0.0).minimum(n)
+    rest = (n + 1) * ((n - m + 1) / (n - k + 1)).log()
+    mass = top + rest + (k + 0.5) * (odds * (n - k + 1) / (k + 1)).log() - tail(k) - tail(n - k)
+    inside = (v * alpha / (a / (end * end) + b)).log() <= mass
+    return first_accepted(k, (drawn == k) & (((end >= 0.07) & (v <= quick)) | inside))
+
+
+def _log_chances(k, n, p):
+    """Logarithms of the chances of k successes of n tries; -inf above n."""
+    ways = (n + 1).lgamma() - (k + 1).lgamma() - (n - k).clamp(min=0.0).add(1).lgamma()
+    return (k <= n).where(ways + k * p.log() + (n - k) * (-p).log1p(), -inf)
+
+
+def gamma_above_one(a, generator=None):
+    """Gamma numbers of shapes from 1 on (Marsaglia and Tsang, 2000). [...] -> [...]"""
+    d = a - 1 / 3
+    c = (9 * d).rsqrt()
+
+    shape = (8, *a.shape)
+    x, u = normal_bits(shape, a.device, generator), open_bits(shape, a.device, generator)
+    side = 1 + c * x
+    v = side * side * side
+    low = v.clamp(min=1e-30)
+    return first_accepted(d * low, (side > 0) & (u.log() < 0.5 * x * x + d - d * v + d * low.log()))
