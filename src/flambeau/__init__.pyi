@@ -6,6 +6,7 @@ from . import autograd as autograd
 from . import backends as backends
 from . import cuda as cuda
 from . import data as data
+from . import distributions as distributions
 from . import errors as errors
 from . import fft as fft
 from . import func as func
@@ -51,11 +52,14 @@ from .core.modes import no_grad as no_grad
 from .core.modes import set_grad_enabled as set_grad_enabled
 from .core.modes import set_matmul_precision as set_matmul_precision
 from .core.op import Launch as Launch
+from .core.printing import get_printoptions as get_printoptions
+from .core.printing import printoptions as printoptions
+from .core.printing import set_printoptions as set_printoptions
 from .custom import custom_op as custom_op
+from .device import device as device
+from .device import get_default_device as get_default_device
 from .device import open_device as open_device
-from .device.chosen import device as device
-from .device.chosen import get_default_device as get_default_device
-from .device.chosen import set_default_device as set_default_device
+from .device import set_default_device as set_default_device
 from .errors import DeviceError as DeviceError
 from .errors import FlambeauError as FlambeauError
 from .errors import KernelError as KernelError
@@ -120,6 +124,7 @@ from .functions import bartlett_window as bartlett_window
 from .functions import bernoulli as bernoulli
 from .functions import bilinear as bilinear
 from .functions import bincount as bincount
+from .functions import binomial as binomial
 from .functions import bitwise_and as bitwise_and
 from .functions import bitwise_left_shift as bitwise_left_shift
 from .functions import bitwise_not as bitwise_not
@@ -239,7 +244,6 @@ from .functions import ge as ge
 from .functions import geometric as geometric
 from .functions import geqrf as geqrf
 from .functions import ger as ger
-from .functions import get_printoptions as get_printoptions
 from .functions import gradient as gradient
 from .functions import greater as greater
 from .functions import greater_equal as greater_equal
@@ -259,6 +263,8 @@ from .functions import i0 as i0
 from .functions import i0e as i0e
 from .functions import i1 as i1
 from .functions import i1e as i1e
+from .functions import igamma as igamma
+from .functions import igammac as igammac
 from .functions import imag as imag
 from .functions import index_add as index_add
 from .functions import index_copy as index_copy
@@ -376,12 +382,12 @@ from .functions import permute as permute
 from .functions import pinverse as pinverse
 from .functions import pixel_shuffle as pixel_shuffle
 from .functions import pixel_unshuffle as pixel_unshuffle
+from .functions import poisson as poisson
 from .functions import polar as polar
 from .functions import polygamma as polygamma
 from .functions import positive as positive
 from .functions import pow as pow
 from .functions import prelu as prelu
-from .functions import printoptions as printoptions
 from .functions import prod as prod
 from .functions import put as put
 from .functions import qr as qr
@@ -426,7 +432,6 @@ from .functions import searchsorted as searchsorted
 from .functions import select as select
 from .functions import select_scatter as select_scatter
 from .functions import selu as selu
-from .functions import set_printoptions as set_printoptions
 from .functions import sgn as sgn
 from .functions import sigmoid as sigmoid
 from .functions import sign as sign
@@ -579,6 +584,7 @@ __all__ = [
     "bfloat16",
     "bilinear",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
@@ -658,6 +664,7 @@ __all__ = [
     "diff",
     "digamma",
     "dist",
+    "distributions",
     "div",
     "divide",
     "dot",
@@ -744,6 +751,8 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "igamma",
+    "igammac",
     "iinfo",
     "imag",
     "index_add",
@@ -883,6 +892,7 @@ __all__ = [
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson",
     "polar",
     "polygamma",
     "positive",

@@ -67,6 +67,7 @@ __all__ = [
     "bernoulli",
     "bilinear",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",
@@ -186,7 +187,6 @@ __all__ = [
     "geometric",
     "geqrf",
     "ger",
-    "get_printoptions",
     "gradient",
     "greater",
     "greater_equal",
@@ -206,6 +206,8 @@ __all__ = [
     "i0e",
     "i1",
     "i1e",
+    "igamma",
+    "igammac",
     "imag",
     "index_add",
     "index_copy",
@@ -323,12 +325,12 @@ __all__ = [
     "pinverse",
     "pixel_shuffle",
     "pixel_unshuffle",
+    "poisson",
     "polar",
     "polygamma",
     "positive",
     "pow",
     "prelu",
-    "printoptions",
     "prod",
     "put",
     "qr",
@@ -373,7 +375,6 @@ __all__ = [
     "select",
     "select_scatter",
     "selu",
-    "set_printoptions",
     "sgn",
     "sigmoid",
     "sign",
@@ -689,6 +690,11 @@ def bincount(
     which then is the size, what is larger being left out. [n] -> [max(...) + 1] or [length]
 
     Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
+
+def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Tensor:
+    """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
+
+    count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN."""
 
 def bitwise_and(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """bits set in both"""
@@ -1339,9 +1345,6 @@ def ger(input: Tensor, vec2: Tensor) -> Tensor:
 
     vec2: the second vector"""
 
-def get_printoptions() -> dict[str, Any]:
-    """The settings of set_printoptions as they are, by name."""
-
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: _int | Sequence[_int] | None = None, edge_order: _int = 1
 ) -> tuple[Tensor, ...]:
@@ -1468,6 +1471,12 @@ def i1(input: Tensor) -> Tensor:
 
 def i1e(input: Tensor) -> Tensor:
     """exp(-|x|) * i1(x)"""
+
+def igamma(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+
+def igammac(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
 
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts. [..., 2] -> [...]"""
@@ -2192,6 +2201,9 @@ def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     downscale_factor: how many times smaller height and width become
     Raises ValueError where the factor does not divide height and width."""
 
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
+    """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]"""
+
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers of sizes and angles. [...], [...] -> [..., 2]
 
@@ -2218,9 +2230,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
 
     Raises ValueError where weight has not one value, or one a channel."""
-
-def printoptions(**settings: Any) -> Iterator[None]:
-    """set_printoptions for the time of a `with` block."""
 
 def prod(
     input: Tensor,
@@ -2500,20 +2509,6 @@ def select_scatter(input: Tensor, src: Tensor | _float | HostScalar, dim: _int, 
 
 def selu(input: Tensor) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
-
-def set_printoptions(
-    precision: _int | None = None,
-    threshold: _int | None = None,
-    edgeitems: _int | None = None,
-    linewidth: _int | None = None,
-    profile: str | None = None,
-    sci_mode: _bool | None = None,
-) -> None:
-    """How tensors print: digits after the point (precision), the number of elements from which most are left
-    out (threshold), how many then stay at each end (edgeitems), characters a line (linewidth); a profile
-    (default, short, full) first; sci_mode writes with an exponent, or without; None decides by the values.
-
-    ValueError for an unknown profile."""
 
 def sgn(input: Tensor) -> Tensor:
     """-1, 0 or 1; 0 for NaN"""

@@ -25,6 +25,8 @@ __all__ = [
     "exp2",
     "expit",
     "expm1",
+    "gammainc",
+    "gammaincc",
     "gammaln",
     "hermite_polynomial_h",
     "hermite_polynomial_he",
@@ -97,6 +99,12 @@ def expit(input: Tensor) -> Tensor:
 
 def expm1(input: Tensor) -> Tensor:
     """exp(x) - 1, exact near 0"""
+
+def gammainc(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+
+def gammaincc(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
+    """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
 
 def gammaln(input: Tensor) -> Tensor:
     """logarithm of |gamma(x)|"""

@@ -40,9 +40,11 @@ class HostScalar:
     def __rsub__(self, other: Tensor | _float | HostScalar) -> Any: ...
     def __mul__(self, other: Any) -> Any: ...
     def __truediv__(self, other: Any) -> Any: ...
+    def __rtruediv__(self, other: Tensor | _float | HostScalar) -> Any: ...
     def __neg__(self) -> Any: ...
     def __radd__(self, other: Any) -> Any: ...
     def __rmul__(self, other: Any) -> Any: ...
+    def __reduce__(self) -> tuple: ...
     def __repr__(self) -> str: ...
 
 class Tensor:
@@ -122,8 +124,8 @@ class Tensor:
         """Run what the value needs, without waiting for it; returns self."""
     async def read(self) -> Data:
         """The values on the host, awaited: works everywhere, and is what a browser's event handlers need."""
-    def numpy(self) -> Any:
-        """The values as a NumPy array; runs the graph and waits."""
+    def numpy(self, *, force: _bool = False) -> Any:
+        """The values as a NumPy array; runs the graph and waits. force: taken, and of no meaning."""
     def tolist(self) -> Any:
         """The values as nested lists; runs the graph and waits."""
     def item(self) -> Any:
@@ -1749,6 +1751,10 @@ class Tensor:
         """slope of lgamma"""
     def zeta(self, other: Tensor | _float | HostScalar) -> Tensor:
         """Hurwitz' zeta: the sum of (y + k)**-x over k >= 0, for x > 1 and y > 0; no slope by x"""
+    def igamma(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """the share of the gamma function's integral of x up to y, for x and y from 0 on; no slope by x"""
+    def igammac(self, other: Tensor | _float | HostScalar) -> Tensor:
+        """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
     def erfc(self) -> Tensor:
         """1 - erf(x), exact far out"""
     def erfcx(self) -> Tensor:

@@ -32,6 +32,7 @@ from .activation import Tanh as Tanh
 from .activation import Tanhshrink as Tanhshrink
 from .activation import Threshold as Threshold
 from .activation import ThresholdedReLU as ThresholdedReLU
+from .attention import MultiheadAttention as MultiheadAttention
 from .containers import ModuleDict as ModuleDict
 from .containers import ModuleList as ModuleList
 from .containers import ParameterDict as ParameterDict
@@ -138,6 +139,14 @@ from .pool import UpsamplingBilinear2d as UpsamplingBilinear2d
 from .pool import UpsamplingNearest2d as UpsamplingNearest2d
 from .quantized import QuantizedLinear as QuantizedLinear
 from .quantized import quantize_ as quantize_
+from .recurrent import GRU as GRU
+from .recurrent import LSTM as LSTM
+from .recurrent import RNN as RNN
+from .recurrent import GRUCell as GRUCell
+from .recurrent import LSTMCell as LSTMCell
+from .recurrent import RNNBase as RNNBase
+from .recurrent import RNNCell as RNNCell
+from .recurrent import RNNCellBase as RNNCellBase
 from .reshaping import Softmax2d as Softmax2d
 from .reshaping import Unflatten as Unflatten
 from .stateless import ChannelShuffle as ChannelShuffle
@@ -148,6 +157,11 @@ from .stateless import LocalResponseNorm as LocalResponseNorm
 from .stateless import PairwiseDistance as PairwiseDistance
 from .stateless import PixelShuffle as PixelShuffle
 from .stateless import PixelUnshuffle as PixelUnshuffle
+from .transformer import Transformer as Transformer
+from .transformer import TransformerDecoder as TransformerDecoder
+from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from .transformer import TransformerEncoder as TransformerEncoder
+from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 LAYERS: dict[str, str]
 __all__ = [
@@ -203,6 +217,8 @@ __all__ = [
     "FractionalMaxPool3d",
     "GELU",
     "GLU",
+    "GRU",
+    "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
     "Hardshrink",
@@ -221,6 +237,8 @@ __all__ = [
     "LPPool1d",
     "LPPool2d",
     "LPPool3d",
+    "LSTM",
+    "LSTMCell",
     "LayerNorm",
     "LeakyReLU",
     "Linear",
@@ -243,6 +261,7 @@ __all__ = [
     "MultiLabelMarginLoss",
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
+    "MultiheadAttention",
     "NLLLoss",
     "NLLLoss2d",
     "PReLU",
@@ -255,6 +274,10 @@ __all__ = [
     "PoissonNLLLoss",
     "QuantizedLinear",
     "RMSNorm",
+    "RNN",
+    "RNNBase",
+    "RNNCell",
+    "RNNCellBase",
     "RReLU",
     "ReLU",
     "ReLU6",
@@ -282,6 +305,11 @@ __all__ = [
     "Tanhshrink",
     "Threshold",
     "ThresholdedReLU",
+    "Transformer",
+    "TransformerDecoder",
+    "TransformerDecoderLayer",
+    "TransformerEncoder",
+    "TransformerEncoderLayer",
     "TripletMarginLoss",
     "TripletMarginWithDistanceLoss",
     "Unflatten",
@@ -297,4 +325,5 @@ __all__ = [
     "functional",
     "init",
     "quantize_",
+    "utils",
 ]

@@ -428,7 +428,8 @@ def cross_entropy(
     target: what is wanted
     ignore_index: a class that counts for nothing
     reduction: "mean", "sum" or "none": what becomes of the losses
-    label_smoothing: the share of the target that is spread over all classes"""
+    label_smoothing: the share of the target that is spread over all classes
+    Raises ValueError where float targets are not of the input's shape."""
 
 def ctc_loss(
     log_probs: Tensor,
