@@ -13,7 +13,8 @@ CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2}
 class DType:
     """One element type. `wgsl` is what kernels compute in, `stored` what a buffer is an array of (bool is
     stored as u32). A type of less than 4 bytes is packed: a u32 holds 4 // itemsize neighbours, the first in
-    its low bits."""
+    its low bits. An element of a pair (`is_pair`) is two words of the dtype that `word` names, which is all
+    that kernels know of it."""
 
     name: str
     short: str
@@ -23,7 +24,7 @@ class DType:
     rank: int  # place in the promotion order
     format: str  # the struct code of one stored element
     itemsize: int = 4  # bytes of an element in a buffer
-    word: str = ""  # of a pair, what its two words are: kernels know no such type (fusion/legalize.py)
+    word: str = ""  # the name of that of a pair's words; see fusion/legalize.py
 
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
