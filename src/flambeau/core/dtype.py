@@ -1,5 +1,6 @@
 """The element types of tensors: their names, their WGSL forms, their ranges and how two of them promote."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -176,6 +177,9 @@ class _Defaults:
     integer = int64
 
 
+CHANGED: list[Callable[[], None]] = []  # what is to be called when a default is another one
+
+
 def set_default_integer(dtype: Any) -> None:
     """What whole numbers, sums of integers and places become: int64, as in PyTorch, or int32, which GPUs
     compute faster and which wraps beyond 2**31.
@@ -187,6 +191,8 @@ def set_default_integer(dtype: Any) -> None:
     if found not in (int32, int64):
         raise TypeError(f"set_default_integer({found.name}): takes int32 or int64")
     _Defaults.integer = found
+    for forget in CHANGED:
+        forget()
 
 
 def get_default_integer() -> DType:
