@@ -5,7 +5,10 @@ import pytest
 from helpers.plans import GPU, SOFTWARE, names_of
 
 import flambeau as fb
+from flambeau.custom import custom_op
+from flambeau.runtime.pipeline import counters
 from flambeau.runtime.run import realize
+from flambeau.tensor import HostScalar
 
 F = fb.nn.functional
 
@@ -291,3 +294,29 @@ def test_narrow_values_are_int32(limits):
     small = fb.arange(8, dtype=fb.int64)
     assert "product_high" not in (small * 100 + 5).wgsl()
     assert "product_high" in (small * 10**12).wgsl()
+
+
+def test_what_has_no_kernel_says_so(gpu):
+    third = custom_op("third_of", ["x"], expression="{{ x }} / 3", reference=lambda xp, x: x // 3)
+    with pytest.raises(TypeError) as e:
+        third(fb.tensor([3, 6], device=gpu)).numpy()
+    assert str(e.value) == (
+        "third_of(i64[2]): has no kernel for int64: cast with .int(), or .to(fb.int32), or use the CPU device"
+    )
+    assert third(fb.tensor([3, 6], device="cpu")).tolist() == [1, 2]
+    assert third(fb.tensor([3, 6], device=gpu).int()).tolist() == [1, 2]
+
+
+def test_numbers_change_without_another_plan(gpu):
+    """A host number is a quantity, of which the plan knows how many bits it needs at most."""
+    x = fb.tensor([1, -2], device=gpu).realize()
+    (x * 1000).numpy()
+    made = counters.plans
+    assert (x * 20_000).tolist() == [20_000, -40_000] and counters.plans == made
+    assert (x * 2**40).tolist() == [2**40, -(2**41)] and counters.plans == made + 1
+    assert (x * -(3**35)).tolist() == [-(3**35), 2 * 3**35] and counters.plans == made + 1
+    number = HostScalar(7)
+    step = fb.jit(lambda v: v + number)
+    for value in (7, 2**40, -5, -(2**40)):
+        number.value = value
+        assert step(x).tolist() == [1 + value, -2 + value]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.docstrings import explained
 from ..core.modes import no_grad
 from ..core.node import describe
@@ -66,7 +67,7 @@ def gradcheck(
 def _slopes(call: Callable, at: tuple[Tensor, ...], j: int, eps: float) -> list[list[Any]]:
     """For each output its columns: how it changes with each element of input j, as nested lists."""
     x = at[j]
-    places = Tensor.arange(x.numel(), device=x.device).reshape(*x.shape)
+    places = Tensor.arange(x.numel(), dtype=dt.int32, device=x.device).reshape(*x.shape)
     columns = []
     with no_grad():
         for i in range(x.numel()):

@@ -1,5 +1,6 @@
 """The element types of tensors: their names, their WGSL forms, their ranges and how two of them promote."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
@@ -13,7 +14,8 @@ CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2}
 class DType:
     """One element type. `wgsl` is what kernels compute in, `stored` what a buffer is an array of (bool is
     stored as u32). A type of less than 4 bytes is packed: a u32 holds 4 // itemsize neighbours, the first in
-    its low bits."""
+    its low bits. An element of a pair (`is_pair`) is two words of the dtype that `word` names, which is all
+    that kernels know of it."""
 
     name: str
     short: str
@@ -23,7 +25,7 @@ class DType:
     rank: int  # place in the promotion order
     format: str  # the struct code of one stored element
     itemsize: int = 4  # bytes of an element in a buffer
-    word: str = ""  # of a pair, what its two words are: kernels know no such type (fusion/legalize.py)
+    word: str = ""  # the name of that of a pair's words; see fusion/legalize.py
 
     def __repr__(self) -> str:
         return f"flambeau.{self.name}"
@@ -175,6 +177,9 @@ class _Defaults:
     integer = int64
 
 
+CHANGED: list[Callable[[], None]] = []  # what is to be called when a default is another one
+
+
 def set_default_integer(dtype: Any) -> None:
     """What whole numbers, sums of integers and places become: int64, as in PyTorch, or int32, which GPUs
     compute faster and which wraps beyond 2**31.
@@ -186,6 +191,8 @@ def set_default_integer(dtype: Any) -> None:
     if found not in (int32, int64):
         raise TypeError(f"set_default_integer({found.name}): takes int32 or int64")
     _Defaults.integer = found
+    for forget in CHANGED:
+        forget()
 
 
 def get_default_integer() -> DType:

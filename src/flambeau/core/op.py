@@ -264,6 +264,9 @@ def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
 
+dt.CHANGED.append(_computed_in.cache_clear)
+
+
 def _cast(node: Node, to: dt.DType) -> Node:
     if node.dtype is to:
         return node

@@ -3,6 +3,7 @@
 from math import inf, log, nan
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.op import COMPOSED
 from ..ops.random import exponential_bits, gumbel_bits, open_bits
 from ..tensor import Tensor
@@ -81,7 +82,9 @@ class Bernoulli(_Chances, ExponentialFamily):
         return COMPOSED["softplus"](self.logits) - self.probs * self.logits
 
     def enumerate_support(self, expand: bool = True):
-        return self._listed(Tensor.arange(2, device=self.probs.device).to(self.probs.dtype), expand)
+        return self._listed(
+            Tensor.arange(2, dtype=dt.int32, device=self.probs.device).to(self.probs.dtype), expand
+        )
 
 
 class Geometric(_Chances):
@@ -209,7 +212,9 @@ class Binomial(_Counts):
 
     def enumerate_support(self, expand: bool = True):
         n = self._count("enumerate_support")
-        return self._listed(Tensor.arange(n + 1, device=self.probs.device).to(self.probs.dtype), expand)
+        return self._listed(
+            Tensor.arange(n + 1, dtype=dt.int32, device=self.probs.device).to(self.probs.dtype), expand
+        )
 
 
 class NegativeBinomial(_Counts):

@@ -3,6 +3,7 @@
 from math import log, pi
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.op import COMPOSED
 from ..core.shape import broadcast
 from ..ops.random import normal_bits
@@ -250,7 +251,7 @@ class Wishart(ExponentialFamily):
     def rsample(self, sample_shape: Any = ()):
         """By Bartlett's decomposition: roots of chi-squares on a diagonal, normal numbers below."""
         shape, p, device = self._shape(sample_shape), self.event_shape[-1], self.df.device
-        halves = 0.5 * (self.df.unsqueeze(-1) - Tensor.arange(p, device=device).float())
+        halves = 0.5 * (self.df.unsqueeze(-1) - Tensor.arange(p, dtype=dt.int32, device=device).float())
         roots = (0.5 * (log_gamma_draw(halves.expand(*shape[:-1])) + log(2.0))).exp()
         factor = self._factor @ (normal_bits(shape, device).tril(-1) + COMPOSED["diag_embed"](roots))
         return factor @ factor.mT
@@ -266,7 +267,11 @@ class Wishart(ExponentialFamily):
 
     def entropy(self):
         n, p = self.df, self.event_shape[-1]
-        slopes = (n.unsqueeze(-1) * 0.5 - Tensor.arange(p, device=n.device).float() * 0.5).digamma().sum(-1)
+        slopes = (
+            (n.unsqueeze(-1) * 0.5 - Tensor.arange(p, dtype=dt.int32, device=n.device).float() * 0.5)
+            .digamma()
+            .sum(-1)
+        )
         size = (p + 1) * (log_det(self._factor) + p * log(2) / 2)
         return size + (n / 2).mvlgamma(p) - (n - p - 1) / 2 * slopes + n * p / 2
 
@@ -291,7 +296,7 @@ class LKJCholesky(Distribution):
         """The onion: rows of a random length, in a random direction."""
         n = (sample_shape,) if isinstance(sample_shape, int) else tuple(sample_shape)
         p, device = self.dim, self.concentration.device
-        step = Tensor.arange(p - 1, device=device).float()
+        step = Tensor.arange(p - 1, dtype=dt.int32, device=device).float()
         a, b = 0.5 * (step + 1), self.concentration.unsqueeze(-1) + 0.5 * (p - 2) - 0.5 * step
         lengths = Beta(a.expand(*b.shape), b, validate_args=False).sample(n).unsqueeze(-1)
         noise = normal_bits(self._shape(n), device).tril(-1)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from math import log, prod
 from typing import Any
 
+from ..core import dtype as dt
 from ..core.op import COMPOSED
 from ..core.shape import broadcast
 from ..tensor import Tensor, tensor
@@ -495,7 +496,7 @@ class StickBreakingTransform(Transform):
 
     def _left(self, n: int, device: Any) -> Any:
         """The logarithm of how many pieces are still to come: a share of 1 over them is 0."""
-        return Tensor.arange(n, 0, -1, device=device).float().log()
+        return Tensor.arange(n, 0, -1, dtype=dt.int32, device=device).float().log()
 
     def _call(self, x):
         z = (x - self._left(x.shape[-1], x.device)).sigmoid().clamp(max=1 - 5.9604645e-08)

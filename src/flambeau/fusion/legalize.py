@@ -21,7 +21,7 @@ from .pair import Pair, moved, tensor_of
 WORDS = Op("leaf", xp=lambda xp, x: x, doc="the words of a pair that is there", name="words")
 
 
-class Table(NamedTuple):
+class PairTable(NamedTuple):
     """How a family of pairs is computed in words.
 
     value: its class. number: the value of a constant node, of a function (part, dtype) that gives its words.
@@ -33,8 +33,8 @@ class Table(NamedTuple):
     rows: dict[str, Callable[..., Any]]
 
 
-INTEGERS = Table(Integer, integers.from_constant, integers.RULES | integer_heads.RULES)
-TABLES: dict[DType, Table] = {int64: INTEGERS, uint64: INTEGERS}
+INTEGERS = PairTable(Integer, integers.from_constant, integers.RULES | integer_heads.RULES)
+TABLES: dict[DType, PairTable] = {int64: INTEGERS, uint64: INTEGERS}
 # ops of other dtypes that take places: of those the low words do, once they are known to be inside
 INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatter_sorted")
 

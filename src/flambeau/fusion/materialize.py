@@ -9,7 +9,7 @@ from ..kernels.lower import alias
 from .cse import Merged, places
 from .group import Decision
 
-HEADS = ("reduce", "fold", "contract", "whole", "part")  # the ops that are kernels of their own
+HEADS = ("reduce", "fold", "contract", "whole", "part", "pair")  # the ops that are kernels of their own
 OPERAND_NODES = 32  # of an expression that a contraction may compute
 CHEAP_READS, CHEAP_COST = 1.5, 8  # an elementwise value below both is computed again rather than stored
 DEAR = 9.0  # more than is cheap, of reads and of cost: what a gather reads, what lies too deep to be priced
@@ -176,7 +176,7 @@ class Materialization:
     def _grow_epilogue(self, head: Node) -> None:
         """Follow the single consumer while it is elementwise over the same elements."""
         nodes, why = [head], "it is a kernel of its own"
-        while head.op.kind != "whole":
+        while head.op.kind not in ("whole", "pair"):
             user, why = self._next(nodes[-1], head)
             if user is None:
                 break

@@ -7,12 +7,21 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import op as _op
-from ..core.dtype import DTYPES, DType, bool_
+from ..core.dtype import DTYPES, DType
 from ..core.node import Node
-from ..core.op import OPS, apply
+from ..core.op import OPS, Op, apply
 from ..core.shape import Shape
 
 Words = tuple[Any, Any]  # tensors
+
+
+PACK = Op(
+    "pair",
+    xp=lambda xp, low, high: xp.stack([low, high], axis=-1),
+    shape=lambda low, high: (*low, 2),
+    doc="two words of an element side by side",
+    name="pack",
+)
 
 
 def tensor_of(node: Node) -> Any:
@@ -46,9 +55,8 @@ class Pair:
     def packed(self) -> Any:
         """Both words side by side. [..., 2]"""
         if self._packed is None:
-            low, high = self.words
-            is_high = tensor_of(apply(OPS["iota"], (), {"n": 2}, device=low.node.device)).to(bool_)
-            self._packed = is_high.where(high.unsqueeze(-1), low.unsqueeze(-1)).expand(*self.shape, 2)
+            low, high = (x if x.shape == self.shape else x.expand(*self.shape) for x in self.words)
+            self._packed = tensor_of(apply(PACK, (low.node, high.node), {}))
         return self._packed
 
     @property

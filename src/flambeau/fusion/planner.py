@@ -22,6 +22,7 @@ BUILD = {  # the ops that are kernels of their own
     "fold": fold.fold_kernel,
     "contract": contract.contract_kernel,
     "whole": launches.whole_kernels,
+    "pair": map.pair_kernel,
 }
 
 

@@ -1,5 +1,6 @@
 """Elementwise expressions into kernels of one invocation an element."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import prod
 
@@ -32,21 +33,61 @@ class ReadTrace(Trace):
 
 
 def map_kernel(planner: Stored, node: Node) -> list[Kernel]:
-    """Every element by itself, over finer dims than the value's where what it is made of was reshaped so."""
+    """Every element by itself."""
+    value = planner.index[id(node)]
     if node.op.kind == "gather":
         trace = Trace(planner, node.shape, can_check=True)
-        return [_map(planner, trace, {planner.index[id(node)]: trace._gather(node, (), 0)})]
-    domain = node.shape
+        return [_map(planner, trace, {value: trace._gather(node, (), 0)})]
+    return _over_finer_dims(planner, [node], lambda trace, roots: _map(planner, trace, {value: roots[0]}))
+
+
+def pair_kernel(planner: Stored, head: Node, tail: Node) -> list[Kernel]:
+    """Two words an element, which come to lie side by side."""
+    return _over_finer_dims(planner, list(head.inputs), lambda *traced: _pair_map(planner, head, *traced))
+
+
+def _over_finer_dims(
+    planner: Stored, nodes: list[Node], build: Callable[[Trace, list[int]], Kernel]
+) -> list[Kernel]:
+    """A map of values of one shape, over finer dims than theirs where what they are made of was reshaped
+    so."""
+    domain = shape = nodes[0].shape
     while True:
         trace = Trace(planner, domain, can_check=True)
         try:
-            root = trace.value(node, () if domain == node.shape else (Move("reshape", (domain,), None),))
-            return [_map(planner, trace, {planner.index[id(node)]: root})]
+            chain = () if domain == shape else (Move("reshape", (domain,), None),)
+            return [build(trace, [trace.value(n, chain) for n in nodes])]
         except NeedStore as need:
             finer = refined(domain, need.shape) if prod(need.shape) == prod(domain) else None
             if finer is None or len(finer) <= len(domain):
                 raise
             domain = finer
+
+
+def _pair_map(planner: Stored, head: Node, trace: Trace, steps: list[int]) -> Kernel:
+    q, b = Quantities(), Bindings()
+    n = prod(trace.domain)
+    size = q.add("size", n)
+    runs, sizes = collapse_domain(trace.domain, trace.affines(), (0,) * len(trace.domain))
+    dims = [q.add("dim", s) for s in sizes]
+    body = trace.function(runs, [f"c{i}" for i in range(len(runs))], b, q, steps[0], 1)
+    check_bindings(b, trace.most)
+    threads = WORKGROUP if planner.limits.software else GPU_WORKGROUP
+    grid = spread_grid(-(-n // threads), planner.limits.groups)
+    span = q.add("span", grid[0] * threads)
+    words = tuple(f"t{s}" for s in steps)
+    results = tuple((word, head.dtype.short) for word in dict.fromkeys(words))
+    shader = Shader(
+        "map/map_pair.wgsl",
+        tuple(q.names),
+        tuple(b.kinds),
+        ((head.dtype.short, 2),),
+        (threads, 1, 1),
+        (("values", body._replace(result="Results", results=results)),),
+        (("size", size), ("dims", tuple(dims)), ("span", span), ("words", words)),
+    )
+    out = (planner.index[id(head)],)
+    return Kernel(label("", trace), shader, tuple(b.values), out, tuple(q.values), grid)
 
 
 def maps_kernel(planner: Stored, nodes: list[Node]) -> tuple[Kernel, dict[Node, int]] | None:

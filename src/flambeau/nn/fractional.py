@@ -22,7 +22,7 @@ def _starts(u: Tensor, n: int, o: int, k: int) -> Tensor:
     if o == 1:
         return last
     alpha = (n - k) / (o - 1)
-    places = Tensor.arange(o - 1, device=u.device).float()
+    places = Tensor.arange(o - 1, dtype=dt.int32, device=u.device).float()
     return cat([((places + u) * alpha).int() - (u * alpha).int(), last], -1)
 
 
@@ -52,7 +52,7 @@ def _places(u: Tensor, size: tuple, out: tuple, kernel: tuple) -> Tensor:
     for i, step in enumerate(contiguous_strides(size)):
         start = _starts(u.narrow(-1, drawn[i], 1), size[i], out[i], kernel[i])
         start = start.reshape(*lead, *(out[i] if d == i else 1 for d in range(nd)), *(1,) * nd)
-        tap = Tensor.arange(kernel[i], device=u.device).reshape(-1, *(1,) * (nd - 1 - i))
+        tap = Tensor.arange(kernel[i], dtype=dt.int32, device=u.device).reshape(-1, *(1,) * (nd - 1 - i))
         index = (start + tap) * step + index
     return index.reshape(*lead, *out, prod(kernel))
 

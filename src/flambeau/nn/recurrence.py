@@ -10,6 +10,7 @@ multiplies, and one product. The weights' gradients are one product over all ste
 from collections.abc import Callable
 from typing import NamedTuple
 
+from ..core import dtype as dt
 from ..core.declare import stand_for
 from ..core.modes import no_grad
 from ..core.op import Op
@@ -65,7 +66,7 @@ def _gate(x: Tensor, i: int) -> Tensor:
 
 def _rows(parts: list[Tensor]) -> Tensor:
     """Parts [..., 1, n] under each other as one value, which one kernel stores. -> [..., parts, n]"""
-    place, out = Tensor.arange(len(parts), device=parts[0].device).unsqueeze(1), parts[-1]
+    place, out = Tensor.arange(len(parts), dtype=dt.int32, device=parts[0].device).unsqueeze(1), parts[-1]
     for i, part in enumerate(parts[:-1]):
         out = (place == i).where(part, out)
     return out

@@ -174,6 +174,7 @@ def vander(x, N: int | None = None, increasing: bool = False):
     """Powers of x in columns, falling unless increasing. [n] -> [n, N]"""
     columns = x.shape[-1] if N is None else N
     powers = _iota(columns, x.device)
+    x = x.to(dt.counted(x.dtype))
     return x.unsqueeze(-1).pow(powers if increasing else columns - 1 - powers)
 
 

@@ -17,7 +17,13 @@ def _float(*dtypes):
 
 
 def _number(*dtypes):
-    """Bools compute as int32."""
+    """Bools compute as the default integer."""
+    found = dt.promote(*dtypes)
+    return found if found.kind != "b" else dt.default_integer()
+
+
+def _ordered(*dtypes):
+    """Bools are compared as int32."""
     found = dt.promote(*dtypes)
     return found if found.kind != "b" else dt.int32
 
@@ -216,10 +222,10 @@ class Elementwise(Family):
 
     eq = compare("equal", "whether x = y")
     ne = compare("not_equal", "whether x and y differ")
-    lt = compare("less", "whether x < y", _number)
-    le = compare("less_equal", "whether x <= y", _number)
-    gt = compare("greater", "whether x > y", _number)
-    ge = compare("greater_equal", "whether x >= y", _number)
+    lt = compare("less", "whether x < y", _ordered)
+    le = compare("less_equal", "whether x <= y", _ordered)
+    gt = compare("greater", "whether x > y", _ordered)
+    ge = compare("greater_equal", "whether x >= y", _ordered)
     logical_and = compare("logical_and", "whether both are not 0", _bool)
     logical_or = compare("logical_or", "whether either is not 0", _bool)
     logical_xor = compare("logical_xor", "whether just one is not 0", _bool)

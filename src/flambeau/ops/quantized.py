@@ -240,7 +240,7 @@ def quantize(input, bits: int = 4, block: int = 32):
     step = scales.float().unsqueeze(-1)
     cells = (blocks / (step == 0).where(1.0, step)).round().clamp(-most, most) + float(most + 1)
     shifts = type(input).arange(per, dtype=dt.int32, device=input.device).to(dt.uint32) * bits
-    words = (cells.to(dt.uint32).reshape(n, k // per, per) << shifts).sum(-1).realize()
+    words = (cells.to(dt.uint32).reshape(n, k // per, per) << shifts).sum(-1, dtype=dt.uint32).realize()
     return Quantized(words, scales, bits, block)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from math import inf, log, pi
 from typing import Any
 
+from ..core import dtype as dt
 from ..core import op as _op
 from ..core.declare import composed
 from ..core.shape import broadcast
@@ -33,7 +34,7 @@ def tail(k):
 
 def walked(u, log_mass: Callable[[Any], Any]):
     """How many sums of probabilities lie below u; log_mass gives their logarithms at 0, 1, ..."""
-    k = type(u).arange(WALK, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
+    k = type(u).arange(WALK, dtype=dt.int32, device=u.device).float().reshape(WALK, *(1,) * u.ndim)
     return (u > log_mass(k).exp().cumsum(0)).to(u.dtype).sum(0)
 
 
