@@ -56,7 +56,8 @@ from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, see
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
-    from . import autograd, backends, cuda, data, distributions, fft, func, linalg, nn, optim, signal, special, testing
+    from . import autograd, backends, cuda, data, distributions, fft, func, linalg, nn, optim, signal, special
+    from . import testing, utils
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
@@ -66,7 +67,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing")}
+_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -188,6 +189,7 @@ __all__ = sorted(
         "uint32",
         "uint64",
         "uint8",
+        "utils",
         "value_and_grad",
         "vjp",
         "vmap",
