@@ -13,7 +13,7 @@ from flambeau.data import DataLoader
 
 
 class Frame:
-    """As much of polars' frames as a Table takes."""
+    """As much of polars' frames as a Columns takes."""
 
     def __init__(self, **columns):
         self.columns = {k: SimpleNamespace(to_numpy=lambda v=v: np.array(v)) for k, v in columns.items()}
@@ -31,7 +31,7 @@ def test_tables(monkeypatch):
     assert asked == [("some.csv", ["x", "name"])] and table[-1] == {"x": 3.5, "name": "c"} and len(table) == 3
     batch = next(iter(DataLoader(table, 2)))
     assert batch["x"].tolist() == [1.5, 2.5] and batch["name"].tolist() == ["a", "b"]
-    assert data.Table({"a": [1, 2]})[0] == {"a": 1}
+    assert data.Columns({"a": [1, 2]})[0] == {"a": 1}
 
 
 def test_sqlite(tmp_path):
@@ -111,8 +111,8 @@ def test_errors(tmp_path, monkeypatch):
     assert said(ValueError, lambda: data.read_table("a.xls")) == (
         "read_table('a.xls'): reads .csv and .parquet: give such a file"
     )
-    assert said(ValueError, lambda: data.Table({"a": [1], "b": []})) == (
-        "Table(a 1, b 0): lengths differ: give one or more columns of one length"
+    assert said(ValueError, lambda: data.Columns({"a": [1], "b": []})) == (
+        "Columns(a 1, b 0): lengths differ: give one or more columns of one length"
     )
     assert said(ValueError, lambda: data.SQLiteDataset(tmp_path / "no.db", "t")) == (
         "SQLiteDataset('T/no.db'): no such file: give one that is there"

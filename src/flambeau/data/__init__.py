@@ -15,9 +15,9 @@ from flambeau.data.dataset import (
 )
 from flambeau.data.download import DownloadError
 from flambeau.data.files import (
+    Columns,
     ImageFolder,
     SQLiteDataset,
-    Table,
     TextLines,
     memory_map,
     read_image,
@@ -57,7 +57,7 @@ __all__ = [
     "StackDataset",
     "Subset",
     "SubsetRandomSampler",
-    "Table",
+    "Columns",
     "TensorDataset",
     "TextLines",
     "WeightedRandomSampler",

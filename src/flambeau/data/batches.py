@@ -9,7 +9,7 @@ from flambeau.tensor import Tensor, tensor
 
 
 def default_convert(data: Any) -> Any:
-    """Arrays inside of tuples, lists and dicts become tensors; all else stays as it is."""
+    """Arrays inside of tuples, lists and dicts (`data`) become tensors; all else stays as it is."""
     if isinstance(data, Tensor):
         return data
     if hasattr(data, "__array__") and hasattr(data, "dtype"):

@@ -118,7 +118,7 @@ def _at(t: Any, indices: np.ndarray) -> Any:
 
 
 class ConcatDataset(Dataset):
-    """Datasets one behind the other. ValueError for none, TypeError for those without items by index."""
+    """`datasets` one behind the other. ValueError for none, TypeError for those without items by index."""
 
     def __init__(self, datasets: Iterable[Indexable]):
         self.datasets = list(datasets)

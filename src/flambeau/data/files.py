@@ -29,10 +29,11 @@ def needed(name: str, call: str, package: str) -> Any:
         raise FlambeauError(f"{call}: needs {package}, which is not installed: {fix}") from None
 
 
-class Table(Dataset):
+class Columns(Dataset):
     """Columns of one length by name: item i is a dict of their values, a batch a dict of arrays.
 
-    columns: a dict of arrays, or a frame of polars. Numbers of a batch become tensors, texts stay.
+    columns: a dict of arrays, or a frame of polars. Numbers of a batch become tensors, texts stay. ValueError
+    where lengths differ.
     """
 
     def __init__(self, columns: Any):
@@ -45,7 +46,7 @@ class Table(Dataset):
         lengths = {len(v) for v in self.columns.values()}
         if len(lengths) != 1:
             sizes = ", ".join(f"{k} {len(v)}" for k, v in self.columns.items())
-            raise ValueError(f"Table({sizes}): lengths differ: give one or more columns of one length")
+            raise ValueError(f"Columns({sizes}): lengths differ: give one or more columns of one length")
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -59,8 +60,8 @@ class Table(Dataset):
         return {name: column[indices] for name, column in self.columns.items()}
 
 
-def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) -> Table:
-    """A CSV or Parquet file as a Table, all of it or some columns, read by polars.
+def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) -> Columns:
+    """A CSV or Parquet file (`path`) as a Columns, all of it or some columns, read by polars.
 
     FlambeauError where that is not installed, ValueError for other files.
     """
@@ -68,7 +69,7 @@ def read_table(path: str | os.PathLike, columns: Sequence[str] | None = None) ->
     if kind not in READERS:
         raise ValueError(f"read_table('{path}'): reads {' and '.join(READERS)}: give such a file")
     polars = needed("polars", f"read_table('{path}')", "polars")
-    return Table(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
+    return Columns(getattr(polars, READERS[kind])(path, columns=None if columns is None else list(columns)))
 
 
 class SQLiteDataset(Dataset):
@@ -156,7 +157,7 @@ class ImageFolder(Dataset):
 
 
 def read_image(path: str | os.PathLike) -> np.ndarray:
-    """An image file as uint8 [height, width, 3], by Pillow; FlambeauError where that is not installed."""
+    """An image file (`path`) as uint8 [height, width, 3], by Pillow. FlambeauError without it."""
     import numpy as np
 
     image = needed("PIL.Image", f"read_image('{path}')", "pillow")
@@ -197,7 +198,7 @@ class TextLines(Dataset):
 def memory_map(
     path: str | os.PathLike, dtype: Any = None, shape: Sequence[int] | None = None
 ) -> TensorDataset:
-    """A file of numbers as a dataset that reads the rows that are asked for: a .npy, or raw numbers.
+    """A file of numbers (`path`) as a dataset that reads the rows that are asked for: a .npy, or raw numbers.
 
     dtype: of raw numbers; shape: of the whole, the length first. ValueError where raw numbers have neither.
     """

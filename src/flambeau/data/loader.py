@@ -71,7 +71,8 @@ class DataLoader:
     `in_order` is True only.
 
     `state_dict` is the place in the epoch; a loader that loads it goes on there, and fetches nothing again.
-    TypeError for what is no dataset, ValueError for options that can't be meant or go together.
+    TypeError for what is no dataset, ValueError for options (`more` are those after the sixth) that can't be
+    meant or go together.
     """
 
     def __init__(

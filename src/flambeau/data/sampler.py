@@ -167,11 +167,11 @@ class WeightedRandomSampler(OrderedSampler):
 
 
 class DistributedSampler(OrderedSampler):
-    """The part of every epoch's items that one of several processes takes: each `num_replicas`-th, from
-    `rank`.
+    """The part of `dataset` that one of several processes takes: each `num_replicas`-th item, from `rank`.
 
-    Parts are of one length: some items come twice, or with `drop_last` are left out. `set_epoch` each epoch
-    gives all processes the same new order. ValueError for a rank that is not there.
+    Parts are of one length: some items come twice, or are left out (`drop_last`). `shuffle` gives each epoch
+    an order of its own, by `seed`: `set_epoch` tells all processes which. ValueError for a rank that is not
+    there.
     """
 
     def __init__(
@@ -213,7 +213,10 @@ class DistributedSampler(OrderedSampler):
 
 
 class BatchSampler(Sampler):
-    """Lists of `batch_size` indices of another sampler; the last one shorter unless `drop_last`."""
+    """Lists of `batch_size` indices of another sampler; the last one shorter unless `drop_last`.
+
+    ValueError for sizes that can't be meant.
+    """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
         self.sampler, self.drop_last = sampler, drop_last

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class WorkerInfo(NamedTuple):
-    """Which worker this thread is: its number, of how many, a seed of its own, and the loader's dataset."""
+    """Which worker this thread is: its number `id` of `num_workers`, its seed, the loader's dataset."""
 
     id: int
     num_workers: int
