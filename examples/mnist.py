@@ -44,7 +44,9 @@ def predict(x):
     return model(x).argmax(1)  # (B, 10) -> (B,)
 
 
-loader = data.DataLoader(train, batch_size=B, shuffle=True, seed=0, drop_last=True)
+loader = data.DataLoader(  # a thread prepares arrays ahead, of bytes as they are
+    train, B, shuffle=True, num_workers=1, seed=0, drop_last=True, collate_fn=data.collate
+)
 steps, losses, start = EPOCHS * len(loader), [], time.perf_counter()
 for epoch in range(EPOCHS):
     for images, labels in loader:

@@ -200,6 +200,7 @@ solvers and norms of [linalg.md](linalg.md).
 MODULES = {
     "flambeau": fb, "flambeau.nn": fb.nn, "flambeau.nn.init": fb.nn.init,
     "flambeau.nn.functional": fb.nn.functional, "flambeau.optim": fb.optim, "flambeau.data": fb.data,
+    "flambeau.optim.lr_scheduler": fb.optim.lr_scheduler, "flambeau.optim.swa_utils": fb.optim.swa_utils,
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,

@@ -61,9 +61,11 @@ def test_python_runs(tmp_path):
 CLAIMING = (
     "docs/autodiff.md",
     "docs/correctness.md",
+    "docs/data.md",
     "docs/devices.md",
     "docs/from_pytorch.md",
     "docs/dtypes.md",
+    "docs/optim.md",
     "docs/profiling.md",
     "docs/tuning.md",
 )

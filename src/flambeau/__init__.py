@@ -70,6 +70,7 @@ if _TYPE_CHECKING:
         signal,
         special,
         testing,
+        utils,
     )
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
@@ -80,7 +81,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing")}
+_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -202,6 +203,7 @@ __all__ = sorted(
         "uint32",
         "uint64",
         "uint8",
+        "utils",
         "value_and_grad",
         "vjp",
         "vmap",

@@ -6,9 +6,11 @@ import pickle
 
 import numpy as np
 import pytest
+from helpers.plans import kernels_of
 
 import flambeau as fb
 from flambeau import optim
+from flambeau.core.limits import Limits
 
 
 def leaf(*values, device="cpu"):
@@ -259,3 +261,21 @@ def test_options_of_a_recorded_step_are_read_at_each(gpu, capsys):
     recorded, told = train(True), capsys.readouterr()
     np.testing.assert_allclose(recorded, plain, rtol=1e-6)
     assert (told.out, told.err) == ("recorded\nrecorded\n", "")  # the decay is 0 at last
+
+
+@pytest.mark.parametrize("make, kw, most, fewest", [(optim.SGD, {}, 13, 4), (optim.AdamW, {}, 51, 9)])
+def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch):
+    """As docs/optim.md says, where 8 buffers may be bound and where 32."""
+    counts = []
+    for limits in (Limits(), Limits(bundle_buffers=32)):
+        params = [fb.rand(16 + i, *[24] * (i % 2)).requires_grad_() for i in range(50)]
+        grads = pull(params, *[fb.rand(*p.shape).realize() for p in params])
+        grads.loss = None
+        opt = make(params, **kw)
+        old, asked = [fb.Tensor(t.node) for t in {id(t): t for t in (*params, *opt._tensors())}.values()], []
+        monkeypatch.setattr("flambeau.optim.optimizer.realize", lambda *t, asked=asked: asked.extend(t))
+        opt.step(grads)
+        monkeypatch.undo()
+        roots = {id(t.node): t for t in asked if t.node.buffer is None}
+        counts.append(len(kernels_of(*roots.values(), limits=limits, dying=old)))
+    assert counts == [most, fewest]

@@ -14,7 +14,7 @@ import numpy as np
 import flambeau as fb
 
 from .. import optim
-from ..data import DataLoader
+from ..data import DataLoader, collate
 from ..data import mnist as digits
 from ..debug import first_bad
 from ..device import get_device
@@ -247,7 +247,9 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
         click.echo(f"digits: {sets[0].source}\ndevice: {where}")
         fb.manual_seed(seed)
         t = Training(lr, where)
-        loader = DataLoader(sets[0], batch_size=batch_size, shuffle=True, seed=seed, drop_last=True)
+        loader = DataLoader(
+            sets[0], batch_size, shuffle=True, num_workers=1, seed=seed, drop_last=True, collate_fn=collate
+        )
         most = epochs * len(loader)
         history = train(t, sets, epochs, min(steps or most, most), loader, progress)
         path = out / "mnist.safetensors"

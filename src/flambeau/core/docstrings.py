@@ -25,7 +25,6 @@ MEANINGS = {
     "angle": "angles in radians",
     "antialias": "average over more elements where the result is smaller",
     "argnums": "the place, or places, of the arguments that gradients are taken by",
-    "arrays": "arrays of one length",
     "as_tuple": "one tensor of places for each dim, in place of a row a place",
     "assume_unique": "taken and without effect",
     "atol": "absolute tolerance",
@@ -96,9 +95,11 @@ MEANINGS = {
     "log_target": "the target is logarithms too",
     "loc": "the centre",
     "lower": "the least slope",
+    "last_epoch": "the number of steps made before, to go on; -1 to begin",
     "lr": "the learning rate",
     "margin": "how much farther the negative should be",
     "mat2": "the second matrix",
+    "more": "further options by name",
     "momentum": "the share of the batch in the running statistics; None averages over all batches",
     "ndarray": "a NumPy array",
     "negative": "rows that should be far",
@@ -112,10 +113,10 @@ MEANINGS = {
     "num_groups": "how many groups the channels are divided into",
     "num_parameters": "1, or the number of channels",
     "obj": "anything",
-    "offload": "keep the state in the host's memory; slower, for what does not fit",
     "offset": "which diagonal: above the main one where > 0, below where < 0",
     "offsets": "where each bag begins",
     "onesided": "only the half of the spectrum that a real signal needs",
+    "optimizer": "the one whose rates are set",
     "ord": "which norm",
     "out_channels": "channels of the result",
     "out_int32": "places are int32, and not int64",
@@ -153,7 +154,7 @@ MEANINGS = {
     "s": "how long each transformed dim is: cut or padded with zeros",
     "scale": "how wide it is",
     "scale_factor": "how many times larger",
-    "seed": "makes the draw repeatable",
+    "shared": "maximize, offload; and foreach, fused, capturable and differentiable as PyTorch takes them",
     "shifts": "how far, one number a dim",
     "side": '"left" or "right": the same as `right`',
     "sizes": "the sizes that the dim becomes; one may be -1",
@@ -369,7 +370,8 @@ def told(doc: str | None, name: str, arguments: tuple[str, ...]) -> str:
 
 def names_of(f: Callable) -> tuple[str, ...]:
     code = unwrap(f).__code__
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4)]
+    rest = bool(code.co_flags & 4) + bool(code.co_flags & 8)  # *args and **kwargs come last
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount + rest]
 
 
 def explained(entry: T) -> T:

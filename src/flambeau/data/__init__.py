@@ -1,22 +1,76 @@
-"""Turns files and arrays into batches of NumPy arrays: datasets, a loader, MNIST."""
+"""Turns files, arrays and tensors into batches of tensors: datasets, samplers, a loader, MNIST."""
 
 from flambeau.core.files import cache_folder
-from flambeau.data.dataset import Dataset, Mapped, Subset, TensorDataset, collate, random_split
+from flambeau.data.batches import collate, default_collate, default_convert
+from flambeau.data.dataset import (
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    Mapped,
+    StackDataset,
+    Subset,
+    TensorDataset,
+    random_split,
+)
 from flambeau.data.download import DownloadError
+from flambeau.data.files import (
+    Columns,
+    ImageFolder,
+    SQLiteDataset,
+    TextLines,
+    memory_map,
+    read_image,
+    read_table,
+)
 from flambeau.data.loader import DataLoader
 from flambeau.data.mnist import MNIST, download_mnist, mnist
+from flambeau.data.sampler import (
+    BatchSampler,
+    DistributedSampler,
+    OrderedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
+)
+from flambeau.data.workers import WorkerInfo, get_worker_info
 
 __all__ = [
+    "BatchSampler",
+    "ChainDataset",
+    "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "DownloadError",
+    "ImageFolder",
+    "IterableDataset",
     "MNIST",
     "Mapped",
+    "OrderedSampler",
+    "RandomSampler",
+    "SQLiteDataset",
+    "Sampler",
+    "SequentialSampler",
+    "StackDataset",
     "Subset",
+    "SubsetRandomSampler",
+    "Columns",
     "TensorDataset",
+    "TextLines",
+    "WeightedRandomSampler",
+    "WorkerInfo",
     "cache_folder",
     "collate",
+    "default_collate",
+    "default_convert",
     "download_mnist",
+    "get_worker_info",
+    "memory_map",
     "mnist",
     "random_split",
+    "read_image",
+    "read_table",
 ]

@@ -1,9 +1,16 @@
-"""Turns arrays, lists and functions into datasets: a length, and an item or a whole batch by index."""
+"""Turns arrays, tensors, lists and functions into datasets: a length, and an item or a batch by index."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Protocol
+
+from flambeau.data.batches import default_collate
+from flambeau.data.sampler import seed_of
+from flambeau.ops.random import Generator
+from flambeau.tensor import Tensor, tensor
 
 if TYPE_CHECKING:
     import numpy as np  # imported where it is used: the browser has none
@@ -34,37 +41,133 @@ class Dataset:
     def __iter__(self) -> Iterator[Any]:
         return (self[i] for i in range(len(self)))
 
+    def __add__(self, other: Indexable) -> ConcatDataset:
+        return ConcatDataset([self, other])
+
     def gather(self, indices: np.ndarray) -> Any:
         """The items of `indices` [n] as one batch: each part stacked to [n, ...]."""
-        return collate([self[i] for i in indices.tolist()])
+        return default_collate(items_of(self, indices))
+
+
+class IterableDataset:
+    """Items one after the other, without a length: a subclass writes `__iter__`.
+
+    With several workers each iterates the dataset: `get_worker_info()` says which it is, to take its share.
+    One with state_dict and load_state_dict goes on where it was; else what was given is given again and
+    dropped.
+    """
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"iter({type(self).__name__}): a dataset has items: write __iter__")
+
+    def __add__(self, other: IterableDataset) -> ChainDataset:
+        return ChainDataset([self, other])
+
+
+class ChainDataset(IterableDataset):
+    """Iterable datasets one after the other. TypeError for others."""
+
+    def __init__(self, datasets: Iterable[IterableDataset]):
+        self.datasets = list(datasets)
+        for d in self.datasets:
+            if hasattr(d, "__getitem__"):
+                rule = "has items by index: join such by ConcatDataset"
+                raise TypeError(f"ChainDataset([..., {type(d).__name__}]): {rule}")
+
+    def __iter__(self) -> Iterator[Any]:
+        return (item for dataset in self.datasets for item in dataset)
+
+    def __len__(self) -> int:
+        return sum(len(d) for d in self.datasets)  # type: ignore[arg-type]
 
 
 class TensorDataset(Dataset):
-    """Arrays (or tensors) of one length: item i is the tuple of their rows i, a batch one index of each.
+    """Tensors or arrays of one length: item i is the tuple of their rows i, a batch one index of each.
 
-    arrays: one for each part of an item. ValueError where their lengths differ.
+    tensors: one for each part of an item. ValueError where their lengths differ.
     """
 
-    def __init__(self, *arrays: Any):
+    def __init__(self, *tensors: Any):
         import numpy as np
 
-        self.arrays = tuple(a.numpy() if hasattr(a, "numpy") else np.asarray(a) for a in arrays)
-        lengths = [a.shape[0] if a.ndim else None for a in self.arrays]
+        is_array = [hasattr(t, "shape") and hasattr(t, "dtype") for t in tensors]
+        self.tensors = tuple(
+            t if there else np.asarray(t) for t, there in zip(tensors, is_array, strict=True)
+        )
+        lengths = [a.shape[0] if a.ndim else None for a in self.tensors]
         if not lengths or None in lengths or len(set(lengths)) > 1:
-            shapes = ", ".join(str(list(a.shape)) for a in self.arrays)
+            shapes = ", ".join(str(list(a.shape)) for a in self.tensors)
             raise ValueError(
                 f"TensorDataset({shapes}): lengths differ: pass one or more arrays of one length"
             )
 
     def __len__(self) -> int:
-        return len(self.arrays[0])
+        return self.tensors[0].shape[0]
 
     def __getitem__(self, index: int) -> tuple:
         position = checked(self, index)
-        return tuple(a[position] for a in self.arrays)
+        return tuple(a[position] for a in self.tensors)
 
-    def gather(self, indices: np.ndarray) -> tuple[np.ndarray, ...]:
-        return tuple(a[indices] for a in self.arrays)
+    def gather(self, indices: np.ndarray) -> tuple[Any, ...]:
+        """One index of each."""
+        return tuple(t[_at(t, indices)] for t in self.tensors)
+
+
+def _at(t: Any, indices: np.ndarray) -> Any:
+    return tensor(indices.astype("int32"), device=t.device) if isinstance(t, Tensor) else indices
+
+
+class ConcatDataset(Dataset):
+    """`datasets` one behind the other. ValueError for none, TypeError for those without items by index."""
+
+    def __init__(self, datasets: Iterable[Indexable]):
+        self.datasets = list(datasets)
+        if not self.datasets:
+            raise ValueError("ConcatDataset([]): there is nothing to join: give datasets")
+        for d in self.datasets:
+            if not hasattr(d, "__getitem__"):
+                rule = "has no items by index: join such by ChainDataset"
+                raise TypeError(f"ConcatDataset([..., {type(d).__name__}]): {rule}")
+        self.cumulative_sizes = list(accumulate(map(len, self.datasets)))
+
+    def __len__(self) -> int:
+        return self.cumulative_sizes[-1]
+
+    def __getitem__(self, index: int) -> Any:
+        position = checked(self, index)
+        which = bisect_right(self.cumulative_sizes, position)
+        return self.datasets[which][position - (self.cumulative_sizes[which - 1] if which else 0)]
+
+
+class StackDataset(Dataset):
+    """Datasets of one length side by side: item i is the tuple of their items i, or for named ones the dict.
+
+    args: datasets; kwargs: datasets by name, in place of those. ValueError where lengths differ.
+    """
+
+    def __init__(self, *args: Indexable, **kwargs: Indexable):
+        if bool(args) == bool(kwargs):
+            raise ValueError("StackDataset(...): its items are tuples or dicts: give datasets, or named ones")
+        self.datasets: Any = args or kwargs
+        lengths = {len(d) for d in self._all()}
+        if len(lengths) > 1:
+            sizes = ", ".join(map(str, sorted(lengths)))
+            raise ValueError(f"StackDataset(lengths {sizes}): lengths differ: give datasets of one length")
+
+    def _all(self) -> list[Indexable]:
+        return list(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)
+
+    def __len__(self) -> int:
+        return len(self._all()[0])
+
+    def __getitem__(self, index: int) -> Any:
+        items = [d[checked(self, index)] for d in self._all()]
+        return dict(zip(self.datasets, items)) if isinstance(self.datasets, dict) else tuple(items)
+
+    def gather(self, indices: np.ndarray) -> Any:
+        """A batch of each."""
+        parts = [gather(d, indices) for d in self._all()]
+        return dict(zip(self.datasets, parts)) if isinstance(self.datasets, dict) else tuple(parts)
 
 
 class Subset(Dataset):
@@ -115,15 +218,18 @@ class Mapped(Dataset):
         return self.fn(*value) if isinstance(value, tuple) else self.fn(value)
 
 
-def random_split(dataset: Indexable, lengths: Sequence[float], seed: int | None = None) -> list[Subset]:
+def random_split(
+    dataset: Indexable, lengths: Sequence[float], generator: Generator | int | None = None
+) -> list[Subset]:
     """Deal `dataset` at random into parts of `lengths`: counts, or fractions that add up to 1.
 
-    seed: makes the draw repeatable. ValueError where lengths do not add up.
+    generator: a Generator, or a seed, which makes the draw repeatable. ValueError where lengths do not add
+    up.
     """
     import numpy as np
 
     counts = split_counts(len(dataset), lengths)
-    order = np.random.default_rng(seed).permutation(len(dataset))
+    order = np.random.default_rng(seed_of(generator)).permutation(len(dataset))
     ends = np.cumsum(counts)
     return [Subset(dataset, order[end - count : end]) for count, end in zip(counts, ends, strict=True)]
 
@@ -148,27 +254,23 @@ def gather(dataset: Indexable, indices: np.ndarray) -> Any:
     """The items of any dataset, a plain list too, as one batch."""
     if isinstance(dataset, Dataset):
         return dataset.gather(indices)
-    return collate([dataset[i] for i in indices.tolist()])
+    return default_collate(items_of(dataset, indices))
 
 
-def collate(items: list[Any]) -> Any:
-    """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
-
-    ValueError where shapes differ.
-    """
-    import numpy as np
-
-    first = items[0]
-    if isinstance(first, tuple):
-        return tuple(collate(list(part)) for part in zip(*items, strict=True))
-    if isinstance(first, dict):
-        return {key: collate([item[key] for item in items]) for key in first}
-    try:
-        return np.stack([i.numpy() if hasattr(i, "numpy") else np.asarray(i) for i in items])
-    except ValueError:
-        shapes = ", ".join(sorted({str(list(np.shape(i))) for i in items}))
-        advice = "make them equal or pass your own collate_fn"
-        raise ValueError(f"collate({len(items)} items): shapes differ: {shapes}: {advice}") from None
+def items_of(dataset: Any, indices: np.ndarray) -> list[Any]:
+    """Items in a list: at once where the dataset has `__getitems__`, as those of Hugging Face. What is raised
+    for one is told its number."""
+    numbers = indices.tolist()
+    if hasattr(dataset, "__getitems__"):
+        return dataset.__getitems__(numbers)
+    items = []
+    for i in numbers:
+        try:
+            items.append(dataset[i])
+        except Exception as error:
+            error.add_note(f"{type(dataset).__name__}: item {i} raised this")
+            raise
+    return items
 
 
 def checked(dataset: Indexable, index: int) -> int:

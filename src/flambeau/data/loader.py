@@ -1,109 +1,294 @@
-"""Turns a dataset into batches of NumPy arrays, in order or shuffled, prepared ahead by a thread."""
+"""Turns a dataset into batches of tensors, in an order that can be gone back to, fetched ahead by threads."""
 
 from __future__ import annotations
 
 import operator
-import os
 import sys
-from collections import deque
-from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, repeat
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from flambeau.data.dataset import Indexable, gather
-from flambeau.errors import FlambeauError
+from flambeau.data.batches import collate, default_collate, default_convert
+from flambeau.data.dataset import gather, items_of
+from flambeau.data.sampler import OrderedSampler, RandomSampler, SequentialSampler
+from flambeau.data.workers import WorkerInfo, Workers
+from flambeau.errors import nearest
+from flambeau.ops.random import Generator
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     import numpy as np  # imported where it is used: the browser has none
 
 THREADS = sys.platform != "emscripten"  # a browser's Python starts none
+OVER: Any = object()  # what a worker gives when its items are over
+
+
+class Loading(TypedDict, total=False):
+    """The rest of a loader's options; DataLoader says what they are."""
+
+    collate_fn: Callable[[list[Any]], Any] | None
+    pin_memory: bool
+    drop_last: bool
+    timeout: float
+    worker_init_fn: Callable[[int], None] | None
+    multiprocessing_context: Any
+    generator: Generator | None
+    prefetch_factor: int | None
+    persistent_workers: bool
+    pin_memory_device: str
+    in_order: bool
+    seed: int | None
+
+
+LOADING: Any = {
+    "collate_fn": None,
+    "pin_memory": False,
+    "drop_last": False,
+    "timeout": 0.0,
+    "worker_init_fn": None,
+    "multiprocessing_context": None,
+    "generator": None,
+    "prefetch_factor": None,
+    "persistent_workers": False,
+    "pin_memory_device": "",
+    "in_order": True,
+    "seed": None,
+}
 
 
 class DataLoader:
-    """Batches of a dataset: tuples of arrays [batch_size, ...], the last one shorter unless `drop_last`.
+    """Batches of a dataset: tuples of tensors [batch_size, ...], the last one shorter unless `drop_last`.
 
-    `shuffle` gives a new order each epoch; the same `seed` gives the same epochs, and setting `epoch` goes to
-    one of them. `collate_fn` makes a batch from a list of items. A thread prepares `prefetch` batches ahead
-    (0: none, as in the browser, which has no threads); what it raises is raised in the loop.
-    TypeError for what is no dataset, ValueError for sizes that can't be meant.
+    `shuffle` gives a new order each epoch, which follows from the seed and the number of the epoch alone: not
+    from how many workers there are. `generator` (or `seed`, a number) is where the seed comes from; else
+    manual_seed. `sampler` gives indices in place of that, `batch_sampler` lists of them; with `batch_size`
+    None items come as they are. `collate_fn` makes a batch from a list of items: `data.collate` makes arrays.
+
+    `num_workers` threads fetch `prefetch_factor` (2) batches each ahead, and are kept from epoch to epoch
+    where `persistent_workers`; `worker_init_fn(number)` is called in each, `timeout` is how many seconds a
+    batch may take (0: any). What they raise is raised in the loop, with the item's number. A browser has no
+    threads: there batches are fetched in the loop. `pin_memory`, `pin_memory_device` and
+    `multiprocessing_context` are taken and change nothing: uploads need no pinned memory, threads no context.
+    `in_order` is True only.
+
+    `state_dict` is the place in the epoch; a loader that loads it goes on there, and fetches nothing again.
+    TypeError for what is no dataset, ValueError for options (`more` are those after the sixth) that can't be
+    meant or go together.
     """
 
     def __init__(
         self,
-        dataset: Indexable,
-        batch_size: int = 1,
-        shuffle: bool = False,
-        *,
-        seed: int | None = None,
-        drop_last: bool = False,
-        collate_fn: Callable[[list[Any]], Any] | None = None,
-        prefetch: int = 2,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Iterable[int] | None = None,
+        batch_sampler: Iterable[list[int]] | None = None,
+        num_workers: int = 0,
+        **more: Unpack[Loading],
     ):
-        if not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
-            raise TypeError(
-                f"DataLoader({type(dataset).__name__}): a dataset has __len__ and __getitem__: "
-                "pass a TensorDataset, a list or a Dataset of your own"
+        for name in more:
+            if name not in LOADING:
+                known = ("batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", *LOADING)
+                cure = nearest(name, known) or f"use one of {', '.join(known)}"
+                raise TypeError(f"DataLoader({name}={more[name]!r}): no such option: {cure}")
+        o = LOADING | more
+        self.is_iterable = not hasattr(dataset, "__getitem__") and hasattr(type(dataset), "__iter__")
+        if not self.is_iterable and not (hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")):
+            raise _no_dataset(dataset)
+        if (self.is_iterable and not isinstance(dataset, Iterable)) or isinstance(dataset, Iterator):
+            raise _no_dataset(dataset)
+        self.dataset: Any = dataset
+        self.collate_fn, self.drop_last = o["collate_fn"], o["drop_last"]
+        self.batch_size = batch_size
+        if batch_size is not None:
+            self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
+        self.num_workers = whole("num_workers", num_workers, 0, "pass 0 for no thread, or more")
+        factor = o["prefetch_factor"]
+        self.prefetch_factor = 2 if factor is None else whole("prefetch_factor", factor, 1, "pass 1 or more")
+        self.timeout, self.worker_init_fn = o["timeout"], o["worker_init_fn"]
+        self.persistent_workers, self.pin_memory = o["persistent_workers"], o["pin_memory"]
+        self._check(shuffle, sampler, batch_sampler, o)
+        self.batch_sampler = batch_sampler
+        seed = o["generator"] if o["seed"] is None else whole("seed", o["seed"], 0, "pass 0 or more")
+        if sampler is None and not self.is_iterable:
+            sampler = (
+                RandomSampler(self.dataset, generator=seed) if shuffle else SequentialSampler(self.dataset)
             )
-        self.dataset, self.shuffle, self.drop_last, self.collate_fn = dataset, shuffle, drop_last, collate_fn
-        self.batch_size = whole("batch_size", batch_size, 1, "pass 1 or more")
-        self.prefetch = whole("prefetch", prefetch, 0, "pass 0 for no thread, or more")
-        self.seed = (
-            int.from_bytes(os.urandom(8), "little")
-            if seed is None
-            else whole("seed", seed, 0, "pass 0 or more")
-        )
-        self.epoch = 0
+        self.sampler = sampler
+        self.epoch = 0  # the next one
+        self._at = (0, 0)  # the epoch that goes on, and how many batches of it were given
+        self._resumed: tuple[int, int] | None = None
+        self._workers: Workers | None = None
+
+    def _check(self, shuffle: Any, sampler: Any, batch_sampler: Any, o: Any) -> None:
+        if sampler is not None and shuffle:
+            raise ValueError("DataLoader(shuffle=True, sampler=...): both give an order: give one of them")
+        makes = self.batch_size != 1 or shuffle or sampler is not None or self.drop_last
+        if batch_sampler is not None and makes:
+            rule = "it makes batches by itself: leave batch_size, shuffle, sampler and drop_last out"
+            raise ValueError(f"DataLoader(batch_sampler=...): {rule}")
+        if self.is_iterable and (shuffle or sampler is not None or batch_sampler is not None):
+            rule = "has an order of its own: leave shuffle and samplers out"
+            raise ValueError(f"DataLoader({type(self.dataset).__name__}): {rule}")
+        if self.batch_size is None and self.drop_last:
+            rule = "there are no batches: give batch_size"
+            raise ValueError(f"DataLoader(batch_size=None, drop_last=True): {rule}")
+        if not self.num_workers and (o["timeout"] or o["prefetch_factor"] or o["persistent_workers"]):
+            rule = "timeout, prefetch_factor and persistent_workers are for workers: give 1"
+            raise ValueError(f"DataLoader(num_workers=0): {rule}")
+        if not o["in_order"]:
+            raise ValueError("DataLoader(in_order=False): batches come in order: leave it out")
+        if o["generator"] is not None and o["seed"] is not None:
+            raise ValueError("DataLoader(generator=..., seed=...): both give the seed: give one of them")
 
     def __len__(self) -> int:
-        full, rest = divmod(len(self.dataset), self.batch_size)
+        if self.batch_sampler is not None:
+            return len(self.batch_sampler)  # type: ignore[arg-type]
+        count = len(self.dataset if self.sampler is None else self.sampler)  # type: ignore[arg-type]
+        full, rest = divmod(count, self.batch_size or 1)
         return full + (rest > 0 and not self.drop_last)
 
-    def __iter__(self) -> Iterator[Any]:
-        order = self.order(self.epoch)
-        self.epoch += 1
-        batches = (order[i * self.batch_size :][: self.batch_size] for i in range(len(self)))
-        if not self.prefetch or not THREADS:
-            return map(self.fetch, batches)
-        return fetched_ahead(self.fetch, batches, self.prefetch)
-
     def order(self, epoch: int) -> np.ndarray:
-        """The indices [n] in the order of an epoch, from seed and epoch alone: any epoch can be repeated."""
+        """The indices [n] in the order of an epoch, any epoch. TypeError where the sampler has none."""
+        if not isinstance(self.sampler, OrderedSampler):
+            rule = "its sampler has none: write order(epoch), or iterate it"
+            raise TypeError(f"DataLoader.order({epoch}): {rule}")
+        return self.sampler.order(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it is: seed, epoch, how many of its batches were given; and the dataset's own state."""
+        state: dict[str, Any] = {"seed": list(getattr(self.sampler, "seed", ())), "epoch": self._at[0]}
+        state["batch"] = self._at[1]
+        if hasattr(self.dataset, "state_dict"):
+            state["dataset"] = self.dataset.state_dict()
+        return state
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on there: the next loop begins with the batch that would have come next."""
+        if state_dict["seed"] and isinstance(self.sampler, OrderedSampler):
+            self.sampler.seed = list(state_dict["seed"])
+        if "dataset" in state_dict:
+            self.dataset.load_state_dict(state_dict["dataset"])
+        self._at = self._resumed = (state_dict["epoch"], state_dict["batch"])
+
+    def __iter__(self) -> Iterator[Any]:
+        epoch, given = self._resumed or (self.epoch, 0)
+        self._resumed, self.epoch, self._at = None, epoch + 1, (epoch, given)
+        return self._counted(epoch, given)
+
+    def _counted(self, epoch: int, given: int) -> Iterator[Any]:
+        for batch in self._iterated(given) if self.is_iterable else self._fetched(epoch, given):
+            given += 1
+            self._at = (epoch, given)
+            yield batch
+        self._at = (epoch + 1, 0)
+
+    # --- of datasets with items by index ---
+
+    def _fetched(self, epoch: int, given: int) -> Iterator[Any]:
+        batches = self._batches(epoch, given)
+        if not self.num_workers or not THREADS:
+            return map(self.fetch, batches)
+        return self._by_workers(lambda _, batch: self.fetch(batch), batches)
+
+    def _batches(self, epoch: int, given: int) -> Iterator[Any]:
+        """Batches of indices from the given-th on."""
+        if self.batch_sampler is not None:
+            return islice(iter(self.batch_sampler), given, None)
+        size = self.batch_size or 1
+        if isinstance(self.sampler, OrderedSampler):
+            order, end = self.sampler.order(epoch), len(self)
+            return (order[i * size :][:size] for i in range(given, end))
+        return islice(_cut(iter(self.sampler or ()), size, self.drop_last), given, None)
+
+    def fetch(self, indices: Any) -> Any:
+        """The batch of some indices."""
         import numpy as np
 
-        count = len(self.dataset)
-        if not self.shuffle:
-            return np.arange(count)
-        return np.random.default_rng([self.seed, epoch]).permutation(count)
-
-    def fetch(self, indices: np.ndarray) -> Any:
+        indices = np.asarray(indices)
+        if self.batch_size is None:
+            (item,) = items_of(self.dataset, np.atleast_1d(indices))
+            return (self.collate_fn or default_convert)(item)
         if self.collate_fn is None:
-            return gather(self.dataset, indices)
-        return self.collate_fn([self.dataset[i] for i in indices.tolist()])
+            return default_convert(gather(self.dataset, indices))
+        if self.collate_fn is collate and hasattr(self.dataset, "gather"):
+            return _as_arrays(self.dataset.gather(indices))
+        return self.collate_fn(items_of(self.dataset, indices))
+
+    # --- of datasets that are iterated ---
+
+    def _iterated(self, given: int) -> Iterator[Any]:
+        skip = 0 if hasattr(self.dataset, "load_state_dict") else given
+        if not self.num_workers or not THREADS:
+            return islice(self._own_batches(), skip, None)
+        iterators: dict[int, Iterator[Any]] = {}
+
+        def fetch(worker: int, _: None) -> Any:
+            if worker not in iterators:
+                iterators[worker] = self._own_batches()
+            return next(iterators[worker], OVER)
+
+        return islice(self._until_all_are_over(fetch), skip, None)
+
+    def _until_all_are_over(self, fetch: Callable[[int, None], Any]) -> Iterator[Any]:
+        over = 0  # in a row
+        for batch in self._by_workers(fetch, repeat(None)):
+            over = over + 1 if batch is OVER else 0
+            if over == self.num_workers:
+                return
+            if batch is not OVER:
+                yield batch
+
+    def _own_batches(self) -> Iterator[Any]:
+        """The batches of one worker."""
+        if self.batch_size is None:
+            return map(self.collate_fn or default_convert, self.dataset)
+        batches = _cut(iter(self.dataset), self.batch_size, self.drop_last)
+        return map(self.collate_fn or default_collate, batches)
+
+    def _by_workers(self, fetch: Callable[[int, Any], Any], batches: Iterator[Any]) -> Iterator[Any]:
+        workers = self._workers or self._begun()
+        try:
+            yield from workers.ahead(fetch, batches, self.prefetch_factor * self.num_workers)
+        except BaseException:
+            self._workers = None
+            workers.end()
+            raise
+        if not self.persistent_workers:
+            self._workers = None
+            workers.end()
+
+    def _begun(self) -> Workers:
+        seed = sum(getattr(self.sampler, "seed", ()))
+        infos = [WorkerInfo(i, self.num_workers, seed + i, self.dataset) for i in range(self.num_workers)]
+        workers = Workers(infos, self.worker_init_fn, self.timeout)
+        if self.persistent_workers:
+            self._workers = workers
+        return workers
 
 
-def fetched_ahead(
-    fetch: Callable[[np.ndarray], Any], batches: Iterator[np.ndarray], ahead: int
-) -> Iterator[Any]:
-    """Yield `fetch(batch)` in order; one thread works at most `ahead` batches before the loop that reads."""
-    from concurrent.futures import ThreadPoolExecutor
+def _cut(items: Iterator[Any], size: int, drop_last: bool) -> Iterator[list[Any]]:
+    while batch := list(islice(items, size)):
+        if len(batch) == size or not drop_last:
+            yield batch
 
-    thread, process = ThreadPoolExecutor(1, thread_name_prefix="flambeau-data"), os.getpid()
-    try:
-        waiting: deque[Future] = deque(thread.submit(fetch, batch) for batch in islice(batches, ahead))
-        while waiting:
-            if os.getpid() != process:  # it would wait for ever
-                rule = "an epoch that began before a fork can't go on behind it: its thread is not there"
-                raise FlambeauError(f"DataLoader: {rule}: begin a new one, or start the process by 'spawn'")
-            ready = waiting.popleft().result()
-            waiting.extend(thread.submit(fetch, batch) for batch in islice(batches, 1))
-            yield ready
-    finally:  # also when the loop is left early: Python closes the generator
-        thread.shutdown(cancel_futures=True)
+
+def _as_arrays(batch: Any) -> Any:
+    if isinstance(batch, tuple):
+        return tuple(map(_as_arrays, batch))
+    if isinstance(batch, dict):
+        return {key: _as_arrays(value) for key, value in batch.items()}
+    return batch.numpy() if hasattr(batch, "numpy") else batch
+
+
+def _no_dataset(dataset: Any) -> TypeError:
+    return TypeError(
+        f"DataLoader({type(dataset).__name__}): a dataset has __len__ and __getitem__, or __iter__: "
+        "pass a TensorDataset, a list or a Dataset of your own"
+    )
 
 
 def whole(name: str, value: Any, least: int, advice: str) -> int:
+    """A number that can be meant; ValueError else."""
     kind = "positive" if least else "non-negative"
     try:
         number = operator.index(value)

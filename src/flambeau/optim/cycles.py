@@ -116,7 +116,7 @@ class CyclicLR(Cycling):
         return self.scale_fn(x) if self.scale_fn else MODES[self.mode][1](x, self.gamma)
 
 
-class Phase(NamedTuple):
+class CyclePart(NamedTuple):
     """A part of a cycle: its last step, and what rate and momentum go from and to, by name."""
 
     end: float
@@ -227,9 +227,9 @@ class OneCycleLR(Cycling):
         return rates
 
 
-def _phases(steps: int, rising: float, is_three: bool) -> list[Phase]:
-    first = Phase(rising * steps - 1, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))
+def _phases(steps: int, rising: float, is_three: bool) -> list[CyclePart]:
+    first = CyclePart(rising * steps - 1, ("initial_lr", "max_lr"), ("max_momentum", "base_momentum"))
     if not is_three:
-        return [first, Phase(steps - 1, ("max_lr", "min_lr"), ("base_momentum", "max_momentum"))]
-    back = Phase(2 * rising * steps - 2, ("max_lr", "initial_lr"), ("base_momentum", "max_momentum"))
-    return [first, back, Phase(steps - 1, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum"))]
+        return [first, CyclePart(steps - 1, ("max_lr", "min_lr"), ("base_momentum", "max_momentum"))]
+    back = CyclePart(2 * rising * steps - 2, ("max_lr", "initial_lr"), ("base_momentum", "max_momentum"))
+    return [first, back, CyclePart(steps - 1, ("initial_lr", "min_lr"), ("max_momentum", "max_momentum"))]

@@ -32,10 +32,11 @@ class Polynomial(Shared, total=False):
 class Muon(Optimizer):
     """The momentum of a matrix's gradient with all its singular values brought near 1 (Jordan et al., 2024).
 
-    For the matrices of hidden layers; give others (and embeddings) to AdamW. `weight_decay` is a part of the
-    step. `ns_steps` times x becomes a x + (b x x^T + c (x x^T)^2) x, a, b and c of `ns_coefficients`, in
-    float32 (PyTorch: bfloat16). `adjust_lr_fn` scales the rate by the sizes: "original", or
-    "match_rms_adamw". ValueError for tensors that are no matrices.
+    For the matrices of hidden layers; give others (and embeddings) to AdamW. `nesterov` looks ahead by the
+    momentum. `weight_decay` is a part of the step. `ns_steps` times x becomes
+    a x + (b x x^T + c (x x^T)^2) x, a, b and c of `ns_coefficients`, in float32 (PyTorch: bfloat16).
+    `adjust_lr_fn` scales the rate by the sizes: "original", or "match_rms_adamw". ValueError for tensors that
+    are no matrices.
     """
 
     names, counts = ("momentum_buffer",), {}

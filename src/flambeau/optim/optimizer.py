@@ -47,9 +47,10 @@ IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differen
 class Optimizer:
     """What optimisers share: groups of parameters with options of their own, state, and the step.
 
-    One of its own gives the options and what they are by default to `__init__`, names its state in `names`
-    (or makes it in `begin`), and writes `update`. The number of steps is kept on the device, so that a
-    recorded step counts as well, once for the parameters that have always moved together.
+    One of its own gives the options and what they are by default (`defaults`) to `__init__`, names its state
+    in `names` (or makes it in `begin`), and writes `update`. The number of steps is kept on the device, so
+    that a recorded step counts as well, once for the parameters that have always moved together. ValueError
+    for parameters and options that can't be meant, TypeError for options that there are not.
     """
 
     names: tuple[str, ...] = ()  # a zero tensor of the parameter's shape each
@@ -328,29 +329,29 @@ class Optimizer:
 
     # --- hooks ---
 
-    def register_step_pre_hook(self, hook: Callable) -> "Hook":
+    def register_step_pre_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer, args, kwargs) before every step; `remove()` of what is returned ends that."""
-        return Hook(self._hooks, "step_pre", hook)
+        return OptimizerHook(self._hooks, "step_pre", hook)
 
-    def register_step_post_hook(self, hook: Callable) -> "Hook":
+    def register_step_post_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer, args, kwargs) after every step; `remove()` of what is returned ends that."""
-        return Hook(self._hooks, "step_post", hook)
+        return OptimizerHook(self._hooks, "step_post", hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> "Hook":
+    def register_state_dict_pre_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer) before every state_dict; `remove()` of what is returned ends that."""
-        return Hook(self._hooks, "state_dict_pre", hook)
+        return OptimizerHook(self._hooks, "state_dict_pre", hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> "Hook":
+    def register_state_dict_post_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer, state_dict) after every state_dict; what it returns takes its place."""
-        return Hook(self._hooks, "state_dict_post", hook)
+        return OptimizerHook(self._hooks, "state_dict_post", hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> "Hook":
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer, state_dict) before one is loaded; what it returns takes its place."""
-        return Hook(self._hooks, "load_state_dict_pre", hook)
+        return OptimizerHook(self._hooks, "load_state_dict_pre", hook)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> "Hook":
+    def register_load_state_dict_post_hook(self, hook: Callable) -> "OptimizerHook":
         """Call hook(optimizer) when a state_dict was loaded; `remove()` of what is returned ends that."""
-        return Hook(self._hooks, "load_state_dict_post", hook)
+        return OptimizerHook(self._hooks, "load_state_dict_post", hook)
 
     def _hooked(self, event: str) -> list[Callable]:
         return list(self._hooks.get(event, {}).values())
@@ -388,7 +389,7 @@ class Optimizer:
 _hook_numbers = count()
 
 
-class Hook:
+class OptimizerHook:
     """A function that is called at an event, until `remove`."""
 
     def __init__(self, hooks: dict[str, dict[int, Callable]], event: str, function: Callable):

@@ -12,11 +12,13 @@ from .optimizer import Optimizer
 Factor = Callable[[int], float]
 
 
+@explained
 class LRScheduler:
     """What schedules share: `rate` gives the rate of a group from the one before and from its first.
 
     `step` is called once an epoch, or once a batch. It sets `group["lr"]`, which recorded steps read, so it
     stands outside of what jit records. `last_epoch` is for going on: the number of steps made before.
+    TypeError where `optimizer` is none, KeyError where there is nothing to go on from.
     """
 
     last_epoch: int
@@ -161,7 +163,10 @@ class ConstantLR(LRScheduler):
 @explained
 class LinearLR(LRScheduler):
     """From `start_factor` of the rate to `end_factor` of it, along a line, in `total_iters` steps: a
-    warm-up."""
+    warm-up.
+
+    ValueError for numbers that can't be meant.
+    """
 
     def __init__(
         self,
@@ -248,7 +253,10 @@ class CosineAnnealingLR(LRScheduler):
 @explained
 class CosineAnnealingWarmRestarts(LRScheduler):
     """Half a cosine down to `eta_min` in `T_0` steps, again and again, each `T_mult` times as long as the one
-    before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs."""
+    before (Loshchilov and Hutter, 2017). `step(epoch)` takes fractions of epochs.
+
+    ValueError for numbers that can't be meant.
+    """
 
     def __init__(
         self,
@@ -288,7 +296,10 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 @explained
 class WarmupCosineLR(LRScheduler):
     """Up along a line in `warmup_steps`, then down along half a cosine to `eta_min` at `total_steps`: what
-    transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR."""
+    transformers are trained by. PyTorch has it as LinearLR and CosineAnnealingLR in a SequentialLR.
+
+    ValueError for numbers that can't be meant.
+    """
 
     def __init__(
         self,

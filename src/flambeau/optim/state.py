@@ -59,7 +59,7 @@ def flat_state(state_dict: dict[str, Any]) -> dict[str, Tensor]:
 
 
 def nested_state(flat: dict[str, Any], param_groups: list[dict[str, Any]]) -> dict[str, Any]:
-    """The state_dict of what flat_state gave, with the `param_groups` of another one."""
+    """The state_dict of what flat_state gave (`flat`), with the `param_groups` of another one."""
     state: dict[int, dict[str, Any]] = {}
     for key, t in flat.items():
         numbers, _, name = key.partition(".")

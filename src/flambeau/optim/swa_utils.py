@@ -27,7 +27,7 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Callable[..., None]:
-    """`get_ema_avg_fn` for lists of tensors, which it assigns to: AveragedModel's multi_avg_fn."""
+    """`get_ema_avg_fn(decay)` for lists of tensors, which it assigns to: AveragedModel's multi_avg_fn."""
     _check_decay("get_ema_multi_avg_fn", decay)
     return _for_lists(get_ema_avg_fn(decay))
 
@@ -57,6 +57,7 @@ class AveragedModel:
     `avg_fn(average, new, count)` gives an average from the one before, `multi_avg_fn` assigns lists of them;
     the mean of all where there is neither. `use_buffers` averages buffers too, else they are taken over.
     All of it is one run, and may be inside of what jit records: the count lives on the device.
+    ValueError for two functions.
     """
 
     def __init__(
@@ -162,8 +163,11 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 
 @explained
 class SWALR(LRScheduler):
-    """From the rate to `swa_lr`, along half a cosine ("cos") or a line ("linear") in `anneal_epochs`
-    steps."""
+    """From the rate to `swa_lr`, along half a cosine or a line in `anneal_epochs`
+    steps.
+
+    `anneal_strategy` is "cos" or "linear". ValueError for others.
+    """
 
     def __init__(
         self,

@@ -1,0 +1,76 @@
+"""Batches: items become tensors, as torch.utils.data's default_collate and default_convert."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from flambeau.tensor import Tensor, tensor
+
+
+def default_convert(data: Any) -> Any:
+    """Arrays inside of tuples, lists and dicts (`data`) become tensors; all else stays as it is."""
+    if isinstance(data, Tensor):
+        return data
+    if hasattr(data, "__array__") and hasattr(data, "dtype"):
+        return tensor(data) if data.dtype.kind in "fiub" else data
+    return _inside(data, default_convert)
+
+
+def default_collate(batch: list[Any]) -> Any:
+    """n items as one batch: tensors, arrays and numbers stacked to tensors [n, ...], texts as a list, tuples,
+    lists and dicts part by part. ValueError where shapes differ, TypeError for what can't be stacked."""
+    from flambeau.functions import stack
+
+    first = batch[0]
+    if isinstance(first, Tensor):
+        if any(t.shape != first.shape for t in batch):
+            shapes = ", ".join(sorted({str(list(t.shape)) for t in batch}))
+            advice = "make them equal or pass your own collate_fn"
+            raise ValueError(f"collate({len(batch)} items): shapes differ: {shapes}: {advice}")
+        return stack(batch)
+    if isinstance(first, str | bytes):
+        return batch
+    if isinstance(first, Mapping):
+        return {key: default_collate([item[key] for item in batch]) for key in first}
+    if isinstance(first, tuple | list):
+        if any(len(item) != len(first) for item in batch):
+            sizes = ", ".join(map(str, sorted({len(item) for item in batch})))
+            advice = "make them equal or pass your own collate_fn"
+            raise ValueError(f"collate({len(batch)} items): lengths differ: {sizes}: {advice}")
+        parts = [default_collate(list(part)) for part in zip(*batch, strict=True)]
+        return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
+    if isinstance(first, bool | int | float):
+        return tensor(batch)
+    if hasattr(first, "__array__"):
+        return default_convert(collate(batch))
+    rule = "takes tensors, arrays, numbers, texts, tuples, lists and dicts: pass your own collate_fn"
+    raise TypeError(f"collate({type(first).__name__}): {rule}")
+
+
+def collate(items: list[Any]) -> Any:
+    """Stack n items to arrays [n, ...]: a tuple of them for tuples, a dict of them for dicts, else one.
+
+    As a loader's collate_fn it gives NumPy arrays in place of tensors. ValueError where shapes differ.
+    """
+    import numpy as np
+
+    first = items[0]
+    if isinstance(first, tuple):
+        return tuple(collate(list(part)) for part in zip(*items, strict=True))
+    if isinstance(first, dict):
+        return {key: collate([item[key] for item in items]) for key in first}
+    try:
+        return np.stack([i.numpy() if hasattr(i, "numpy") else np.asarray(i) for i in items])
+    except ValueError:
+        shapes = ", ".join(sorted({str(list(np.shape(i))) for i in items}))
+        advice = "make them equal or pass your own collate_fn"
+        raise ValueError(f"collate({len(items)} items): shapes differ: {shapes}: {advice}") from None
+
+
+def _inside(data: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(data, Mapping):
+        return {key: change(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(change, data))
+    return type(data)(map(change, data)) if type(data) in (tuple, list) else data

@@ -1,0 +1,241 @@
+"""Samplers: the order in which items are taken, and their batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence, Sized
+from typing import TYPE_CHECKING, Any
+
+from flambeau.ops.random import Generator, generator
+
+if TYPE_CHECKING:
+    import numpy as np  # imported where it is used: the browser has none
+
+
+def seed_of(given: Generator | int | None) -> list[int]:
+    """Two words that a generator (or the one that manual_seed sets) has not given yet; a number is itself."""
+    if isinstance(given, int):
+        return [given, 0]
+    source = generator if given is None else given
+    seed, place = source.get_state()
+    source.take(4)
+    return [seed, place]
+
+
+class Sampler:
+    """Numbers of items in the order in which they are taken: one of your own writes `__iter__`."""
+
+    def __iter__(self) -> Iterator[Any]:
+        name = type(self).__name__
+        raise NotImplementedError(
+            f"iter({name}): a sampler gives indices: write __iter__, or order and __len__"
+        )
+
+
+class OrderedSampler(Sampler):
+    """A sampler whose every order follows from a seed and the epoch alone, so that a loader can go on in the
+    middle of one at no cost: `order(epoch)` gives it, iterating gives one epoch after the other."""
+
+    seed: Sequence[int] = (0, 0)
+    epoch = 0
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The indices [n] of an epoch."""
+        raise NotImplementedError(f"{type(self).__name__}.order(...): is not written: return the indices")
+
+    def random(self, epoch: int) -> np.random.Generator:
+        """NumPy's generator for an epoch."""
+        import numpy as np
+
+        return np.random.default_rng([*self.seed, epoch])
+
+    def __iter__(self) -> Iterator[int]:
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        return iter(self.order(epoch).tolist())
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to an epoch."""
+        self.epoch = epoch
+
+
+class SequentialSampler(OrderedSampler):
+    """All items, as they come. data_source: a dataset."""
+
+    def __init__(self, data_source: Sized):
+        self.data_source = data_source
+
+    def __len__(self) -> int:
+        return len(self.data_source)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """0 to n - 1."""
+        import numpy as np
+
+        return np.arange(len(self.data_source))
+
+
+class RandomSampler(OrderedSampler):
+    """All items in another order each epoch; or `num_samples` of them, with `replacement` drawn one by one.
+
+    data_source: a dataset; generator: a Generator, or a seed. ValueError where no number of samples can be.
+    """
+
+    def __init__(
+        self,
+        data_source: Sized,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        generator: Generator | int | None = None,
+    ):
+        if num_samples is not None and num_samples < 1:
+            raise ValueError(f"RandomSampler(num_samples={num_samples}): must be above 0: give another")
+        self.data_source, self.replacement, self._num_samples = data_source, replacement, num_samples
+        self.seed = seed_of(generator)
+
+    @property
+    def num_samples(self) -> int:
+        """How many indices an epoch has."""
+        return len(self.data_source) if self._num_samples is None else self._num_samples
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The indices of an epoch."""
+        import numpy as np
+
+        random, count, wanted = self.random(epoch), len(self.data_source), self.num_samples
+        if self.replacement:
+            return random.integers(0, count, wanted)
+        if not count or not wanted:
+            return np.arange(0)
+        rounds = -(-wanted // count)
+        return np.concatenate([random.permutation(count) for _ in range(rounds)])[:wanted]
+
+
+class SubsetRandomSampler(OrderedSampler):
+    """Some items, `indices`, in another order each epoch. generator: a Generator, or a seed."""
+
+    def __init__(self, indices: Sequence[int], generator: Generator | int | None = None):
+        self.indices, self.seed = indices, seed_of(generator)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The indices of an epoch."""
+        import numpy as np
+
+        return np.asarray(self.indices)[self.random(epoch).permutation(len(self.indices))]
+
+
+class WeightedRandomSampler(OrderedSampler):
+    """`num_samples` items drawn by `weights`, one for each item; they need not add up to 1.
+
+    generator: a Generator, or a seed. ValueError for weights below 0, and for more samples than there are
+    without `replacement`.
+    """
+
+    def __init__(
+        self,
+        weights: Sequence[float],
+        num_samples: int,
+        replacement: bool = True,
+        generator: Generator | int | None = None,
+    ):
+        import numpy as np
+
+        self.weights = np.asarray(weights.numpy() if hasattr(weights, "numpy") else weights, np.float64)  # type: ignore[union-attr]
+        if self.weights.ndim != 1 or not (self.weights >= 0).all() or not self.weights.sum() > 0:
+            raise ValueError(
+                "WeightedRandomSampler(...): weights are a list of numbers of at least 0, one above it"
+            )
+        most = int((self.weights > 0).sum())
+        if num_samples < 1 or (not replacement and num_samples > most):
+            rule = (
+                "must be above 0" if num_samples < 1 else f"only {most} have a weight: give replacement=True"
+            )
+            raise ValueError(f"WeightedRandomSampler(num_samples={num_samples}): {rule}")
+        self.num_samples, self.replacement, self.seed = num_samples, replacement, seed_of(generator)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def order(self, epoch: int) -> np.ndarray:
+        """The indices of an epoch."""
+        shares = self.weights / self.weights.sum()
+        return self.random(epoch).choice(len(shares), self.num_samples, self.replacement, shares)
+
+
+class DistributedSampler(OrderedSampler):
+    """The part of `dataset` that one of several processes takes: each `num_replicas`-th item, from `rank`.
+
+    Parts are of one length: some items come twice, or are left out (`drop_last`). `shuffle` gives each epoch
+    an order of its own, by `seed`: `set_epoch` tells all processes which. ValueError for a rank that is not
+    there.
+    """
+
+    def __init__(
+        self,
+        dataset: Sized,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shuffle: bool = True,
+        seed: int = 0,
+        drop_last: bool = False,
+    ):
+        if num_replicas is None or rank is None:
+            raise ValueError(
+                "DistributedSampler(...): how many there are is not known: give num_replicas and rank"
+            )
+        if not 0 <= rank < num_replicas:
+            raise ValueError(
+                f"DistributedSampler(rank={rank}): there are {num_replicas}: give 0 to {num_replicas - 1}"
+            )
+        self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
+        self.shuffle, self.drop_last, self.seed = shuffle, drop_last, [seed, 0]
+        count = len(dataset)
+        short = drop_last and count % num_replicas
+        self.num_samples = count // num_replicas if short else -(-count // num_replicas)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.order(self.epoch).tolist())  # which epoch it is must be told to all
+
+    def order(self, epoch: int) -> np.ndarray:
+        """This process's indices of an epoch."""
+        import numpy as np
+
+        count, total = len(self.dataset), self.num_samples * self.num_replicas
+        order = self.random(epoch).permutation(count) if self.shuffle else np.arange(count)
+        return np.resize(order, total)[self.rank :: self.num_replicas]
+
+
+class BatchSampler(Sampler):
+    """Lists of `batch_size` indices of another sampler; the last one shorter unless `drop_last`.
+
+    ValueError for sizes that can't be meant.
+    """
+
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool):
+        self.sampler, self.drop_last = sampler, drop_last
+        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
+            raise ValueError(
+                f"BatchSampler(batch_size={batch_size!r}): must be a positive integer: pass 1 or more"
+            )
+        self.batch_size = batch_size
+
+    def __len__(self) -> int:
+        full, rest = divmod(len(self.sampler), self.batch_size)  # type: ignore[arg-type]
+        return full + (rest > 0 and not self.drop_last)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        batch: list[int] = []
+        for index in self.sampler:
+            batch.append(index)
+            if len(batch) == self.batch_size:
+                yield batch
+                batch = []
+        if batch and not self.drop_last:
+            yield batch

@@ -1,0 +1,5 @@
+"""What PyTorch keeps in torch.utils: utils.data is flambeau.data."""
+
+from . import data
+
+__all__ = ["data"]

@@ -1,0 +1,342 @@
+"""The loader beside its basics: samplers, places to go on from, workers, iterable and joined datasets."""
+
+import threading
+import time
+from collections import Counter, namedtuple
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import data
+from flambeau.data import DataLoader
+
+NUMBERS = list(range(23))
+
+
+def flat(loader):
+    return [int(i) for batch in loader for i in batch.tolist()]
+
+
+# --- samplers
+
+
+def test_random_samplers():
+    plain = data.RandomSampler(NUMBERS, generator=3)
+    first, second = list(plain), list(plain)
+    assert sorted(first) == sorted(second) == NUMBERS and first != second
+    assert list(data.RandomSampler(NUMBERS, generator=3)) == first and plain.order(0).tolist() == first
+    plain.set_epoch(1)
+    assert list(plain) == second and len(plain) == 23
+    drawn = list(data.RandomSampler(range(3), replacement=True, num_samples=300, generator=0))
+    assert len(drawn) == 300 and min(Counter(drawn).values()) > 60 and set(drawn) == {0, 1, 2}
+    more = list(data.RandomSampler(range(3), num_samples=7))
+    assert sorted(more[:3]) == sorted(more[3:6]) == [0, 1, 2] and len(more) == 7
+    assert list(data.SequentialSampler(NUMBERS)) == NUMBERS
+    some = data.SubsetRandomSampler([5, 7, 9], fb.Generator(4))
+    assert sorted(some) == [5, 7, 9] == sorted(some) and len(some) == 3
+
+
+def test_weighted_samplers():
+    drawn = Counter(data.WeightedRandomSampler([1, 0, 3], 4000, generator=1))
+    assert drawn[1] == 0 and abs(drawn[2] / drawn[0] - 3) < 0.4
+    few = list(data.WeightedRandomSampler(fb.tensor([1.0, 2.0, 0.0]), 2, replacement=False))
+    assert sorted(few) == [0, 1]
+
+
+def test_what_manual_seed_sets():
+    fb.manual_seed(5)
+    first = [flat(DataLoader(NUMBERS, 4, shuffle=True)) for _ in range(2)]
+    fb.manual_seed(5)
+    again = [flat(DataLoader(NUMBERS, 4, shuffle=True)) for _ in range(2)]
+    assert first == again and first[0] != first[1]
+    by_generator = [flat(DataLoader(NUMBERS, 4, True, generator=fb.Generator(9))) for _ in range(2)]
+    assert by_generator[0] == by_generator[1]
+
+
+@pytest.mark.parametrize("count, drop_last", [(23, False), (23, True), (24, True), (2, False)])
+def test_distributed_parts(torch, count, drop_last):
+    items = list(range(count))
+    for shuffle in (False, True):
+        parts = [data.DistributedSampler(items, 4, rank, shuffle, 0, drop_last) for rank in range(4)]
+        theirs = [
+            torch.utils.data.DistributedSampler(items, 4, r, shuffle=shuffle, drop_last=drop_last)
+            for r in range(4)
+        ]
+        assert [len(p) for p in parts] == [len(p) for p in theirs]
+        if not shuffle:
+            assert [list(p) for p in parts] == [list(p) for p in theirs]
+
+
+def test_distributed_epochs():
+    parts = [data.DistributedSampler(NUMBERS, 4, rank) for rank in range(4)]
+    seen = []
+    for epoch in range(2):
+        for p in parts:
+            p.set_epoch(epoch)
+        seen.append([list(p) for p in parts])
+        assert {i for part in seen[-1] for i in part} == set(NUMBERS) and {len(p) for p in seen[-1]} == {6}
+    assert seen[0] != seen[1] and list(parts[0]) == seen[1][0]
+
+
+def test_batches_of_other_samplers():
+    batches = data.BatchSampler(data.SequentialSampler(range(7)), 3, False)
+    assert list(batches) == [[0, 1, 2], [3, 4, 5], [6]] and len(batches) == 3
+    assert list(data.BatchSampler(range(7), 3, True)) == [[0, 1, 2], [3, 4, 5]]
+    assert [b.tolist() for b in DataLoader(NUMBERS, batch_sampler=batches)] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert flat(DataLoader(NUMBERS, 2, sampler=[4, 2, 9])) == [4, 2, 9]
+    assert (
+        len(DataLoader(NUMBERS, batch_sampler=batches)) == 3
+        and len(DataLoader(NUMBERS, 2, sampler=[4, 2, 9])) == 2
+    )
+    assert list(DataLoader([(1, "a"), (2, "b")], None)) == [(1, "a"), (2, "b")]
+
+
+# --- places
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("make", ["shuffled", "sampler", "iterable"])
+def test_a_loader_goes_on_where_another_was(make, workers):
+    def loader():
+        if make == "shuffled":
+            return DataLoader(NUMBERS, 4, True, seed=7, num_workers=workers)
+        if make == "sampler":
+            return DataLoader(NUMBERS, 4, sampler=NUMBERS[::-1], num_workers=workers)
+        return DataLoader(Counting(), 4, num_workers=min(1, workers))
+
+    whole = loader()
+    epochs = [[b.tolist() for b in whole] for _ in range(2)]
+    first = loader()
+    list(first)
+    batches = iter(first)
+    seen = [next(batches).tolist() for _ in range(2)]
+    other = loader()
+    other.load_state_dict(first.state_dict())
+    assert seen + [b.tolist() for b in other] == epochs[1]
+    assert [b.tolist() for b in other] == [b.tolist() for b in whole]  # the third
+
+
+def test_going_on_fetches_nothing_again():
+    asked = []
+    loader = DataLoader(data.Mapped(range(10**6), lambda i: asked.append(i) or i), seed=1)
+    state = {"seed": [1, 0], "epoch": 3, "batch": 999_998}
+    loader.load_state_dict(state)
+    assert loader.state_dict() == state
+    assert flat(loader) == [999_998, 999_999] == asked and loader.state_dict()["epoch"] == 4
+
+
+def test_the_order_does_not_follow_from_the_workers():
+    orders = [flat(DataLoader(NUMBERS, 3, True, seed=2, num_workers=n)) for n in (0, 1, 4)]
+    assert orders[0] == orders[1] == orders[2]
+
+
+# --- workers
+
+
+class Named(data.Dataset):
+    """Items that say which worker made them."""
+
+    def __len__(self):
+        return 12
+
+    def __getitem__(self, i):
+        info = data.get_worker_info()
+        return (i, -1 if info is None else info.id)
+
+
+def test_workers_take_turns():
+    begun, alive = [], []
+    loader = DataLoader(Named(), 2, num_workers=3, worker_init_fn=begun.append, persistent_workers=True)
+    for _ in range(2):
+        found = {tuple(i.tolist()): w.tolist() for i, w in loader}
+        assert found == {(2 * k, 2 * k + 1): [k % 3] * 2 for k in range(6)}
+        alive.append({t for t in threading.enumerate() if t.name.startswith("flambeau-data")})
+    assert sorted(begun) == [0, 1, 2] and alive[0] == alive[1] and len(alive[0]) == 3
+    assert data.get_worker_info() is None and DataLoader(Named()).fetch([3])[1].tolist() == [-1]
+    loader._workers.end()
+
+
+def test_a_batch_that_takes_too_long():
+    gate = threading.Event()
+    slow = data.Mapped(range(4), lambda i: gate.wait(5) if i == 2 else i)
+    loader = DataLoader(slow, 2, num_workers=1, timeout=0.2)
+    with pytest.raises(fb.FlambeauError) as e:
+        list(loader)
+    gate.set()
+    cure = "give a longer timeout, or look at these items"
+    assert str(e.value) == f"DataLoader: items [2, 3] took more than 0.2 s: {cure}"
+
+
+def test_workers_go_on_at_the_same_time():
+    both = threading.Barrier(2, timeout=5)
+    loader = DataLoader(data.Mapped(range(4), lambda i: (both.wait() and i) or i), num_workers=2)
+    assert flat(loader) == [0, 1, 2, 3]
+    time.sleep(0)
+
+
+# --- datasets
+
+
+class Counting(data.IterableDataset):
+    """0 to 9; a worker takes its share."""
+
+    def __iter__(self):
+        info = data.get_worker_info()
+        start, step = (0, 1) if info is None else (info.id, info.num_workers)
+        return iter(range(start, 10, step))
+
+
+def test_iterable_datasets():
+    assert [b.tolist() for b in DataLoader(Counting(), 4)] == [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
+    assert len(list(DataLoader(Counting(), 4, drop_last=True))) == 2
+    by_two = [b.tolist() for b in DataLoader(Counting(), 3, num_workers=2)]
+    assert by_two == [[0, 2, 4], [1, 3, 5], [6, 8], [7, 9]]
+    assert list(DataLoader(Counting(), None)) == list(range(10))
+    chained = Counting() + Counting()
+    assert flat(DataLoader(chained, 8)) == [*range(10), *range(10)]
+    with pytest.raises(TypeError):
+        len(DataLoader(chained, 8))
+    assert list(data.ChainDataset([Counting(), [7]][:1])) == list(range(10))
+
+
+class Stateful(data.IterableDataset):
+    def __init__(self):
+        self.at = 0
+
+    def __iter__(self):
+        while self.at < 6:
+            self.at += 1
+            yield self.at
+
+    def state_dict(self):
+        return {"at": self.at}
+
+    def load_state_dict(self, state):
+        self.at = state["at"]
+
+
+def test_a_dataset_with_a_state_of_its_own():
+    loader, other = DataLoader(Stateful(), 2), DataLoader(Stateful(), 2)
+    assert next(iter(loader)).tolist() == [1, 2]
+    other.load_state_dict(loader.state_dict())
+    assert flat(other) == [3, 4, 5, 6]
+
+
+def test_joined_datasets():
+    joined = data.TensorDataset(np.arange(3)) + data.TensorDataset(np.arange(10, 12))
+    assert [int(x) for (x,) in joined] == [0, 1, 2, 10, 11] and joined[-1][0] == 11
+    assert joined.cumulative_sizes == [3, 5]
+    side = data.StackDataset([1, 2, 3], data.TensorDataset(np.arange(3)))
+    assert side[-1] == (3, (2,)) and len(side) == 3
+    numbers, (x,) = next(iter(DataLoader(side, 2)))
+    assert numbers.tolist() == [1, 2] and x.tolist() == [0, 1]
+    named = data.StackDataset(a=[1, 2], b=[3.5, 4.5])
+    assert named[0] == {"a": 1, "b": 3.5}
+    assert {k: v.tolist() for k, v in next(iter(DataLoader(named, 2))).items()} == {
+        "a": [1, 2],
+        "b": [3.5, 4.5],
+    }
+
+
+class Hugging:
+    """A dataset as Hugging Face's: items are dicts, and several come at once."""
+
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        raise AssertionError("one by one")
+
+    def __getitems__(self, indices):
+        return [{"text": str(i), "label": i, "x": [i, i + 1]} for i in indices]
+
+
+def test_datasets_of_hugging_face():
+    batch = next(iter(DataLoader(Hugging(), 3)))
+    assert batch["text"] == ["0", "1", "2"] and batch["label"].tolist() == [0, 1, 2]
+    assert [t.tolist() for t in batch["x"]] == [[0, 1, 2], [1, 2, 3]]
+
+
+Pair = namedtuple("Pair", "a b")
+
+
+def test_collating_and_converting():
+    batch = data.default_collate([Pair(1, fb.ones(2)), Pair(2, fb.zeros(2))])
+    assert isinstance(batch, Pair) and batch.a.tolist() == [1, 2] and batch.b.shape == (2, 2)
+    assert data.default_collate([1.5, 2.5]).dtype is fb.float32 and data.default_collate([True]).tolist() == [
+        True
+    ]
+    found = data.default_convert({"a": [np.ones(2, "f4"), "text"], "b": Pair(np.int32(3), None)})
+    assert found["a"][0].tolist() == [1, 1] and found["a"][1] == "text" and found["b"].a.item() == 3
+    assert data.default_convert(np.array(["a"])).tolist() == ["a"]
+    assert fb.utils.data.DataLoader is DataLoader and fb.utils.data.__all__ == data.__all__
+    arrays = next(
+        iter(
+            DataLoader(
+                data.StackDataset(a=[1, 2], b=data.TensorDataset(fb.ones(2))), 2, collate_fn=data.collate
+            )
+        )
+    )
+    assert isinstance(arrays["a"], np.ndarray) and isinstance(arrays["b"][0], np.ndarray)
+
+
+ERRORS = [
+    (lambda: list(data.Sampler()), NotImplementedError,
+     "iter(Sampler): a sampler gives indices: write __iter__, or order and __len__"),
+    (lambda: data.OrderedSampler().order(0), NotImplementedError,
+     "OrderedSampler.order(...): is not written: return the indices"),
+    (lambda: data.RandomSampler([1], num_samples=0), ValueError,
+     "RandomSampler(num_samples=0): must be above 0: give another"),
+    (lambda: data.WeightedRandomSampler([1, -1], 1), ValueError,
+     "WeightedRandomSampler(...): weights are a list of numbers of at least 0, one above it"),
+    (lambda: data.WeightedRandomSampler([1, 0], 2, False), ValueError,
+     "WeightedRandomSampler(num_samples=2): only 1 have a weight: give replacement=True"),
+    (lambda: data.DistributedSampler([1]), ValueError,
+     "DistributedSampler(...): how many there are is not known: give num_replicas and rank"),
+    (lambda: data.DistributedSampler([1], 2, 2), ValueError,
+     "DistributedSampler(rank=2): there are 2: give 0 to 1"),
+    (lambda: data.BatchSampler([1], 0, False), ValueError,
+     "BatchSampler(batch_size=0): must be a positive integer: pass 1 or more"),
+    (lambda: data.ConcatDataset([]), ValueError,
+     "ConcatDataset([]): there is nothing to join: give datasets"),
+    (lambda: data.ConcatDataset([Counting()]), TypeError,
+     "ConcatDataset([..., Counting]): has no items by index: join such by ChainDataset"),
+    (lambda: data.ChainDataset([[1]]), TypeError,
+     "ChainDataset([..., list]): has items by index: join such by ConcatDataset"),
+    (lambda: data.StackDataset(), ValueError,
+     "StackDataset(...): its items are tuples or dicts: give datasets, or named ones"),
+    (lambda: data.StackDataset([1], [1, 2]), ValueError,
+     "StackDataset(lengths 1, 2): lengths differ: give datasets of one length"),
+    (lambda: iter(data.IterableDataset()), NotImplementedError,
+     "iter(IterableDataset): a dataset has items: write __iter__"),
+    (lambda: DataLoader([1], shuffle=True, sampler=[0]), ValueError,
+     "DataLoader(shuffle=True, sampler=...): both give an order: give one of them"),
+    (lambda: DataLoader([1], 2, batch_sampler=[[0]]), ValueError,
+     "DataLoader(batch_sampler=...): it makes batches by itself: leave batch_size, shuffle, sampler and"
+     " drop_last out"),
+    (lambda: DataLoader(Counting(), shuffle=True), ValueError,
+     "DataLoader(Counting): has an order of its own: leave shuffle and samplers out"),
+    (lambda: DataLoader([1], None, drop_last=True), ValueError,
+     "DataLoader(batch_size=None, drop_last=True): there are no batches: give batch_size"),
+    (lambda: DataLoader([1], timeout=3), ValueError,
+     "DataLoader(num_workers=0): timeout, prefetch_factor and persistent_workers are for workers: give 1"),
+    (lambda: DataLoader([1], in_order=False), ValueError,
+     "DataLoader(in_order=False): batches come in order: leave it out"),
+    (lambda: DataLoader([1], seed=1, generator=fb.Generator()), ValueError,
+     "DataLoader(generator=..., seed=...): both give the seed: give one of them"),
+    (lambda: DataLoader([1], num_worker=3), TypeError,
+     "DataLoader(num_worker=3): no such option: did you mean 'num_workers'?"),
+    (lambda: DataLoader([1], sampler=[0]).order(0), TypeError,
+     "DataLoader.order(0): its sampler has none: write order(epoch), or iterate it"),
+    (lambda: data.default_collate([object()]), TypeError,
+     "collate(object): takes tensors, arrays, numbers, texts, tuples, lists and dicts: pass your own"
+     " collate_fn"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call, kind, text", ERRORS, ids=range(len(ERRORS)))
+def test_errors(call, kind, text):
+    with pytest.raises(kind) as e:
+        call()
+    assert str(e.value) == text
