@@ -107,7 +107,6 @@ m.tensor([[1, 2], [3]])
 m.tensor("a")
 m.device("no such device")
 model.to(m.int32)
-X.storage_offset
 m.foo
 nn.Lineer
 F.rellu

@@ -180,7 +180,7 @@ def test_gradients_are_asked_for_in_torchs_ways():
         "requires_grad_(f32[2], False): gradients flow through it to what it was made of: use .detach()"
     )
     with pytest.raises(TypeError) as told:
-        fb.tensor([1, 2], device="cpu").requires_grad = True
+        fb.tensor([1, 2], dtype=fb.int32, device="cpu").requires_grad = True
     assert str(told.value) == "requires_grad_(i32[2]): only floats have gradients: cast with .float()"
     x.requires_grad = False
     assert not x.requires_grad and not (x * 2).requires_grad

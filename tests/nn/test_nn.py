@@ -87,7 +87,7 @@ def test_repr_reads_as_torchs():
     model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(True), nn.Softmax(1)), nn.Dropout(0.2))
     assert repr(model) == (
         "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): Sequential(\n"
-        "    (0): ReLU()\n    (1): Softmax(dim=1)\n  )\n  (2): Dropout(p=0.2)\n)"
+        "    (0): ReLU(inplace=True)\n    (1): Softmax(dim=1)\n  )\n  (2): Dropout(p=0.2)\n)"
     )
     assert len(model) == 3 and isinstance(model[1][0], nn.ReLU) and len(model[:2]) == 2
 

@@ -57,7 +57,7 @@ SPACES = {"": fb, "nn.functional.": fb.nn.functional, "linalg.": fb.linalg, "fft
           "special.": fb.special}  # fmt: skip
 # arguments that torch has and nothing here: why
 NOWHERE = {
-    "out": "no tensor is written into", "inplace": "no tensor is written into",
+    "out": "taken where functions are declared (core/out.py)", "inplace": "as out",
     "layout": "all are dense", "memory_format": "all are dense", "pin_memory": "copies are staged anyway",
     "sparse_grad": "all are dense", "sparse": "all are dense", "names": "dims have no names",
     "size_average": "deprecated in torch", "reduce": "deprecated in torch", "_stacklevel": "of warnings",

@@ -506,3 +506,28 @@ def test_an_offloaded_step_is_not_recorded(gpu, capsys):
     losses = [step(fb.ones(2, 3)).item() for _ in range(3)]
     assert losses[0] > losses[1] > losses[2]
     assert "jit(step): runs unrecorded: it reads values" in capsys.readouterr().err
+
+
+def test_steps_by_habit_say_where_gradients_are():
+    """torch's ways to call step: after backward(), and with a function that gives the loss."""
+    p = fb.tensor([1.0], requires_grad=True, device="cpu")
+    sgd = optim.SGD([p], lr=0.1)
+
+    def closure():
+        loss = (p * p).sum()
+        loss.backward()
+        return loss
+
+    rule = (
+        "takes what backward returned, since tensors keep no gradients: grads = loss.backward(), and then"
+        " step(grads)"
+    )
+    for call, shown in (
+        (lambda: sgd.step(), ""),
+        (lambda: sgd.step((p * p).sum()), "f32[]"),
+        (lambda: sgd.step(closure), "a function that gives f32[]"),
+    ):
+        with pytest.raises(TypeError) as told:
+            call()
+        assert str(told.value) == f"SGD.step({shown}): {rule}"
+    assert p.item() == 1

@@ -43,7 +43,7 @@ WORDS: dict[str, dict[str, str]] = {
         "HalfTensor": TYPED.format("float16"),
         "BFloat16Tensor": TYPED.format("bfloat16"),
         "IntTensor": TYPED.format("int32"),
-        "LongTensor": TYPED.format("int32") + ": any integers index",
+        "LongTensor": TYPED.format("int64"),
         "ByteTensor": TYPED.format("uint8"),
         "CharTensor": TYPED.format("int8"),
         "BoolTensor": TYPED.format("bool"),
@@ -70,9 +70,6 @@ WORDS: dict[str, dict[str, str]] = {
     },
     "flambeau.nn.functional": {
         "has_torch_function": "torch's own dispatch",
-    },
-    "flambeau.optim": {
-        "SparseAdam": DENSE,
     },
 }
 

@@ -33,6 +33,8 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
         return _from_array(data, dtype)
     if isinstance(data, array | memoryview):
         return _from_buffer(memoryview(data), dtype)
+    if isinstance(data, list | tuple) and hasattr(_first(data), "tolist"):
+        data = _unwrapped(data)
     shape = _shape_of(data)
     flat: list[Any] = []
     _flatten(data, shape, flat)
@@ -61,6 +63,19 @@ def _packed(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape,
         if bad is not None:
             raise ValueError(f"tensor(...): {bad} does not fit {dtype.short}, which holds {low} to {high}")
     return array(dtype.format, flat), shape, dtype
+
+
+def _first(data: Any) -> Any:
+    while isinstance(data, list | tuple) and data:
+        data = data[0]
+    return data
+
+
+def _unwrapped(data: Any) -> Any:
+    """Lists of arrays, of NumPy's numbers or of tensors as lists of numbers."""
+    if isinstance(data, list | tuple):
+        return [_unwrapped(v) for v in data]
+    return data.tolist() if hasattr(data, "tolist") else data
 
 
 def _shape_of(data: Any) -> Shape:

@@ -129,9 +129,9 @@ def describe(value: Any) -> str:
         return f"{node.dtype.short}{list(node.shape)}"
     if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
         return "[" + ", ".join(describe(v) for v in value) + "]"
-    shape, dtype = (getattr(value, name, None) for name in ("shape", "dtype"))
-    if shape and dtype is not None:
-        return f"{type(value).__name__} {dtype}{list(shape)}"
+    shape = getattr(value, "shape", ())
+    if shape and isinstance(shape, tuple) and hasattr(value, "dtype"):  # another library's array
+        return f"{type(value).__name__} {value.dtype}{list(shape)}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

@@ -154,23 +154,33 @@ class Optimizer:
         """
         raise NotImplementedError(f"{self._name}.update(...): is not written: return the new value")
 
-    def step(self, grads: "Gradients | Callable[[], Gradients]") -> Tensor | None:
+    def step(self, grads: "Gradients | Callable[[], Gradients] | None" = None) -> Tensor | None:
         """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
 
         `grads` is what backward returned, or a function that gives it: then the loss is returned. A Ctrl-C
-        comes before it or after it, never between two parameters.
+        comes before it or after it, never between two parameters. TypeError where there are no gradients:
+        tensors keep none.
         """
+        if not callable(grads):
+            grads = self._check_gradients(grads, "")
         for hook in self._hooked("step_pre"):
             hook(self, (grads,), {})
         loss = None
         if callable(grads):
             with enable_grad():
-                grads = grads()
+                grads = self._check_gradients(grads(), "a function that gives ")
             loss = grads.loss
         self._step(grads)
         for hook in self._hooked("step_post"):
             hook(self, (grads,), {})
         return loss
+
+    def _check_gradients(self, given: Any, how: str) -> Gradients:
+        if isinstance(given, Gradients):
+            return given
+        rule = "takes what backward returned, since tensors keep no gradients: grads = loss.backward(), and"
+        shown = "" if given is None and not how else how + describe(given)
+        raise TypeError(f"{self._name}.step({shown}): {rule} then step(grads)")
 
     def _step(self, grads: Gradients) -> None:
         moved = [(group, p, grads.get(p)) for group in self.param_groups for p in group["params"]]
