@@ -249,7 +249,9 @@ def test_pruning():
 
 
 def test_pruning_beside_torch(torch):
-    assert pruned(fb, utils.prune) == pruned(torch, torch.nn.utils.prune)
+    from torch.nn.utils import prune
+
+    assert pruned(fb, utils.prune) == pruned(torch, prune)
 
 
 # --- fine-tuning ---
@@ -321,8 +323,8 @@ ERRORS = {
     "remove_parametrizations('weight'): Linear has no parametrization of that name: give another": (
         lambda: utils.parametrize.remove_parametrizations(nn.Linear(2, 1), "weight")
     ),
-    "remove_parametrizations('weight', leave_parametrized=False): it has several originals: only its value can"
-    " be left": lambda: utils.parametrize.remove_parametrizations(
+    "remove_parametrizations('weight', leave_parametrized=False): it has several originals: only its value"
+    " can be left": lambda: utils.parametrize.remove_parametrizations(
         utils.parametrizations.weight_norm(nn.Linear(2, 1)), "weight", False
     ),
     "transfer_parametrizations_and_params(Linear): the first module has no parametrizations: give one that"

@@ -200,3 +200,53 @@ def _turned(given: tuple) -> tuple:
     """Each with the batch first; one tensor stays one."""
     made = {id(x): x.transpose(0, 1) for x in given}
     return tuple(made[id(x)] for x in given)
+
+
+SETTINGS = (
+    "embed_dim_to_check", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v",
+    "add_zero_attn", "dropout_p", "out_proj_weight", "out_proj_bias",
+)  # fmt: skip
+USUAL = {"training": True, "key_padding_mask": None, "need_weights": True, "attn_mask": None}
+USUAL |= {"use_separate_proj_weight": False, "q_proj_weight": None, "k_proj_weight": None}
+USUAL |= {"v_proj_weight": None, "static_k": None, "static_v": None, "average_attn_weights": True}
+USUAL |= {"is_causal": False}
+
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, *given: Any, **how: Any) -> Any:
+    """MultiheadAttention as a function of its weights. [n, b, e], [m, b, kdim], [m, b, vdim] -> ([n, b, e],
+    weights)
+
+    given: embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias. how: the arguments behind these. TypeError for others, and for
+    static_k and static_v.
+    """
+    call = "multi_head_attention_forward"
+    bound = dict(zip(SETTINGS, given, strict=False)) | {n: how.pop(n) for n in SETTINGS if n in how}
+    missing = [n for n in SETTINGS if n not in bound]
+    unknown = [n for n in how if n not in USUAL]
+    if missing or unknown or len(given) > len(SETTINGS):
+        told = f"lacks {', '.join(missing)}" if missing else f"unknown: {', '.join(unknown) or 'arguments'}"
+        raise TypeError(f"{call}: {told}: it takes {', '.join([*SETTINGS, *USUAL])}")
+    how = USUAL | how
+    if how["static_k"] is not None or how["static_v"] is not None:
+        raise TypeError(f"{call}: static_k and static_v: are not taken: use scaled_dot_product_attention")
+    separate = {f"{n}_proj_weight": how[f"{n}_proj_weight"] for n in "qkv"}
+    layer = _layer(query.shape[-1], bound, separate if how["use_separate_proj_weight"] else {})
+    layer.training = how["training"]
+    masks = {n: how[n] for n in ("key_padding_mask", "attn_mask", "is_causal", "average_attn_weights")}
+    return layer(query, key, value, need_weights=how["need_weights"], **masks)
+
+
+def _layer(embed_dim: int, bound: dict[str, Any], separate: dict[str, Tensor]) -> Any:
+    """A layer of weights that are there."""
+    layer: Any = Module.__new__(MultiheadAttention)
+    layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, bound["num_heads"], bound["dropout_p"]
+    layer.head_dim, layer.batch_first = embed_dim // bound["num_heads"], False
+    layer.add_zero_attn = bound["add_zero_attn"]
+    for name in ("in_proj_weight", "in_proj_bias", "bias_k", "bias_v"):
+        setattr(layer, name, bound[name])
+    if separate:
+        layer.in_proj_weight = None
+        vars(layer).update(separate)
+    layer.out_proj = lambda x: linear(x, bound["out_proj_weight"], bound["out_proj_bias"])
+    return layer

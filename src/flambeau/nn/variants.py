@@ -12,6 +12,7 @@ from ..ops.elementwise import Elementwise
 from ..ops.inplace import write
 from ..ops.norm import channel_shuffle
 from ..tensor import Tensor
+from .attention import multi_head_attention_forward
 from .fractional import fractional_max_pools
 from .large_vocabulary import linear_cross_entropy
 
@@ -63,6 +64,7 @@ def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {f"{base}_": _in_place(base) for base in IN_PLACE}
 FUNCTIONS |= {f"{pool.__name__}_with_indices": _indexed(pool) for pool in INDEXED}
-FUNCTIONS |= {f.__name__: f for f in (conv_tbc, linear_cross_entropy, upsample_bilinear, upsample_nearest)}
+FUNCTIONS |= {f.__name__: f for f in (conv_tbc, linear_cross_entropy, multi_head_attention_forward)}
+FUNCTIONS |= {f.__name__: f for f in (upsample_bilinear, upsample_nearest)}
 FUNCTIONS |= {f.__name__: f for f in fractional_max_pools}
 FUNCTIONS["native_channel_shuffle"] = channel_shuffle
