@@ -187,10 +187,11 @@ ERRORS = {
     ),
     "MultiheadAttention(f32[4, 2, 6], f32[2, 6], f32[4, 2, 6]): takes 3 dims, or 2 without a batch: reshape"
     " them": lambda: nn.MultiheadAttention(6, 2)(X, X[0], X),
-    "multi_head_attention_forward: lacks num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,"
-    " add_zero_attn, dropout_p, out_proj_weight, out_proj_bias: it takes embed_dim_to_check, num_heads, in_proj_weight,"
-    " in_proj_bias, bias_k, bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training,"
-    " key_padding_mask, need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,"
+    "multi_head_attention_forward: lacks num_heads, in_proj_weight, in_proj_bias, bias_k,"
+    " bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias: it takes"
+    " embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,"
+    " add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask,"
+    " need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,"
     " v_proj_weight, static_k, static_v, average_attn_weights, is_causal": (
         lambda: nn.functional.multi_head_attention_forward(X, X, X, 6)
     ),
