@@ -178,7 +178,7 @@ ERRORS = {
         lambda: nn.MultiheadAttention(6, 4)
     ),
     "MultiheadAttention(6, 2): unknown: kdims: it takes add_bias_kv, add_zero_attn, kdim, vdim, batch_first,"
-    " device": lambda: nn.MultiheadAttention(6, 2, kdims=3),
+    " device, dtype": lambda: nn.MultiheadAttention(6, 2, kdims=3),
     "MultiheadAttention(is_causal=True): says what attn_mask is: give that, too": (
         lambda: nn.MultiheadAttention(6, 2)(X, X, X, is_causal=True)
     ),

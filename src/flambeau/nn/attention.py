@@ -62,7 +62,7 @@ class MultiheadAttention(Module):
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, **more: Any):
         usual = {"add_bias_kv": False, "add_zero_attn": False, "kdim": None, "vdim": None}
-        usual |= {"batch_first": False, "device": None}
+        usual |= {"batch_first": False, "device": None, "dtype": None}
         call = f"MultiheadAttention({embed_dim}, {num_heads})"
         if unknown := sorted(more.keys() - usual.keys()):
             raise TypeError(f"{call}: unknown: {', '.join(unknown)}: it takes {', '.join(usual)}")
@@ -75,6 +75,8 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = (settings[n] or embed_dim for n in ("kdim", "vdim"))
         self.batch_first, self.add_zero_attn = settings["batch_first"], settings["add_zero_attn"]
         self._make(bias, settings["add_bias_kv"], settings["device"])
+        if settings["dtype"] is not None:
+            self.to(settings["dtype"])
 
     def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
         e = self.embed_dim
