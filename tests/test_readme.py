@@ -63,6 +63,7 @@ CLAIMING = (
     "docs/correctness.md",
     "docs/devices.md",
     "docs/from_pytorch.md",
+    "docs/nn.md",
     "docs/profiling.md",
     "docs/tuning.md",
 )
