@@ -129,8 +129,9 @@ def describe(value: Any) -> str:
         return f"{node.dtype.short}{list(node.shape)}"
     if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
         return "[" + ", ".join(describe(v) for v in value) + "]"
-    if getattr(value, "shape", ()) and hasattr(value, "dtype"):
-        return f"{type(value).__name__} {value.dtype}{list(value.shape)}"
+    shape = getattr(value, "shape", ())
+    if isinstance(shape, tuple) and shape and hasattr(value, "dtype"):  # not an op, whose shape is a rule
+        return f"{type(value).__name__} {value.dtype}{list(shape)}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 
