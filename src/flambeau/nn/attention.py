@@ -49,10 +49,10 @@ def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
 class MultiheadAttention(Module):
     """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
 
-    embed_dim: features of queries and results, which the heads share. dropout: the share of weights that is
-    dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one of zeros.
+    embed_dim: features of queries and results, which num_heads heads share. dropout: the share of
+    weights that is dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one of zeros.
     kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the sequence.
-    ValueError where the heads do not divide embed_dim.
+    more: those from add_bias_kv on, device and dtype. ValueError where the heads do not divide embed_dim.
     """
 
     in_proj_weight: Parameter | None
@@ -218,7 +218,8 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, *giv
     """MultiheadAttention as a function of its weights. [n, b, e], [m, b, kdim], [m, b, vdim] -> ([n, b, e],
     weights)
 
-    given: embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+    query, key, value: what attends to what. given: embed_dim_to_check, num_heads,
+    in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
     dropout_p, out_proj_weight, out_proj_bias. how: the arguments behind these. TypeError for others, and for
     static_k and static_v.
     """

@@ -100,16 +100,22 @@ class _LazyNorm(LazyLayer):
 
 @explained
 class LazyLinear(LazyLayer):
-    """Linear whose in_features is that of the first input. [..., n] -> [..., out_features]"""
+    """Linear whose in_features is that of the first input. [..., n] -> [..., out_features]
+
+    TypeError for arguments that Linear does not take.
+    """
 
     becomes, size, dim = Linear, "in_features", -1
+
+
+TOLD = "TypeError for arguments that the layer does not take."
 
 
 def _lazy(base: type, becomes: type[Any]) -> type[Any]:
     """The lazy layer of a class."""
     known = f"{becomes.__name__} whose {base.size} is that of the first input."  # type: ignore[attr-defined]
     shapes = (becomes.__doc__ or "").partition("\n")[0].rpartition(". ")[2]
-    members = {"becomes": becomes, "__doc__": f"{known} {shapes}", "__module__": "flambeau.nn"}
+    members = {"becomes": becomes, "__doc__": f"{known} {shapes}\n\n{TOLD}", "__module__": "flambeau.nn"}
     return type(f"Lazy{becomes.__name__}", (base,), members)
 
 

@@ -25,7 +25,7 @@ class Parameter(Tensor):
 class Buffer(Tensor):
     """A tensor that is state of the module it is set on, but no parameter. [...] -> [...]
 
-    persistent: whether state_dict has it.
+    data: the tensor. persistent: whether state_dict has it.
     """
 
     def __init__(self, data: Tensor, persistent: bool = True):
@@ -74,7 +74,10 @@ class UninitializedParameter(_Unmade, Parameter):
 
 @explained
 class UninitializedBuffer(_Unmade, Buffer):
-    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
+    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]
+
+    persistent: whether state_dict has it.
+    """
 
     _made = Buffer
 

@@ -53,12 +53,13 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="bilinear", align_corners=True). [n, c, h, w] -> [n, c, oh, ow]"""
+    """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
+    [n, c, h, w] -> [n, c, oh, ow]"""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="nearest"). [n, c, *size] -> [n, c, *out]"""
+    """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
