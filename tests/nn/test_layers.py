@@ -224,7 +224,7 @@ ERRORS = {
     "AdaptiveLogSoftmaxWithLoss(cutoffs=[5, 3]): cutoffs are ascending numbers of 1 to 9: give others": (
         lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5, 3])
     ),
-    "AdaptiveLogSoftmaxWithLoss(f32[2, 4], i32[3]): takes rows and a class of each, [n, features] and [n], or"
+    "AdaptiveLogSoftmaxWithLoss(f32[2, 4], i64[3]): takes rows and a class of each, [n, features] and [n], or"
     " [features] and []": (
         lambda: nn.AdaptiveLogSoftmaxWithLoss(4, 10, [5])(fb.ones(2, 4), fb.tensor([1, 2, 3]))
     ),

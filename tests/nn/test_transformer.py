@@ -93,6 +93,21 @@ def test_attention_by_numpy(device):
     np.testing.assert_allclose(again.numpy(), want, atol=5e-6)
 
 
+def test_attention_as_a_function_beside_torch(torch, on_numpy):
+    def run(f):
+        def call(q, k, v, *w):
+            given = (E, 2, w[0], w[1], None, None, True, 0.0, w[2], w[3])
+            separate = {f"{n}_proj_weight": t for n, t in zip("qkv", w[4:], strict=True)}
+            many = f.nn.functional.multi_head_attention_forward
+            one = many(q, k, v, *given, training=False)
+            return one, many(q, k, v, *given, use_separate_proj_weight=True, need_weights=False, **separate)
+
+        return call
+
+    weights = [drawn(3 * E, E), drawn(3 * E), drawn(E, E), drawn(E), *(drawn(E, E) for _ in range(3))]
+    compare(torch, (run(fb), run(torch)), drawn(N, B, E), drawn(M, B, E), drawn(M, B, E), *weights)
+
+
 STACKS = {
     "plain": {},
     "norms first": {"norm_first": True, "activation": "gelu", "batch_first": True},
@@ -163,7 +178,7 @@ ERRORS = {
         lambda: nn.MultiheadAttention(6, 4)
     ),
     "MultiheadAttention(6, 2): unknown: kdims: it takes add_bias_kv, add_zero_attn, kdim, vdim, batch_first,"
-    " device": lambda: nn.MultiheadAttention(6, 2, kdims=3),
+    " device, dtype": lambda: nn.MultiheadAttention(6, 2, kdims=3),
     "MultiheadAttention(is_causal=True): says what attn_mask is: give that, too": (
         lambda: nn.MultiheadAttention(6, 2)(X, X, X, is_causal=True)
     ),
@@ -172,6 +187,17 @@ ERRORS = {
     ),
     "MultiheadAttention(f32[4, 2, 6], f32[2, 6], f32[4, 2, 6]): takes 3 dims, or 2 without a batch: reshape"
     " them": lambda: nn.MultiheadAttention(6, 2)(X, X[0], X),
+    "multi_head_attention_forward: lacks num_heads, in_proj_weight, in_proj_bias, bias_k,"
+    " bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias: it takes"
+    " embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k, bias_v,"
+    " add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training, key_padding_mask,"
+    " need_weights, attn_mask, use_separate_proj_weight, q_proj_weight, k_proj_weight,"
+    " v_proj_weight, static_k, static_v, average_attn_weights, is_causal": (
+        lambda: nn.functional.multi_head_attention_forward(X, X, X, 6)
+    ),
+    "multi_head_attention_forward: static_k and static_v: are not taken: use scaled_dot_product_attention": (
+        lambda: nn.functional.multi_head_attention_forward(X, X, X, *[None] * 10, static_k=X)
+    ),
     "activation='elu': is unknown: use 'relu', 'gelu' or a function": (
         lambda: nn.TransformerEncoderLayer(6, 2, activation="elu")
     ),

@@ -249,7 +249,9 @@ def test_pruning():
 
 
 def test_pruning_beside_torch(torch):
-    assert pruned(fb, utils.prune) == pruned(torch, torch.nn.utils.prune)
+    from torch.nn.utils import prune
+
+    assert pruned(fb, utils.prune) == pruned(torch, prune)
 
 
 # --- fine-tuning ---

@@ -18,6 +18,11 @@ LAYERS = {
     "conv": "Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d DeformConv2d",
     "dropout": "AlphaDropout Dropout Dropout1d Dropout2d Dropout3d FeatureAlphaDropout Identity",
     "kv_cache": "KVCache",
+    "lazy": (
+        "LazyBatchNorm1d LazyBatchNorm2d LazyBatchNorm3d LazyConv1d LazyConv2d LazyConv3d "
+        "LazyConvTranspose1d LazyConvTranspose2d LazyConvTranspose3d LazyInstanceNorm1d LazyInstanceNorm2d "
+        "LazyInstanceNorm3d LazyLinear"
+    ),
     "leaky": "PReLU RReLU",
     "linear": "Bilinear Embedding EmbeddingBag Linear",
     "loss": (
@@ -49,6 +54,9 @@ LAYERS = {
     "fractional": "FractionalMaxPool2d FractionalMaxPool3d",
     "large_vocabulary": "AdaptiveLogSoftmaxWithLoss LinearCrossEntropyLoss",
     "recurrent": "GRU GRUCell LSTM LSTMCell RNN RNNBase RNNCell RNNCellBase",
+    "single_device": "DataParallel SyncBatchNorm",
+    "positions": "ALiBi GroupedQueryAttention RotaryEmbedding SinusoidalEmbedding",
+    "summary": "summary",
     "stateless": (
         "ChannelShuffle CosineSimilarity CrossMapLRN2d Flatten LocalResponseNorm PairwiseDistance "
         "PixelShuffle PixelUnshuffle"

@@ -49,10 +49,10 @@ def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
 class MultiheadAttention(Module):
     """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
 
-    embed_dim: features of queries and results, which the heads share. dropout: the share of weights that is
-    dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one of zeros.
-    kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the sequence.
-    ValueError where the heads do not divide embed_dim.
+    embed_dim: features of queries and results, which num_heads heads share. dropout: the share of
+    weights that is dropped in training. add_bias_kv: a learned key and value behind the others;
+    add_zero_attn: one of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the sequence.
+    more: those from add_bias_kv on, device and dtype. ValueError where the heads do not divide embed_dim.
     """
 
     in_proj_weight: Parameter | None
@@ -62,7 +62,7 @@ class MultiheadAttention(Module):
 
     def __init__(self, embed_dim: int, num_heads: int, dropout: float = 0.0, bias: bool = True, **more: Any):
         usual = {"add_bias_kv": False, "add_zero_attn": False, "kdim": None, "vdim": None}
-        usual |= {"batch_first": False, "device": None}
+        usual |= {"batch_first": False, "device": None, "dtype": None}
         call = f"MultiheadAttention({embed_dim}, {num_heads})"
         if unknown := sorted(more.keys() - usual.keys()):
             raise TypeError(f"{call}: unknown: {', '.join(unknown)}: it takes {', '.join(usual)}")
@@ -75,6 +75,8 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim = (settings[n] or embed_dim for n in ("kdim", "vdim"))
         self.batch_first, self.add_zero_attn = settings["batch_first"], settings["add_zero_attn"]
         self._make(bias, settings["add_bias_kv"], settings["device"])
+        if settings["dtype"] is not None:
+            self.to(settings["dtype"])
 
     def _make(self, bias: bool, add_bias_kv: bool, device: Any) -> None:
         e = self.embed_dim
@@ -200,3 +202,54 @@ def _turned(given: tuple) -> tuple:
     """Each with the batch first; one tensor stays one."""
     made = {id(x): x.transpose(0, 1) for x in given}
     return tuple(made[id(x)] for x in given)
+
+
+SETTINGS = (
+    "embed_dim_to_check", "num_heads", "in_proj_weight", "in_proj_bias", "bias_k", "bias_v",
+    "add_zero_attn", "dropout_p", "out_proj_weight", "out_proj_bias",
+)  # fmt: skip
+USUAL = {"training": True, "key_padding_mask": None, "need_weights": True, "attn_mask": None}
+USUAL |= {"use_separate_proj_weight": False, "q_proj_weight": None, "k_proj_weight": None}
+USUAL |= {"v_proj_weight": None, "static_k": None, "static_v": None, "average_attn_weights": True}
+USUAL |= {"is_causal": False}
+
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, *given: Any, **how: Any) -> Any:
+    """MultiheadAttention as a function of its weights. [n, b, e], [m, b, kdim], [m, b, vdim] -> ([n, b, e],
+    weights)
+
+    query, key, value: what attends to what. given: embed_dim_to_check, num_heads,
+    in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias. how: the arguments behind these. TypeError for others, and for
+    static_k and static_v.
+    """
+    call = "multi_head_attention_forward"
+    bound = dict(zip(SETTINGS, given, strict=False)) | {n: how.pop(n) for n in SETTINGS if n in how}
+    missing = [n for n in SETTINGS if n not in bound]
+    unknown = [n for n in how if n not in USUAL]
+    if missing or unknown or len(given) > len(SETTINGS):
+        told = f"lacks {', '.join(missing)}" if missing else f"unknown: {', '.join(unknown) or 'arguments'}"
+        raise TypeError(f"{call}: {told}: it takes {', '.join([*SETTINGS, *USUAL])}")
+    how = USUAL | how
+    if how["static_k"] is not None or how["static_v"] is not None:
+        raise TypeError(f"{call}: static_k and static_v: are not taken: use scaled_dot_product_attention")
+    separate = {f"{n}_proj_weight": how[f"{n}_proj_weight"] for n in "qkv"}
+    layer = _layer(query.shape[-1], bound, separate if how["use_separate_proj_weight"] else {})
+    layer.training = how["training"]
+    masks = {n: how[n] for n in ("key_padding_mask", "attn_mask", "is_causal", "average_attn_weights")}
+    return layer(query, key, value, need_weights=how["need_weights"], **masks)
+
+
+def _layer(embed_dim: int, bound: dict[str, Any], separate: dict[str, Tensor]) -> Any:
+    """A layer of weights that are there."""
+    layer: Any = Module.__new__(MultiheadAttention)
+    layer.embed_dim, layer.num_heads, layer.dropout = embed_dim, bound["num_heads"], bound["dropout_p"]
+    layer.head_dim, layer.batch_first = embed_dim // bound["num_heads"], False
+    layer.add_zero_attn = bound["add_zero_attn"]
+    for name in ("in_proj_weight", "in_proj_bias", "bias_k", "bias_v"):
+        setattr(layer, name, bound[name])
+    if separate:
+        layer.in_proj_weight = None
+        vars(layer).update(separate)
+    layer.out_proj = lambda x: linear(x, bound["out_proj_weight"], bound["out_proj_bias"])
+    return layer

@@ -85,7 +85,8 @@ def _function(nd: int, with_indices: bool) -> Any:
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = (
         "Largest element of windows whose places are drawn: output_size of them, or output_ratio of the"
-        " input's size. return_indices: also where in the flattened dims each stands (int32)."
+        " input's size. kernel_size: of a window. return_indices: also where in the flattened dims each"
+        " stands (int32)."
         " _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit."
         " [n, c, *size] -> [n, c, *out]"
     )
@@ -125,8 +126,9 @@ class _FractionalMaxPool(Module):
 class FractionalMaxPool2d(_FractionalMaxPool):
     """Largest element of windows whose places are drawn anew at each call. [n, c, h, w] -> [n, c, oh, ow]
 
-    output_ratio: how much of the input's size the output has, in place of output_size. ValueError unless
-    one of both is given.
+    output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
+    where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
+    sizes is given.
     """
 
     nd = 2
@@ -136,8 +138,9 @@ class FractionalMaxPool2d(_FractionalMaxPool):
 class FractionalMaxPool3d(_FractionalMaxPool):
     """Largest element of windows whose places are drawn anew. [n, c, d, h, w] -> [n, c, od, oh, ow]
 
-    output_ratio: how much of the input's size the output has, in place of output_size. ValueError unless
-    one of both is given.
+    output_ratio: how much of the input's size the output has, in place of output_size. return_indices: also
+    where each stands. _random_samples: numbers in [0, 1) that are the draw. ValueError unless one of both
+    sizes is given.
     """
 
     nd = 3

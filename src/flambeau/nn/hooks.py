@@ -12,7 +12,7 @@ from ..tensor import Tensor
 _ids = count()
 
 
-class Hook(NamedTuple):
+class ModuleHook(NamedTuple):
     """A function, and how it is called."""
 
     call: Callable[..., Any]
@@ -23,7 +23,7 @@ class Hook(NamedTuple):
 class RemovableHandle:
     """What registering a hook returns: remove() takes it off, and so does the end of a with block."""
 
-    def __init__(self, hooks: dict[int, Hook], key: int):
+    def __init__(self, hooks: dict[int, ModuleHook], key: int):
         self._hooks, self.id = hooks, key
 
     def remove(self) -> None:
@@ -37,11 +37,11 @@ class RemovableHandle:
         self.remove()
 
 
-Kinds = dict[str, dict[int, Hook]]  # of hooks, by what they are called around
+Kinds = dict[str, dict[int, ModuleHook]]  # of hooks, by what they are called around
 everywhere: Kinds = {}  # those of all modules
 
 
-def register(kinds: Kinds, kind: str, hook: Hook, prepend: bool = False) -> RemovableHandle:
+def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -> RemovableHandle:
     """Hang a hook behind those of its kind, or with `prepend` before them."""
     hooks, key = kinds.setdefault(kind, {}), next(_ids)
     others = dict(hooks) if prepend else {}
@@ -52,7 +52,7 @@ def register(kinds: Kinds, kind: str, hook: Hook, prepend: bool = False) -> Remo
     return RemovableHandle(hooks, key)
 
 
-def of(module: Any, kind: str) -> list[Hook]:
+def of(module: Any, kind: str) -> list[ModuleHook]:
     """The hooks of a kind, those of all modules first."""
     return [*everywhere.get(kind, {}).values(), *module._hooks.get(kind, {}).values()]
 
@@ -196,21 +196,21 @@ def tell(module: Any, kind: str, *args: Any) -> None:
 
 def register_module_forward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Have hook(module, args) called before the forward of every module; see Module."""
-    return register(everywhere, "forward_pre", Hook(hook))
+    return register(everywhere, "forward_pre", ModuleHook(hook))
 
 
 def register_module_forward_hook(
     hook: Callable[..., Any], *, with_kwargs: bool = False, always_call: bool = False
 ) -> RemovableHandle:
     """Have hook(module, args, output) called after the forward of every module; see Module."""
-    return register(everywhere, "forward", Hook(hook, with_kwargs, always_call))
+    return register(everywhere, "forward", ModuleHook(hook, with_kwargs, always_call))
 
 
 def register_module_full_backward_pre_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Have hook(module, grad_output) called on the way back into every module; see Module."""
-    return register(everywhere, "backward_pre", Hook(hook))
+    return register(everywhere, "backward_pre", ModuleHook(hook))
 
 
 def register_module_full_backward_hook(hook: Callable[..., Any]) -> RemovableHandle:
     """Have hook(module, grad_input, grad_output) called on the way back out of every module; see Module."""
-    return register(everywhere, "backward", Hook(hook))
+    return register(everywhere, "backward", ModuleHook(hook))

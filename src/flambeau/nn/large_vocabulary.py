@@ -91,7 +91,8 @@ def linear_cross_entropy(
     """cross_entropy of linear(input, linear_weight, linear_bias); `how` are weight, reduction and
     label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
 
-    linear_weight, linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
+    target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
+    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
     which cut the work into pieces, is no argument: the planner decides what is stored.
     """
     classes, *out = linear_weight.shape[:-1]
@@ -106,7 +107,7 @@ class LinearCrossEntropyLoss(Module):
     """Cross entropy of a linear map of the input, whose weights it holds. [n, in_features], int [n] -> []
 
     num_classes: how many classes there are. out_features: further dims of targets, [n, *out_features].
-    how: weight, reduction, ignore_index and label_smoothing, as of cross_entropy.
+    how: weight, reduction, ignore_index and label_smoothing, as of cross_entropy. TypeError for others.
     """
 
     weight: Tensor | None

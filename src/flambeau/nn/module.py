@@ -12,7 +12,7 @@ from ..errors import nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
 from . import hooks
-from .hooks import Hook, RemovableHandle
+from .hooks import ModuleHook, RemovableHandle
 from .parameter import Buffer, Parameter, is_lazy
 
 
@@ -211,7 +211,7 @@ class Module:
         with_kwargs: hook(module, args, kwargs), which may return both. prepend: before the others. Returns a
         handle whose remove() takes the hook off.
         """
-        return hooks.register(self._hooks, "forward_pre", Hook(hook, with_kwargs), prepend)
+        return hooks.register(self._hooks, "forward_pre", ModuleHook(hook, with_kwargs), prepend)
 
     def register_forward_hook(
         self,
@@ -227,7 +227,7 @@ class Module:
         with_kwargs: hook(module, args, kwargs, output). always_call: where the forward fails as well, with
         None for the output. prepend: before the others. Returns a handle whose remove() takes the hook off.
         """
-        return hooks.register(self._hooks, "forward", Hook(hook, with_kwargs, always_call), prepend)
+        return hooks.register(self._hooks, "forward", ModuleHook(hook, with_kwargs, always_call), prepend)
 
     def register_full_backward_pre_hook(
         self, hook: Callable[..., Any], prepend: bool = False
@@ -238,7 +238,7 @@ class Module:
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
         others. Returns a handle whose remove() takes the hook off.
         """
-        return hooks.register(self._hooks, "backward_pre", Hook(hook), prepend)
+        return hooks.register(self._hooks, "backward_pre", ModuleHook(hook), prepend)
 
     def register_full_backward_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHandle:
         """Have hook(module, grad_input, grad_output) called as gradients leave by the inputs; what it
@@ -247,26 +247,26 @@ class Module:
         It is called while backward builds the gradients' graph, with lazy tensors. prepend: before the
         others. Returns a handle whose remove() takes the hook off.
         """
-        return hooks.register(self._hooks, "backward", Hook(hook), prepend)
+        return hooks.register(self._hooks, "backward", ModuleHook(hook), prepend)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Have hook(module, prefix, keep_vars) called before state_dict collects what the module has."""
-        return hooks.register(self._hooks, "state_dict_pre", Hook(hook))
+        return hooks.register(self._hooks, "state_dict_pre", ModuleHook(hook))
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Have hook(module, state_dict, prefix, local_metadata) called when state_dict has what the module
         and all inside have; it may change the dict. local_metadata: an empty dict."""
-        return hooks.register(self._hooks, "state_dict", Hook(hook))
+        return hooks.register(self._hooks, "state_dict", ModuleHook(hook))
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Have hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
         error_msgs) called before load_state_dict looks for the module's tensors; it may change the dict,
         which is a copy. The last four are empty."""
-        return hooks.register(self._hooks, "load_state_dict_pre", Hook(hook))
+        return hooks.register(self._hooks, "load_state_dict_pre", ModuleHook(hook))
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Have hook(module, keys) called when load_state_dict is done, with the keys that it returns."""
-        return hooks.register(self._hooks, "load_state_dict", Hook(hook))
+        return hooks.register(self._hooks, "load_state_dict", ModuleHook(hook))
 
     # --- changing all of it ---
 

@@ -1,8 +1,9 @@
 """Tensors that modules own: parameters, buffers, and those whose shape the first call decides."""
 
-from typing import Any
+from typing import Any, cast
 
 from ..core.docstrings import explained
+from ..core.dtype import float32
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, own
 
@@ -24,7 +25,7 @@ class Parameter(Tensor):
 class Buffer(Tensor):
     """A tensor that is state of the module it is set on, but no parameter. [...] -> [...]
 
-    persistent: whether state_dict has it.
+    data: the tensor. persistent: whether state_dict has it.
     """
 
     def __init__(self, data: Tensor, persistent: bool = True):
@@ -48,12 +49,12 @@ class _Unmade:
 
     def materialize(self, shape: tuple[int, ...], device: Any = None, dtype: Any = None) -> None:
         """Become a tensor of that shape, zeros, on the device and of the dtype given when it was made."""
-        made: Any = self
-        device, dtype = device or self._device, dtype or self._dtype
+        made, kind = cast(Any, self), self._made
+        device, dtype = device or self._device, dtype or self._dtype or float32
         made.node = Tensor.zeros(*shape, dtype=dtype, device=device).node
-        made.__class__ = self._made
-        if self._made is Parameter:
-            made.requires_grad_(self._wanted)
+        made.__class__ = kind
+        if kind is Parameter:
+            made.requires_grad_(made._wanted)
         with_next_run(made)
 
     def __repr__(self) -> str:
@@ -73,7 +74,10 @@ class UninitializedParameter(_Unmade, Parameter):
 
 @explained
 class UninitializedBuffer(_Unmade, Buffer):
-    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]"""
+    """A buffer whose shape is not known yet: materialize(shape) makes it one. -> [...]
+
+    persistent: whether state_dict has it.
+    """
 
     _made = Buffer
 

@@ -185,7 +185,8 @@ class RNNBase(Module):
 SIZES = """
     input_size: features of a step. hidden_size: features of the state. num_layers: how many run one over the
     other. batch_first: the batch before the steps. dropout: the share that is dropped between layers.
-    bidirectional: a second one runs from the end, and both results are joined. ValueError for sizes and
+    bidirectional: a second one runs from the end, and both results are joined. nonlinearity (RNN): "tanh" or
+    "relu". proj_size (LSTM): features that the state is mapped to, 0: none. ValueError for sizes and
     probabilities that are none."""
 
 
@@ -258,7 +259,10 @@ for _layer in (RNN, GRU, LSTM):
 
 
 class RNNCellBase(Module):
-    """What cells share: the weights of one step, under PyTorch's names."""
+    """What cells share: the weights of one step, under PyTorch's names.
+
+    input_size, hidden_size: features of a step and of the state.
+    """
 
     mode = ""
 

@@ -82,7 +82,7 @@ class TransformerEncoderLayer(_Layer):
 
     d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
     "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
-    ValueError for another activation.
+    dropout: the share that is dropped. layer_norm_eps: eps of the norms. ValueError for another activation.
     """
 
     def forward(
@@ -104,7 +104,7 @@ class TransformerDecoderLayer(_Layer):
 
     d_model: features. nhead: heads. dim_feedforward: features between the linear layers. activation: "relu",
     "gelu" or a function. batch_first: the batch before the sequence. norm_first: norms before, not behind.
-    ValueError for another activation.
+    dropout: the share that is dropped. layer_norm_eps: eps of the norms. ValueError for another activation.
     """
 
     def attentions(self) -> tuple[str, ...]:
@@ -215,7 +215,7 @@ class Transformer(Module):
     d_model: features. nhead: heads. num_encoder_layers, num_decoder_layers: how many layers. dim_feedforward:
     features between the linear layers. activation: "relu", "gelu" or a function. custom_encoder,
     custom_decoder: modules in their places. batch_first: the batch before the sequence. norm_first: norms
-    before, not behind.
+    before, not behind. dropout: the share that is dropped. layer_norm_eps: eps of the norms.
     """
 
     d_model: int = 512

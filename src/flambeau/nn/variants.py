@@ -12,6 +12,7 @@ from ..ops.elementwise import Elementwise
 from ..ops.inplace import write
 from ..ops.norm import channel_shuffle
 from ..tensor import Tensor
+from .attention import multi_head_attention_forward
 from .fractional import fractional_max_pools
 from .large_vocabulary import linear_cross_entropy
 
@@ -52,17 +53,19 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="bilinear", align_corners=True). [n, c, h, w] -> [n, c, oh, ow]"""
+    """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
+    [n, c, h, w] -> [n, c, oh, ow]"""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="nearest"). [n, c, *size] -> [n, c, *out]"""
+    """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {f"{base}_": _in_place(base) for base in IN_PLACE}
 FUNCTIONS |= {f"{pool.__name__}_with_indices": _indexed(pool) for pool in INDEXED}
-FUNCTIONS |= {f.__name__: f for f in (conv_tbc, linear_cross_entropy, upsample_bilinear, upsample_nearest)}
+FUNCTIONS |= {f.__name__: f for f in (conv_tbc, linear_cross_entropy, multi_head_attention_forward)}
+FUNCTIONS |= {f.__name__: f for f in (upsample_bilinear, upsample_nearest)}
 FUNCTIONS |= {f.__name__: f for f in fractional_max_pools}
 FUNCTIONS["native_channel_shuffle"] = channel_shuffle

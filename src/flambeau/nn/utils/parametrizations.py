@@ -14,8 +14,10 @@ from .parametrize import register_parametrization
 
 
 def norm_except(v: Tensor, dim: int | None) -> Tensor:
-    """The Euclidean norm over all dims but one (None or -1: over all), which stay with size 1."""
-    own = None if dim in (None, -1) else dim % v.ndim
+    """The Euclidean norm over all dims but one, with size 1 in their places; None or -1: of all, []"""
+    if dim is None or dim == -1:
+        return v.square().sum().sqrt()
+    own = dim % v.ndim
     return v.square().sum(tuple(d for d in range(v.ndim) if d != own), keepdim=True).sqrt()
 
 
@@ -47,6 +49,7 @@ class SpectralNorm(Module):
 
     _u: Tensor
     _v: Tensor
+    v_first = False  # which of both vectors a step begins with: the older spectral_norm does with this one
 
     def __init__(self, weight: Tensor, n_power_iterations: int, dim: int, eps: float):
         self.dim, self.n_power_iterations, self.eps = dim, n_power_iterations, eps
@@ -63,8 +66,9 @@ class SpectralNorm(Module):
     def _iterate(self, weight: Tensor, times: int) -> None:
         w, u, v = self._matrix(weight), self._u, self._v
         for _ in range(times):
-            u = normalize(w @ v, dim=0, eps=self.eps)
+            u = u if self.v_first else normalize(w @ v, dim=0, eps=self.eps)
             v = normalize(w.transpose(0, 1) @ u, dim=0, eps=self.eps)
+            u = normalize(w @ v, dim=0, eps=self.eps) if self.v_first else u
         self._u.assign_(u)
         self._v.assign_(v)
 

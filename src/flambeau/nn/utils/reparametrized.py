@@ -79,6 +79,7 @@ def spectral_norm(
     """
     weight = getattr(module, name)
     norm = SpectralNorm(weight, n_power_iterations, usual_dim(module) if dim is None else dim, eps)
+    norm.v_first = True
     delattr(module, name)
     module.register_parameter(f"{name}_orig", Parameter(weight.detach()))
     module.register_buffer(f"{name}_u", norm._u)

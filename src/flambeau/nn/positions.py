@@ -1,0 +1,155 @@
+"""Where tokens stand: sinusoids, rotations (RoPE), slopes (ALiBi), and the attention that takes them."""
+
+from math import log
+from typing import Any
+
+from ..core.docstrings import explained
+from ..core.node import describe
+from ..ops.attention.attention import scaled_dot_product_attention
+from ..ops.join import cat, stack
+from ..tensor import Tensor
+from .kv_cache import KVCache
+from .linear import Linear, positive
+from .module import Module
+
+
+def _angles(places: Tensor, features: int, base: float) -> Tensor:
+    """A place times a frequency for each pair of features. [..., n] -> [..., n, features / 2]"""
+    half = Tensor.arange(features // 2, device=places.device).float()
+    return places.float().unsqueeze(-1) * (half * (-2 * log(base) / features)).exp()
+
+
+@explained
+class SinusoidalEmbedding(Module):
+    """Sines and cosines of the place (Vaswani et al., 2017), added to vectors. [..., n, d] -> [..., n, d]
+
+    d_model: features, an even number. base: the longest wave is 2 pi of it. ValueError for an odd one.
+    """
+
+    def __init__(self, d_model: int, base: float = 10000.0):
+        positive("SinusoidalEmbedding", d_model=d_model)
+        if d_model % 2:
+            raise ValueError(f"SinusoidalEmbedding({d_model}): features come in pairs: give an even number")
+        self.d_model, self.base = d_model, base
+
+    def table(self, n: int, start: Any = 0, device: Any = None) -> Tensor:
+        """What is added to n tokens from place `start` on (a number or a tensor). -> [n, d]"""
+        angles = _angles(Tensor.arange(n, device=device) + start, self.d_model, self.base)
+        return stack([angles.sin(), angles.cos()], -1).flatten(-2)
+
+    def forward(self, x: Tensor, start: Any = 0) -> Tensor:
+        return x + self.table(x.shape[-2], start, x.device).to(x.dtype)
+
+
+@explained
+class RotaryEmbedding(Module):
+    """Pairs of features turned by an angle that grows with the place (Su et al., 2021). [..., n, d] -> same
+
+    dim: features of a head, an even number. base: of the frequencies. interleaved: pairs are neighbours, as
+    in the paper; else a feature of each half, as in Llama. ValueError for an odd number of features.
+    """
+
+    def __init__(self, dim: int, base: float = 10000.0, interleaved: bool = False):
+        positive("RotaryEmbedding", dim=dim)
+        if dim % 2:
+            raise ValueError(f"RotaryEmbedding({dim}): features come in pairs: give an even number")
+        self.dim, self.base, self.interleaved = dim, base, interleaved
+
+    def forward(self, x: Tensor, start: Any = 0) -> Tensor:
+        """x with its tokens at places from `start` on (a number or a tensor)."""
+        if x.shape[-1] != self.dim:
+            rule = f"was made for {self.dim} features, this has {x.shape[-1]}"
+            raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
+        angles = _angles(Tensor.arange(x.shape[-2], device=x.device) + start, self.dim, self.base)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        if self.interleaved:
+            pairs = x.unflatten(-1, (-1, 2))
+            a, b = pairs[..., 0], pairs[..., 1]
+            return stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
+        a, b = x.chunk(2, -1)
+        return cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def _slopes(heads: int) -> list[float]:
+    """2 ** -(8 i / n) for a power of two; between two of them, every other of the larger one's besides."""
+    n = 1 << (heads.bit_length() - 1)
+    found = [2.0 ** (-8 * (i + 1) / n) for i in range(n)]
+    return found + [2.0 ** (-4 * (2 * i + 1) / n) for i in range(heads - n)]
+
+
+@explained
+class ALiBi(Module):
+    """What is added to scores so that farther keys count less, by a slope for each head (Press et al., 2021).
+
+    num_heads: how many heads there are.
+    """
+
+    def __init__(self, num_heads: int):
+        positive("ALiBi", num_heads=num_heads)
+        self.num_heads, self.slopes = num_heads, _slopes(num_heads)
+
+    def forward(self, queries: int, keys: int, start: Any = 0, device: Any = None) -> Tensor:
+        """Minus distance times slope; the first query is at place `start`. -> [heads, queries, keys]"""
+        rows = (Tensor.arange(queries, device=device) + start).unsqueeze(1)
+        apart = (rows - Tensor.arange(keys, device=device)).abs().float()
+        slopes = Tensor.arange(self.num_heads, device=device) * 0.0
+        for i, slope in enumerate(self.slopes):
+            slopes = (Tensor.arange(self.num_heads, device=device) == i).where(slope, slopes)
+        return -apart * slopes.reshape(-1, 1, 1)
+
+
+@explained
+class GroupedQueryAttention(Module):
+    """Causal attention whose heads share fewer heads of keys (Ainslie et al., 2023). [b, n, d] -> [b, n, d]
+
+    d_model: features. num_heads, num_kv_heads: heads of queries, and of keys and values. positions: a
+    RotaryEmbedding of d_model / num_heads features, an ALiBi, or None. A KVCache makes it go on token by
+    token. ValueError where heads do not divide.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        num_kv_heads: int | None = None,
+        positions: Module | None = None,
+        bias: bool = False,
+        device: Any = None,
+    ):
+        kv = num_heads if num_kv_heads is None else num_kv_heads
+        positive("GroupedQueryAttention", d_model=d_model, num_heads=num_heads, num_kv_heads=kv)
+        if d_model % num_heads or num_heads % kv:
+            call = f"GroupedQueryAttention({d_model}, {num_heads}, {kv})"
+            raise ValueError(f"{call}: heads divide the features, kv heads the heads: give divisors")
+        self.num_heads, self.num_kv_heads, self.head_dim = num_heads, kv, d_model // num_heads
+        self.positions = positions
+        wide = kv * self.head_dim
+        self.q_proj = Linear(d_model, d_model, bias, device=device)
+        self.k_proj = Linear(d_model, wide, bias, device=device)
+        self.v_proj = Linear(d_model, wide, bias, device=device)
+        self.o_proj = Linear(d_model, d_model, bias, device=device)
+
+    def new_cache(self, batch: int, length: int, device: Any = None, dtype: Any = None) -> KVCache:
+        """An empty cache for `length` tokens of `batch` sequences."""
+        return KVCache(batch, self.num_kv_heads, length, self.head_dim, device=device, dtype=dtype)
+
+    def forward(self, x: Tensor, cache: KVCache | None = None) -> Tensor:
+        """[b, n, d] -> [b, n, d]; with a cache the tokens follow those that are in it."""
+        q = self.q_proj(x).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+        k, v = (
+            m(x).unflatten(-1, (self.num_kv_heads, self.head_dim)).transpose(1, 2)
+            for m in (self.k_proj, self.v_proj)
+        )
+        start: Any = 0 if cache is None else cache.count + 0
+        if isinstance(self.positions, RotaryEmbedding):
+            q, k = self.positions(q, start), self.positions(k, start)
+        bias = None
+        if isinstance(self.positions, ALiBi):
+            keys = k.shape[-2] if cache is None else cache.keys.shape[-2]
+            bias = self.positions(q.shape[-2], keys, start, x.device).to(q.dtype)
+        if cache is not None:
+            y = cache(q, k, v, attn_mask=bias)
+        else:
+            grouped = self.num_heads != self.num_kv_heads
+            y = scaled_dot_product_attention(q, k, v, bias, is_causal=True, enable_gqa=grouped)
+        return self.o_proj(y.transpose(1, 2).flatten(-2))

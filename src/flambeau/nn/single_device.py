@@ -1,0 +1,46 @@
+"""Layers of torch that are of several devices: what they are on one."""
+
+from typing import Any
+
+from ..core.docstrings import explained
+from ..tensor import Tensor
+from .module import Module
+from .norm import BatchNorm
+
+
+@explained
+class SyncBatchNorm(BatchNorm):
+    """Batch normalisation over the batch of all processes; there is one, so it is over the batch that is
+    given. [n, c, ...] -> [n, c, ...]"""
+
+    ranks = (2, 3, 4, 5)
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module) -> Module:
+        """A model with SyncBatchNorm in the places of its batch norms, of which each keeps its tensors.
+
+        module: the model.
+        """
+        if isinstance(module, BatchNorm) and type(module).__name__.startswith("BatchNorm"):
+            module.__class__ = cls
+        for m in module.modules():
+            if m is not module and type(m).__name__ in ("BatchNorm1d", "BatchNorm2d", "BatchNorm3d"):
+                m.__class__ = cls
+        return module
+
+
+class DataParallel(Module):
+    """A module as it is: one process drives one device, so a batch is not divided. A state_dict has torch's
+    names, with "module." before.
+
+    module: the module. device_ids: None, or the one device that it is on. ValueError for several.
+    """
+
+    def __init__(self, module: Module, device_ids: Any = None):
+        if device_ids is not None and len(device_ids) > 1:
+            rule = "one process drives one device: run a process for each, or leave it out"
+            raise ValueError(f"DataParallel(device_ids={list(device_ids)}): {rule}")
+        self.module = module
+
+    def forward(self, *inputs: Tensor, **kw: Any) -> Any:
+        return self.module(*inputs, **kw)

@@ -1,0 +1,118 @@
+"""A model and an input into a table of its layers: shapes, parameters, operations, memory."""
+
+from typing import Any, NamedTuple
+
+from ..core.modes import no_grad
+from ..core.node import Node, toposort
+from ..core.tree import leaves
+from ..tensor import Tensor
+from .module import Module
+
+
+class LayerRow(NamedTuple):
+    """One call of one layer: FLOPs are those of products and convolutions (two a multiplication with its
+    addition); output counts bytes."""
+
+    name: str
+    layer: str
+    shape: str
+    parameters: int
+    flops: int
+    output: int
+
+
+class Summary(NamedTuple):
+    """The rows of a model's layers, and its sums; it prints as a table."""
+
+    rows: list[LayerRow]
+    parameters: int
+    trainable: int
+    flops: int
+    parameter_bytes: int
+    output_bytes: int
+
+    def __str__(self) -> str:
+        heads = ("layer", "output", "parameters", "MFLOP", "KiB")
+        lines = [
+            (f"{r.name} ({r.layer})".strip(), r.shape, f"{r.parameters:,}", f"{r.flops / 1e6:,.3f}",
+             f"{r.output / 1024:,.1f}")
+            for r in self.rows
+        ]  # fmt: skip
+        wide = [max(len(line[i]) for line in [heads, *lines]) for i in range(5)]
+        shown = [
+            "  ".join(
+                t.ljust(w) if i < 2 else t.rjust(w) for i, (t, w) in enumerate(zip(line, wide, strict=True))
+            )
+            for line in [heads, *lines]
+        ]
+        kib = self.parameter_bytes / 1024
+        told = [
+            f"{self.parameters:,} parameters ({self.trainable:,} trained), {kib:,.1f} KiB",
+            f"{self.flops / 1e6:,.3f} MFLOP, {self.output_bytes / 1024:,.1f} KiB of outputs",
+        ]
+        return "\n".join([*shown, *told])
+
+    __repr__ = __str__
+
+
+def _line(cells: tuple[str, ...], wide: list[int]) -> str:
+    names, numbers = list(zip(cells, wide, strict=True))[:2], list(zip(cells, wide, strict=True))[2:]
+    return "  ".join([*(t.ljust(w) for t, w in names), *(t.rjust(w) for t, w in numbers)])
+
+
+def _flops(nodes: list[Node]) -> int:
+    """Two for each multiplication of a product: its elements times what is summed for each."""
+    total = 0
+    for n in nodes:
+        if n.op.kind == "contract":
+            nk, shape = n.attrs["nk"], n.inputs[0].shape
+            summed = 1
+            for size in shape[len(shape) - nk :]:
+                summed *= size
+            elements = 1
+            for size in n.shape:
+                elements *= size
+            total += 2 * summed * elements
+    return total
+
+
+def summary(model: Module, *inputs: Any, **kw: Any) -> Summary:
+    """What a call of a model with these inputs would do, layer by layer; nothing runs.
+
+    Rows are the layers without layers inside, in the order of their calls. It prints as a table.
+    """
+    rows: list[LayerRow] = []
+    names = {id(m): name for name, m in model.named_modules()}
+    seen: set[Node] = set()
+    handles = []
+    counted: set[int] = set()
+
+    def note(module: Module, _args: Any, out: Any) -> None:
+        tensors = [t for t in leaves(out) if isinstance(t, Tensor)]
+        nodes = [n for n in toposort([t.node for t in tensors]) if n not in seen]
+        seen.update(nodes)
+        fresh = [p for p in module.parameters() if id(p) not in counted]
+        counted.update(map(id, fresh))
+        shape = " ".join(str(list(t.shape)) for t in tensors)
+        size = sum(p.numel() for p in fresh)
+        nbytes = sum(t.nbytes for t in tensors)
+        rows.append(LayerRow(names[id(module)], type(module).__name__, shape, size, _flops(nodes), nbytes))
+
+    for m in model.modules():
+        if not any(True for _ in m.children()):
+            handles.append(m.register_forward_hook(note))
+    try:
+        with no_grad():
+            model(*inputs, **kw)
+    finally:
+        for h in handles:
+            h.remove()
+    params = list(model.parameters())
+    return Summary(
+        rows,
+        sum(p.numel() for p in params),
+        sum(p.numel() for p in params if p.requires_grad),
+        sum(r.flops for r in rows),
+        sum(p.nbytes for p in params),
+        sum(r.output for r in rows),
+    )
