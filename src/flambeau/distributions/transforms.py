@@ -287,7 +287,7 @@ class ReshapeTransform(Transform):
     """The last dims in another shape. in_shape, out_shape: of an event, of equal sizes."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -320,7 +320,7 @@ class ExpTransform(Transform):
     """e to the power x."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
     def _call(self, x):
@@ -373,7 +373,7 @@ class SigmoidTransform(Transform):
     """1 / (1 + exp(-x))."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
     def _call(self, x):
@@ -391,7 +391,7 @@ class SoftplusTransform(Transform):
     """log(1 + exp(x))."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
     def _call(self, x):
@@ -408,7 +408,7 @@ class TanhTransform(Transform):
     """The hyperbolic tangent."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x):
@@ -606,7 +606,7 @@ class CumulativeDistributionTransform(Transform):
     """The cdf of a distribution. distribution: one of single numbers, with cdf and icdf."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
     def __init__(self, distribution: Any, cache_size: int = 0):
