@@ -62,13 +62,16 @@ class Forms(Family):
     def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None):
         """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
 
-        ValueError where one would lie outside.
+        storage_offset: the place of the first (0). ValueError where one would lie outside.
         """
         places = self._strided_places(size, stride, storage_offset)
         return self.reshape(-1).index_select(0, places).reshape(*size)
 
     def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: int | None = None):
-        """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]"""
+        """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
+
+        stride, storage_offset: as as_strided takes them.
+        """
         places = self._strided_places(size, stride, storage_offset)
         return self.reshape(-1).index_copy(0, places, src.reshape(-1)).reshape(*self.shape)
 
@@ -102,7 +105,7 @@ class Forms(Family):
         return self.node is tensor.node
 
     def new_empty_strided(self, size: Any, stride: Any):
-        """new_empty; strides are always those of the order of elements."""
+        """new_empty; stride is without effect: it is always that of the order of elements."""
         return self.new_empty(*size)
 
     def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]):
@@ -111,11 +114,11 @@ class Forms(Family):
         return self._from_host([callable(*v) for v in zip(*rows, strict=True)])
 
     def split_with_sizes(self, split_sizes: Any, dim: int = 0):
-        """split, by the sizes of the parts."""
+        """split, by the sizes of the parts, split_sizes."""
         return self.split(list(split_sizes), dim)
 
     def narrow_copy(self, dim: int, start: int, length: int):
-        """narrow, as a tensor of its own."""
+        """`length` elements of a dim from `start` on, as a tensor of its own."""
         return self.narrow(dim, start, length).clone()
 
     def apply_(self, callable: Callable[[Any], Any]):
