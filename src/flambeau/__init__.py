@@ -93,6 +93,8 @@ _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions",
 
 def __getattr__(name: str) -> _Any:
     if name not in _LATER:
+        if not name.startswith("__") and name in (forms := _import_module(".forms", __name__)).NAMES:
+            return getattr(forms, name)
         from .core.habits import UnknownName
 
         raise UnknownName(__name__, name, lambda: __all__)

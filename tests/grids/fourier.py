@@ -4,8 +4,8 @@ from .grid import Table, call
 
 GRIDS = Table()
 LENGTHS = (1, 2, 3, 4, 5, 7, 8, 12, 15, 16, 17, 27, 32, 49, 64, 97, 100, 128, 256, 300, 512, 1000, 1024, 2048)
-REAL = {"fft_rfft", "fft_rfft2", "fft_rfftn", "fft_ihfft"}
-TO_REAL = {"fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft"}
+REAL = {"fft_rfft", "fft_rfft2", "fft_rfftn", "fft_ihfft", "fft_ihfft2", "fft_ihfftn"}
+TO_REAL = {"fft_irfft", "fft_irfft2", "fft_irfftn", "fft_hfft", "fft_hfft2", "fft_hfftn"}
 
 
 def as_pairs(name: str):
@@ -42,7 +42,9 @@ def transform(name: str):
     return draw
 
 
-NAMES = "fft fft2 fftn hfft ifft ifft2 ifftn ihfft irfft irfft2 irfftn rfft rfft2 rfftn"
+NAMES = (
+    "fft fft2 fftn hfft hfft2 hfftn ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn"
+)
 for _name in NAMES.split():
     GRIDS(f"fft_{_name}", theirs=as_pairs(f"fft_{_name}"), fixed=3, tol=2e-5)(transform(f"fft_{_name}"))
 

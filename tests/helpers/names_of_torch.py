@@ -45,7 +45,7 @@ class Table:
     name: str
     spaces: dict[str, str]
     read_dir: list[str]
-    excluded: list[tuple[str, re.Pattern]]
+    excluded: list[tuple[str, list[str]]]
     elsewhere: dict[str, dict[str, str]]
     absent: dict[str, dict[str, str]]
 
@@ -75,7 +75,7 @@ def tables() -> dict[str, Table]:
 def table(name: str, said: dict[str, Any]) -> Table:
     spaces = dict(said["spaces"])
     read_dir = spaces.pop("dir", [])
-    excluded = [(e["why"], re.compile("|".join(e["names"]))) for e in said.get("excluded", [])]
+    excluded = [(e["why"], e["names"]) for e in said.get("excluded", [])]
     return Table(name, spaces, read_dir, excluded, said.get("elsewhere", {}), said.get("absent", {}))
 
 
@@ -102,7 +102,9 @@ def answers(table: Table) -> Answers:
 
 def _answer(table: Table, space: str, name: str, owner: Any, found: Answers) -> None:
     full = f"{space}.{name}"
-    why = next((why for why, pattern in table.excluded if pattern.fullmatch(full)), None)
+    why = next(
+        (why for why, patterns in table.excluded if any(re.fullmatch(p, full) for p in patterns)), None
+    )
     other = table.elsewhere.get(space, {}).get(name)
     absent = table.absent.get(space, {}).get(name)
     if hasattr(owner, name):
@@ -123,7 +125,7 @@ def needless(table: Table) -> list[str]:
     used = {**found.elsewhere, **found.absent}
     said = [f"{s}.{n}" for part in (table.elsewhere, table.absent) for s, of in part.items() for n in of]
     every = [f"{s}.{n}" for s in table.spaces for n in names.get(s, ())]
-    patterns = [p for _, e in table.excluded for p in e.pattern.split("|")]
+    patterns = [p for _, found in table.excluded for p in found]
     return [n for n in said if n not in used] + [
         p for p in patterns if not any(re.fullmatch(p, n) for n in every)
     ]
@@ -153,7 +155,7 @@ def public(space: str, read_dir: bool) -> list[str]:
     if isinstance(owner, type):
         return sorted(n for n in dir(owner) if n[0] != "_")
     if names is not None and not read_dir:
-        return sorted(set(names))
+        return sorted(n for n in set(names) if not isinstance(getattr(owner, n), ModuleType))
     return sorted(n for n in dir(owner) if n[0] != "_" and _is_own(getattr(owner, n)))
 
 

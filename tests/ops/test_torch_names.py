@@ -86,6 +86,7 @@ DIFFERS = {
     "result_type": ("tensor1 tensor2", "takes any number"),
     "searchsorted": ("values", "torch's parser says input"),
     "split": ("tensor split_size_or_sections", "the method's names"),
+    "unsafe_split": ("tensor split_size_or_sections", "the method's names"),
     "tril_indices": ("device", "the default device"),
     "triu_indices": ("device", "the default device"),
     "true_divide": ("dividend divisor", "torch's parser says input and other"),

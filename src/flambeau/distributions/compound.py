@@ -259,7 +259,7 @@ class LogNormal(TransformedDistribution):
     """e to the power of a normal number. loc, scale: of that number."""
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
-    support, has_rsample = positive, True
+    support, has_rsample = positive, True  # type: ignore[override]
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         super().__init__(Normal(loc, scale, validate_args), ExpTransform(), validate_args)
@@ -295,7 +295,7 @@ class LogisticNormal(TransformedDistribution):
     """Shares of a stick broken by normal numbers. loc, scale: of those. [..., n] -> [..., n + 1]"""
 
     arg_constraints = {"loc": constraints.real, "scale": positive}
-    support, has_rsample = constraints.simplex, True
+    support, has_rsample = constraints.simplex, True  # type: ignore[override]
 
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None):
         base = Normal(loc, scale, validate_args)
@@ -346,7 +346,7 @@ class RelaxedBernoulli(TransformedDistribution):
     """A number near 0 or 1 (Maddison et al., 2017). temperature: how near; probs or logits: of 1."""
 
     arg_constraints = {"probs": unit, "logits": constraints.real}
-    support, has_rsample = unit, True
+    support, has_rsample = unit, True  # type: ignore[override]
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None
@@ -397,7 +397,7 @@ class RelaxedOneHotCategorical(TransformedDistribution):
     """Shares near one class (Maddison et al., 2017). temperature: how near; probs or logits: of classes."""
 
     arg_constraints = {"probs": constraints.simplex, "logits": constraints.real_vector}
-    support, has_rsample = constraints.simplex, True
+    support, has_rsample = constraints.simplex, True  # type: ignore[override]
 
     def __init__(
         self, temperature: Any, probs: Any = None, logits: Any = None, validate_args: bool | None = None

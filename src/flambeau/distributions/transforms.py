@@ -288,7 +288,7 @@ class ReshapeTransform(Transform):
     """The last dims in another shape. in_shape, out_shape: of an event, of equal sizes."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
 
     def __init__(self, in_shape: Any, out_shape: Any, cache_size: int = 0):
         super().__init__(cache_size)
@@ -321,7 +321,7 @@ class ExpTransform(Transform):
     """e to the power x."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
     def _call(self, x):
@@ -374,7 +374,7 @@ class SigmoidTransform(Transform):
     """1 / (1 + exp(-x))."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
     def _call(self, x):
@@ -392,7 +392,7 @@ class SoftplusTransform(Transform):
     """log(1 + exp(x))."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.positive
 
     def _call(self, x):
@@ -409,7 +409,7 @@ class TanhTransform(Transform):
     """The hyperbolic tangent."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.interval(-1.0, 1.0)
 
     def _call(self, x):
@@ -607,7 +607,7 @@ class CumulativeDistributionTransform(Transform):
     """The cdf of a distribution. distribution: one of single numbers, with cdf and icdf."""
 
     bijective = True
-    sign = 1
+    sign = 1  # type: ignore[override]
     codomain = constraints.unit_interval
 
     def __init__(self, distribution: Any, cache_size: int = 0):

@@ -27,6 +27,7 @@ MODULES = {
     "elementwise": "Elementwise",
     "fft.fft": "",
     "fft.signal": "",
+    "forms": "Forms",
     "index.embedding": "",
     "index.index": "Indexing",
     "index.indices": "Places",
@@ -65,6 +66,7 @@ class Table(*FAMILIES):
 
 
 _modules["inplace"].sign(Table)
+_modules["forms"].sign(Table)
 
 
 def names(kind: str) -> list[str]:

@@ -232,6 +232,18 @@ def fft_irfftn(input, s=None, dim=None, norm: str | None = None):
     return fft_irfft(_each(input, rest, norm, True), n, d, norm)
 
 
+@composed
+def fft_hfftn(input, s=None, dim=None, norm: str | None = None):
+    """The real transform along several dims of half the numbers. [..., m, 2] -> [..., n]"""
+    return fft_irfftn(fo.conjugate(_complex(input)), s, dim, SWAPPED.get(norm, norm))
+
+
+@composed
+def fft_ihfftn(input, s=None, dim=None, norm: str | None = None):
+    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1, 2]"""
+    return fo.conjugate(fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)))
+
+
 def _two(name, f):
     def transform(input, s=None, dim=(-2, -1), norm: str | None = None):
         return f(input, s, dim, norm)
@@ -243,6 +255,7 @@ def _two(name, f):
 
 fft_fft2, fft_ifft2 = _two("fft_fft2", fft_fftn), _two("fft_ifft2", fft_ifftn)
 fft_rfft2, fft_irfft2 = _two("fft_rfft2", fft_rfftn), _two("fft_irfft2", fft_irfftn)
+fft_hfft2, fft_ihfft2 = _two("fft_hfft2", fft_hfftn), _two("fft_ihfft2", fft_ihfftn)
 
 
 # --- frequencies and shifts ---

@@ -1,0 +1,386 @@
+"""PyTorch's functions that are methods, settings or other functions here; imported when asked for."""
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import functions, linalg
+from .capture.jit import jit
+from .core.dtype import as_dtype, float32
+from .core.modes import (
+    get_matmul_precision,
+    is_grad_enabled,
+    set_detect_anomaly,
+    set_matmul_precision,
+)
+from .core.modes import is_anomaly_enabled as is_anomaly_enabled
+from .core.op import COMPOSED
+from .core.shape import broadcast
+from .device import get_device
+from .errors import suggest
+from .ops.random import generator as default_generator
+from .tensor import Tensor, tensor
+
+e, inf, nan, pi = math.e, math.inf, math.nan, math.pi
+newaxis, Size = None, tuple
+
+# functions of a tensor that are its methods, those that write among them
+METHODS = [
+    "abs_",
+    "acos_",
+    "acosh_",
+    "addmv_",
+    "as_strided",
+    "is_conj",
+    "is_inference",
+    "is_neg",
+    "resolve_conj",
+    "resolve_neg",
+    "as_strided_scatter",
+    "adjoint",
+    "arccos_",
+    "arccosh_",
+    "arcsin_",
+    "arcsinh_",
+    "arctan_",
+    "arctanh_",
+    "asin_",
+    "asinh_",
+    "atan_",
+    "atanh_",
+    "ceil_",
+    "clamp_",
+    "clamp_max_",
+    "clamp_min_",
+    "clip_",
+    "cos_",
+    "cosh_",
+    "deg2rad_",
+    "detach_",
+    "erf_",
+    "erfc_",
+    "exp_",
+    "exp2_",
+    "expm1_",
+    "fill_",
+    "fix_",
+    "floor_",
+    "frac_",
+    "gcd_",
+    "i0_",
+    "index_put_",
+    "lcm_",
+    "ldexp_",
+    "log_",
+    "log10_",
+    "log1p_",
+    "log2_",
+    "logit_",
+    "nan_to_num_",
+    "narrow_copy",
+    "neg_",
+    "negative_",
+    "rad2deg_",
+    "reciprocal_",
+    "relu_",
+    "resize_as_",
+    "round_",
+    "rsqrt_",
+    "sigmoid_",
+    "sin_",
+    "sinc_",
+    "sinh_",
+    "split_with_sizes",
+    "sqrt_",
+    "square_",
+    "tan_",
+    "tanh_",
+    "trunc_",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
+    "xlogy_",
+    "zero_",
+]
+# copies of what are views: the view's function
+COPIES = {
+    f"{name}_copy": name
+    for name in [
+        "alias",
+        "detach",
+        "diagonal",
+        "expand",
+        "permute",
+        "select",
+        "slice",
+        "split",
+        "split_with_sizes",
+        "squeeze",
+        "t",
+        "transpose",
+        "unbind",
+        "unfold",
+        "unsqueeze",
+        "view",
+    ]
+}
+VIEWS = {"slice": "narrow", "unfold": "tensor_unfold"}
+for _name in METHODS:
+    globals()[_name] = getattr(Tensor, _name)
+
+
+def _copied(name: str) -> Callable[..., Any]:
+    def copy(input: Tensor, *args: Any, **kw: Any) -> Any:
+        made = input if name == "alias" else getattr(input, VIEWS.get(name, name))(*args, **kw)
+        return tuple(t.clone() for t in made) if isinstance(made, tuple | list) else made.clone()
+
+    copy.__name__ = copy.__qualname__ = f"{name}_copy"
+    copy.__doc__ = f"{name}, as tensors of their own."
+    return copy
+
+
+for _name, _view in COPIES.items():
+    if _name != "slice_copy":
+        globals()[_name] = _copied(_view)
+
+
+def slice_copy(
+    input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """Each step-th element of a dim from start to end, as a tensor of its own."""
+    keys = [slice(None)] * input.ndim
+    keys[dim] = slice(start, end, step)
+    return input[tuple(keys)].clone()
+
+
+# --- tensors of data ---
+
+
+def asarray(obj: Any, *, dtype=None, device=None, copy: bool | None = None, requires_grad: bool = False):
+    """A tensor of data; the tensor itself where it is as wanted and no copy is asked for. copy: True copies
+    always; False: ValueError where one is needed."""
+    if copy is False and not isinstance(obj, Tensor):
+        raise ValueError("asarray(copy=False): data of the host is always copied: give copy=None")
+    made = functions.as_tensor(obj, dtype, device)
+    made = made.clone() if copy and made is obj else made
+    return made.requires_grad_() if requires_grad else made
+
+
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False):
+    """A tensor of `count` numbers (all) of a buffer's bytes from `offset` on, copied. -> [count]"""
+    import numpy as np
+
+    kind = as_dtype(dtype)
+    return tensor(np.frombuffer(buffer, kind.numpy, count, offset), kind, requires_grad=requires_grad)
+
+
+def from_file(filename: Any, shared: bool | None = None, size: int = 0, *, dtype: Any = float32):
+    """A tensor of the first `size` numbers of a file, copied. shared: only None or False. -> [size]"""
+    if shared:
+        raise ValueError("from_file(shared=True): a tensor has memory of its own: write it by Tensor.numpy()")
+    return frombuffer(Path(filename).read_bytes(), dtype=dtype, count=size)
+
+
+def as_strided_copy(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """as_strided, which is a tensor of its own anyway. -> [*size]"""
+    return input.as_strided(size, stride, storage_offset)
+
+
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, device=None) -> Tensor:
+    """empty; strides are always those of the order of elements. -> [*size]"""
+    return functions.empty(*size, dtype=dtype, device=device)
+
+
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, device=None) -> Tensor:
+    """empty; elements always lie in the order of dims. -> [*size]"""
+    return functions.empty(*size, dtype=dtype, device=device)
+
+
+def to_dlpack(tensor: Tensor) -> Any:
+    """A capsule of a tensor's memory, for another library."""
+    return tensor.__dlpack__()
+
+
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """conv1d of dims in another order. [steps, n, in], [kernel, in, out] -> [steps, n, out]"""
+    made = COMPOSED["conv1d"](input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
+    return made.permute(2, 0, 1)
+
+
+def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any], operands: Any = ()) -> Any:
+    """What one of two functions makes of the operands: pred is read, and the other is not called."""
+    return (true_fn if bool(pred) else false_fn)(*operands)
+
+
+def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried_inputs: Any) -> Any:
+    """The inputs after calls of body_fn as long as cond_fn is true of them, which is read each time."""
+    carried = tuple(carried_inputs)
+    while bool(cond_fn(*carried)):
+        made = body_fn(*carried)
+        carried = tuple(made) if isinstance(made, tuple | list) else (made,)
+    return carried
+
+
+def scalar_tensor(s: Any, *, dtype: Any = float32, device=None) -> Tensor:
+    """A number as a 0-d tensor. -> []"""
+    return tensor(s, dtype, device)
+
+
+def range(start: float = 0, end: float = 0, step: float = 1, *, dtype: Any = None, device=None) -> Tensor:
+    """Numbers from start to end, which is one of them. -> [n]"""
+    n = math.floor((end - start) / step) + 1
+    made = functions.arange(n, device=device) * step + start
+    return made.to(as_dtype(dtype or float32))
+
+
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of one value, like another. [...] -> [...]"""
+    return input.clone().fill_(value)
+
+
+def typename(obj: Any) -> str:
+    """The name of an object's type, with its module."""
+    kind = type(obj)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def broadcast_shapes(*shapes: Any) -> tuple[int, ...]:
+    """The shape that tensors of these shapes broadcast to."""
+    return broadcast(*((s,) if isinstance(s, int) else tuple(s) for s in shapes))
+
+
+def constant_pad_nd(input: Tensor, pad: Any, value: float = 0) -> Tensor:
+    """nn.functional.pad with a constant."""
+    return COMPOSED["pad"](input, pad, value=value)
+
+
+# --- linear algebra under its old names ---
+
+
+def frobenius_norm(input: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares over dims, or over all."""
+    return input.square().sum(dim, keepdim).sqrt() if dim is not None else input.square().sum().sqrt()
+
+
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of singular values. [..., n, m] -> [...]"""
+    return linalg.matrix_norm(input, "nuc", dim, keepdim)
+
+
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norm over all dims but one, which stay with size 1; over all with dim=-1."""
+    if dim == -1:
+        return linalg.vector_norm(v, pow)
+    return linalg.vector_norm(v, pow, [d for d in functions.arange(v.ndim).tolist() if d != dim], True)
+
+
+def orgqr(input: Tensor, tau: Tensor) -> Tensor:
+    """linalg.householder_product."""
+    return linalg.householder_product(input, tau)
+
+
+def svd_lowrank(A: Tensor, q: int = 6, niter: int = 2, M: Tensor | None = None) -> tuple[Tensor, ...]:
+    """The q largest singular values with their vectors, of A (less M). niter: without effect, it is exact."""
+    u, s, vh = linalg.svd(A if M is None else A - M, full_matrices=False)
+    return u[..., :q], s[..., :q], vh.mT[..., :q]
+
+
+def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Tensor, ...]:
+    """svd_lowrank of rows less their mean: principal directions are the columns of the last result."""
+    n = min(6, *A.shape[-2:]) if q is None else q
+    return svd_lowrank(A - A.mean(-2, True) if center else A, n, niter)
+
+
+# --- settings ---
+
+set_float32_matmul_precision, get_float32_matmul_precision = set_matmul_precision, get_matmul_precision
+set_anomaly_enabled = set_detect_anomaly
+
+
+def get_deterministic_debug_mode() -> int:
+    """2: what is not deterministic would be an error, and there is nothing of the kind."""
+    return 2
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """is_anomaly_enabled: what is looked for is NaN."""
+    return is_anomaly_enabled()
+
+
+def compile(model: Any = None, **_: Any) -> Any:
+    """fb.jit under PyTorch's name: its options (backend, mode, dynamic, ...) have no counterpart here."""
+    return jit if model is None else jit(model)
+
+
+def initial_seed() -> int:
+    """The seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def seed() -> int:
+    """Seed the default generator by chance; returns the seed."""
+    return default_generator.seed()
+
+
+def get_rng_state() -> tuple[int, int]:
+    """The state of the default generator."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: tuple[int, int]) -> None:
+    """Bring the default generator to a state of get_rng_state."""
+    default_generator.set_state(new_state)
+
+
+def get_default_dtype() -> Any:
+    """float32: what floats of the host become."""
+    return float32
+
+
+def get_default_device() -> Any:
+    """The device of tensors that are told none."""
+    return get_device()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Whether gradients are off, which is all that inference_mode means here."""
+    return not is_grad_enabled()
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """True: the same operations on the same device give the same bits."""
+    return True
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """False: there is nothing to warn of."""
+    return False
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Nothing: all algorithms are deterministic. ValueError for False, which can't be had. warn_only: without
+    effect."""
+    if not mode:
+        raise ValueError(
+            "use_deterministic_algorithms(False): all algorithms are deterministic: leave it out"
+        )
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"flambeau.forms has no {name!r}{suggest(name, NAMES)}")
+
+
+NAMES = sorted(
+    {n for n, v in globals().items() if n[0] != "_" and getattr(v, "__module__", "") == __name__}
+    | {
+        *METHODS,
+        *COPIES,
+        "default_generator",
+        "e",
+        "get_float32_matmul_precision",
+        "inf",
+        "is_anomaly_enabled",
+    }
+    | {"nan", "newaxis", "pi", "set_anomaly_enabled", "set_float32_matmul_precision", "Size"}
+)

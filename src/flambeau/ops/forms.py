@@ -1,0 +1,166 @@
+"""Methods under PyTorch's names that say what the host knows, or are functions of the package as methods."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from ..core.node import describe
+from ..core.op import COMPOSED, Family
+from ..core.shape import contiguous_strides
+
+# methods that are functions of the package with the tensor first
+AS_METHODS = "frexp hardshrink istft prelu stft"
+
+
+class Forms(Family):
+    """Table of the methods; `adjoint` and `mH` are for real numbers what transposing is."""
+
+    @property
+    def mH(self):
+        """The last two dims exchanged, conjugated: real numbers are their own conjugates. [..., n, m]"""
+        return self.mT
+
+    @property
+    def H(self):
+        """A matrix transposed and conjugated. [n, m] -> [m, n]"""
+        return self.mT if self.ndim == 2 else self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether it is a tensor that gradients are taken by, or one that none flow through."""
+        return not self.requires_grad or self.node.param is not None
+
+    def adjoint(self):
+        """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
+        return self.transpose(-2, -1)
+
+    def stride(self, dim: int | None = None):
+        """How many elements lie between neighbours of each dim, in the order of elements: views too are read
+        as if they lay in order."""
+        found = contiguous_strides(self.shape)
+        return tuple(found) if dim is None else found[dim]
+
+    def storage_offset(self) -> int:
+        """0: a tensor's elements are numbered from its own first."""
+        return 0
+
+    def dim_order(self) -> tuple[int, ...]:
+        """The dims from the outermost to the innermost: 0, 1, ..."""
+        return tuple(range(self.ndim))
+
+    def _strided_places(self, size: Any, stride: Any, storage_offset: int | None):
+        """The places of a strided view's elements; ValueError where one is outside."""
+        last = (storage_offset or 0) + sum(s * max(n - 1, 0) for n, s in zip(size, stride, strict=True))
+        if (storage_offset or 0) < 0 or min(stride, default=0) < 0 or (prod(size) and last >= self.numel()):
+            given = f"as_strided({describe(self)}, {list(size)}, {list(stride)}, {storage_offset or 0})"
+            raise ValueError(f"{given}: reaches element {last} of {self.numel()}: give sizes that fit")
+        places = self.arange(1, device=self.device) + (storage_offset or 0)
+        for n, s in zip(size, stride, strict=True):
+            places = places.unsqueeze(-1) + self.arange(n, device=self.device) * s
+        return places.reshape(-1)
+
+    def as_strided(self, size: Any, stride: Any, storage_offset: int | None = None):
+        """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
+
+        storage_offset: the place of the first (0). ValueError where one would lie outside.
+        """
+        places = self._strided_places(size, stride, storage_offset)
+        return self.reshape(-1).index_select(0, places).reshape(*size)
+
+    def as_strided_scatter(self, src: Any, size: Any, stride: Any, storage_offset: int | None = None):
+        """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
+
+        stride, storage_offset: as as_strided takes them.
+        """
+        places = self._strided_places(size, stride, storage_offset)
+        return self.reshape(-1).index_copy(0, places, src.reshape(-1)).reshape(*self.shape)
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it lies in the host's memory, as on the NumPy device."""
+        return self.device.kind == "cpu"
+
+    def is_inference(self) -> bool:
+        """False: inference_mode is no_grad here, and makes ordinary tensors."""
+        return False
+
+    def is_conj(self) -> bool:
+        """False: no tensor is conjugated when it is read."""
+        return False
+
+    def is_neg(self) -> bool:
+        """False: no tensor is negated when it is read."""
+        return False
+
+    def resolve_conj(self):
+        """The tensor itself."""
+        return self
+
+    def resolve_neg(self):
+        """The tensor itself."""
+        return self
+
+    def is_set_to(self, tensor: Any) -> bool:
+        """Whether two tensors have one value, and not equal ones."""
+        return self.node is tensor.node
+
+    def new_empty_strided(self, size: Any, stride: Any):
+        """new_empty; stride is without effect: it is always that of the order of elements."""
+        return self.new_empty(*size)
+
+    def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]):
+        """map_ with two other tensors."""
+        rows = [t.expand(*self.shape).reshape(-1).tolist() for t in (self, x, y)]
+        return self._from_host([callable(*v) for v in zip(*rows, strict=True)])
+
+    def split_with_sizes(self, split_sizes: Any, dim: int = 0):
+        """split, by the sizes of the parts, split_sizes."""
+        return self.split(list(split_sizes), dim)
+
+    def narrow_copy(self, dim: int, start: int, length: int):
+        """`length` elements of a dim from `start` on, as a tensor of its own."""
+        return self.narrow(dim, start, length).clone()
+
+    def apply_(self, callable: Callable[[Any], Any]):
+        """Gives each element what a Python function makes of it: reads, and waits; returns the tensor."""
+        return self._from_host([callable(v) for v in self.reshape(-1).tolist()])
+
+    def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]):
+        """apply_ of a function of this tensor's and another's elements, which is broadcast."""
+        others = tensor.expand(*self.shape).reshape(-1).tolist()
+        return self._from_host(
+            [callable(a, b) for a, b in zip(self.reshape(-1).tolist(), others, strict=True)]
+        )
+
+    def _from_host(self, values: list[Any]):
+        made = self.new_tensor(values) if values else self.new_empty(0)
+        return self.copy_(made.reshape(*self.shape))
+
+    def new(self, *size):
+        """new_empty."""
+        return self.new_empty(*size)
+
+    def set_(self, source: Any = None):
+        """Become another tensor's value of the same shape; returns the tensor."""
+        return self.assign_(self.new_empty(0) if source is None else source)
+
+    def resize_(self, *sizes):
+        """The tensor itself, where it has this shape already; ValueError else: a tensor keeps its shape."""
+        wanted = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], tuple | list) else sizes
+        if tuple(wanted) != self.shape:
+            rule = f"a tensor keeps its {prod(self.shape)} elements and its shape: use x = x.reshape(...)"
+            raise ValueError(f"resize_({describe(self)}, {list(wanted)}): {rule}")
+        return self
+
+    def resize_as_(self, the_template: Any):
+        """resize_ to another tensor's shape."""
+        return self.resize_(*the_template.shape)
+
+    unsafe_split_with_sizes = split_with_sizes
+
+
+def sign(table: type) -> None:
+    """Enter the methods that are functions, once all functions are there."""
+    for name in AS_METHODS.split():
+        setattr(Forms, name, COMPOSED[name])
+    Forms.unsafe_chunk, Forms.unsafe_split = table.chunk, table.split  # type: ignore[attr-defined]
