@@ -22,18 +22,21 @@ from .core.dtype import (
     get_default_integer,
     iinfo,
     int8,
+    int16,
     int32,
     int64,
     promote_types,
     set_default_dtype,
     set_default_integer,
     uint8,
+    uint16,
     uint32,
     uint64,
 )
 from .core.dtype import bool_ as bool
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
+from .core.dtype import int16 as short
 from .core.dtype import int32 as int
 from .core.dtype import int64 as long
 from .core.modes import (
@@ -153,6 +156,7 @@ __all__ = sorted(
         "int32",
         "int64",
         "int8",
+        "int16",
         "is_grad_enabled",
         "jacfwd",
         "jacobian",
@@ -188,6 +192,7 @@ __all__ = sorted(
         "uint32",
         "uint64",
         "uint8",
+        "uint16",
         "value_and_grad",
         "vjp",
         "vmap",

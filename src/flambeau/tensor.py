@@ -423,8 +423,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         return self.to(dt.int64)
 
     def short(self) -> "Tensor":
-        """As int32, towards 0: there is no 16-bit integer."""
-        return self.to(dt.int32)
+        """As int16, towards 0; what does not fit wraps."""
+        return self.to(dt.int16)
 
     def type_as(self, other: "Tensor") -> "Tensor":
         """In the dtype of another tensor."""
@@ -467,7 +467,7 @@ def own(node: Node) -> Node:
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32.
+    Whole numbers are int64; float64 becomes float32.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))

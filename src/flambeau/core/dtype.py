@@ -82,6 +82,8 @@ class DType:
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
 int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)
+uint16 = DType("uint16", "u16", "u32", "u32", "u", 3, "H", 2)
+int16 = DType("int16", "i16", "i32", "u32", "i", 4, "h", 2)
 uint32 = DType("uint32", "u32", "u32", "u32", "u", 5, "I")
 int32 = DType("int32", "i32", "i32", "i32", "i", 6, "i")
 uint64 = DType("uint64", "u64", "u64", "u32", "u", 7, "Q", 8, "uint32")
@@ -90,23 +92,27 @@ float16 = DType("float16", "f16", "f32", "u32", "f", 9, "e", 2)
 bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 10, "H", 2)
 float32 = DType("float32", "f32", "f32", "f32", "f", 11, "f")
 
-ALL = (bool_, uint8, int8, uint32, int32, uint64, int64, float16, bfloat16, float32)
+ALL = (bool_, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32)
 DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
-ALIASES = {"half": float16, "float": float32, "int": int32, "long": int64}
+ALIASES = {"half": float16, "short": int16, "float": float32, "int": int32, "long": int64}
 
 PYTHON = {float: float32, bool: bool_}
 
 # Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
 # check.
-NARROWED = {"float64": float32, "int16": int32, "uint16": int32}
+NARROWED = {"float64": float32}
 
-# Pairs of which neither holds the other (PyTorch makes int16 of the first, which does not exist here). Of any
-# other pair the one of higher rank is taken.
+# Pairs of which neither holds the other. Of any other pair the one of higher rank is taken. (PyTorch promotes
+# uint16 and uint32 with floats alone.)
 PROMOTED = {
-    frozenset({uint8, int8}): int32,
+    frozenset({uint8, int8}): int16,
+    frozenset({uint16, int8}): int32,
+    frozenset({uint16, int16}): int32,
     frozenset({uint32, int8}): int32,
+    frozenset({uint32, int16}): int32,
     frozenset({uint64, int8}): int64,
+    frozenset({uint64, int16}): int64,
     frozenset({uint64, int32}): int64,
     frozenset({float16, bfloat16}): float32,
 }
@@ -266,6 +272,8 @@ INTS = {
     for i in (
         IntInfo(uint8, 0, 255),
         IntInfo(int8, -128, 127),
+        IntInfo(uint16, 0, 65535),
+        IntInfo(int16, -32768, 32767),
         IntInfo(uint32, 0, 2**32 - 1),
         IntInfo(int32, -(2**31), 2**31 - 1),
         IntInfo(uint64, 0, 2**64 - 1),

@@ -34,7 +34,9 @@ NUMPY = {
     "pow": "power",
 }
 STANDARD = {**{v: k for k, v in NUMPY.items()}, "bitwise_not": "bitwise_invert"}
-WIDER = {"torch": {"uint32": "int64", "uint64": "int64"}}  # types that a library hardly computes with
+WIDER = {
+    "torch": {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+}  # types that a library hardly computes with
 CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
 
 

@@ -24,13 +24,15 @@ OWN = {
     "I64": dt.int64,
     "U64": dt.uint64,
     "I32": dt.int32,
+    "I16": dt.int16,
     "I8": dt.int8,
     "U32": dt.uint32,
+    "U16": dt.uint16,
     "U8": dt.uint8,
 }
-CONVERTED = {"F64": "d", "I16": "h", "U16": "H", "BOOL": "?"}
+CONVERTED = {"F64": "d", "BOOL": "?"}
 NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL"}
-SIZES = {"F64": 8, "I16": 2, "U16": 2, "BOOL": 1}
+SIZES = {"F64": 8, "BOOL": 1}
 SIZES |= {name: dtype.itemsize for name, dtype in OWN.items()}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
 RANK, SIZE, PLACE = 64, 1 << 31, 1 << 53  # dims of a tensor, of which each is less; what a place is less than
@@ -80,7 +82,7 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
 
 
 def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """Read tensors by name; float64 and 16-bit integers become 32-bit ones as in fb.tensor.
+    """Read tensors by name; float64 becomes float32 as in fb.tensor.
 
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
