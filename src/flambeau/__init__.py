@@ -15,9 +15,12 @@ from .core.dtype import (
     bfloat16,
     bool_,
     can_cast,
+    complex64,
+    complex128,
     finfo,
     float16,
     float32,
+    float64,
     get_default_dtype,
     get_default_integer,
     iinfo,
@@ -34,8 +37,11 @@ from .core.dtype import (
     uint64,
 )
 from .core.dtype import bool_ as bool
+from .core.dtype import complex64 as cfloat
+from .core.dtype import complex128 as cdouble
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
+from .core.dtype import float64 as double
 from .core.dtype import int16 as short
 from .core.dtype import int32 as int
 from .core.dtype import int64 as long
@@ -59,7 +65,21 @@ from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, see
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
-    from . import autograd, backends, cuda, data, distributions, fft, func, linalg, nn, optim, signal, special, testing
+    from . import (
+        autograd,
+        backends,
+        cuda,
+        data,
+        distributions,
+        fft,
+        func,
+        linalg,
+        nn,
+        optim,
+        signal,
+        special,
+        testing,
+    )
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
@@ -124,13 +144,18 @@ __all__ = sorted(
         "bool",
         "bool_",
         "can_cast",
+        "cdouble",
+        "cfloat",
         "checkpoint",
         "checkpointing",
+        "complex64",
+        "complex128",
         "cuda",
         "custom_op",
         "data",
         "device",
         "distributions",
+        "double",
         "enable_grad",
         "errors",
         "fft",
@@ -138,6 +163,7 @@ __all__ = sorted(
         "float",
         "float16",
         "float32",
+        "float64",
         "func",
         "get_default_device",
         "get_default_dtype",

@@ -388,7 +388,11 @@ def test_gradients_are_of_their_inputs_dtype(half, device):
 
 def test_casts_between_all(device):
     """As NumPy casts; what leaves the range of 8 bits wraps."""
-    raw = {d: np.array([0, 1, 2, 100, 127], "f4").astype(d.numpy) for d in DTYPES.values()}
+    raw = {
+        d: np.array([0, 1, 2, 100, 127], "f4").astype(d.numpy)
+        for d in DTYPES.values()
+        if d.on_gpu and not d.is_complex
+    }
     pairs = [(a, b) for a in raw for b in raw]
     made = [fb.tensor(raw[a], a, device).to(b) for a, b in pairs]
     for y, got, (a, b) in zip(made, values(*made), pairs):

@@ -115,7 +115,7 @@ class Namespace:
         return str(x.dtype).rpartition(".")[2]
 
     def kind(self, x: Any) -> str:
-        """f, i, u or b: the kind of an array's dtype."""
+        """f, i, u, b or c: the kind of an array's dtype."""
         name = self.name_of(x)
         return "u" if name.startswith("uint") else name[0]
 

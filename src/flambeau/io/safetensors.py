@@ -29,9 +29,10 @@ OWN = {
     "U32": dt.uint32,
     "U16": dt.uint16,
     "U8": dt.uint8,
+    "C64": dt.complex64,
 }
 CONVERTED = {"F64": "d", "BOOL": "?"}
-NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL"}
+NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL", dt.float64: "F64"}
 SIZES = {"F64": 8, "BOOL": 1}
 SIZES |= {name: dtype.itemsize for name, dtype in OWN.items()}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
@@ -57,6 +58,10 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
         raise TypeError(
             f"{call}: {wrong!r} is {describe(tensors[wrong])}, not a tensor: wrap it in fb.tensor(...)"
         )
+    wide = next((n for n, t in tensors.items() if t.dtype not in NAMES), None)
+    if wide is not None:
+        rule = f"{wide!r} is {tensors[wide].dtype.name}, which the format has not: save .to(complex64)"
+        raise TypeError(f"{call}: {rule}, or .real and .imag")
 
 
 def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> bytes:
@@ -82,7 +87,7 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
 
 
 def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """Read tensors by name; float64 becomes float32 as in fb.tensor.
+    """Read tensors by name. float64 becomes float32 on a GPU, which has no such floats.
 
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
@@ -209,7 +214,8 @@ def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
         return Tensor(leaf(bytes(data), shape, own, device))
     try:
         values = data.cast(CONVERTED[entry["dtype"]])  # type: ignore[call-overload]
-        return tensor(values, device=device).reshape(shape)
+        held = dt.float64 if entry["dtype"] == "F64" and device.kind == "cpu" else None
+        return tensor(values, dtype=held, device=device).reshape(shape)
     except ValueError as e:
         raise ValueError(f"{name!r}: {e}") from None
 
