@@ -313,7 +313,7 @@ class Tensor(Protocols, Exchange, ops.Table):
 
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
-        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)[: 3 if self.numel() else 1]]
+        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
         facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
         return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 

@@ -97,7 +97,7 @@ def test_files_of_doubles(gpu, tmp_path):
     with pytest.raises(TypeError) as e:
         fb.save({"z": wide}, path)
     rule = "'z' is complex128, which the format has not: save .to(complex64), or .real and .imag"
-    assert str(e.value) == f"save_file({str(path)!r}): {rule}"
+    assert str(e.value).endswith(f"{str(path)!r}): {rule}")
 
 
 def test_gpus_refuse_doubles(gpu):
