@@ -27,7 +27,7 @@ from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 COMMAND = "python scripts/write_docs.py"
 NAMES = tomllib.loads((ROOT / "scripts/names.toml").read_text(encoding="utf-8"))
 PREFIXES = ("linalg_", "fft_", "signal_windows_")
-KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool"}
+KINDS = {"f": "float", "i": "int", "u": "uint", "b": "bool", "c": "complex"}
 GRADIENTS = {0: "none", 1: "first", 2: "second"}
 # how the planner treats a kind of op (docs/internals/ops.md)
 RUNS = {
@@ -171,7 +171,8 @@ differences.
   first gradient is piecewise constant or a second makes no sense, "none" where the result is no smooth
   function (comparisons, indices, draws).
 - **dtypes**: the kinds it takes, each in all its sizes: float is float32, float16 and bfloat16; int is
-  int32 and int8; uint is uint32 and uint8. What composed operations take is what is tested.
+  int32, int16 and int8; uint is uint32, uint16 and uint8; complex is complex64. What composed operations
+  take is what is tested.
 - **runs**: *fused*: a line in whichever kernel needs it. *view*: an address computation. *kernel with
   epilogue*: a kernel that elementwise operations after it join. *whole kernels*: one or several written
   by hand. *composed*: of other operations; behind the colon those that need kernels of their own,

@@ -20,10 +20,11 @@ const SIZES_KEPT = 4, BLOCK = 256; // batch sizes whose buffers are kept; bytes 
 
 const ARRAYS = { // what holds the elements of a dtype; 16-bit floats are their bits, bools 0 and 1
   f32: Float32Array, i32: Int32Array, u32: Uint32Array, bool: Uint8Array, i8: Int8Array, u8: Uint8Array,
-  f16: Uint16Array, bf16: Uint16Array, i64: BigInt64Array, u64: BigUint64Array,
+  f16: Uint16Array, bf16: Uint16Array, i16: Int16Array, u16: Uint16Array, i64: BigInt64Array, u64: BigUint64Array,
 };
 const STORED = {
-  F32: "f32", I32: "i32", U32: "u32", BOOL: "bool", I8: "i8", U8: "u8", F16: "f16", BF16: "bf16", I64: "i64", U64: "u64",
+  F32: "f32", I32: "i32", U32: "u32", BOOL: "bool", I8: "i8", U8: "u8", I16: "i16", U16: "u16", F16: "f16", BF16: "bf16",
+  I64: "i64", U64: "u64",
 };
 const ADVICE = {
   DeviceLost: (told) => `the GPU was lost (${told}): load the program again`,

@@ -15,25 +15,34 @@ from .core.dtype import (
     bfloat16,
     bool_,
     can_cast,
+    complex64,
+    complex128,
     finfo,
     float16,
     float32,
+    float64,
     get_default_dtype,
     get_default_integer,
     iinfo,
     int8,
+    int16,
     int32,
     int64,
     promote_types,
     set_default_dtype,
     set_default_integer,
     uint8,
+    uint16,
     uint32,
     uint64,
 )
 from .core.dtype import bool_ as bool
+from .core.dtype import complex64 as cfloat
+from .core.dtype import complex128 as cdouble
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
+from .core.dtype import float64 as double
+from .core.dtype import int16 as short
 from .core.dtype import int32 as int
 from .core.dtype import int64 as long
 from .core.modes import (
@@ -138,13 +147,18 @@ __all__ = sorted(
         "bool",
         "bool_",
         "can_cast",
+        "cdouble",
+        "cfloat",
         "checkpoint",
         "checkpointing",
+        "complex64",
+        "complex128",
         "cuda",
         "custom_op",
         "data",
         "device",
         "distributions",
+        "double",
         "enable_grad",
         "errors",
         "fft",
@@ -152,6 +166,7 @@ __all__ = sorted(
         "float",
         "float16",
         "float32",
+        "float64",
         "func",
         "get_default_device",
         "get_default_dtype",
@@ -170,6 +185,7 @@ __all__ = sorted(
         "int32",
         "int64",
         "int8",
+        "int16",
         "is_grad_enabled",
         "jacfwd",
         "jacobian",
@@ -206,6 +222,7 @@ __all__ = sorted(
         "uint64",
         "uint8",
         "utils",
+        "uint16",
         "value_and_grad",
         "vjp",
         "vmap",

@@ -119,7 +119,7 @@ def numel(input: Tensor) -> int:
 
 
 def is_complex(input: Tensor) -> bool:
-    """False: complex numbers are pairs of floats in a last dim of 2."""
+    """Whether a tensor's elements are complex numbers."""
     return input.is_complex()
 
 

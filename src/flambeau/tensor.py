@@ -14,7 +14,7 @@ from .core.alias import is_in_order
 from .core.habits import missing_from
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
-from .core.op import OPS, apply
+from .core.op import COMPOSED, OPS, apply
 from .core.shape import Shape, normal_dim
 from .device import get_device
 from .ops import source as _source
@@ -182,6 +182,36 @@ class Tensor(Protocols, Exchange, ops.Table):
         return self.transpose(-2, -1)
 
     @property
+    def H(self) -> "Tensor":
+        """A matrix transposed and conjugated. [n, m] -> [m, n]"""
+        if self.ndim not in (0, 2):
+            raise ValueError(f"H({_op.describe(self)}): takes a matrix: use mH for the last two dims")
+        return self.adjoint() if self.ndim else self.conj()
+
+    @property
+    def mH(self) -> "Tensor":
+        """The last two dims exchanged, and conjugates. [..., n, m] -> [..., m, n]"""
+        return self.adjoint()
+
+    @property
+    def real(self) -> "Tensor":
+        """The real parts, a view; of real numbers themselves. Assign to it to give them other values."""
+        return COMPOSED["real"](self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real.copy_(value)
+
+    @property
+    def imag(self) -> "Tensor":
+        """The imaginary parts of complex numbers, a view. Assign to it to give them other values."""
+        return COMPOSED["imag"](self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag.copy_(value)
+
+    @property
     def itemsize(self) -> "int":  # type: ignore[valid-type]
         """Bytes of an element."""
         return self.dtype.itemsize
@@ -214,12 +244,12 @@ class Tensor(Protocols, Exchange, ops.Table):
         return is_in_order(self)
 
     def is_complex(self) -> "bool":  # type: ignore[valid-type]
-        """False: complex numbers are pairs of floats in a last dim of 2."""
-        return False
+        """Whether the elements are complex numbers."""
+        return self.dtype.is_complex
 
     def is_signed(self) -> "bool":  # type: ignore[valid-type]
         """Whether the dtype has numbers below 0."""
-        return self.dtype.kind in "fi"
+        return self.dtype.kind in "fic"
 
     def is_same_size(self, other: "Tensor") -> "bool":  # type: ignore[valid-type]
         """Whether the shapes are equal."""
@@ -283,7 +313,7 @@ class Tensor(Protocols, Exchange, ops.Table):
 
         data = Data(readback.read([self])[0], self.shape, self.dtype)
         facts = [] if self.device is get_device() else [f"device={self.device.name!r}"]
-        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True)[: 3 if self.numel() else 1]]
+        told = [dt.dtype_of_scalar(v) for v in (1.0, 1, True, 1j)[: 4 if self.numel() else 1]]
         facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
         return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
@@ -334,8 +364,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         if self.requires_grad == bool(requires_grad):
             return self
         call = f"requires_grad_({_op.describe(self)}{'' if requires_grad else ', False'})"
-        if requires_grad and not self.dtype.is_float:
-            raise TypeError(f"{call}: only floats have gradients: cast with .float()")
+        if requires_grad and not self.dtype.has_gradients:
+            raise TypeError(f"{call}: only floats and complex numbers have gradients: cast with .float()")
         if not self.is_leaf:
             raise ValueError(f"{call}: gradients flow through it to what it was made of: use .detach()")
         self.node = own(self.node)
@@ -402,6 +432,18 @@ class Tensor(Protocols, Exchange, ops.Table):
         """As bfloat16."""
         return self.to(dt.bfloat16)
 
+    def double(self) -> "Tensor":
+        """As float64, which no GPU has: TypeError there."""
+        return self.to(dt.float64)
+
+    def cfloat(self) -> "Tensor":
+        """As complex64."""
+        return self.to(dt.complex64)
+
+    def cdouble(self) -> "Tensor":
+        """As complex128, which no GPU has: TypeError there."""
+        return self.to(dt.complex128)
+
     def char(self) -> "Tensor":
         """As int8, towards 0; what does not fit wraps."""
         return self.to(dt.int8)
@@ -423,8 +465,8 @@ class Tensor(Protocols, Exchange, ops.Table):
         return self.to(dt.int64)
 
     def short(self) -> "Tensor":
-        """As int32, towards 0: there is no 16-bit integer."""
-        return self.to(dt.int32)
+        """As int16, towards 0; what does not fit wraps."""
+        return self.to(dt.int16)
 
     def type_as(self, other: "Tensor") -> "Tensor":
         """In the dtype of another tensor."""
@@ -467,7 +509,8 @@ def own(node: Node) -> Node:
 def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32.
+    Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
+    `dtype` asks for another: float64 and complex128 are not on GPUs.
     """
     if isinstance(data, Tensor):
         out = data if dtype is None else data.to(dt.as_dtype(dtype))
@@ -475,7 +518,7 @@ def tensor(data: Any, dtype=None, device=None, requires_grad: bool = False) -> T
     else:
         raw, shape, found = to_bytes(data, None if dtype is None else dt.as_dtype(dtype))
         out = Tensor(leaf(raw, shape, found, get_device(device)))
-        if requires_grad and found.is_float:
+        if requires_grad and found.has_gradients:
             _take_gradients(out)  # nobody else has the node yet
     return out.requires_grad_() if requires_grad and not out.requires_grad else out
 

@@ -93,7 +93,8 @@ BAD_CALLS = [
     (lambda: x.backward(),
      "ValueError: backward(f32[2, 3]): nothing it was made from has requires_grad=True"),
     (lambda: i.requires_grad_(),
-     "TypeError: requires_grad_(i64[2, 3]): only floats have gradients: cast with .float()"),
+     "TypeError: requires_grad_(i64[2, 3]): only floats and complex numbers have gradients: cast with"
+     " .float()"),
     (lambda: x.assign_(v), "ValueError: assign_(f32[2, 3], f32[4]): shapes differ: reshape the value"),
     (lambda: x.to("f99"),
      "DeviceError: device('f99'): unknown device: use 'gpu', 'gpu:1', 'cpu' or 'torch:cuda'"),

@@ -1,4 +1,6 @@
-"""Grids of Fourier transforms and windows. A complex number is a pair here, in the last dim."""
+"""Grids of Fourier transforms and windows. Complex numbers are drawn and compared as pairs in a last dim."""
+
+from rows.fourier import by_pairs
 
 from .grid import Table, call
 
@@ -46,7 +48,9 @@ NAMES = (
     "fft fft2 fftn hfft hfft2 hfftn ifft ifft2 ifftn ihfft ihfft2 ihfftn irfft irfft2 irfftn rfft rfft2 rfftn"
 )
 for _name in NAMES.split():
-    GRIDS(f"fft_{_name}", theirs=as_pairs(f"fft_{_name}"), fixed=3, tol=2e-5)(transform(f"fft_{_name}"))
+    _op = f"fft_{_name}"
+    _ours = by_pairs(_op, int(_op not in REAL))
+    GRIDS(_op, theirs=as_pairs(_op), ours=_ours, fixed=3, tol=2e-5)(transform(_op))
 
 
 @GRIDS("fft_fftshift", "fft_ifftshift")
@@ -64,7 +68,7 @@ def their_stft(torch, x, *args, **kwargs):
     return torch.view_as_real(torch.stft(x, *args, return_complex=True, **kwargs))
 
 
-@GRIDS("stft", theirs=their_stft, fixed=4, tol=2e-5)
+@GRIDS("stft", theirs=their_stft, ours=by_pairs("stft", 0), fixed=4, tol=2e-5)
 def stft(d):
     n = d.one(4, 8, 12, 16, 31, 64)
     width = d.int(2, n)
@@ -86,34 +90,41 @@ def on_complex(f):
     return of_pairs
 
 
-@GRIDS("complex_abs", theirs=on_complex(lambda x: x.abs()))
-def sizes(d):
-    return call(d.array((*d.shape(empty=False), 2)))
-
-
-@GRIDS("complex_angle", theirs=on_complex(lambda x: x.angle()))
+@GRIDS("angle", theirs=on_complex(lambda x: x.angle()), ours=by_pairs("angle"))
 def angles(d):
     return call(d.array((*d.shape(empty=False), 2)))
 
 
-@GRIDS("complex_conj", theirs=on_complex(lambda x: x.conj()))
+@GRIDS("conj", theirs=on_complex(lambda x: x.conj()), ours=by_pairs("conj"))
 def conjugates(d):
     return call(d.array((*d.shape(empty=False), 2)))
 
 
-@GRIDS("complex_mul", theirs=on_complex(lambda x, y: x * y))
-def products(d):
-    shape = d.shape(empty=False)
-    return call(d.array((*shape, 2)), d.array((*d.broadcast(shape), 2)))
+@GRIDS("sgn", theirs=on_complex(lambda x: x.sgn()), ours=by_pairs("sgn"))
+def directions(d):
+    return call(d.array((*d.shape(empty=False), 2), 0.1, 2))
 
 
-@GRIDS("complex", theirs=lambda torch, a, b: torch.view_as_real(torch.complex(a, b)))
+@GRIDS("adjoint", theirs=on_complex(lambda x: x.adjoint()), ours=by_pairs("adjoint"))
+def adjoints(d):
+    return call(d.array((*d.shape(2, 3, empty=False), 2)))
+
+
+@GRIDS(
+    "complex",
+    theirs=lambda torch, a, b: torch.view_as_real(torch.complex(a, b)),
+    ours=by_pairs("complex", 0),
+)
 def of_parts(d):
     shape = d.shape()
     return call(d.array(shape), d.array(shape))
 
 
-@GRIDS("polar", theirs=lambda torch, a, b: torch.view_as_real(torch.polar(a, b)))
+@GRIDS(
+    "polar",
+    theirs=lambda torch, a, b: torch.view_as_real(torch.polar(a, b)),
+    ours=by_pairs("polar", 0),
+)
 def of_angles(d):
     shape = d.shape()
     return call(d.array(shape, 0.2, 2), d.array(shape))

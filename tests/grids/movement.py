@@ -8,8 +8,8 @@ GRIDS = Table()
 WITHOUT = {
     "atleast_1d": "views: test_ops and test_shape compare with NumPy",
     "detach": "a view", "view_as": "reshape, which is compared",
-    "real": "a part of pairs", "imag": "a part of pairs", "view_as_complex": "the identity on pairs",
-    "view_as_real": "the identity on pairs",
+    "real": "a view: tests/ops/test_complex.py compares with PyTorch", "imag": "the same",
+    "view_as_complex": "the same", "view_as_real": "the same",
     "slice_assign": "x[key] = value of torch, which writes: tests/ops/test_index.py compares with NumPy",
 }  # fmt: skip
 

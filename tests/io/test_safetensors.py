@@ -92,7 +92,7 @@ def test_bad_files_are_named(tmp_path):
         assert "\n" not in told()
     file_of(path, {"w": ("F8_E4M3", [1], b"\0")})
     assert told().startswith(
-        f"load_file('{path}'): 'w' is F8_E4M3: only these can be read: BF16, BOOL, F16, "
+        f"load_file('{path}'): 'w' is F8_E4M3: only these can be read: BF16, BOOL, C64, F16, "
     )
 
 

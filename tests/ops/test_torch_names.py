@@ -74,7 +74,7 @@ DIFFERS = {
     ),
     "eye": ("dtype", "float32 is the default dtype"),
     "istft": ("onesided", "True is what None means for real signals"),
-    "stft": ("onesided return_complex align_to_window", "pairs are the complex numbers here"),
+    "stft": ("onesided return_complex align_to_window", "True is what None means for real signals"),
     "kthvalue": ("dim", "-1 is what None means"),
     "topk": ("dim", "-1 is what None means"),
     "log_softmax": ("dim", "torch demands one; -1 does for most"),

@@ -1,4 +1,5 @@
-"""Rows of Fourier transforms, complex pairs, short-time transforms and windows."""
+"""Rows of Fourier transforms, complex numbers, short-time transforms and windows. Complex inputs and results
+are pairs in a last dim of 2 here: rows are of real numbers."""
 
 from math import pi
 
@@ -20,30 +21,63 @@ def rows_by_table(z, inverse):
     return OPS["_fft_rows"](z, table, inverse)
 
 
+def by_pairs(name, count=1):
+    """An op of complex numbers on pairs: its first `count` inputs are some, and so may its result be."""
+
+    def call(*xs, **kw):
+        f = OPS.get(name) or COMPOSED[name]
+        y = f(*(x.view_as_complex() for x in xs[:count]), *xs[count:], **kw)
+        return y.view_as_real() if y.is_complex() else y
+
+    return call
+
+
 TRANSFORMS: dict[str, Row] = {
     # sums of 30 terms, in another order than the reference's
     "_fft_rows": Row(unscaled, (In((5, 30, 2)),), {"inverse": True}, grads=0, call=rows_by_table, tol=4e-6),
     "_fft": Row(unscaled, (In((2, 11, 2)),), {"inverse": False}, tol=3e-6),
-    "fft_fft": Row(on_pairs(np.fft.fft), (Z,), {"n": 8, "dim": 1, "norm": "ortho"}),
-    "fft_ifft": Row(on_pairs(np.fft.ifft), (Z,), {"n": 5}),
-    "fft_rfft": Row(lambda x, n, dim: apart(np.fft.rfft(x, n, dim)), (X,), {"n": 7, "dim": -2}),
-    "fft_irfft": Row(lambda z, norm: np.fft.irfft(joined(z), norm=norm), (Z,), {"norm": "forward"}, tol=3e-6),
-    "fft_hfft": Row(lambda z: np.fft.hfft(joined(z)), (Z,), tol=3e-6),
-    "fft_ihfft": Row(lambda x: apart(np.fft.ihfft(x)), (X,)),
-    "fft_fftn": Row(lambda z: apart(np.fft.fftn(joined(z))), (Z,), tol=3e-6),
-    "fft_ifftn": Row(
-        lambda z, s, dim: apart(np.fft.ifftn(joined(z), s, dim)), (Z,), {"s": (4, 3), "dim": (0, 2)}
+    "fft_fft": Row(on_pairs(np.fft.fft), (Z,), {"n": 8, "dim": 1, "norm": "ortho"}, call=by_pairs("fft_fft")),
+    "fft_ifft": Row(on_pairs(np.fft.ifft), (Z,), {"n": 5}, call=by_pairs("fft_ifft")),
+    "fft_rfft": Row(
+        lambda x, n, dim: apart(np.fft.rfft(x, n, dim)),
+        (X,),
+        {"n": 7, "dim": -2},
+        call=by_pairs("fft_rfft", 0),
     ),
-    "fft_rfftn": Row(lambda x: apart(np.fft.rfftn(x)), (X,), tol=3e-6),
-    "fft_irfftn": Row(lambda z: np.fft.irfftn(joined(z)), (Z,)),
-    "fft_fft2": Row(lambda z: apart(np.fft.fft2(joined(z))), (Z,), tol=3e-6),
-    "fft_ifft2": Row(lambda z: apart(np.fft.ifft2(joined(z))), (Z,)),
-    "fft_rfft2": Row(lambda x: apart(np.fft.rfft2(x)), (X,), tol=3e-6),
-    "fft_irfft2": Row(lambda z: np.fft.irfft2(joined(z)), (Z,)),
-    "fft_hfftn": Row(lambda z: np.fft.irfftn(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6),
-    "fft_ihfftn": Row(lambda x: apart(np.conj(np.fft.rfftn(x, norm="forward"))), (X,)),
-    "fft_hfft2": Row(lambda z: np.fft.irfft2(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6),
-    "fft_ihfft2": Row(lambda x: apart(np.conj(np.fft.rfft2(x, norm="forward"))), (X,)),
+    "fft_irfft": Row(
+        lambda z, norm: np.fft.irfft(joined(z), norm=norm),
+        (Z,),
+        {"norm": "forward"},
+        tol=3e-6,
+        call=by_pairs("fft_irfft"),
+    ),
+    "fft_hfft": Row(lambda z: np.fft.hfft(joined(z)), (Z,), tol=3e-6, call=by_pairs("fft_hfft")),
+    "fft_ihfft": Row(lambda x: apart(np.fft.ihfft(x)), (X,), call=by_pairs("fft_ihfft", 0)),
+    "fft_fftn": Row(lambda z: apart(np.fft.fftn(joined(z))), (Z,), tol=3e-6, call=by_pairs("fft_fftn")),
+    "fft_ifftn": Row(
+        lambda z, s, dim: apart(np.fft.ifftn(joined(z), s, dim)),
+        (Z,),
+        {"s": (4, 3), "dim": (0, 2)},
+        call=by_pairs("fft_ifftn"),
+    ),
+    "fft_rfftn": Row(lambda x: apart(np.fft.rfftn(x)), (X,), tol=3e-6, call=by_pairs("fft_rfftn", 0)),
+    "fft_irfftn": Row(lambda z: np.fft.irfftn(joined(z)), (Z,), call=by_pairs("fft_irfftn")),
+    "fft_fft2": Row(lambda z: apart(np.fft.fft2(joined(z))), (Z,), tol=3e-6, call=by_pairs("fft_fft2")),
+    "fft_ifft2": Row(lambda z: apart(np.fft.ifft2(joined(z))), (Z,), call=by_pairs("fft_ifft2")),
+    "fft_rfft2": Row(lambda x: apart(np.fft.rfft2(x)), (X,), tol=3e-6, call=by_pairs("fft_rfft2", 0)),
+    "fft_irfft2": Row(lambda z: np.fft.irfft2(joined(z)), (Z,), call=by_pairs("fft_irfft2")),
+    "fft_hfftn": Row(
+        lambda z: np.fft.irfftn(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6, call=by_pairs("fft_hfftn")
+    ),
+    "fft_ihfftn": Row(
+        lambda x: apart(np.conj(np.fft.rfftn(x, norm="forward"))), (X,), call=by_pairs("fft_ihfftn", 0)
+    ),
+    "fft_hfft2": Row(
+        lambda z: np.fft.irfft2(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6, call=by_pairs("fft_hfft2")
+    ),
+    "fft_ihfft2": Row(
+        lambda x: apart(np.conj(np.fft.rfft2(x, norm="forward"))), (X,), call=by_pairs("fft_ihfft2", 0)
+    ),
     "fft_fftfreq": made("fft_fftfreq", np.fft.fftfreq(7, 0.5), 7, 0.5),
     "fft_rfftfreq": made("fft_rfftfreq", np.fft.rfftfreq(8), 8),
     "fft_fftshift": Row(lambda x: np.fft.fftshift(x), (X,)),
@@ -52,28 +86,30 @@ TRANSFORMS: dict[str, Row] = {
         stft,
         (In((2, 20)), In((6,), 0.3, 1)),
         {"n_fft": 8, "hop_length": 3, "win_length": 6, "normalized": True},
-        call=lambda x, w, **kw: COMPOSED["stft"](x, window=w, **kw),
+        call=lambda x, w, **kw: COMPOSED["stft"](x, window=w, **kw).view_as_real(),
     ),
     "istft": Row(
         istft,
         (In((2, 5, 6, 2)), W),
         {"n_fft": 8, "hop_length": 2},
         tol=4e-6,
-        call=lambda z, w, **kw: COMPOSED["istft"](z, window=w, **kw),
+        call=lambda z, w, **kw: COMPOSED["istft"](z.view_as_complex(), window=w, **kw),
     ),
 }
 
 PAIRS: dict[str, Row] = {
-    "complex": Row(lambda x, y: np.stack([x, y], -1), (X, X)),
-    "polar": Row(lambda r, a: apart(r * np.exp(1j * a)), (X, X)),
-    "view_as_real": Row(lambda z: z, (Z,)),
-    "view_as_complex": Row(lambda z: z, (Z,)),
-    "real": Row(lambda z: z[..., 0], (Z,)),
-    "imag": Row(lambda z: z[..., 1], (Z,)),
-    "complex_abs": Row(lambda z: np.abs(joined(z)), (Z,)),
-    "complex_angle": Row(lambda z: np.angle(joined(z)), (In((2, 3, 2), 0.2, 2),)),
-    "complex_conj": Row(lambda z: apart(joined(z).conj()), (Z,)),
-    "complex_mul": Row(lambda a, b: apart(joined(a) * joined(b)), (Z, In((6, 2)))),
+    "_join": Row(lambda x, y: np.stack([x, y], -1), (X, X), call=by_pairs("_join", 0)),
+    "_conj": Row(lambda z: apart(joined(z).conj()), (Z,), call=by_pairs("_conj")),
+    "complex": Row(lambda x, y: np.stack([x, y], -1), (X, X), call=by_pairs("complex", 0)),
+    "polar": Row(lambda r, a: apart(r * np.exp(1j * a)), (X, X), call=by_pairs("polar", 0)),
+    "view_as_real": Row(lambda z: z, (Z,), call=by_pairs("view_as_real")),
+    "view_as_complex": Row(lambda z: z, (Z,), call=by_pairs("view_as_complex", 0)),
+    "real": Row(lambda z: z[..., 0], (Z,), call=by_pairs("real")),
+    "imag": Row(lambda z: z[..., 1], (Z,), call=by_pairs("imag")),
+    "angle": Row(lambda z: np.angle(joined(z)), (In((2, 3, 2), 0.2, 2),), call=by_pairs("angle")),
+    "conj": Row(lambda z: apart(joined(z).conj()), (Z,), call=by_pairs("conj")),
+    "adjoint": Row(lambda z: apart(joined(z).conj().swapaxes(1, 2)), (Z,), call=by_pairs("adjoint")),
+    "sgn": Row(lambda z: apart(joined(z) / abs(joined(z))), (In((2, 3, 2), 0.2, 2),), call=by_pairs("sgn")),
 }
 
 WINDOWS: dict[str, Row] = {

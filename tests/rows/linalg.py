@@ -268,6 +268,29 @@ SYSTEMS = {
     ),
 }
 
+
+def sizes(values):
+    """What of eigenvalues in no order is compared: how large they are."""
+    return values.abs().sort(-1)[0]
+
+
+def expected_sizes(x):
+    return np.sort(np.abs(np.linalg.eigvals(x)))
+
+
+EIGEN = {
+    "_eig": lambda name: Row(
+        lambda x: expected_sizes(PREPARED["apart"](x)),
+        (A,),
+        {},
+        1,
+        5e-6,
+        call=lambda x: sizes(OPS[name](MADE["apart"](x).to("cpu"))[..., 0, :].to(x.device)),
+    ),
+    "linalg_eig": linalg(expected_sizes, "apart", then=lambda y: sizes(y.eigenvalues), grads=1),
+    "linalg_eigvals": linalg(expected_sizes, "apart", then=sizes, grads=1),
+}
+
 NORMS = {
     "_power_norm": lambda name: Row(
         lambda x, ord, dims: (np.abs(x) ** ord).sum(dims, keepdims=True) ** (1 / ord),
@@ -302,5 +325,7 @@ PRODUCTS = {
 }
 
 LINALG: dict[str, Row] = {
-    name: of(name) for table in (KERNELS, FACTORS, SYSTEMS, NORMS, PRODUCTS) for name, of in table.items()
+    name: of(name)
+    for table in (KERNELS, FACTORS, SYSTEMS, EIGEN, NORMS, PRODUCTS)
+    for name, of in table.items()
 }

@@ -70,7 +70,7 @@
 {% macro bitwise_right_shift(T, x, y) %}select({{ "%s(0)" % T if T.kind == "u" else "%s >> %s(31u)" % (x, T.u) }}, {{ x }} >> (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(31u)), bitcast<{{ T.u }}>({{ y }}) < {{ T.u }}(32u)){% endmacro %}
 {% macro where(T, c, x, y) %}select({{ y }}, {{ x }}, {{ c }}){% endmacro %}
 //# negative floats become bytes by their low bits, as in C; WGSL's own u32(x) makes them 0
-{% macro cast(T, x) %}{{ T }}({{ "%s(%s)" % (T.i, x) if T.dtype.short == "u8" else x }}){% endmacro %}
+{% macro cast(T, x) %}{{ T }}({{ "%s(%s)" % (T.i, x) if T.dtype.short in ("u8", "u16") else x }}){% endmacro %}
 
 {% macro copysign(T, x, y) %}bitcast<{{ T }}>((bitcast<{{ T.u }}>({{ x }}) & {{ T.u }}(0x7fffffffu)) | (bitcast<{{ T.u }}>({{ y }}) & {{ T.u }}(0x80000000u))){% endmacro %}
 {% macro signbit(T, x) %}((bitcast<{{ T.u }}>({{ x }}) >> {{ T.u }}(31u)) == {{ T.u }}(1u)){% endmacro %}

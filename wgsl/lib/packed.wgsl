@@ -92,6 +92,44 @@ fn {{ T.fn("unpack_u8") }}(word: u32, at: u32) -> u32 {
 }
 //% endif
 {% endmacro %}
+{% macro unpack_i16(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_i16") }}(words: vec2<u32>) -> vec4<i32> {
+  return (bitcast<vec4<i32>>(words.xxyy) << vec4<u32>(16u, 0u, 16u, 0u)) >> vec4<u32>(16u);
+}
+//% else
+fn {{ T.fn("unpack_i16") }}(word: u32, at: u32) -> i32 {
+  return (bitcast<i32>(word) << (16u - (at & 1u) * 16u)) >> 16u;
+}
+//% endif
+{% endmacro %}
+{% macro unpack_u16(T) %}
+//% if T.width == 4
+fn {{ T.fn("unpack_u16") }}(words: vec2<u32>) -> vec4<u32> {
+  return (words.xxyy >> vec4<u32>(0u, 16u, 0u, 16u)) & vec4<u32>(0xffffu);
+}
+//% else
+fn {{ T.fn("unpack_u16") }}(word: u32, at: u32) -> u32 {
+  return (word >> ((at & 1u) * 16u)) & 0xffffu;
+}
+//% endif
+{% endmacro %}
+{% macro pack_halfwords(T) %}
+fn {{ T.fn("pack_halfwords") }}(x: {{ T }}) -> vec2<u32> {
+  let h = bitcast<vec4<u32>>(x) & vec4<u32>(0xffffu);
+  return h.xz | (h.yw << vec2<u32>(16u));
+}
+{% endmacro %}
+{% macro pack_i16(T) %}
+fn {{ T.fn("pack_i16") }}(x: vec4<i32>) -> vec2<u32> {
+  return {{ T.call("pack_halfwords") }}(x);
+}
+{% endmacro %}
+{% macro pack_u16(T) %}
+fn {{ T.fn("pack_u16") }}(x: vec4<u32>) -> vec2<u32> {
+  return {{ T.call("pack_halfwords") }}(x);
+}
+{% endmacro %}
 {% macro pack_bytes(T) %}
 fn {{ T.fn("pack_bytes") }}(x: {{ T }}) -> u32 {
   let b = (bitcast<vec4<u32>>(x) & vec4<u32>(255u)) << vec4<u32>(0u, 8u, 16u, 24u);

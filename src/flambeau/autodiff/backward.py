@@ -160,6 +160,9 @@ def first_gradient(call: str, output, gradient) -> Any:
                 f"{call}({describe(output)}): the loss must be one number: take .sum() or .mean(),"
                 " or give gradient"
             )
+        if output.dtype.is_complex:
+            rule = "the loss is complex: take .abs() or .real, or give gradient"
+            raise ValueError(f"{call}({describe(output)}): {rule}")
         return type(output).full(output.shape, 1, dtype=output.dtype, device=output.device)
     if not isinstance(gradient, ops.Tensor) or gradient.shape != output.shape:
         given = f"{describe(output)}, gradient={describe(gradient)}"
@@ -244,13 +247,13 @@ def _walk(
         tape.begin(g.node)
         y = ops.Tensor(node)
         inputs = [ops.Tensor(p) for p in made_of]
-        parts = node.op.grad(g, y, *inputs, **node.attrs)
+        parts = slopes(node.op, g, y, inputs, node.attrs)
         if is_anomaly_enabled():
             _check_numbers(node, made_of, parts)
         for parent, part in zip(made_of, parts, strict=True):
             if part is None or not parent.requires_grad or parent not in parents:
                 continue
-            part = unbroadcast(part, parent.shape).to(parent.dtype)
+            part = like(unbroadcast(part, parent.shape), parent.dtype)
             grads[parent] = grads[parent] + part if parent in grads else part
     return gradients
 
@@ -261,6 +264,20 @@ def _check_numbers(node: Node, made_of: tuple[Node, ...], parts: Any) -> None:
     for i, part in enumerate(parts):
         if part is not None and made_of[i].requires_grad and part.isnan().any().item():
             raise FlambeauError(f"backward(...): the gradient of {name}({inputs}) by its input {i} has NaN")
+
+
+def slopes(op: ops.Op, g: Any, y: Any, inputs: list, attrs: dict[str, Any]) -> list:
+    """The gradients by an op's inputs. Of complex numbers a gradient is the slope by the real part and, times
+    i, that by the imaginary part, as PyTorch has it: g times the conjugate of the derivative."""
+    if not g.dtype.is_complex or not op.holomorphic or op.kind in ("movement", "gather"):
+        return op.grad(g, y, *inputs, **attrs)  # type: ignore[misc]
+    parts = op.grad(g.conj(), y, *inputs, **attrs)  # type: ignore[misc]
+    return [None if p is None else p.conj() for p in parts]
+
+
+def like(g: Any, dtype: Any) -> Any:
+    """A gradient in the dtype of its tensor: what changes a real number is the real part."""
+    return (g.real if g.dtype.is_complex and not dtype.is_complex else g).to(dtype)
 
 
 def unbroadcast(g, shape: Shape):

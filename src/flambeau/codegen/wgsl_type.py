@@ -97,10 +97,10 @@ class Wgsl(str):
         return f"select({self.u}(0u), {self.u}(1u), {value})" if self.kind == "b" else value
 
     def wrap(self, value: str) -> str:
-        """A computed value brought into the range of an 8-bit type; of other types it is left alone."""
+        """A computed value in the range of its integer of 8 or 16 bits; of other types it is left alone."""
         if not (self.dtype.is_int and self.dtype.is_packed):
             return value
-        shift = f"{self.u}(24u)"
+        shift = f"{self.u}({32 - 8 * self.dtype.itemsize}u)"
         return f"(({value} << {shift}) >> {shift})"
 
     def settle(self, value: str) -> str:

@@ -11,10 +11,11 @@ from .shape import Shape, contiguous_strides
 
 # The functions whose results are views, as PyTorch's are: what others return is a tensor of its own.
 NAMES = (
-    "adjoint atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to chunk detach "
-    "diagonal dsplit expand expand_as flatten hsplit meshgrid moveaxis movedim narrow permute "
-    "ravel reshape reshape_as select split squeeze swapaxes swapdims t tensor_split tensor_unfold "
-    "transpose unbind unflatten unsqueeze view view_as vsplit __getitem__"
+    "atleast_1d atleast_2d atleast_3d broadcast_tensors broadcast_to chunk detach "
+    "diagonal dsplit expand expand_as flatten hsplit imag meshgrid moveaxis movedim narrow permute "
+    "ravel real reshape reshape_as select split squeeze swapaxes swapdims t tensor_split tensor_unfold "
+    "transpose unbind unflatten unsqueeze view view_as "
+    "view_as_complex view_as_real vsplit __getitem__"
 )
 VIEWS = frozenset(NAMES.split())
 GIVEN = frozenset(  # those that may give what they are given
@@ -141,6 +142,17 @@ def _diagonal(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple:
     return (*(s for d, s in enumerate(strides) if d not in dims), sum(strides[d] for d in dims))
 
 
+def _halves(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple:
+    """In parts of complex numbers, where those before are in whole ones."""
+    return (*(2 * s for s in strides), 1)
+
+
+def _wholes(shape: Shape, strides: tuple, made: Shape, attrs: dict) -> tuple | None:
+    if strides[-1] != 1 or any(s % 2 for s in strides[:-1]):
+        return None
+    return tuple(s // 2 for s in strides[:-1])
+
+
 # a movement op -> (shape, strides, the shape it makes, its attributes) to strides; None where it copies
 STRIDES: dict[str, Any] = {
     "reshape": _reshaped,
@@ -150,6 +162,8 @@ STRIDES: dict[str, Any] = {
     "_windows": _in_windows,
     "detach": lambda shape, strides, made, attrs: strides,
     "diagonal": _diagonal,
+    "view_as_real": _halves,
+    "view_as_complex": _wholes,
 }
 
 

@@ -143,7 +143,7 @@ MEANINGS = {
     "reduction": '"mean", "sum" or "none": what becomes of the losses',
     "repeats": "how often",
     "retain_graph": "keep the graph for another backward",
-    "return_complex": "give pairs (real, imaginary)",
+    "return_complex": "give complex numbers, not real ones",
     "return_counts": "also how often each occurs",
     "return_inverse": "also where each element went",
     "right": "the place behind equals; else before them",

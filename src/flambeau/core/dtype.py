@@ -7,7 +7,7 @@ from typing import Any
 
 from ..errors import suggest
 
-CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2}
+CATEGORIES = {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +21,9 @@ class DType:
     short: str
     wgsl: str
     stored: str
-    kind: str  # "f" float, "i" signed, "u" unsigned, "b" bool
+    kind: str  # "c" complex, "f" float, "i" signed, "u" unsigned, "b" bool
     rank: int  # place in the promotion order
-    format: str  # the struct code of one stored element
+    format: str  # the code of one stored element: struct's, for complex numbers NumPy's
     itemsize: int = 4  # bytes of an element in a buffer
     word: str = ""  # the name of that of a pair's words; see fusion/legalize.py
 
@@ -55,13 +55,47 @@ class DType:
         return self.itemsize < 4
 
     @cached_property
+    def is_complex(self) -> bool:
+        return self.kind == "c"
+
+    @cached_property
+    def has_gradients(self) -> bool:
+        """Whether gradients are taken by such elements: floats and complex numbers."""
+        return self.kind in "fc"
+
+    @cached_property
     def is_pair(self) -> bool:
         """Whether an element is two words that kernels compute with one by one."""
         return bool(self.word)
 
     @cached_property
+    def is_special(self) -> bool:
+        """Whether not every kind of op takes it as it is: what is packed, and what is complex."""
+        return self.is_packed or self.is_complex
+
+    @cached_property
+    def on_gpu(self) -> bool:
+        """Whether a GPU can hold it: WGSL has no floats of 64 bits."""
+        return self.name not in ("float64", "complex128")
+
+    @cached_property
+    def as_float(self) -> "DType":
+        """What ops that need floats compute this one in: float32, or itself where that is as exact."""
+        return self if self.is_complex or self.name == "float64" else float32
+
+    @cached_property
+    def real(self) -> "DType":
+        """The dtype of a complex number's parts; of others itself."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @cached_property
+    def complex(self) -> "DType":
+        """The dtype of the complex numbers whose parts are such floats."""
+        return self if self.is_complex else complex128 if self.name == "float64" else complex64
+
+    @cached_property
     def category(self) -> int:
-        """0 bool, 1 integer, 2 float: what scalars and 0-d tensors promote by."""
+        """0 bool, 1 integer, 2 float, 3 complex: what scalars and 0-d tensors promote by."""
         return CATEGORIES[self.kind]
 
     @cached_property
@@ -82,6 +116,8 @@ class DType:
 bool_ = DType("bool", "bool", "bool", "u32", "b", 0, "I")
 uint8 = DType("uint8", "u8", "u32", "u32", "u", 1, "B", 1)
 int8 = DType("int8", "i8", "i32", "u32", "i", 2, "b", 1)
+uint16 = DType("uint16", "u16", "u32", "u32", "u", 3, "H", 2)
+int16 = DType("int16", "i16", "i32", "u32", "i", 4, "h", 2)
 uint32 = DType("uint32", "u32", "u32", "u32", "u", 5, "I")
 int32 = DType("int32", "i32", "i32", "i32", "i", 6, "i")
 uint64 = DType("uint64", "u64", "u64", "u32", "u", 7, "Q", 8, "uint32")
@@ -89,26 +125,32 @@ int64 = DType("int64", "i64", "i64", "u32", "i", 8, "q", 8, "uint32")
 float16 = DType("float16", "f16", "f32", "u32", "f", 9, "e", 2)
 bfloat16 = DType("bfloat16", "bf16", "f32", "u32", "f", 10, "H", 2)
 float32 = DType("float32", "f32", "f32", "f32", "f", 11, "f")
+float64 = DType("float64", "f64", "f64", "f64", "f", 12, "d", 8)
+complex64 = DType("complex64", "c64", "c64", "f32", "c", 13, "F", 8, "float32")
+complex128 = DType("complex128", "c128", "c128", "f64", "c", 14, "D", 16)
 
-ALL = (bool_, uint8, int8, uint32, int32, uint64, int64, float16, bfloat16, float32)
+ALL = (bool_, uint8, int8, uint16, int16, uint32, int32, uint64, int64, float16, bfloat16, float32)
+ALL += (float64, complex64, complex128)
 DTYPES = {d.name: d for d in ALL}
 SHORT = {d.short: d for d in DTYPES.values()}
-ALIASES = {"half": float16, "float": float32, "int": int32, "long": int64}
+ALIASES = {"half": float16, "short": int16, "float": float32, "int": int32, "long": int64}
+ALIASES |= {"double": float64, "cfloat": complex64, "cdouble": complex128}
 
-PYTHON = {float: float32, bool: bool_}
+PYTHON = {float: float32, bool: bool_, complex: complex64}
 
-# Types that arrays, files and Python know and WGSL does not: accepted at the door and narrowed with a range
-# check.
-NARROWED = {"float64": float32, "int16": int32, "uint16": int32}
-
-# Pairs of which neither holds the other (PyTorch makes int16 of the first, which does not exist here). Of any
-# other pair the one of higher rank is taken.
+# Pairs of which neither holds the other. Of any other pair the one of higher rank is taken. (PyTorch promotes
+# uint16 and uint32 with floats alone.)
 PROMOTED = {
-    frozenset({uint8, int8}): int32,
+    frozenset({uint8, int8}): int16,
+    frozenset({uint16, int8}): int32,
+    frozenset({uint16, int16}): int32,
     frozenset({uint32, int8}): int32,
+    frozenset({uint32, int16}): int32,
     frozenset({uint64, int8}): int64,
+    frozenset({uint64, int16}): int64,
     frozenset({uint64, int32}): int64,
     frozenset({float16, bfloat16}): float32,
+    frozenset({float64, complex64}): complex128,
 }
 
 
@@ -122,9 +164,9 @@ def as_dtype(given: Any) -> DType:
     if given is int:
         return default_integer()
     name = getattr(given, "name", None) or getattr(given, "__name__", None) or str(given)
-    dtype = DTYPES.get(name) or SHORT.get(name) or NARROWED.get(name) or ALIASES.get(name)
+    dtype = DTYPES.get(name) or SHORT.get(name) or ALIASES.get(name)
     if dtype is None:
-        raise TypeError(f"dtype({name}): unknown dtype{suggest(name, [*DTYPES, *NARROWED])}")
+        raise TypeError(f"dtype({name}): unknown dtype{suggest(name, DTYPES)}")
     return dtype
 
 
@@ -154,23 +196,32 @@ def promote_types(type1: Any, type2: Any) -> DType:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether a cast stays in the category or goes up (bool, integer, float), as PyTorch has it."""
+    """Whether a cast stays in the category or goes up (bool, integer, float, complex), as PyTorch has it."""
     return as_dtype(from_).category <= as_dtype(to).category
 
 
 def combine(higher: DType | None, lower: DType | None) -> DType | None:
     """What tensors with dims make of lower-ranking operands (0-d tensors, scalars): only a higher category
-    promotes them (PyTorch's rule)."""
+    promotes them, and floats to complex numbers of their own size (PyTorch's rule)."""
     if higher is None or lower is None:
         return higher or lower
-    return higher if higher.category >= lower.category else promote(higher, lower)
+    return higher if higher.category >= lower.category else promote(higher, beside(lower, higher))
+
+
+def beside(lower: DType, higher: DType) -> DType:
+    """A lower-ranking operand's dtype as promotion sees it beside one of dims."""
+    if higher.category >= lower.category:
+        return higher
+    return higher.complex if lower.is_complex and higher.is_float else lower
 
 
 def dtype_of_scalar(value: Any) -> DType:
     """The dtype of a Python scalar standing alone."""
     if isinstance(value, bool):
         return bool_
-    return default_integer() if isinstance(value, int) else float32
+    if isinstance(value, int):
+        return default_integer()
+    return complex64 if isinstance(value, complex) else float32
 
 
 class _Defaults:
@@ -211,7 +262,7 @@ def settled(dtype: DType) -> DType:
 
 def counted(dtype: DType) -> DType:
     """The dtype that elements are added up and multiplied in: of integers and bools the default one."""
-    if dtype.is_float or dtype is _Defaults.integer:
+    if dtype.has_gradients or dtype is _Defaults.integer:
         return dtype
     return int64 if _Defaults.integer is int64 else int32 if dtype.itemsize < 4 or dtype is bool_ else dtype
 
@@ -259,6 +310,7 @@ FLOATS = {
         FloatInfo(float16, 2.0**-10, 65504.0, 2.0**-14, 1e-3),
         FloatInfo(bfloat16, 2.0**-7, (2 - 2.0**-7) * 2.0**127, 2.0**-126, 1e-2),
         FloatInfo(float32, 2.0**-23, (2 - 2.0**-23) * 2.0**127, 2.0**-126, 1e-6),
+        FloatInfo(float64, 2.0**-52, (2 - 2.0**-52) * 2.0**1023, 2.0**-1022, 1e-15),
     )
 }
 INTS = {
@@ -266,6 +318,8 @@ INTS = {
     for i in (
         IntInfo(uint8, 0, 255),
         IntInfo(int8, -128, 127),
+        IntInfo(uint16, 0, 65535),
+        IntInfo(int16, -32768, 32767),
         IntInfo(uint32, 0, 2**32 - 1),
         IntInfo(int32, -(2**31), 2**31 - 1),
         IntInfo(uint64, 0, 2**64 - 1),
@@ -275,8 +329,8 @@ INTS = {
 
 
 def finfo(dtype: Any = float32) -> FloatInfo:
-    """eps, max, min, tiny and more of a float dtype; TypeError for others."""
-    info = FLOATS.get(as_dtype(dtype))
+    """eps, max, min, tiny and more of a float dtype, or of a complex one's parts; TypeError for others."""
+    info = FLOATS.get(as_dtype(dtype).real)
     if info is None:
         raise TypeError(f"finfo({as_dtype(dtype).name}): takes a float dtype: use iinfo")
     return info

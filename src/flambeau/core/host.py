@@ -41,10 +41,15 @@ def to_bytes(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     return _packed(flat, shape, dtype or _dtype_of(flat))
 
 
+# The default dtypes of arrays of doubles: those that Python's numbers have. Others are asked for.
+DEFAULT = {"float64": "float32", "complex128": "complex64"}
+
+
 def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType]:
     """An array.array or memoryview, which is how a browser's typed arrays come."""
     shape = tuple(buffer.shape or ())
-    dtype = dtype or dt.settled(dt.as_dtype(BUFFERS.get(buffer.format, f"of format {buffer.format!r}")))
+    found = BUFFERS.get(buffer.format, f"of format {buffer.format!r}")
+    dtype = dtype or dt.settled(dt.as_dtype(DEFAULT.get(found, found)))
     if buffer.format == dtype.format and dtype.kind != "b" and dtype is not dt.bfloat16:
         return bytes(buffer), shape, dtype  # a copy: its owner may change it before the next run
     flat = buffer.cast("B").cast(buffer.format).tolist()  # type: ignore[call-overload]
@@ -54,6 +59,12 @@ def _from_buffer(buffer: memoryview, dtype: dt.DType | None) -> tuple[Any, Shape
 def _packed(flat: list[Any], shape: Shape, dtype: dt.DType) -> tuple[Any, Shape, dt.DType]:
     if dtype.kind == "b":
         return array("I", [int(bool(v)) for v in flat]), shape, dtype
+    if dtype.is_complex:
+        parts = [p for v in flat for p in (v.real, v.imag)]
+        return array(dtype.real.format, parts), shape, dtype
+    lost = next((v for v in flat if isinstance(v, complex)), None)
+    if lost is not None:
+        raise TypeError(f"tensor(...): {lost} is complex, and {dtype.short} is not: use dtype=complex64")
     if dtype.is_packed and dtype.is_float:
         return PACK[dtype](flat), shape, dtype
     if dtype.is_int:
@@ -90,7 +101,7 @@ def _shape_of(data: Any) -> Shape:
 
 def _flatten(data: Any, shape: Shape, out: list) -> None:
     if not shape:
-        if not isinstance(data, int | float | bool):
+        if not isinstance(data, int | float | bool | complex):
             raise TypeError(f"tensor(...): {data!r} is not a number: nest lists of numbers of equal length")
         out.append(data)
         return
@@ -137,10 +148,13 @@ def _from_array(data: Any, dtype: dt.DType | None) -> tuple[Any, Shape, dt.DType
     import numpy as np
 
     values = np.asarray(data)
-    dtype = dtype or dt.settled(dt.as_dtype(values.dtype))
+    dtype = dtype or dt.settled(dt.as_dtype(DEFAULT.get(values.dtype.name, values.dtype)))
     if values.dtype.name == "bfloat16":  # an extension's (ml_dtypes): the upper halves of float32s
         values = from_raw(np.ascontiguousarray(values).view("u2"), dt.bfloat16).reshape(values.shape)
-    if values.dtype.kind not in "biuf":
+    if values.dtype.kind == "c" and not dtype.is_complex:
+        rule = f"{dtype.short} holds no complex numbers: give .real or .imag of it, or dtype=complex64"
+        raise TypeError(f"tensor(array of {values.dtype}): {rule}")
+    if values.dtype.kind not in "biufc":
         raise TypeError(
             f"tensor(array of {values.dtype}): only numbers and bools become tensors: convert it first"
         )
@@ -193,8 +207,10 @@ def to_numpy(raw: Any, shape: Shape, dtype: dt.DType):
 
 def flat_view(raw: Any, dtype: dt.DType) -> Any:
     """A buffer's elements one after the other, bools as 0 and 1; 16-bit floats, which memoryviews do not
-    know, as float32."""
+    know, as float32; of complex numbers the parts in turn."""
     view = memoryview(raw).cast("B")
+    if dtype.is_complex:
+        return view.cast(dtype.real.format)  # type: ignore[call-overload]
     if dtype is dt.float16:
         return memoryview(array("f", struct.unpack(f"<{len(view) // 2}e", view)))
     if dtype is dt.bfloat16:
@@ -202,11 +218,17 @@ def flat_view(raw: Any, dtype: dt.DType) -> Any:
     return view.cast(dtype.format)  # type: ignore[call-overload]
 
 
+def numbers(raw: Any, dtype: dt.DType) -> list[Any]:
+    """A buffer's elements as Python's numbers."""
+    flat: list[Any] = flat_view(raw, dtype).tolist()
+    if dtype.is_complex:
+        return [complex(a, b) for a, b in zip(flat[::2], flat[1::2], strict=True)]
+    return [bool(v) for v in flat] if dtype.kind == "b" else flat
+
+
 def to_list(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
     """Turn a buffer's bytes into nested lists (a number for shape [])."""
-    flat: list[Any] = flat_view(raw, dtype).tolist()
-    if dtype.kind == "b":
-        flat = [bool(v) for v in flat]
+    flat = numbers(raw, dtype)
     for n in reversed(shape[1:]):
         flat = [flat[i : i + n] for i in range(0, len(flat), n)] if n else [[] for _ in range(0)]
     return flat if shape else flat[0]

@@ -80,12 +80,15 @@ class Op:
     cost: relative price of one element, which decides what is computed twice rather than stored.
     order: of a movement whose result has all elements of its input: "same" where they stay in order,
     "repeated" where each may also come several times, "turned" where dims change places.
+    holomorphic: whether the gradient by complex inputs is that by real ones, conjugated: not where the rule
+    says itself what a loss's slope by the real and by the imaginary part is.
     launch: of a whole op, (limits, *input nodes, **attrs) -> its launches; the last makes the result.
     part: of an op of kind part, the name that the whole op's launches give to what it is; `part_of` adds one.
     reads_packed: of a whole op, that its templates read elements of 2 bytes and 1 as they lie.
     packs: a whole op whose kernels read and write packed elements themselves.
-    dtypes: the kinds (of "fiub": floats, signed, unsigned, bools) that the first input (of an elementwise op:
-    what its inputs promote to) may have, each in all its sizes; "" where nobody has said.
+    dtypes: the kinds (of "fiubc": floats, signed, unsigned, bools, complex) that the first input (of an
+    elementwise op: what its inputs promote to) may have, each in all its sizes; "" where nobody has said, and
+    then none that are complex.
     """
 
     kind: str
@@ -103,6 +106,7 @@ class Op:
     reads_packed: bool = False
     packs: bool = False
     dtypes: str = ""
+    holomorphic: bool = True
     monoid: str = ""  # of a reduction, how elements are joined: a name of wgsl/lib/monoids.wgsl
     refusal: str = ""  # what is said to other kinds, where more than `TAKES` can be said
     operand_names: tuple[str, ...] = ("input", "other")  # PyTorch's, of an op without a signature form
@@ -227,7 +231,7 @@ def operand_dtypes(nodes) -> list[dt.DType]:
     if same or not (dims := {n.dtype for n in nodes if n.shape}) or all([n.shape for n in nodes]):
         return dtypes
     beside = dt.promote(*dims)
-    return [n.dtype if n.shape or n.dtype.category > beside.category else beside for n in nodes]
+    return [n.dtype if n.shape else dt.beside(n.dtype, beside) for n in nodes]
 
 
 TAKES = {  # the kinds that an op is declared for: what it says to others
@@ -235,17 +239,40 @@ TAKES = {  # the kinds that an op is declared for: what it says to others
     "iub": "takes integers or bools: cast with .int()",
     "iu": "takes integers: cast with .int()",
     "fiu": "takes numbers, not bools: cast with .int()",
+    "fiuc": "takes numbers, not bools: cast with .int()",
     "b": "takes bools: cast with .bool()",
+    "fc": "takes floats: cast with .float()",
 }
+ALL = ("", "fiub", "fiubc")
+NOT_COMPLEX = "takes no complex numbers: take .real, .imag or .abs()"
+UNORDERED = "complex numbers have no order: compare .real, .imag or .abs()"
 
 
 def check_kind(op: Any, nodes) -> None:
     """TypeError where an op is not declared for what it is given."""
-    if op.dtypes in ("", "fiub"):
+    if op.dtypes in ALL:
         return
     dtype = dt.promote(*operand_dtypes(nodes)) if op.kind == "elementwise" else nodes[0].dtype
     if dtype.kind not in op.dtypes:
+        check_complex(op, [dtype])
         raise TypeError(op.refusal or TAKES[op.dtypes])
+
+
+def check_complex(op: Any, dtypes) -> None:
+    """TypeError where an op that is not declared for complex numbers is given some."""
+    if any(d.is_complex for d in dtypes) and "c" not in op.dtypes:
+        raise TypeError(op.refusal or (UNORDERED if op.monoid in ("max", "min") else NOT_COMPLEX))
+
+
+def check_held(dtype: dt.DType, device: Any) -> None:
+    """TypeError where a dtype is asked for on a GPU that no GPU has."""
+    if not dtype.on_gpu and device.kind == "gpu":
+        use = (
+            "complex64, as .to(complex64) gives it," if dtype.is_complex else "float32, as .float() gives it,"
+        )
+        raise TypeError(
+            f"{dtype.name} is not on GPUs: WGSL has no floats of 64 bits: use {use} or device='cpu'"
+        )
 
 
 def cast_operands(op: Op, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
@@ -260,6 +287,7 @@ def _computed_in(op: Op, *dtypes: dt.DType) -> tuple[dt.DType, ...]:
     names = op.operand_names
     if op.prepare is None and len(dtypes) != len(names):
         raise TypeError(f"takes {' and '.join(names)}: {len(dtypes)} were given: name other arguments")
+    check_complex(op, dtypes)
     wanted = op.operands(*dtypes)  # type: ignore[misc]
     return wanted if isinstance(wanted, tuple) else (wanted,) * len(dtypes)
 
@@ -270,7 +298,7 @@ dt.CHANGED.append(_computed_in.cache_clear)
 def _cast(node: Node, to: dt.DType) -> Node:
     if node.dtype is to:
         return node
-    if node.op.name == "constant" and to.is_float:
+    if node.op.name == "constant" and (to.is_float or node.dtype.is_complex):
         return Node(node.op, (), {}, (), to, None, node.scalars)
     return apply(OPS["cast"], (node,), {"to": to})
 
@@ -282,10 +310,12 @@ def constant(value: Any, beside: dt.DType = dt.bool_, dtype: dt.DType | None = N
     """A 0-d node for a host number (or HostScalar); it stays a quantity and belongs to every device. Its
     dtype is that of what is beside it, if that is of no lower category."""
     plain = value if type(value) is float else getattr(value, "held", value)
-    if not isinstance(plain, int | float):
+    if not isinstance(plain, int | float | complex):
         raise TypeError(f"{describe(value)} is not a tensor or a number: wrap it in tensor(...)")
     own = dt.dtype_of_scalar(plain)
     dtype = dtype or (beside if beside.category >= own.category else own)
+    if dtype.is_complex and own is not dt.complex64:  # what is real is known to be
+        return _cast(constant(value, dtype=dtype.real), dtype)
     attrs = _sized(value) if dtype.is_pair and type(value) is int else {}
     return Node(OPS["constant"], (), attrs, (), dtype, None, (value,))
 
@@ -304,8 +334,10 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
     """Add one node: check devices, work out shape and dtype, note whether gradients flow."""
     dtypes = [n.dtype for n in inputs]
     packs = op.packs or op.kind in TAKES_PACKED
-    if not packs and not op.reads_packed and any([d.is_packed for d in dtypes]):
-        return _widened(op, inputs, attrs, scalars, device)
+    if not packs and any([d.is_special for d in dtypes]):
+        check_complex(op, dtypes)
+        if not op.reads_packed and any([d.is_packed for d in dtypes]):
+            return _widened(op, inputs, attrs, scalars, device)
     shape = op.shape(*[n.shape for n in inputs], **attrs)
     dtype = op.dtype(*dtypes, **attrs)
     requires_grad, depth = False, events.fresh
@@ -323,7 +355,7 @@ def apply(op: Op, inputs: tuple[Node, ...], attrs: dict, scalars: tuple = (), de
         node.depth = depth + 1
         if depth > events.deep:
             run_deep(node)
-    node.requires_grad = requires_grad and dtype.is_float and is_grad_enabled() and op.grad is not None
+    node.requires_grad = requires_grad and dtype.has_gradients and is_grad_enabled() and op.grad is not None
     return node if computed is dtype else _cast(node, dtype)
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from math import ceil, isfinite, prod
 from typing import Any, NamedTuple
 
-from .host import Data
+from .host import Data, numbers
 from .shape import Shape
 
 PROFILES: dict[str, dict[str, Any]] = {
@@ -69,7 +69,7 @@ def shown(data: Data, facts: list[str], start: str = START) -> str:
         facts = facts if len(data.shape) == 1 else [f"size={tuple(data.shape)}", *facts]
         return _with_facts(f"{start}[]", facts, len(start))
     edge = PRINTING["edgeitems"] if prod(data.shape) > PRINTING["threshold"] else 0
-    flat = data.flat
+    flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
     kept = _kept(lambda i: flat[i], data.shape, 0, edge)
     form = _form(list(_leaves(kept)), data)
     return _with_facts(start + _nested(kept, len(data.shape), len(start), form), facts, len(start))

@@ -34,7 +34,9 @@ NUMPY = {
     "pow": "power",
 }
 STANDARD = {**{v: k for k, v in NUMPY.items()}, "bitwise_not": "bitwise_invert"}
-WIDER = {"torch": {"uint32": "int64", "uint64": "int64"}}  # types that a library hardly computes with
+WIDER = {
+    "torch": {"uint16": "int32", "uint32": "int64", "uint64": "int64"}
+}  # types that a library hardly computes with
 CREATING = ("arange", "asarray", "empty", "eye", "full", "linspace", "ones", "zeros")
 
 
@@ -113,7 +115,7 @@ class Namespace:
         return str(x.dtype).rpartition(".")[2]
 
     def kind(self, x: Any) -> str:
-        """f, i, u or b: the kind of an array's dtype."""
+        """f, i, u, b or c: the kind of an array's dtype."""
         name = self.name_of(x)
         return "u" if name.startswith("uint") else name[0]
 

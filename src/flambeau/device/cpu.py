@@ -128,8 +128,8 @@ class CpuDevice(Caches):
             rounded = from_raw(to_raw(xp.to_host(array), dtype), dtype)
             return xp.from_host(rounded.reshape(array.shape))
         array = xp.astype(array, dtype.numpy)
-        is_wider = dtype is dt.uint32 and xp.kind(array) == "i"
-        return array & 0xFFFFFFFF if is_wider else array
+        is_wider = dtype in (dt.uint16, dt.uint32) and xp.kind(array) == "i"
+        return array & dt.INTS[dtype].max if is_wider else array
 
     def wait(self) -> None:
         """Everything is done when a call returns."""

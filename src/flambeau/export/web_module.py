@@ -17,6 +17,8 @@ ARRAYS = {
     "bool": "Uint8Array",
     "i8": "Int8Array",
     "u8": "Uint8Array",
+    "i16": "Int16Array",
+    "u16": "Uint16Array",
     "f16": "Uint16Array",
     "bf16": "Uint16Array",
 }

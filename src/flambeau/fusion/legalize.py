@@ -1,19 +1,21 @@
-"""A graph with values of two words into one of words alone: kernels know no 64-bit integers.
+"""A graph with values of two words into one of words alone: kernels know no 64-bit integers and no
+complex numbers.
 
-A table says of each op what it is in words (integers.py, integer_heads.py); what moves elements is the same
-for all pairs (pair.py). A root is stored as it lies on the host.
+A table says of each op what it is in words (integers.py, integer_heads.py, complex_numbers.py); what moves
+elements is the same for all pairs (pair.py). A root is stored as it lies on the host.
 """
 
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from ..core.dtype import DTYPES, DType, int64, uint64
+from ..core.dtype import DTYPES, DType, complex64, int64, uint64
 from ..core.modes import no_grad
 from ..core.node import NONE, Node, reached, toposort
 from ..core.op import Op
 from ..kernels.lower import Planned
-from . import integer_heads, integers
+from . import complex_numbers, integer_heads, integers
+from .complex_numbers import Parts
 from .cse import Merged, merged
 from .integers import Integer
 from .pair import Pair, moved, tensor_of
@@ -34,7 +36,8 @@ class PairTable(NamedTuple):
 
 
 INTEGERS = PairTable(Integer, integers.from_constant, integers.RULES | integer_heads.RULES)
-TABLES: dict[DType, PairTable] = {int64: INTEGERS, uint64: INTEGERS}
+COMPLEX = PairTable(Parts, complex_numbers.from_constant, complex_numbers.RULES)
+TABLES: dict[DType, PairTable] = {int64: INTEGERS, uint64: INTEGERS, complex64: COMPLEX}
 # ops of other dtypes that take places: of those the low words do, once they are known to be inside
 INDEXED = ("_back", "_count", "_gather", "_last", "_put", "_row_order", "_scatter_sorted")
 
@@ -69,8 +72,8 @@ class _Legalizing:
     def merged(self) -> Merged:
         for place, n in enumerate(self.order):
             made = self._made(n, place)
-            if isinstance(made, Pair) and n in self.asked:
-                made = made.stored()
+            if n in self.asked:
+                made = made.stored() if isinstance(made, Pair) else _own(made, n)
             self._adopt(made, n)
             self.now[n] = made
         roots = [self._stored(r) for r in self.roots]
@@ -134,6 +137,12 @@ def _standing(n: Node, for_it: Node) -> Node:
     return for_it if (for_it.buffer is None) == (n.buffer is None) else n
 
 
+def _own(made: Node, n: Node) -> Node:
+    """What becomes of a root: a copy, where it is a buffer that is there already."""
+    is_there = made is not n and made.buffer is not None
+    return tensor_of(made).detach().node if is_there else made
+
+
 def _node_of(made: Node | Pair) -> Node:
     return made.node if isinstance(made, Pair) else made
 
@@ -154,13 +163,15 @@ def _word(n: Node, place: int, part: int, dtype: DType) -> Any:
 def _in_words(n: Node, inputs: list) -> Node | Pair:
     """An op of pairs by its row; TypeError where it has none."""
     values = [x if isinstance(x, Pair) else tensor_of(x) for x in inputs]
-    if n.op.kind == "movement":
+    dtype = max(
+        (n.dtype, *(x.dtype for x in values if isinstance(x, Pair))), key=lambda d: (d.is_pair, d.rank)
+    )
+    rule = TABLES[dtype].rows.get(n.op.name)
+    if n.op.kind == "movement" and rule is None:
         return moved(values[0], n.op.name, **n.attrs)
     if not n.dtype.is_pair and n.op.name in INDEXED:
         nodes = tuple([integers.index_of(x).node for x in values])
         return n.copied(nodes, ())
-    dtype = next((x.dtype for x in values if isinstance(x, Pair)), n.dtype)
-    rule = TABLES[dtype].rows.get(n.op.name)
     try:
         made = None if rule is None else rule(*values, **n.attrs)
     except LookupError:
@@ -172,8 +183,9 @@ def _in_words(n: Node, inputs: list) -> Node | Pair:
 
 def refusal(n: Node) -> TypeError:
     """What is said of an op that has no row."""
-    name = next((x.dtype.name for x in (n, *n.inputs) if x.dtype.is_pair), "int64")
+    dtype = next((x.dtype for x in (n, *n.inputs) if x.dtype.is_pair), n.dtype)
+    use = "take .real and .imag" if dtype.is_complex else "cast with .int(), or .to(fb.int32)"
     return TypeError(
         f"{n.op.name.strip('_')}({', '.join(f'{x.dtype.short}{list(x.shape)}' for x in n.inputs)}):"
-        f" has no kernel for {name}: cast with .int(), or .to(fb.int32), or use the CPU device"
+        f" has no kernel for {dtype.name}: {use}, or use the CPU device"
     )

@@ -24,13 +24,16 @@ OWN = {
     "I64": dt.int64,
     "U64": dt.uint64,
     "I32": dt.int32,
+    "I16": dt.int16,
     "I8": dt.int8,
     "U32": dt.uint32,
+    "U16": dt.uint16,
     "U8": dt.uint8,
+    "C64": dt.complex64,
 }
-CONVERTED = {"F64": "d", "I16": "h", "U16": "H", "BOOL": "?"}
-NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL"}
-SIZES = {"F64": 8, "I16": 2, "U16": 2, "BOOL": 1}
+CONVERTED = {"F64": "d", "BOOL": "?"}
+NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL", dt.float64: "F64"}
+SIZES = {"F64": 8, "BOOL": 1}
 SIZES |= {name: dtype.itemsize for name, dtype in OWN.items()}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
 RANK, SIZE, PLACE = 64, 1 << 31, 1 << 53  # dims of a tensor, of which each is less; what a place is less than
@@ -55,6 +58,10 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
         raise TypeError(
             f"{call}: {wrong!r} is {describe(tensors[wrong])}, not a tensor: wrap it in fb.tensor(...)"
         )
+    wide = next((n for n, t in tensors.items() if t.dtype not in NAMES), None)
+    if wide is not None:
+        rule = f"{wide!r} is {tensors[wide].dtype.name}, which the format has not: save .to(complex64)"
+        raise TypeError(f"{call}: {rule}, or .real and .imag")
 
 
 def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> bytes:
@@ -80,7 +87,7 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
 
 
 def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """Read tensors by name; float64 and 16-bit integers become 32-bit ones as in fb.tensor.
+    """Read tensors by name. float64 becomes float32 on a GPU, which has no such floats.
 
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
@@ -207,7 +214,8 @@ def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
         return Tensor(leaf(bytes(data), shape, own, device))
     try:
         values = data.cast(CONVERTED[entry["dtype"]])  # type: ignore[call-overload]
-        return tensor(values, device=device).reshape(shape)
+        held = dt.float64 if entry["dtype"] == "F64" and device.kind == "cpu" else None
+        return tensor(values, dtype=held, device=device).reshape(shape)
     except ValueError as e:
         raise ValueError(f"{name!r}: {e}") from None
 

@@ -71,7 +71,7 @@ def _as(x, dtype: dt.DType):
 
 
 class Contract(Family):
-    @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiu")
+    @kernel("contract", shape=_shape, dtype=_dtype, grad=_grad, xp=_einsum, dtypes="fiuc")
     def _contract(self, other, nk, label):
         """Sum of products over the last nk dims of two views of equal rank."""
         precision = modes.get_matmul_precision()
@@ -119,8 +119,8 @@ class Contract(Family):
 
     @composed
     def vdot(self, other):
-        """Sum of products of two vectors, as dot. [n], [n] -> []"""
-        return self.dot(other)
+        """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
+        return self.conj().dot(other)
 
     @composed
     def mm(self, mat2):

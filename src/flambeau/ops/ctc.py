@@ -7,6 +7,7 @@ items of the batch through time, another the linear walk that its gradient, and 
 from ..core import dtype as dt
 from ..core.declare import composed, kernel
 from ..core.op import Family, Launch
+from .elementwise import as_float
 from .index.indices import placed
 from .reduce import in_float32
 
@@ -106,7 +107,7 @@ class Ctc(Family):
 
         jump is 0 for states that may be reached from two before, else LOWEST.
         """
-        return (self.float(), jump.float()), {}
+        return (as_float(self), as_float(jump)), {}
 
     @kernel(
         "whole",
@@ -118,7 +119,7 @@ class Ctc(Family):
     )
     def _ctc_walk(self, own, before, two_before):
         """y[t, s] = self[t, s] + the sum of weights k [t, s] * y[t - 1, s - k], all four [n, t, s]."""
-        return tuple(t.float() for t in (self, own, before, two_before)), {}
+        return tuple(as_float(t) for t in (self, own, before, two_before)), {}
 
 
 def _lengths(given, n: int, beside, most: int, name: str):

@@ -5,7 +5,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.declare import kernel
-from ..core.op import Family, Op
+from ..core.op import UNORDERED, Family, Op, check_held
 
 SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  # PyTorch refuses them too
 
@@ -13,7 +13,7 @@ SIGNED = "bools have no signs or differences: use ~ or ^, or cast with .int()"  
 def _float(*dtypes):
     """Integers compute as float32."""
     found = dt.promote(*dtypes)
-    return found if found.is_float else dt.float32
+    return found if found.has_gradients else dt.float32
 
 
 def _number(*dtypes):
@@ -39,36 +39,52 @@ def _reference(xp_rule):
     return lambda xp, *arrays: getattr(xp, xp_rule)(*arrays)
 
 
+ANY = "fiubc"
 ONE, TWO = ("input",), ("input", "other")
 
 
-def elementwise(
-    grad, xp, doc, dtype=dt.promote, cost=1, operands=None, dtypes="fiub", refusal="", names=()
-) -> Op:
-    """A row: gradient, reference, meaning, dtype of the result and (where they differ) of the operands, the
-    kinds that it takes, and the operands' names."""
+def elementwise(grad, xp, doc, dtype=dt.promote, cost=1, dtypes="fiub", names=(), **rules) -> Op:
+    """A row: gradient, reference, meaning, dtype of the result, the kinds that it takes, the operands' names;
+    and of `Op` the operands' dtypes (where they differ from the result's), `refusal` and `holomorphic`."""
     names = names or (ONE if grad and grad.__code__.co_argcount == 3 else TWO)  # grad: (g, y, *operands)
-    rules = {"dtype": dtype, "operands": operands or dtype, "dtypes": dtypes, "refusal": refusal}
-    rules["operand_names"] = names
+    rules = {"dtype": dtype, "operands": dtype, "dtypes": dtypes, "operand_names": names} | rules
     return Op("elementwise", xp=_reference(xp), grad=grad, doc=doc, cost=cost, **rules)
+
+
+def analytic(grad, xp, doc, cost) -> Op:
+    """A function of floats and of complex numbers."""
+    return elementwise(grad, xp, doc, _float, cost, dtypes=ANY)
 
 
 def bitwise(xp, doc, dtypes="iub", names=TWO) -> Op:
     return elementwise(None, xp, doc, dtypes=dtypes, names=names)
 
 
-def compare(xp, doc, operands=dt.promote, names=TWO) -> Op:
-    return elementwise(None, xp, doc, _bool, operands=operands, names=names)
+def compare(xp, doc, operands=dt.promote, names=TWO, dtypes=ANY) -> Op:
+    return elementwise(None, xp, doc, _bool, operands=operands, names=names, dtypes=dtypes)
+
+
+def order(xp, doc) -> Op:
+    return elementwise(None, xp, doc, _bool, operands=_ordered, refusal=UNORDERED)
 
 
 def _power(xp, x, y):
     """NumPy refuses negative powers of integers; only 1 and -1 have any that are not 0."""
     if xp.kind(x) == "f" and xp.is_numpy:
         x = xp.astype(x, "float64")  # NumPy's own powers of float32 are a step off
-    if xp.kind(x) == "f" or xp.all(y >= 0):
+    if xp.kind(x) in "fc" or xp.all(y >= 0):
         return xp.pow(x, y)
     odd = xp.where(y % 2 == 1, x, 1)
     return xp.where(y >= 0, xp.pow(x, xp.abs(y)), xp.where(xp.abs(x) == 1, odd, 0))
+
+
+def _power_grad(g, z, x, y):
+    """By the exponent there is none at 0, but for powers below 0."""
+    rising = (y.real if y.dtype.is_complex else y) >= 0
+    return [
+        g * (y == 0).where(0, y * x ** (y - 1)),
+        g * ((x == 0) & rising).where(0.0, z * x.log()),
+    ]
 
 
 def _shift(op, rest):
@@ -84,7 +100,7 @@ def _shift(op, rest):
 
 def scaled(x, alpha, name: str = "alpha"):
     """alpha * x, where alpha is not 1; integers take whole ones only, as in PyTorch."""
-    if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).is_float:
+    if isinstance(alpha, float) and not getattr(x, "dtype", dt.float32).has_gradients:
         raise TypeError(f"{name} of integers must be whole: cast the tensors with .float(), or round {name}")
     return x if isinstance(alpha, int | float) and alpha == 1 else x * alpha
 
@@ -113,7 +129,7 @@ def fitted(value, dtype):
     they are, as in PyTorch."""
     if hasattr(value, "node"):
         return value.to(dtype)
-    if dtype.is_float or not isinstance(value, int | float):
+    if dtype.has_gradients or not isinstance(value, int | float):
         return value
     if value - value != 0:
         raise ValueError(f"{dtype.name} has no {value}: cast the tensor with .float()")
@@ -128,43 +144,51 @@ def _next_float(xp, x, y):
     return xp.nextafter(xp.astype(x, "float32"), xp.astype(y, "float32"))
 
 
+def as_float(x):
+    """x in float32; in its own dtype where that is float64 or complex."""
+    wide = x.dtype.as_float
+    return x if x.dtype is wide else x.to(wide)
+
+
 class Elementwise(Family):
-    exp = elementwise(lambda g, y, x: [g * y], "exp", "e to the power x", _float, 4)
-    exp2 = elementwise(lambda g, y, x: [g * y * log(2)], "exp2", "2 to the power x", _float, 4)
-    expm1 = elementwise(lambda g, y, x: [g * (y + 1)], "expm1", "exp(x) - 1, exact near 0", _float, 8)
-    log = elementwise(lambda g, y, x: [g / x], "log", "natural logarithm", _float, 4)
-    log2 = elementwise(lambda g, y, x: [g / (x * log(2))], "log2", "logarithm to base 2", _float, 4)
-    log10 = elementwise(lambda g, y, x: [g / (x * log(10))], "log10", "logarithm to base 10", _float, 4)
-    log1p = elementwise(lambda g, y, x: [g / (x + 1)], "log1p", "log(1 + x), exact near 0", _float, 8)
-    sqrt = elementwise(lambda g, y, x: [g / (y * 2)], "sqrt", "square root", _float, 2)
-    rsqrt = elementwise(
-        lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), "1 / sqrt(x)", _float, 2
-    )
-    reciprocal = elementwise(lambda g, y, x: [-g * y * y], lambda xp, x: 1 / x, "1 / x", _float, 2)
-    sin = elementwise(lambda g, y, x: [g * x.cos()], "sin", "sine of x radians", _float, 4)
-    cos = elementwise(lambda g, y, x: [-g * x.sin()], "cos", "cosine of x radians", _float, 4)
-    tan = elementwise(lambda g, y, x: [g * (y * y + 1)], "tan", "tangent of x radians", _float, 4)
-    asin = elementwise(lambda g, y, x: [g / (1 - x * x).sqrt()], "asin", "inverse sine", _float, 8)
-    acos = elementwise(lambda g, y, x: [-g / (1 - x * x).sqrt()], "acos", "inverse cosine", _float, 8)
-    atan = elementwise(lambda g, y, x: [g / (x * x + 1)], "atan", "inverse tangent", _float, 8)
-    sinh = elementwise(lambda g, y, x: [g * x.cosh()], "sinh", "hyperbolic sine", _float, 8)
-    cosh = elementwise(lambda g, y, x: [g * x.sinh()], "cosh", "hyperbolic cosine", _float, 8)
-    tanh = elementwise(lambda g, y, x: [g * (1 - y * y)], "tanh", "hyperbolic tangent", _float, 4)
-    asinh = elementwise(lambda g, y, x: [g / (x * x + 1).sqrt()], "asinh", "inverse of sinh", _float, 8)
-    acosh = elementwise(lambda g, y, x: [g / (x * x - 1).sqrt()], "acosh", "inverse of cosh", _float, 8)
-    atanh = elementwise(lambda g, y, x: [g / (1 - x * x)], "atanh", "inverse of tanh", _float, 8)
+    exp = analytic(lambda g, y, x: [g * y], "exp", "e to the power x", 4)
+    exp2 = analytic(lambda g, y, x: [g * y * log(2)], "exp2", "2 to the power x", 4)
+    expm1 = analytic(lambda g, y, x: [g * (y + 1)], "expm1", "exp(x) - 1, exact near 0", 8)
+    log = analytic(lambda g, y, x: [g / x], "log", "natural logarithm", 4)
+    log2 = analytic(lambda g, y, x: [g / (x * log(2))], "log2", "logarithm to base 2", 4)
+    log10 = analytic(lambda g, y, x: [g / (x * log(10))], "log10", "logarithm to base 10", 4)
+    log1p = analytic(lambda g, y, x: [g / (x + 1)], "log1p", "log(1 + x), exact near 0", 8)
+    sqrt = analytic(lambda g, y, x: [g / (y * 2)], "sqrt", "square root", 2)
+    rsqrt = analytic(lambda g, y, x: [g * y * y * y * -0.5], lambda xp, x: 1 / xp.sqrt(x), "1 / sqrt(x)", 2)
+    reciprocal = analytic(lambda g, y, x: [-g * y * y], lambda xp, x: 1 / x, "1 / x", 2)
+    sin = analytic(lambda g, y, x: [g * x.cos()], "sin", "sine of x radians", 4)
+    cos = analytic(lambda g, y, x: [-g * x.sin()], "cos", "cosine of x radians", 4)
+    tan = analytic(lambda g, y, x: [g * (y * y + 1)], "tan", "tangent of x radians", 4)
+    asin = analytic(lambda g, y, x: [g / (1 - x * x).sqrt()], "asin", "inverse sine", 8)
+    acos = analytic(lambda g, y, x: [-g / (1 - x * x).sqrt()], "acos", "inverse cosine", 8)
+    atan = analytic(lambda g, y, x: [g / (x * x + 1)], "atan", "inverse tangent", 8)
+    sinh = analytic(lambda g, y, x: [g * x.cosh()], "sinh", "hyperbolic sine", 8)
+    cosh = analytic(lambda g, y, x: [g * x.sinh()], "cosh", "hyperbolic cosine", 8)
+    tanh = analytic(lambda g, y, x: [g * (1 - y * y)], "tanh", "hyperbolic tangent", 4)
+    asinh = analytic(lambda g, y, x: [g / (x * x + 1).sqrt()], "asinh", "inverse of sinh", 8)
+    acosh = analytic(lambda g, y, x: [g / ((x - 1).sqrt() * (x + 1).sqrt())], "acosh", "inverse of cosh", 8)
+    atanh = analytic(lambda g, y, x: [g / (1 - x * x)], "atanh", "inverse of tanh", 8)
     erf = elementwise(
         lambda g, y, x: [g * (-x * x).exp() * (2 / sqrt(pi))], "erf", "error function", _float, 8
     )
-    sigmoid = elementwise(
-        lambda g, y, x: [g * y * (1 - y)],
-        lambda xp, x: 1 / (1 + xp.exp(-x)),
-        "1 / (1 + exp(-x))",
-        _float,
-        4,
+    sigmoid = analytic(
+        lambda g, y, x: [g * y * (1 - y)], lambda xp, x: 1 / (1 + xp.exp(-x)), "1 / (1 + exp(-x))", 4
     )
-    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiu", refusal=SIGNED)
-    abs = elementwise(lambda g, y, x: [g * x.sign()], "abs", "absolute value")
+    neg = elementwise(lambda g, y, x: [-g], "negative", "-x", dtypes="fiuc", refusal=SIGNED)
+    abs = elementwise(
+        lambda g, y, x: [g * x.sgn()],
+        "abs",
+        "absolute value",
+        lambda d: d.real,
+        operands=dt.promote,
+        dtypes=ANY,
+        holomorphic=False,
+    )
     sign = elementwise(
         lambda g, y, x: [g * 0],
         lambda xp, x: xp.astype(xp.astype(x > 0, "int8") - xp.astype(x < 0, "int8"), x.dtype),
@@ -179,23 +203,25 @@ class Elementwise(Family):
         "max(x, 0)",
         _number,
     )
-    square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number)
+    square = elementwise(lambda g, y, x: [g * x * 2], "square", "x * x", _number, dtypes=ANY)
 
     isnan = compare("isnan", "whether x is not a number", _float, ONE)
     isinf = compare("isinf", "whether x is infinite", _float, ONE)
     isfinite = compare("isfinite", "whether x is neither infinite nor not a number", _float, ONE)
     logical_not = compare("logical_not", "whether x is 0", _bool, ONE)
 
-    mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y")
+    mul = elementwise(lambda g, z, x, y: [g * y, g * x], "multiply", "x * y", dtypes=ANY)
     maximum = elementwise(
         lambda g, z, x, y: _shared(g, x, y, x < y, y < x),
         "maximum",
         "the larger of x and y; NaN if either is",
+        refusal=UNORDERED,
     )
     minimum = elementwise(
         lambda g, z, x, y: _shared(g, x, y, y < x, x < y),
         "minimum",
         "the smaller of x and y; NaN if either is",
+        refusal=UNORDERED,
     )
     remainder = elementwise(
         lambda g, z, x, y: [g, -g * x.floor_divide(y)],
@@ -222,10 +248,10 @@ class Elementwise(Family):
 
     eq = compare("equal", "whether x = y")
     ne = compare("not_equal", "whether x and y differ")
-    lt = compare("less", "whether x < y", _ordered)
-    le = compare("less_equal", "whether x <= y", _ordered)
-    gt = compare("greater", "whether x > y", _ordered)
-    ge = compare("greater_equal", "whether x >= y", _ordered)
+    lt = order("less", "whether x < y")
+    le = order("less_equal", "whether x <= y")
+    gt = order("greater", "whether x > y")
+    ge = order("greater_equal", "whether x >= y")
     logical_and = compare("logical_and", "whether both are not 0", _bool)
     logical_or = compare("logical_or", "whether either is not 0", _bool)
     logical_xor = compare("logical_xor", "whether just one is not 0", _bool)
@@ -243,7 +269,7 @@ class Elementwise(Family):
     )
 
     copysign = elementwise(_copysign_grad, "copysign", "|x| with the sign of y", _float)
-    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float, ONE)
+    signbit = compare("signbit", "whether the sign is minus (of -0.0 too)", _float, ONE, "fiub")
     exponent = elementwise(
         None,
         lambda xp, x: xp.where(xp.isfinite(x), xp.frexp(x)[1], 0),
@@ -272,7 +298,7 @@ class Elementwise(Family):
         xp=_reference("add"),
         dtype=dt.promote,
         operands=dt.promote,
-        dtypes="fiub",
+        dtypes=ANY,
         grad=lambda g, z, x, y: [g, g],
     )
     def add(self, other, *, alpha=1):
@@ -284,7 +310,7 @@ class Elementwise(Family):
         xp=_reference("subtract"),
         dtype=dt.promote,
         operands=dt.promote,
-        dtypes="fiu",
+        dtypes="fiuc",
         refusal=SIGNED,
         grad=lambda g, z, x, y: [g, -g],
     )
@@ -298,15 +324,12 @@ class Elementwise(Family):
         dtype=_number,
         operands=_number,
         cost=8,
-        dtypes="fiub",
-        grad=lambda g, z, x, y: [
-            g * (y == 0).where(0, y * x ** (y - 1)),
-            g * ((x == 0) & (y >= 0)).where(0.0, z * x.log()),  # there is none below 0
-        ],
+        dtypes=ANY,
+        grad=_power_grad,
     )
     def pow(self, exponent):
         """x to the power y; whole powers of floats below 64 are products. [...], [...] -> [...]"""
-        whole = not getattr(self, "dtype", dt.float32).is_float
+        whole = not getattr(self, "dtype", dt.float32).has_gradients
         if whole and isinstance(exponent, int) and exponent < 0:
             raise ValueError("integers have no negative powers: cast with .float()")
         return (self, exponent), {}
@@ -317,7 +340,7 @@ class Elementwise(Family):
         dtype=_float,
         operands=_float,
         cost=2,
-        dtypes="fiub",
+        dtypes=ANY,
         grad=lambda g, z, x, y: [g / y, -g * z / y],
     )
     def div(self, other, *, rounding_mode: str | None = None):
@@ -356,7 +379,7 @@ class Elementwise(Family):
         xp=lambda xp, c, x, y: xp.where(c, x, y),
         dtype=lambda c, x, y: dt.promote(x, y),
         operands=lambda c, x, y: (dt.bool_, *(dt.promote(x, y),) * 2),
-        dtypes="fiub",
+        dtypes=ANY,
         grad=lambda g, z, c, x, y: [None, c.where(g, 0.0), c.where(0.0, g)],
     )
     def where(self, input, other):
@@ -367,18 +390,27 @@ class Elementwise(Family):
         "elementwise",
         xp=lambda xp, x, to: xp.astype(x, to.numpy),
         dtype=lambda d, to: to,
-        dtypes="fiub",
+        dtypes=ANY,
         shape=lambda s, to: s,
-        grad=lambda g, y, x, to: [g.to(x.dtype)],
+        grad=lambda g, y, x, to: [g],  # backward casts it
+        holomorphic=False,
     )
     def cast(self, to):
-        """The same values in another dtype; floats become integers towards 0. [...] -> [...]"""
-        return (self,), {"to": dt.as_dtype(to)}
+        """The same values in another dtype; floats become integers towards 0. [...] -> [...]
+
+        TypeError for complex numbers as real ones, and for float64 on a GPU.
+        """
+        to = dt.as_dtype(to)
+        if self.dtype.is_complex and not (to.is_complex or to is dt.bool_):
+            raise TypeError(f"complex numbers are no {to.name}: take .real, .imag or .abs() first")
+        if not to.on_gpu:
+            check_held(to, self.device)
+        return (self,), {"to": to}
 
     absolute, negative = abs, neg
     arccos, arcsin, arctan, arctan2 = acos, asin, atan, atan2
     arccosh, arcsinh, arctanh = acosh, asinh, atanh
-    subtract, multiply, divide, true_divide, fix, sgn = sub, mul, div, div, trunc, sign
+    subtract, multiply, divide, true_divide, fix = sub, mul, div, div, trunc
     greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 
     __neg__, __abs__, __invert__ = neg, abs, bitwise_not

@@ -97,6 +97,7 @@ class Join(Family):
         dtype=lambda *dtypes, dim: dtypes[0],
         doc="Tensors of one dtype, none empty, one after another along a dim.",
         launch=_cat_launch,
+        dtypes="fiubc",
     )
 
     @composed

@@ -5,6 +5,7 @@ from math import prod
 from ..core.declare import composed, composite
 from ..core.modes import no_grad
 from ..core.shape import Window
+from .elementwise import as_float
 from .reduce import in_float32, standardized
 
 NN = (
@@ -58,7 +59,7 @@ def affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
 
 def moments(x):
     """Mean and (biased) variance by channel, float32. [n, c, ...] -> [c], [c]"""
-    x, dims = x.float(), (0, *range(2, x.ndim))
+    x, dims = as_float(x), (0, *range(2, x.ndim))
     mean = x.mean(dims)
     return mean, (x - by_channel(mean, x.ndim)).square().mean(dims)
 
@@ -67,7 +68,7 @@ def batch_affine_norm(x, mean, var, weight=None, bias=None, eps: float = 1e-5):
     """affine_norm by the moments of x itself, which its gradient goes through. [n, c, ...], [c] -> same"""
     wide, dtype = in_float32(x)
     weight, bias = (
-        type(x).full((1,), value, device=x.device) if given is None else given.float()
+        type(x).full((1,), value, device=x.device) if given is None else as_float(given)
         for given, value in ((weight, 1.0), (bias, 0.0))
     )
     return _batch_affine(wide, mean, var, weight, bias, eps=eps).to(dtype)

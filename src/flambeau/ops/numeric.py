@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..core import dtype as dt
 from ..core.declare import composed
 from ..core.op import Family
-from .elementwise import Elementwise, scaled
+from .elementwise import Elementwise, as_float, scaled
 
 if TYPE_CHECKING:
     from ..tensor import Tensor
@@ -79,7 +79,8 @@ class Numeric(Family):
     @composed
     def float_power(self, exponent):
         """self**exponent in floats, whatever the inputs are (PyTorch: in float64). [...], [...] -> [...]"""
-        return self.float().pow(exponent.float() if hasattr(exponent, "float") else float(exponent))
+        given = as_float(exponent) if hasattr(exponent, "node") else exponent * 1.0
+        return as_float(self).pow(given)
 
     @composed
     def fmax(self, other):
@@ -130,14 +131,9 @@ class Numeric(Family):
         return self.isinf() & (self < 0)
 
     @composed
-    def isreal(self):
-        """True: no dtype here is complex. [...] -> [...]"""
-        return self.full(self.shape, True, device=self.device)
-
-    @composed
     def isclose(self, other, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False):
         """Whether |self - other| <= atol + rtol * |other|; infinities are close to themselves."""
-        x, y = self.float(), other.float()
+        x, y = as_float(self), as_float(other)
         near = x.isfinite() & y.isfinite() & ((x - y).abs() <= y.abs() * rtol + atol)
         near = near | (self == other)
         return near | (x.isnan() & y.isnan()) if equal_nan else near

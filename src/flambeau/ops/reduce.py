@@ -8,6 +8,7 @@ from ..core.declare import composed, composite, kernel
 from ..core.modes import is_grad_enabled
 from ..core.op import COMPOSED, Family
 from ..core.shape import normal_dim, normal_dims
+from .elementwise import as_float
 from .index.indices import Chosen, as_places, picked
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def reduce(name, grad, dtypes="fiub"):
 
 def summed_in(xp, x, name: str = "sum") -> dict:
     """NumPy adds up columns one by one, where float32 would lose what is small: its sums are float64."""
-    return {"dtype": "float64"} if name in ("sum", "prod") and xp.is_numpy and xp.kind(x) == "f" else {}
+    wide = {"f": "float64", "c": "complex128"}.get(xp.kind(x))
+    return {"dtype": wide} if name in ("sum", "prod") and xp.is_numpy and wide else {}
 
 
 def counted(x):
@@ -51,10 +53,11 @@ def in_words(x):
 
 
 def in_float32(x, wanted=None):
-    """x in float32, and the float dtype that a result made of it has (what is wanted, or x's own): sums of
-    16-bit floats lose too much."""
+    """x in float32 or what is as exact, and the dtype that a result made of it has (what is wanted, or x's
+    own): sums of 16-bit floats lose too much."""
     x = x if wanted is None else x.to(dt.as_dtype(wanted))
-    return x.float(), x.dtype if x.dtype.is_float else dt.float32
+    wide = as_float(x)
+    return wide, x.dtype if x.dtype.has_gradients else wide.dtype
 
 
 def _grad_extreme(g, y, x, dims):
@@ -121,12 +124,12 @@ class Extremes(NamedTuple):
 
 
 class Reduce(Family):
-    @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)])
+    @reduce("sum", lambda g, y, x, dims: [g.expand(*x.shape)], "fiubc")
     def _sum(self, dims):
         """Sum over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}
 
-    @reduce("prod", _grad_prod)
+    @reduce("prod", _grad_prod, "fiubc")
     def _prod(self, dims):
         """Product over `dims`, which stay with size 1."""
         return (in_words(self),), {"dims": dims}

@@ -10,6 +10,7 @@ from ..core.declare import composed
 from ..core.op import Family
 from ..core.shape import normal_dim
 from .creation import triu_indices
+from .elementwise import as_float
 from .index.indices import as_places, slices
 from .join import cat
 from .linalg.norms import linalg_vector_norm
@@ -27,7 +28,7 @@ class Statistics(Family):
             raise ValueError("takes 1 or 2 dims, variables in rows: reshape it")
         x, dtype = in_float32(self)
         x = x.reshape(1, -1) if self.ndim < 2 else x
-        given = [w.float() for w in (fweights, aweights) if w is not None]
+        given = [as_float(w) for w in (fweights, aweights) if w is not None]
         if not given:
             away = x - x.mean(1, keepdim=True)
             away = away - away.detach().mean(1, keepdim=True)  # what the mean was rounded by
@@ -93,7 +94,7 @@ def gradient(input, *, spacing: Any = 1, dim=None, edge_order: int = 1):
     steps = list(spacing) if isinstance(spacing, tuple | list) else [spacing] * len(dims)
     if len(steps) != len(dims) or edge_order not in (1, 2):
         raise ValueError(f"needs a spacing for each of {len(dims)} dims, and edge_order 1 or 2")
-    x = input if input.dtype.is_float else input.float()
+    x = input if input.dtype.has_gradients else input.float()
     return tuple(_slopes(x, d, step, edge_order) for d, step in zip(dims, steps, strict=True))
 
 

@@ -43,8 +43,9 @@ class Exchange:
                 dtype = a
             elif a is not None and not isinstance(a, bool):  # a bool is PyTorch's non_blocking
                 device = a
-        x = self if device is None else _moved(self, get_device(device))
-        wanted = x.dtype if dtype is None else dt.as_dtype(dtype)
+        wanted = self.dtype if dtype is None else dt.as_dtype(dtype)
+        x = self if wanted is self.dtype or not wanted.on_gpu else self.cast(wanted)
+        x = x if device is None else _moved(x, get_device(device))
         x = x if wanted is x.dtype else x.cast(wanted)
         return ops.Tensor(x.node) if copy and x is self else x
 
@@ -127,6 +128,7 @@ class _WRITABLE:
 
 def leaf(raw: Any, shape: Shape, dtype: dt.DType, device: Device) -> Node:
     """A node that has its value: host bytes copied to the device."""
+    ops.check_held(dtype, device)
     node = Node(OPS["buffer"], (), {}, shape, dtype, device)
     if device.kind == "cpu":
         node.buffer = device.store(raw, shape, dtype)

@@ -102,6 +102,8 @@ def part_of(source: Any, part: int) -> Any:
     if words is not None:
         return words[part]
     value = getattr(source, "held", source)
+    if isinstance(value, complex):
+        return value.imag if part else value.real
     return int(value) >> 32 * part if part else value
 
 

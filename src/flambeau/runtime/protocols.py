@@ -18,6 +18,9 @@ class Protocols:
     def __float__(self: Any) -> float:
         return float(self.item())
 
+    def __complex__(self: Any) -> complex:
+        return complex(self.item())
+
     def __int__(self: Any) -> int:
         return int(self.item())
 

@@ -64,6 +64,8 @@ INVERSE: dict[str, Any] = {  # a movement op -> (x, the new value of what it sho
     "_slice": _uncut,
     "_windows": _unwindowed,
     "detach": lambda x, y: y,
+    "view_as_real": lambda x, y: y.view_as_complex(),
+    "view_as_complex": lambda x, y: y.view_as_real(),
     "diagonal": lambda x, y, **attrs: x.diagonal_scatter(y, **attrs),
 }
 

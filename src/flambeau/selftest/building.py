@@ -23,7 +23,7 @@ Array = Any
 LARGEST = {dt.float32: 2.0**16, dt.float16: 2.0**9, dt.bfloat16: 2.0**12}
 SMALL = (1, 2, 3, 4, 5, 7, 8, 9, 12, 15, 16, 17, 31, 32, 33, 63, 64, 65)
 FLOATS = (dt.float32, dt.float32, dt.float32, dt.float16, dt.bfloat16)
-EVERY = (*FLOATS, dt.int64, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.bool_)
+EVERY = (*FLOATS, dt.int64, dt.int32, dt.int32, dt.uint32, dt.int8, dt.uint8, dt.int16, dt.uint16, dt.bool_)
 # sizes at which kernels are chosen, or cut, otherwise: the code's own
 THRESHOLDS = sorted(
     {

@@ -153,7 +153,10 @@ def cast(b: Builder) -> Texts:
     to = b.one(EVERY)
     if x.is_float and to.kind == "u":
         says = f"np.abs({x.name})"
-        return f"{x.name}.abs().to(fb.{spelled(to)})", f"{says} % 256" if to is dt.uint8 else says
+        return (
+            f"{x.name}.abs().to(fb.{spelled(to)})",
+            f"{says} % {1 << 8 * to.itemsize}" if to.is_packed else says,
+        )
     if to is dt.bool_:
         return f"{x.name}.to(fb.bool_)", f"{x.name} != 0"
     return (

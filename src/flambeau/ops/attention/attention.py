@@ -8,6 +8,7 @@ from ...core.declare import composed, kernel
 from ...core.modes import is_grad_enabled
 from ...core.op import Family, Op, part_of
 from ...core.shape import broadcast
+from ..elementwise import as_float
 from . import launches
 from .kv_cache import place_of
 
@@ -273,7 +274,9 @@ def scaled_dot_product_attention(
     bias = None if attn_mask is None else _bias(attn_mask, (*lead, *heads, n, m), len(lead), rank)
     by_ops = dropout_p or max(d, e) > WIDEST or 0 in (n, m, d, e)
     by_ops = by_ops or _stores_scores(query.device, prod(q.shape[:rank]), n, m, start)
-    dtype = dt.float32 if by_ops else _computed_in(query, key, value)
+    wide = dt.promote(query.dtype, key.dtype, value.dtype).as_float
+    by_ops = by_ops or wide is dt.float64
+    dtype = wide if by_ops else _computed_in(query, key, value)
     q, k, v = (_four(x.to(dtype), rank) for x in (q, k, v))
     if by_ops:
         w = _dropout(_weights(q, k, v, 0 if start is None else start, bias, **attrs), dropout_p)
@@ -294,7 +297,7 @@ def _dropout(w, p: float):
 def _bias(mask, shape, lead: int, rank: int):
     """The mask as [batch or 1, heads or 1, n or 1, m or 1]."""
     broadcast(mask.shape, shape)
-    mask = mask if mask.dtype.kind == "b" else mask.float()
+    mask = mask if mask.dtype.kind == "b" else as_float(mask)
     mask = mask.reshape(*(1,) * (len(shape) - mask.ndim), *mask.shape)
     if any(n != 1 for n in mask.shape[:lead]):
         mask = mask.expand(*shape[:lead], *mask.shape[lead:])

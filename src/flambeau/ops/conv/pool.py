@@ -49,7 +49,7 @@ def _fold(xp, x, spec, size):
 class Pooling(Family):
     @kernel(
         "fold",
-        dtypes="fiu",
+        dtypes="fiuc",
         shape=lambda s, spec, size: (*s[: len(s) - 2 * len(spec)], *size),
         dtype=lambda d, **_: d,
         xp=_fold,

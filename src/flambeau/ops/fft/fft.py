@@ -1,7 +1,5 @@
-"""Fourier transforms by torch.fft's names. Complex numbers are pairs: a last dim of 2, as torch's
-view_as_real gives it.
-
-Dims count without that one: dim=-1 is the last dim of the complex tensor.
+"""Fourier transforms by torch.fft's names. Inside, complex numbers are pairs: a last dim of 2, as
+view_as_real gives it. Dims count without that one: dim=-1 is the last dim of the complex tensor.
 """
 
 from math import sqrt
@@ -10,21 +8,10 @@ from ...core import dtype as dt
 from ...core.declare import composed
 from ...core.shape import normal_dim
 from ..creation import finished
+from ..elementwise import as_float
 from ..join import cat
 from . import kernels as fo
 
-FUNCTIONS = (
-    "complex",
-    "complex_abs",
-    "complex_angle",
-    "complex_conj",
-    "complex_mul",
-    "imag",
-    "polar",
-    "real",
-    "view_as_complex",
-    "view_as_real",
-)
 NORMS = {
     None: (0, 1),
     "backward": (0, 1),
@@ -36,77 +23,10 @@ NORMS = {
 # --- complex numbers ---
 
 
-@composed
-def complex(real, imag):
-    """Complex numbers of two parts. [...], [...] -> [..., 2]"""
-    return fo.pair(real, imag)
-
-
-@composed
-def polar(abs, angle):
-    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]"""
-    return fo.pair(abs * angle.cos(), abs * angle.sin())
-
-
-@composed
-def view_as_real(input):
-    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
-    return _complex(input)
-
-
-@composed
-def view_as_complex(input):
-    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
-    return _complex(input)
-
-
-@composed
-def real(input):
-    """The real parts. [..., 2] -> [...]"""
-    return _complex(input)[..., 0]
-
-
-@composed
-def imag(input):
-    """The imaginary parts. [..., 2] -> [...]"""
-    return _complex(input)[..., 1]
-
-
-@composed
-def complex_abs(input):
-    """The sizes of complex numbers; the slope at 0 is 0. [..., 2] -> [...]"""
-    z = _complex(input)
-    squares = (z * z).sum(-1)
-    none = squares == 0
-    return none.where(0.0, none.where(1.0, squares).sqrt())
-
-
-@composed
-def complex_angle(input):
-    """The angles of complex numbers. [..., 2] -> [...]"""
-    z = _complex(input)
-    return z[..., 1].atan2(z[..., 0])
-
-
-@composed
-def complex_conj(input):
-    """The conjugates. [..., 2] -> [..., 2]"""
-    return fo.conjugate(_complex(input))
-
-
-@composed
-def complex_mul(input, other):
-    """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
-    return fo.times(_complex(input), _complex(other))
-
-
-def _complex(z):
-    if z.ndim == 0 or z.shape[-1] != 2:
-        raise ValueError(
-            f"shape {list(z.shape)} is not of complex numbers: needs a last dim of 2 (real, imaginary): use"
-            " rfft for real input, or complex(x, zeros_like(x))"
-        )
-    return z.float()
+def _pairs(x):
+    """Both parts of complex numbers in a last dim of 2; what is real has imaginary parts of 0."""
+    z = x if x.dtype.is_complex else x.to(x.dtype.as_float.complex)
+    return z.view_as_real()
 
 
 # --- one dim ---
@@ -128,8 +48,8 @@ def _sized(x, d: int, n: int | None):
     return x if x.shape[d] == n else x._pad((0,) * x.ndim, grown)
 
 
-def _transformed(input, n, dim, norm, back: bool):
-    z = _complex(input)
+def _transformed(z, n, dim, norm, back: bool):
+    """Pairs transformed along a dim."""
     d = normal_dim(dim, z.ndim - 1)
     z = _sized(z, d, n)
     n = z.shape[d]
@@ -139,29 +59,40 @@ def _transformed(input, n, dim, norm, back: bool):
 
 @composed
 def fft_fft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
-    return _transformed(input, n, dim, norm, False)
+    """The transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
+    return _transformed(_pairs(input), n, dim, norm, False).view_as_complex()
 
 
 @composed
 def fft_ifft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]"""
-    return _transformed(input, n, dim, norm, True)
+    """The inverse transform of complex (or real) numbers along a dim. [..., n] -> [..., n]"""
+    return _transformed(_pairs(input), n, dim, norm, True).view_as_complex()
 
 
 @composed
 def fft_rfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]"""
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]"""
+    return _half(input, n, dim, norm).view_as_complex()
+
+
+def _half(input, n, dim, norm):
+    """rfft as pairs."""
+    if input.dtype.is_complex:
+        raise TypeError("takes real numbers: use fft for complex ones, or .real")
     d = normal_dim(dim, input.ndim)
-    x = _sized(input.float(), d, n)
+    x = _sized(as_float(input), d, n)
     y = fo.real_to_complex(x.movedim(d, x.ndim - 1))
     return _scaled(y, x.shape[d], norm, False).movedim(x.ndim - 1, d)
 
 
 @composed
 def fft_irfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]"""
-    z = _complex(input)
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]"""
+    return _whole(_pairs(input), n, dim, norm)
+
+
+def _whole(z, n, dim, norm):
+    """irfft of pairs."""
     d = normal_dim(dim, z.ndim - 1)
     n = 2 * (z.shape[d] - 1) if n is None else n
     if n < 1:
@@ -176,14 +107,14 @@ SWAPPED = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": 
 
 @composed
 def fft_hfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]"""
-    return fft_irfft(fo.conjugate(_complex(input)), n, dim, SWAPPED.get(norm, norm))
+    """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]"""
+    return _whole(fo.conjugate(_pairs(input)), n, dim, SWAPPED.get(norm, norm))
 
 
 @composed
 def fft_ihfft(input, n: int | None = None, dim: int = -1, norm: str | None = None):
-    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]"""
-    return fo.conjugate(fft_rfft(input, n, dim, SWAPPED.get(norm, norm)))
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1]"""
+    return fo.conjugate(_half(input, n, dim, SWAPPED.get(norm, norm))).view_as_complex()
 
 
 # --- several dims ---
@@ -208,40 +139,40 @@ def _each(z, pairs, norm, back: bool):
 
 @composed
 def fft_fftn(input, s=None, dim=None, norm: str | None = None):
-    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]"""
-    return _each(input, _dims(_complex(input).ndim - 1, s, dim), norm, False)
+    """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]"""
+    return _each(_pairs(input), _dims(input.ndim, s, dim), norm, False).view_as_complex()
 
 
 @composed
 def fft_ifftn(input, s=None, dim=None, norm: str | None = None):
-    """The inverse of fftn. [..., 2] -> [..., 2]"""
-    return _each(input, _dims(_complex(input).ndim - 1, s, dim), norm, True)
+    """The inverse of fftn. [...] -> [...]"""
+    return _each(_pairs(input), _dims(input.ndim, s, dim), norm, True).view_as_complex()
 
 
 @composed
 def fft_rfftn(input, s=None, dim=None, norm: str | None = None):
-    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]"""
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]"""
     *rest, (d, n) = _dims(input.ndim, s, dim)
-    return _each(fft_rfft(input, n, d, norm), rest, norm, False)
+    return _each(_half(input, n, d, norm), rest, norm, False).view_as_complex()
 
 
 @composed
 def fft_irfftn(input, s=None, dim=None, norm: str | None = None):
-    """The inverse of rfftn. [..., m, 2] -> [..., n]"""
-    *rest, (d, n) = _dims(_complex(input).ndim - 1, s, dim)
-    return fft_irfft(_each(input, rest, norm, True), n, d, norm)
+    """The inverse of rfftn. [..., m] -> [..., n]"""
+    *rest, (d, n) = _dims(input.ndim, s, dim)
+    return _whole(_each(_pairs(input), rest, norm, True), n, d, norm)
 
 
 @composed
 def fft_hfftn(input, s=None, dim=None, norm: str | None = None):
-    """The real transform along several dims of half the numbers. [..., m, 2] -> [..., n]"""
-    return fft_irfftn(fo.conjugate(_complex(input)), s, dim, SWAPPED.get(norm, norm))
+    """The real transform along several dims of half the numbers. [..., m] -> [..., n]"""
+    return fft_irfftn(input.conj(), s, dim, SWAPPED.get(norm, norm))
 
 
 @composed
 def fft_ihfftn(input, s=None, dim=None, norm: str | None = None):
-    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1, 2]"""
-    return fo.conjugate(fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)))
+    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]"""
+    return fft_rfftn(input, s, dim, SWAPPED.get(norm, norm)).conj()
 
 
 def _two(name, f):
@@ -291,7 +222,7 @@ def _turned(x, dim, by):
 
 @composed
 def fft_fftshift(input, dim=None):
-    """Frequency 0 in the middle of dims, of the tensor as it is: name those of complex pairs."""
+    """Frequency 0 in the middle of dims, all unless given. [...] -> [...]"""
     return _turned(input, dim, lambda n: n - n // 2)
 
 

@@ -44,7 +44,7 @@ class Frozen(dict):
 
 
 def _reference(xp, z, table, inverse):
-    z = z.astype(xp.float64)
+    z = xp.astype(z, "float64")
     y = z[..., 0] + 1j * z[..., 1]
     y = xp.fft.ifft(y, norm="forward") if inverse else xp.fft.fft(y)
     return xp.stack([y.real, y.imag], axis=-1)
@@ -56,7 +56,7 @@ class Fourier:
     @kernel(
         "whole",
         shape=lambda z, table, inverse: z,
-        dtype=lambda *_, **__: dt.float32,
+        dtype=lambda z, *_, **__: z.as_float,
         launch=_launch,
         xp=_reference,
     )
@@ -113,6 +113,8 @@ def transform(z, inverse: bool):
     n, sign = z.shape[-2], 1 if inverse else -1
     if n == 1 or 0 in z.shape:
         return z
+    if z.dtype is dt.float64:  # an array library's own, of any length
+        return Fourier._fft_rows(z, turn(places(z, 1), 1, sign), inverse)
     if n <= MOST and radices_of(n):
         return Fourier._fft_rows(z, turn(places(z, n), n, sign), inverse)
     a = _split(n)
@@ -173,7 +175,7 @@ def half(z, n: int):
 def real_to_complex(x):
     """Half the transform of real rows. [..., n] -> [..., n // 2 + 1, 2]"""
     n = x.shape[-1]
-    if n % 2:
+    if n % 2 or x.dtype is dt.float64:
         return half(_fft(pair(x, x * 0.0), inverse=False), n)
     z = _fft(x.reshape(*x.shape[:-1], n // 2, 2), inverse=False)  # even and odd places as one number
     z = cat([z, z.narrow(-2, 0, 1)], -2)
@@ -187,8 +189,8 @@ def complex_to_real(z, n: int):
     k = places(z, n // 2 + 1)
     alone = (k == 0) | (k * 2 == n)  # what must be real is taken as real
     z = pair(z[..., 0], alone.where(0.0, z[..., 1]))
-    if n % 2:
-        rest = conjugate(z.narrow(-2, 1, n // 2).flip(-2))
+    if n % 2 or z.dtype is dt.float64:
+        rest = conjugate(z.narrow(-2, 1, (n - 1) // 2).flip(-2))
         return _fft(cat([z, rest], -2), inverse=True)[..., 0]
     other = conjugate(z.flip(-2))
     odd = times(z - other, turn(k, n, 1))

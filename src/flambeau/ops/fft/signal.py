@@ -7,9 +7,9 @@ from ...core import op
 from ...core.declare import composed
 from ...core.shape import Window
 from ..creation import finished
+from ..elementwise import as_float
 from ..join import cat
 from ..movement import fold
-from . import kernels as fo
 from .fft import fft_fft, fft_ifft, fft_irfft, fft_rfft
 
 FUNCTIONS = (
@@ -191,21 +191,23 @@ def stft(
     onesided: bool = True,
     return_complex: bool = True,
 ):
-    """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
+    """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
 
-    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here.
+    hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     if hop < 1 or n_fft < 1:
         raise ValueError(f"hop_length={hop} and n_fft={n_fft} must be above 0")
     shape = _window(window, win_length or n_fft, n_fft, input)
-    x = _padded(input.float(), n_fft // 2, pad_mode) if center else input.float()
+    x = input if input.dtype.is_complex else as_float(input)
+    onesided = onesided and not x.dtype.is_complex
+    x = _padded(x, n_fft // 2, pad_mode) if center else x
     if x.shape[-1] < n_fft:
         raise ValueError(f"{x.shape[-1]} samples are fewer than n_fft={n_fft}: use a smaller one")
     frames = x._windows((Window(n_fft, hop, 1, 0, 0),)) * shape
     norm = "ortho" if normalized else None
-    y = fft_rfft(frames, norm=norm) if onesided else fft_fft(fo.pair(frames, frames * 0.0), norm=norm)
-    return y.transpose(-2, -3)
+    y = (fft_rfft if onesided else fft_fft)(frames, norm=norm).transpose(-1, -2)
+    return y if return_complex else y.view_as_real()
 
 
 @composed
@@ -221,16 +223,20 @@ def istft(
     length: int | None = None,
     return_complex: bool = False,
 ):
-    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
+    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
 
-    Samples that no window covers become inf or NaN (torch raises, which needs a read).
+    Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of
+    what is not onesided, gives a complex signal.
     """
-    if return_complex:
-        raise ValueError("return_complex=True is not offered: the signal is real")
+    if not input.dtype.is_complex:
+        raise TypeError("takes complex numbers, as stft gives them: use view_as_complex")
+    if return_complex and onesided:
+        raise ValueError("the signal of a one-sided transform is real: use onesided=False for a complex one")
     hop = n_fft // 4 if hop_length is None else hop_length
     shape = _window(window, win_length or n_fft, n_fft, input)
-    z, norm = input.transpose(-2, -3), "ortho" if normalized else None
-    frames = fft_irfft(z, n_fft, norm=norm) if onesided else fft_ifft(z, norm=norm)[..., 0]
+    z, norm = input.transpose(-1, -2), "ortho" if normalized else None
+    frames = fft_irfft(z, n_fft, norm=norm) if onesided else fft_ifft(z, norm=norm)
+    frames = frames if onesided or return_complex else frames.real
     count = frames.shape[-2]
     spec, size = (Window(n_fft, hop, 1, 0, 0),), (n_fft + hop * (count - 1),)
     signal = fold(frames * shape, spec, size)

@@ -56,7 +56,7 @@ def _bags(offsets, n: int):
 
 def _pooled(rows, used, bag, bags: int, mode: str):
     """Rows pooled by the bag they belong to, those not `used` left out. [n, d], [n, 1], [n] -> [bags, d]"""
-    zeros = type(rows).zeros(bags, rows.shape[1], device=rows.device)
+    zeros = type(rows).zeros(bags, rows.shape[1], dtype=rows.dtype, device=rows.device)
     count = type(rows).zeros(bags, 1, device=rows.device)._add_at(0, bag, used.float())
     if mode == "max":
         places = bag.unsqueeze(1).expand(*rows.shape)

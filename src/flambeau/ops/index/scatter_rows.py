@@ -9,7 +9,7 @@ from math import prod
 
 from ...core import dtype as dt
 from ...core.declare import composite, kernel
-from ...core.op import Family, Launch
+from ...core.op import UNORDERED, Family, Launch
 from .indices import slices
 
 CHUNK = 64  # neighbours in a run that are joined before the run is
@@ -110,6 +110,7 @@ class ScatterRows(Family):
         "whole",
         shape=lambda x, keys, order, src, join: x,
         dtype=lambda x, keys, order, src, join: x,
+        dtypes="fiubc",
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
@@ -118,6 +119,8 @@ class ScatterRows(Family):
 
         [v, d], [j], [j], [j, d] -> [v, d]
         """
+        if self.dtype.is_complex and join in ("max", "min"):
+            raise TypeError(UNORDERED)
         return (self, keys, order, src), {"join": join}
 
 
@@ -137,7 +140,7 @@ def join_rows(x, place, src, reduce, include_self=True):
         total = put_rows(x, place, src, join="sum")
         start = few(x, 1) if hit is None else hit.where(0, 1)
         count = put_rows(start, place, few(src, 1), join="sum")
-        return total / count if x.dtype.is_float else total // count
+        return total / count if x.dtype.has_gradients else total // count
     return put_rows(x, place, src, join={"amax": "max", "amin": "min"}.get(reduce, reduce))
 
 

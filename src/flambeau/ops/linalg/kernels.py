@@ -28,7 +28,7 @@ def _power(n: int, least: int = 32) -> int:
 
 
 def _float(*dtypes, **_):
-    return dt.float32
+    return dtypes[0].as_float
 
 
 def lu_turns(m: int, n: int) -> int:

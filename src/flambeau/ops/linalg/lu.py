@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite
+from ..elementwise import as_float
 from . import factor as lf
 from .factor import mT
 from .kernels import Factor
@@ -47,15 +48,19 @@ class SignLogDet(NamedTuple):
 
 
 def matrices(x, square: bool = False):
-    """Check that x is a batch of (square) matrices of floats; float32 is what they are computed in."""
+    """Check that x is a batch of (square) matrices of floats: float32 or float64."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise ValueError(
             f"shape {list(x.shape)} is not a batch of {kind}: needs [..., {'n, n' if square else 'm, n'}]"
         )
+    if x.dtype.is_complex:
+        raise TypeError(
+            "complex matrices are not factorised here: only products and eig's results are complex"
+        )
     if not x.dtype.is_float:
         raise TypeError(f"{x.dtype.name} matrices: linear algebra needs floats: cast with .float()")
-    return x.to(dt.float32)
+    return as_float(x)
 
 
 def failed(diagonal):
@@ -192,7 +197,7 @@ def fits(a, b, rows: int):
 def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular."""
     unchecked(check_errors)
-    a, b = matrices(A, square=True), B.to(dt.float32)
+    a, b = matrices(A, square=True), as_float(B)
     vector = is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
     a, b = (a, b) if left else (mT(a), mT(b))

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...core.declare import composed, composite
 from ...core.shape import normal_dim
+from ..elementwise import as_float
 from ..reduce import reduced_dims
 from . import factor as lf
 from . import lu
@@ -55,7 +56,7 @@ def linalg_vector_norm(x, ord=2, dim=None, keepdim: bool = False, dtype=None):
 
     At 0 the gradient is 0; that of infinite ords is shared among equals.
     """
-    x = x.float() if dtype is None else x.to(dtype)
+    x = as_float(x) if dtype is None else x.to(dtype)
     dims = reduced_dims(dim, x.ndim)
     if abs(ord) == float("inf"):
         return (x.abs().amax if ord > 0 else x.abs().amin)(dims, keepdim)
@@ -72,7 +73,7 @@ def matrix_dims(x, dim):
 @composed
 def linalg_matrix_norm(A, ord="fro", dim=(-2, -1), keepdim: bool = False, dtype=None):
     """The norm of matrices: "fro", "nuc", inf, -inf, 1, -1, 2, -2. [..., m, n] -> [...]"""
-    x = A.float() if dtype is None else A.to(dtype)
+    x = as_float(A) if dtype is None else A.to(dtype)
     rows, columns = matrix_dims(x, dim)
     if ord == "fro":
         return linalg_vector_norm(x, 2, (rows, columns), keepdim)
@@ -198,7 +199,7 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
     values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
     """
-    a, b = lu.matrices(A), B.float()
+    a, b = lu.matrices(A), as_float(B)
     vector = lu.is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
     lu.fits(A, b, a.shape[-2])

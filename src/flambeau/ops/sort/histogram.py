@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
 from ...core.op import Family, Launch
+from ..elementwise import as_float
 from ..index.indices import as_places, placed
 from ..index.scatter_rows import begun
 from ..index.select import known
@@ -88,7 +89,7 @@ class Histogram(Family):
             raise ValueError(f"bins={bins} is not above 0")
         if max < min:
             raise ValueError(f"max={max} is below min={min}")
-        x = self.detach().float().reshape(-1)
+        x = as_float(self.detach()).reshape(-1)
         low, high = _range(x, min, max, 1.0)
         place = ((x - low) / (high - low) * bins).floor().int().minimum(bins - 1)
         inside = (x >= low) & (x <= high)
@@ -101,8 +102,8 @@ class Histogram(Family):
         bins: a number of equal parts of `range` (low, high; of the elements' own without), or the edges.
         [...] -> [bins], [bins + 1]
         """
-        x = self.detach().float().reshape(-1)
-        edges = bins.float() if hasattr(bins, "node") else _edges(x, bins, range)
+        x = as_float(self.detach()).reshape(-1)
+        edges = as_float(bins) if hasattr(bins, "node") else _edges(x, bins, range)
         n = edges.shape[0] - 1
         if edges.ndim != 1 or n < 1:
             raise ValueError("bins must be a number above 0, or at least 2 edges in order")

@@ -105,8 +105,9 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
     ordered = line.sort(d)[0].transpose(d, last)  # [..., n]
     lost = line.detach().isnan().sum(d, keepdim=True, dtype=dt.int32).transpose(d, last)  # [..., 1]
     many = hasattr(q, "node") and q.ndim == 1
-    parts = (q.reshape(-1) if hasattr(q, "node") else type(x).full((1,), q, device=x.device)).detach()
-    values = _between(ordered, lost, parts.float(), interpolation, skip)  # [..., k]
+    given = q if hasattr(q, "node") else type(x).full((), q, dtype=x.dtype.as_float, device=x.device)
+    parts = given.reshape(-1).detach()
+    values = _between(ordered, lost, parts.to(x.dtype.as_float), interpolation, skip)  # [..., k]
     shape = [1 if e == d else n for e, n in enumerate(line.shape)]
     shape = [1] * x.ndim if dim is None else shape
     shape = shape if keepdim else ([] if dim is None else [n for e, n in enumerate(shape) if e != d])
@@ -117,7 +118,7 @@ def _quantile(x, q, dim, keepdim, interpolation, skip):
 def _between(ordered, lost, parts, interpolation, skip):
     n = ordered.shape[-1]
     top = (n - 1 - lost).clamp(min=0) if skip else lost * 0 + (n - 1)
-    rank = parts * top.float()
+    rank = parts * top.to(parts.dtype)
     if interpolation in ("lower", "higher", "nearest"):
         rank = {"lower": rank.floor, "higher": rank.ceil, "nearest": rank.round}[interpolation]()
     low, high = rank.floor(), rank.ceil()

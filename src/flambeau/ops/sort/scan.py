@@ -4,8 +4,9 @@ from math import prod
 
 from ...core import dtype as dt
 from ...core.declare import composed, kernel
-from ...core.op import Family, Launch
+from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
+from ..elementwise import ANY, as_float
 from ..index.indices import Chosen, as_places
 from ..join import cat
 from ..reduce import asked, counted, in_float32, in_words, summed_in
@@ -111,13 +112,14 @@ def _by_tile(rows, n, given, reads, state, end) -> list[Launch]:
     return [first, launch((*reads, "totals"), True, **end)]
 
 
-def scan(op, grad, xp, dtype=lambda d, **_: d):
+def scan(op, grad, xp, dtype=lambda d, **_: d, dtypes="fiub"):
     """Declare a scan by the rule that joins two elements, its gradient and its reference."""
 
     def launch(limits, x, dim):
         return scan_launches(limits, x.shape, dim, op, x.dtype)
 
-    return kernel("whole", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch)
+    rules = {"dtypes": dtypes, "refusal": "" if "c" in dtypes else UNORDERED}
+    return kernel("whole", shape=lambda s, dim: s, dtype=dtype, grad=grad, xp=xp, launch=launch, **rules)
 
 
 def _backwards(x, dim):
@@ -171,12 +173,12 @@ def _places(d, **_):
 
 
 class Scan(Family):
-    @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"))
+    @scan("sum", lambda g, y, x, dim: [_backwards(g, dim)], _reference("cumsum"), dtypes=ANY)
     def _cumsum(self, dim):
         """Sums so far along a dim."""
         return (in_words(self),), {"dim": dim}
 
-    @scan("prod", _grad_cumprod, _reference("cumprod"))
+    @scan("prod", _grad_cumprod, _reference("cumprod"), dtypes=ANY)
     def _cumprod(self, dim):
         """Products so far along a dim."""
         return (in_words(self),), {"dim": dim}
@@ -184,7 +186,7 @@ class Scan(Family):
     @scan("logsumexp", _grad_logcumsumexp, lambda xp, x, dim: xp.logcumsumexp(x, axis=dim))
     def _logcumsumexp(self, dim):
         """Logarithms of the sums of exp so far along a dim."""
-        return (self.float(),), {"dim": dim}
+        return (as_float(self),), {"dim": dim}
 
     @scan("max", None, lambda xp, x, dim: _running(xp, x, dim, xp.greater_equal), _places)
     def _cummax(self, dim):

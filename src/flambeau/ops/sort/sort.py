@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core import dtype as dt
 from ...core.declare import composed, composite, kernel
-from ...core.op import Family, Launch
+from ...core.op import UNORDERED, Family, Launch
 from ...core.shape import normal_dim
 from ..index.indices import Chosen, as_index, as_places, picked
 from ..join import cat
@@ -203,6 +203,8 @@ class Sort(Family):
         shape=lambda s, descending, bits: s,
         dtype=lambda d, **_: dt.int32,
         xp=_argsort_reference,
+        dtypes="fiub",
+        refusal=UNORDERED,
         launch=_argsort_launches,
     )
     def _argsort(self, descending, bits=32):
@@ -213,6 +215,7 @@ class Sort(Family):
         "whole",
         shape=lambda x, places: x,
         dtype=lambda x, places: x,
+        dtypes="fiubc",
         xp=_back_reference,
         grad=lambda g, y, x, places: [picked(g, -1, places), None],
         launch=_back_launches,

@@ -1,0 +1,89 @@
+"""Eigenvalues and eigenvectors of matrices that are not symmetric: complex numbers, found on the host.
+
+The iteration (LAPACK's geev) takes one step after another on one matrix, which is no work for a GPU: the
+matrix is moved to the NumPy device, and the results back.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from ...core.declare import composed, kernel
+from ..elementwise import as_float
+
+if TYPE_CHECKING:
+    from ...tensor import Tensor
+
+
+class Eig(NamedTuple):
+    eigenvalues: "Tensor"
+    eigenvectors: "Tensor"
+
+
+def _inverse(xp, v):
+    """Inverses of matrices, NaN where there is none."""
+    try:
+        return xp.linalg.inv(v)
+    except xp.linalg.LinAlgError:
+        if v.ndim > 2:
+            return xp.stack([_inverse(xp, m) for m in v])
+        return xp.full_like(v, float("nan"))
+
+
+def _reference(xp, x):
+    """Values, vectors as columns, and the conjugates of the inverse's rows, as columns too."""
+    values, vectors = xp.linalg.eig(xp.astype(x, "complex128"))
+    lead = vectors.shape[:-2]
+    if 0 in vectors.shape:
+        return xp.zeros((*lead, 2 * x.shape[-1] + 1, x.shape[-1]), dtype="complex128")
+    left = xp.conj(xp.swapaxes(_inverse(xp, vectors), -1, -2))
+    return xp.concatenate([values[..., None, :], vectors, left], axis=-2)
+
+
+def _grad(g, y, x):
+    """PyTorch's: of vectors of length 1 whose phases are free (Boeddeker et al., 2017)."""
+    n = x.shape[-1]
+    values, v, left = y[..., 0, :], y[..., 1 : n + 1, :], y[..., n + 1 :, :]
+    turned = v.mH @ g[..., 1 : n + 1, :]
+    along = turned.diagonal(0, -2, -1).real
+    apart = (values.unsqueeze(-2) - values.unsqueeze(-1)).conj()
+    own = type(x).arange(n, device=x.device)
+    own = own.unsqueeze(-1) == own
+    inner = (turned - (v.mH @ v) * along.unsqueeze(-2)) / own.where(1.0, apart)
+    inner = own.where(g[..., 0, :].unsqueeze(-2), inner)
+    return [left @ inner @ v.mH]
+
+
+class Eigen:
+    """The op. It is no method of tensors: linalg.eig moves its matrix to the host first."""
+
+    @kernel(
+        "whole",
+        shape=lambda s: (*s[:-2], 2 * s[-2] + 1, s[-1]),
+        dtype=lambda d: d.complex,
+        dtypes="fc",
+        xp=_reference,
+        grad=_grad,
+        holomorphic=False,
+    )
+    def _eig(self):
+        """Values, vectors, and what they are orthogonal to. [..., n, n] -> [..., 2 n + 1, n]"""
+        return (self,), {}
+
+
+@composed
+def linalg_eig(A):
+    """Eigenvalues and eigenvectors, as columns of length 1, of any matrices: complex, in no order.
+
+    Computed on the host: on a GPU the matrix is read, which a recorded call can't. ValueError where it is not
+    square. [..., n, n] -> [..., n], [..., n, n]
+    """
+    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
+        raise ValueError(f"shape {list(A.shape)} is not a batch of square matrices: needs [..., n, n]")
+    n = A.shape[-1]
+    found = Eigen._eig(as_float(A).to("cpu")).to(A.device)
+    return Eig(found[..., 0, :], found[..., 1 : n + 1, :])
+
+
+@composed
+def linalg_eigvals(A):
+    """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]"""
+    return linalg_eig(A).eigenvalues
