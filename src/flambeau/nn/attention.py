@@ -49,10 +49,11 @@ def _with_weights(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, p: float
 class MultiheadAttention(Module):
     """Attention by several heads (Vaswani et al., 2017). [n, b, e], [m, b, kdim], [m, b, vdim] -> [n, b, e]
 
-    embed_dim: features of queries and results, which num_heads heads share. dropout: the share of
-    weights that is dropped in training. add_bias_kv: a learned key and value behind the others;
-    add_zero_attn: one of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the sequence.
-    more: those from add_bias_kv on, device and dtype. ValueError where the heads do not divide embed_dim.
+    embed_dim: features of queries and results, which num_heads heads share. dropout: the share of weights
+    that is dropped in training. add_bias_kv: a learned key and value behind the others; add_zero_attn: one
+    of zeros. kdim, vdim: features of keys and values, embed_dim without. batch_first: the batch before the
+    sequence. more: those from add_bias_kv on, device and dtype. ValueError where the heads do not divide
+    embed_dim.
     """
 
     in_proj_weight: Parameter | None
