@@ -9,7 +9,7 @@ from .imports import imports
 from .missing import missing
 from .names import Names
 
-NUMBERS = "flambeau draws other random numbers of a seed than torch: compare runs by weights and data that are loaded"
+NUMBERS = "of a seed flambeau draws other random numbers than torch: to compare runs, load the same weights and data"
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def none(scope: Scope, node: ast.AST) -> Event | None:
     """w.grad = None"""
     if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
         return None
-    of = node.targets[0]
+    of: Any = node.targets[0]
     return Event("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
 
 
@@ -216,10 +216,10 @@ def call(scope: Scope, node: ast.AST) -> Event | None:
     if helper is None or helper.node is scope.node:
         return None
     given = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
-    used, names = {t for e in helper.of("used") for t in e.owners}, helper.names
-    whose = {
-        o for t in used for o in (_given(given[t]) if t in given else [t] if names.is_optimizer(t) else [ALL])
-    }
+    whose: set[str] = set()
+    for t in {t for e in helper.of("used") for t in e.owners}:
+        same = [t] if helper.names.is_optimizer(t) else [ALL]
+        whose |= {*(_given(given[t]) if t in given else same)}
     return Event("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
 
 

@@ -33,8 +33,8 @@ class Gradients:
         self.source, self.scope, self.name = source, scope, container
         self.flow = Flow(scope)
         self.ways = {e: self._way(e) for e in scope.of("found")}
-        zeros = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
-        zeros = [s for s in zeros if isinstance(s, ast.Expr)]
+        ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
+        zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
         self.removed = source.removed(zeros, "there is nothing to set to zero")  # together: they empty blocks
 
     @cached_property
@@ -71,7 +71,7 @@ class Gradients:
         return out
 
     def _outermost(self, node: ast.AST) -> ast.stmt:
-        """The statement of the scope that a node is part of, whatever blocks are around it: the first loop."""
+        """The statement of the scope that a node is part of, or the first loop around that."""
         statement = self.source.statement(node)
         outer = around = statement
         while (around := self.source.parents[around]) is not self.scope.node:  # type: ignore[assignment]

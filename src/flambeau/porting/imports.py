@@ -21,7 +21,7 @@ OTHERS = {
     "accelerate": "leave it out: tensors are on the best device already",
     "apex": "leave it out: 16-bit layers are model.to(flambeau.float16)",
     "deepspeed": "there is one process: see docs/recording.md for memory",
-    "transformers": "flambeau.models.gpt2 is GPT-2; of others write the layers and load their weights by name",
+    "transformers": "flambeau.models.gpt2 is GPT-2; of others write the layers, and load weights by name",
     "timm": "write the layers, and load their weights by name from a .safetensors file",
     "torch_geometric": "write it with index_add and scatter",
 }

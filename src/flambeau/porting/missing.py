@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -13,10 +13,10 @@ from .gradients import Left
 from .names import Names, is_torch
 
 # methods and attributes of tensors whose names alone say that a tensor is meant
-OF_TENSORS = (
-    "apply_ as_strided data_ptr grad_fn is_sparse map_ register_hook retain_grad share_memory_ storage_offset "
-    "to_dense to_sparse untyped_storage"
-).split()
+OF_TENSORS = {
+    *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "register_hook", "retain_grad"),
+    *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
+}
 
 
 def missing(source: Source, names: Names) -> Iterator[Left]:

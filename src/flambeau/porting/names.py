@@ -33,7 +33,7 @@ class Names:
         return ""
 
     def maker(self, text: str) -> str:
-        """torch's name of what made a variable, or that of the class of the script that it is derived from."""
+        """torch's name of what made a variable, or of the base of the script's class that did."""
         call = self.made.get(text)
         return "" if call is None else self.path(call.func) or self._base(call.func)
 
