@@ -3,13 +3,14 @@
 import ast
 from dataclasses import dataclass
 
+from .calls import calls
 from .edits import Change, Edit, Source
 from .gradients import Left, gradients
 from .imports import imports
 from .missing import missing
 from .names import Names
 
-NUMBERS = "of a seed flambeau draws other random numbers than torch: to compare runs, load the same weights and data"
+NUMBERS = "a seed draws other numbers here than in torch: to compare runs, load the same weights and data"
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ def convert(text: str, name: str = "<script>") -> Converted:
     names, lines = Names(source.tree), sum(bool(line.strip()) for line in text.splitlines())
     if not names.known:
         return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
-    found = [*imports(source), *gradients(source, names), *missing(source, names)]
+    found = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
     left = sorted({f for f in found if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
     new, changes = source.changed([f for f in found if isinstance(f, Edit)])
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))

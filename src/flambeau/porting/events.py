@@ -143,7 +143,7 @@ def zero_in_place(scope: Scope, node: ast.AST) -> Event | None:
     """w.grad.zero_(), w.grad.data.zero_()"""
     if _method(node) not in ZEROING:
         return None
-    of = receiver(node)
+    of: Any = receiver(node)
     of = of.value if isinstance(of, ast.Attribute) and of.attr == "data" else of
     return Event("zero", "zero", node, (scope.owner(of.value),)) if _is_grad(scope, of) else None
 

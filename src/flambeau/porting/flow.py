@@ -94,7 +94,8 @@ class Flow:
     def loop(self, s: Any, state: State) -> State | None:
         """Behind a loop, which is taken to run once at least."""
         entry, after = state, None
-        while True:
+        goes_round = any(e.kind == "found" for n in ast.walk(s) if (e := self.scope.events.get(n)))
+        while True:  # one that finds none goes through tensors, each of which is met once
             self.loops.append(([], []))
             inner = entry
             for node in header(s):
@@ -104,7 +105,7 @@ class Flow:
             end = joined([end, *continued])
             after = joined([end, *broken])
             wider = joined([entry, end])
-            if wider == entry or wider is None:
+            if wider == entry or wider is None or not goes_round:
                 return self.block(s.orelse, after) if s.orelse and end is not None else after
             entry = wider
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from .edits import Source
 from .gradients import Left
-from .names import Names, is_torch
+from .names import SCALERS, TYPED, Names, is_torch
 
 # methods and attributes of tensors whose names alone say that a tensor is meant
 OF_TENSORS = {
@@ -18,9 +18,25 @@ OF_TENSORS = {
     *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
 }
 
+NOT_HERE = "it is not here"
+NO_AUTOCAST = "leave it out: all is float32; model.to(flambeau.float16) has 16-bit weights"
+# what to do without names of torch, and of what is in them
+REASONS = {
+    "torch.amp": NO_AUTOCAST,
+    "torch.autocast": NO_AUTOCAST,
+    "torch.cuda.amp": NO_AUTOCAST,
+    "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
+    "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
+    "torch.compile": "leave it out, or record a step with @flambeau.jit",
+    "torch.jit": "leave it out, or record a step with @flambeau.jit",
+    "torch.profiler": "with flambeau.profile() as p: ..., and print(p)",
+    "torch.utils.checkpoint": "flambeau.checkpoint(function, *args)",
+    "torch.utils.tensorboard": "tensorboardX writes the same files without torch",
+}
+
 
 def missing(source: Source, names: Names) -> Iterator[Left]:
-    """Every name and argument of a script that torch has and flambeau has not."""
+    """Every name of a script that torch has and flambeau has not."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and is_torch(node.module or "") and not node.level:
             for alias in node.names:
@@ -32,8 +48,6 @@ def missing(source: Source, names: Names) -> Iterator[Left]:
         elif isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
             yield from _lost(source, node, names.path(node))
             yield from _of_tensor(source, names, node)
-        elif isinstance(node, ast.Call):
-            yield from _arguments(node, names.path(node.func))
 
 
 def _is_inner(source: Source, names: Names, node: ast.AST) -> bool:
@@ -42,7 +56,9 @@ def _is_inner(source: Source, names: Names, node: ast.AST) -> bool:
 
 
 def _lost(source: Source, node: Any, path: str) -> Iterator[Left]:
-    if path and (words := why_not(path)):
+    parent = source.parents[node]
+    is_written = path in {*TYPED, *SCALERS} and isinstance(parent, ast.Call) and parent.func is node
+    if path and not is_written and (words := why_not(path)):  # calls.py writes those
         yield Left(node.lineno, path, words)
 
 
@@ -53,7 +69,19 @@ def _of_tensor(source: Source, names: Names, node: ast.Attribute) -> Iterator[Le
 
 @cache
 def why_not(path: str) -> str:
-    """Why one of torch's names is not here, or ""."""
+    """Why one of torch's names is not here, and what to do; "" where it is."""
+    words = _not_found(path)
+    told = (REASONS[p] for p in _beginnings(path) if p in REASONS) if words else ()
+    return next(iter(told), words)
+
+
+def _beginnings(path: str) -> list[str]:
+    """`torch.cuda.amp.autocast`, `torch.cuda.amp`, `torch.cuda`."""
+    parts = path.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
+
+
+def _not_found(path: str) -> str:
     found = import_module("flambeau")
     for part in path.split(".")[1:]:
         if not isinstance(found, ModuleType | type) and not hasattr(type(found), part):
@@ -61,22 +89,14 @@ def why_not(path: str) -> str:
         try:
             found = getattr(found, part)
         except AttributeError as e:
-            return _words(str(e), found, part)
+            return _words(str(e), part)
     return ""
 
 
-def _words(error: str, owner: Any, name: str) -> str:
+def _words(error: str, name: str) -> str:
     """What an AttributeError says behind the name, or that there is nothing like it."""
     told = error.partition(f"{name!r}: ")[2]
-    return told or "it is not here"
-
-
-def _arguments(node: ast.Call, path: str) -> Iterator[Left]:
-    """Arguments by name that a function of ours does not take."""
-    given = [k.arg for k in node.keywords if k.arg]
-    for name in given if path and not why_not(path) else ():
-        if not takes(path, name):
-            yield Left(node.lineno, f"{path}({name}=...)", "it takes no such argument: leave it out")
+    return NOT_HERE if not told or told.startswith("did you mean") else told
 
 
 @cache

@@ -6,6 +6,19 @@ from collections.abc import Iterator
 OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
 SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 
+# torch's old constructors: the dtype of what they make; "" where Tensor itself makes it
+TYPED = {
+    "torch.FloatTensor": "",
+    "torch.DoubleTensor": "float64",
+    "torch.HalfTensor": "float16",
+    "torch.LongTensor": "long",
+    "torch.IntTensor": "int32",
+    "torch.ShortTensor": "int16",
+    "torch.CharTensor": "int8",
+    "torch.ByteTensor": "uint8",
+    "torch.BoolTensor": "bool",
+}
+
 
 class Names:
     """What a script calls torch's things: `path` of an expression is torch's own name, or ""."""

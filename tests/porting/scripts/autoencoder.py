@@ -9,7 +9,7 @@ rng = np.random.default_rng(8)
 
 class ConvAutoencoder(nn.Module):
     def __init__(self):
-        super(ConvAutoencoder, self).__init__()
+        super().__init__()
         self.encoder = nn.Sequential(
             nn.Conv2d(1, 6, 3, padding=1),
             nn.ReLU(),
@@ -48,4 +48,4 @@ for epoch in range(5):
         loss.backward()
         optimizer.step()
         running += loss.item() * images.size(0)
-    print("Epoch: {} \tTraining Loss: {:.6f}".format(epoch + 1, running / 24))
+    print(f"Epoch: {epoch + 1} \tTraining Loss: {running / 24:.6f}")

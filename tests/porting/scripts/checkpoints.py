@@ -18,7 +18,9 @@ class Waves(Dataset):
     def __init__(self, n):
         self.labels = rng.integers(0, 2, n)
         t = np.linspace(0, 1, 12)
-        self.x = np.sin(2 * np.pi * (1 + self.labels[:, None]) * t + rng.normal(0, 0.3, (n, 1))).astype("float32")
+        self.x = np.sin(2 * np.pi * (1 + self.labels[:, None]) * t + rng.normal(0, 0.3, (n, 1))).astype(
+            "float32"
+        )
 
     def __len__(self):
         return len(self.labels)
@@ -32,7 +34,9 @@ def new_model():
     draw = np.random.default_rng(30)
     for module in model:
         if isinstance(module, nn.Linear):
-            module.weight.data = torch.tensor(draw.normal(0, 0.3, tuple(module.weight.shape)).astype("float32"))
+            module.weight.data = torch.tensor(
+                draw.normal(0, 0.3, tuple(module.weight.shape)).astype("float32")
+            )
             module.bias.data.zero_()
     return model
 
@@ -69,7 +73,12 @@ for epoch in range(3):
     print(f"epoch {epoch} train {train_loss:.5f} valid {valid_loss:.5f}")
     if valid_loss < best:
         best = valid_loss
-        state = {"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "best": best}
+        state = {
+            "epoch": epoch,
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "best": best,
+        }
         torch.save(state, path)
 
 model = new_model()

@@ -41,7 +41,10 @@ class Denoiser(nn.Module):
 
 def p_losses(model, x_start, t):
     noise = randn_like(x_start)
-    a, b = extract(sqrt_alphas_cumprod, t, x_start.shape), extract(sqrt_one_minus_alphas_cumprod, t, x_start.shape)
+    a, b = (
+        extract(sqrt_alphas_cumprod, t, x_start.shape),
+        extract(sqrt_one_minus_alphas_cumprod, t, x_start.shape),
+    )
     return F.smooth_l1_loss(noise, model(a * x_start + b * noise, t))
 
 

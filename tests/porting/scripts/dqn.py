@@ -10,14 +10,16 @@ import torch.optim as optim
 
 Transition = namedtuple("Transition", ("state", "action", "next_state", "reward"))
 BATCH_SIZE, GAMMA, TAU, LR = 16, 0.9, 0.05, 1e-2
-device = torch.device("cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu")
+device = torch.device(
+    "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+)
 random.seed(18)
 rng = np.random.default_rng(18)
 
 
 class DQN(nn.Module):
     def __init__(self, n_observations, n_actions):
-        super(DQN, self).__init__()
+        super().__init__()
         self.layer1 = nn.Linear(n_observations, 16)
         self.layer2 = nn.Linear(16, n_actions)
 
@@ -31,7 +33,7 @@ for p in policy_net.parameters():
     p.data.copy_(torch.tensor(rng.normal(0, 0.4, tuple(p.shape))))
 target_net.load_state_dict(policy_net.state_dict())
 optimizer = optim.AdamW(policy_net.parameters(), lr=LR, amsgrad=True)
-memory = deque([], maxlen=200)
+memory = deque(maxlen=200)
 
 
 def one_hot(at):

@@ -15,8 +15,8 @@ def prepare_sequence(seq, to_ix):
 
 
 training_data = [
-    ("The dog ate the apple".split(), ["DET", "NN", "V", "DET", "NN"]),
-    ("Everybody read that book".split(), ["NN", "V", "DET", "NN"]),
+    (["The", "dog", "ate", "the", "apple"], ["DET", "NN", "V", "DET", "NN"]),
+    (["Everybody", "read", "that", "book"], ["NN", "V", "DET", "NN"]),
 ]
 word_to_ix = {}
 for sent, tags in training_data:
@@ -28,7 +28,7 @@ tag_to_ix = {"DET": 0, "NN": 1, "V": 2}
 
 class LSTMTagger(nn.Module):
     def __init__(self, embedding_dim, hidden_dim, vocab_size, tagset_size):
-        super(LSTMTagger, self).__init__()
+        super().__init__()
         self.hidden_dim = hidden_dim
         self.word_embeddings = nn.Embedding(vocab_size, embedding_dim)
         self.lstm = nn.LSTM(embedding_dim, hidden_dim)

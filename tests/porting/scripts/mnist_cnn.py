@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 class Net(nn.Module):
     def __init__(self):
-        super(Net, self).__init__()
+        super().__init__()
         self.conv1 = nn.Conv2d(1, 4, 3, 1)
         self.conv2 = nn.Conv2d(4, 8, 3, 1)
         self.fc1 = nn.Linear(8 * 4 * 4, 16)

@@ -11,7 +11,7 @@ rng = np.random.default_rng(23)
 
 class ContentLoss(nn.Module):
     def __init__(self, target):
-        super(ContentLoss, self).__init__()
+        super().__init__()
         self.target = target.detach()
 
     def forward(self, input):
@@ -28,7 +28,7 @@ def gram_matrix(input):
 
 class StyleLoss(nn.Module):
     def __init__(self, target_feature):
-        super(StyleLoss, self).__init__()
+        super().__init__()
         self.target = gram_matrix(target_feature).detach()
 
     def forward(self, input):

@@ -10,7 +10,7 @@ rng = np.random.default_rng(19)
 
 class ActorCritic(nn.Module):
     def __init__(self, state_dim, action_dim):
-        super(ActorCritic, self).__init__()
+        super().__init__()
         self.actor = nn.Sequential(
             nn.Linear(state_dim, 16), nn.Tanh(), nn.Linear(16, action_dim), nn.Softmax(dim=-1)
         )

@@ -16,7 +16,7 @@ def nets():
 
 class RealNVP(nn.Module):
     def __init__(self, mask):
-        super(RealNVP, self).__init__()
+        super().__init__()
         self.mask = nn.Parameter(mask, requires_grad=False)
         self.t = nn.ModuleList([nets() for _ in range(len(masks))])
         self.s = nn.ModuleList([nets() for _ in range(len(masks))])

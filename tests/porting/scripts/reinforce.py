@@ -28,7 +28,7 @@ class Corridor:
 
 class Policy(nn.Module):
     def __init__(self):
-        super(Policy, self).__init__()
+        super().__init__()
         self.affine1 = nn.Linear(5, 16)
         self.affine2 = nn.Linear(16, 2)
         self.saved_log_probs = []

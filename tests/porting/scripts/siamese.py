@@ -39,7 +39,10 @@ def pictures(labels):
 
 net = EmbeddingNet()
 net.load_state_dict(
-    {k: torch.tensor(rng.normal(0, 0.3, tuple(v.shape)), dtype=torch.float32) for k, v in net.state_dict().items()}
+    {
+        k: torch.tensor(rng.normal(0, 0.3, tuple(v.shape)), dtype=torch.float32)
+        for k, v in net.state_dict().items()
+    }
 )
 triplet, contrastive = nn.TripletMarginLoss(margin=1.0, p=2), ContrastiveLoss()
 optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)

@@ -43,7 +43,9 @@ def loss_function(recon_x, x, mu, logvar):
 
 
 model = VAE()
-state = {k: torch.tensor(rng.normal(0, 0.15, tuple(v.shape)), dtype=v.dtype) for k, v in model.state_dict().items()}
+state = {
+    k: torch.tensor(rng.normal(0, 0.15, tuple(v.shape)), dtype=v.dtype) for k, v in model.state_dict().items()
+}
 model.load_state_dict(state)
 optimizer = optim.Adam(model.parameters(), lr=1e-2)
 rows = rng.integers(0, 6, 48)

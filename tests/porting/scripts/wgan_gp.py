@@ -10,7 +10,9 @@ rng = np.random.default_rng(6)
 
 
 def mlp(inputs, outputs):
-    net = nn.Sequential(nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, outputs))
+    net = nn.Sequential(
+        nn.Linear(inputs, 16), nn.Tanh(), nn.Linear(16, 16), nn.Tanh(), nn.Linear(16, outputs)
+    )
     for p in net.parameters():
         p.data = torch.tensor(rng.normal(0, 0.4, tuple(p.shape)), dtype=torch.float32)
     return net

@@ -6,7 +6,25 @@ import torch.nn as nn
 import torch.nn.functional as F
 import torch.optim as optim
 
-corpus = "the king loves the queen and the queen loves the king while the dog chases the cat".split()
+corpus = [
+    "the",
+    "king",
+    "loves",
+    "the",
+    "queen",
+    "and",
+    "the",
+    "queen",
+    "loves",
+    "the",
+    "king",
+    "while",
+    "the",
+    "dog",
+    "chases",
+    "the",
+    "cat",
+]
 vocab = sorted(set(corpus))
 index = {w: i for i, w in enumerate(vocab)}
 rng = np.random.default_rng(15)
