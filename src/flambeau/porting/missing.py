@@ -105,6 +105,11 @@ def takes(path: str, argument: str) -> bool:
     found: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
         found = getattr(found, part, None)
+    both = found, getattr(found, "__init__", None) if isinstance(found, type) else None
+    return any(_takes(f, argument) for f in both if f is not None)
+
+
+def _takes(found: Any, argument: str) -> bool:
     try:
         parameters = inspect.signature(found).parameters
     except (TypeError, ValueError):

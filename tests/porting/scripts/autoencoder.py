@@ -30,7 +30,7 @@ class ConvAutoencoder(nn.Module):
 
 
 model = ConvAutoencoder()
-for name, param in model.named_parameters():
+for param in model.parameters():
     with torch.no_grad():
         param.copy_(torch.from_numpy(rng.normal(0, 0.3, param.size()).astype(np.float32)))
 criterion = nn.MSELoss()

@@ -1,4 +1,4 @@
-"""A small GPT over characters, in nanoGPT's manner: accumulated micro-batches, clipping, weight decay groups."""
+"""A small GPT over characters, in nanoGPT's manner: micro-batches, clipping, weight decay groups."""
 
 import math
 

@@ -58,4 +58,4 @@ for n in range(15):
     hidden, loss = train(inputs, targets, hidden)
     p += seq_length
     if n % 5 == 4:
-        print("iter %d, loss: %f" % (n, loss))
+        print(f"iter {n}, loss: {loss:.6f}")

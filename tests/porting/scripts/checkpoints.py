@@ -1,4 +1,4 @@
-"""A Dataset, DataLoaders, early stopping, a checkpoint saved and loaded, and training that goes on from it."""
+"""A Dataset, DataLoaders, and training that goes on from the best checkpoint."""
 
 import os
 import tempfile

@@ -1,4 +1,4 @@
-"""A deep Q-network on a corridor: replay memory, a target network, clipped gradients (the tutorial's loop)."""
+"""A deep Q-network on a corridor: replay memory, a target network, clipped gradients."""
 
 import random
 from collections import deque, namedtuple
@@ -10,9 +10,7 @@ import torch.optim as optim
 
 Transition = namedtuple("Transition", ("state", "action", "next_state", "reward"))
 BATCH_SIZE, GAMMA, TAU, LR = 16, 0.9, 0.05, 1e-2
-device = torch.device(
-    "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-)
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 random.seed(18)
 rng = np.random.default_rng(18)
 
@@ -71,12 +69,14 @@ def optimize_model():
 
 for i_episode in range(6):
     at, total, loss = 1, 0.0, None
-    for t in range(8):
+    for _ in range(8):
         state = one_hot(at)
         action = select_action(state)
         at = max(0, at + (1 if action.item() else -1))
         reward = 1.0 if at == 4 else -0.05
-        memory.append(Transition(state, action, None if at == 4 else one_hot(at), torch.tensor([reward])))
+        memory.append(
+            Transition(state, action, None if at == 4 else one_hot(at), torch.tensor([reward], device=device))
+        )
         total += reward
         loss = optimize_model()
         target_state, policy_state = target_net.state_dict(), policy_net.state_dict()

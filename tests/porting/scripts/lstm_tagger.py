@@ -19,7 +19,7 @@ training_data = [
     (["Everybody", "read", "that", "book"], ["NN", "V", "DET", "NN"]),
 ]
 word_to_ix = {}
-for sent, tags in training_data:
+for sent, _ in training_data:
     for word in sent:
         if word not in word_to_ix:
             word_to_ix[word] = len(word_to_ix)

@@ -60,7 +60,7 @@ for t in range(9):
     optimizer.step()
 
     if t % 3 == 2:
-        print("iter %s:" % t, "loss = %.4f" % loss)
+        print(f"iter {t}:", f"loss = {loss:.4f}")
 
 z = torch.from_numpy(rng.normal(size=(5, 2)).astype(np.float32))
 x = flow.g(z)

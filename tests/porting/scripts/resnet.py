@@ -43,8 +43,8 @@ class ResNet(nn.Module):
 
     def _make_layer(self, planes, num_blocks, stride):
         layers = []
-        for stride in [stride] + [1] * (num_blocks - 1):
-            layers.append(BasicBlock(self.in_planes, planes, stride))
+        for s in [stride] + [1] * (num_blocks - 1):
+            layers.append(BasicBlock(self.in_planes, planes, s))
             self.in_planes = planes * BasicBlock.expansion
         return nn.Sequential(*layers)
 

@@ -45,7 +45,7 @@ net.load_state_dict(
     }
 )
 triplet, contrastive = nn.TripletMarginLoss(margin=1.0, p=2), ContrastiveLoss()
-optimizer = torch.optim.Adam(net.parameters(), lr=1e-2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.5)
 
 for step in range(8):
     labels = rng.integers(0, 4, 16)

@@ -6,25 +6,8 @@ import torch.nn as nn
 import torch.nn.functional as F
 import torch.optim as optim
 
-corpus = [
-    "the",
-    "king",
-    "loves",
-    "the",
-    "queen",
-    "and",
-    "the",
-    "queen",
-    "loves",
-    "the",
-    "king",
-    "while",
-    "the",
-    "dog",
-    "chases",
-    "the",
-    "cat",
-]
+text = "the king loves the queen and the queen loves the king while the dog chases the cat"
+corpus = text.split(" ")
 vocab = sorted(set(corpus))
 index = {w: i for i, w in enumerate(vocab)}
 rng = np.random.default_rng(15)
