@@ -125,7 +125,9 @@ class Source:
         after = b"".join([*out, self.data[at:end]]).decode()
         words = "; ".join(dict.fromkeys(e.words for e in edits))
         before = self.data[begin:end].decode()
-        if edits[-1].start == edits[-1].end == begin:  # a line put in: the one behind it stays
+        if edits[-1].start == begin and edits[-1].text.endswith(
+            "\n"
+        ):  # a line put in: the one behind it stays
             before, after = "", edits[-1].text
         return Change(
             first, before.rstrip("\n"), tuple(after.rstrip("\n").split("\n")) if after else (), words

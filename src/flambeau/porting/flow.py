@@ -77,8 +77,7 @@ class Flow:
         return self.left(s, state)
 
     def branches(self, s: ast.If, state: State) -> State | None:
-        asks = isinstance(s.test, ast.Attribute) and s.test.attr == "requires_grad"  # of a loss: it does
-        other = None if asks else self.block(s.orelse, state)
+        other = None if not s.orelse and _is_idle(s.test) else self.block(s.orelse, state)
         return joined([self.block(s.body, state), other])
 
     def left(self, s: ast.stmt, state: State) -> State | None:
@@ -131,6 +130,13 @@ class Flow:
 def is_empty(token: Any) -> bool:
     """Whether a token says that there is no gradient."""
     return token == START or (isinstance(token, Event) and token.kind != "found")
+
+
+def _is_idle(test: ast.expr) -> bool:
+    """Whether a question changes nothing: `loss.requires_grad` of one that does, `w.grad is not None` before
+    it is set to zero."""
+    asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) else test
+    return isinstance(asked, ast.Attribute) and asked.attr in ("requires_grad", "grad")
 
 
 def joined(states: list[State | None]) -> State | None:

@@ -8,6 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from ..core.habits import WORDS
 from .edits import Source
 from .gradients import Left
 from .names import SCALERS, TYPED, Names, is_torch
@@ -84,19 +85,13 @@ def _beginnings(path: str) -> list[str]:
 def _not_found(path: str) -> str:
     found = import_module("flambeau")
     for part in path.split(".")[1:]:
-        if not isinstance(found, ModuleType | type) and not hasattr(type(found), part):
+        if not isinstance(found, ModuleType | type):
             return ""  # of a value: it says itself what it has
         try:
             found = getattr(found, part)
-        except AttributeError as e:
-            return _words(str(e), part)
+        except AttributeError:
+            return WORDS.get(found.__name__, {}).get(part, NOT_HERE)
     return ""
-
-
-def _words(error: str, name: str) -> str:
-    """What an AttributeError says behind the name, or that there is nothing like it."""
-    told = error.partition(f"{name!r}: ")[2]
-    return NOT_HERE if not told or told.startswith("did you mean") else told
 
 
 @cache

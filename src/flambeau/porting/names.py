@@ -33,8 +33,8 @@ class Names:
         for target, value in assignments(tree):
             if isinstance(value, ast.Call):
                 self.made[ast.unparse(target)] = value
-        zeroed = {n.value for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "zero_grad"}
-        self.zeroed = {ast.unparse(n) for n in zeroed}
+        has = [(n.attr, ast.unparse(n.value)) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+        self.steps = {text for name, text in has if name == "step" and ("zero_grad", text) in has}
 
     def path(self, node: ast.AST) -> str:
         """`torch.nn.Linear` for what stands for it, "" for what is not torch's."""
@@ -62,7 +62,7 @@ class Names:
             return maker.startswith(OPTIM) and not maker.startswith(SCHEDULES)
         if any(word in last for word in ("sched", "warm", "env", "scaler", "prof")):
             return False
-        return True if "opt" in last or text in self.zeroed else None
+        return True if "opt" in last or text in self.steps else None
 
     def is_scaler(self, text: str) -> bool:
         """Whether a variable is a GradScaler."""
