@@ -1,4 +1,4 @@
-"""Turns pieces of PyTorch scripts into ours: the text that comes out, what is left, and what is said of it."""
+"""Turns pieces of PyTorch scripts into ours: the text that comes out, what is left, and what is said."""
 
 import tomllib
 
@@ -51,7 +51,8 @@ def test_what_is_printed_and_written(tmp_path):
         "      + grads = loss.backward()                               # backward() returns the gradients\n"
         "    5 - opt.step()\n"
         "      + opt.step(grads)                                       # step() takes the gradients\n"
-        "note: a seed draws other numbers here than in torch: to compare runs, load the same weights and data\n"
+        "note: a seed draws other numbers here than in torch: to compare runs, load the same weights"
+        " and data\n"
         f"{script}: 3 of 4 lines change\n"
         f"wrote {tmp_path / 'train_flambeau.py'}\n"
     )

@@ -30,14 +30,14 @@ class Waves(Dataset):
 
 
 def new_model():
-    model = nn.Sequential(nn.Linear(12, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
+    model = nn.Sequential(nn.Linear(12, 8, bias=False), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 2))
     draw = np.random.default_rng(30)
     for module in model:
         if isinstance(module, nn.Linear):
             module.weight.data = torch.tensor(
                 draw.normal(0, 0.3, tuple(module.weight.shape)).astype("float32")
             )
-            module.bias.data.zero_()
+    nn.init.zeros_(model[3].bias)
     return model
 
 
