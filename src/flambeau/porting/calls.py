@@ -4,10 +4,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
-from .edits import Edit, Source
+from .edits import Edit, Script
 from .gradients import Found, Left
 from .missing import takes, why_not
-from .names import SCALERS, TYPED, Names
+from .names import SCALERS, TYPED, TorchNames
 
 # arguments by another name in torch
 RENAMED = {"axis": "dim", "keepdims": "keepdim"}
@@ -19,7 +19,7 @@ IDLE = {
 UNSCALED = ("update", "unscale_")  # methods of a GradScaler that are left out
 
 
-def calls(source: Source, names: Names) -> Found:
+def calls(source: Script, names: TorchNames) -> Found:
     """What becomes of calls, and what is left of them."""
     dropped: list[ast.stmt] = []
     for node in ast.walk(source.tree):
@@ -32,7 +32,7 @@ def calls(source: Source, names: Names) -> Found:
     yield from source.removed(dropped, "float32 needs no GradScaler")
 
 
-def _typed(source: Source, node: ast.Call, path: str) -> Found:
+def _typed(source: Script, node: ast.Call, path: str) -> Found:
     """torch.LongTensor(values) -> torch.tensor(values, dtype=torch.long)"""
     if path not in TYPED or not why_not(path):
         return
@@ -51,7 +51,7 @@ def _is_size(node: ast.expr) -> bool:
     return isinstance(node, ast.Starred) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
 
 
-def _keyword(source: Source, node: ast.Call, path: str, k: ast.keyword) -> Found:
+def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Found:
     """An argument by its name, where ours takes none of that name."""
     if k.arg is None or takes(path, k.arg):
         return
@@ -64,7 +64,7 @@ def _keyword(source: Source, node: ast.Call, path: str, k: ast.keyword) -> Found
         yield Left(node.lineno, f"{path}({k.arg}=...)", "it takes no such argument: leave it out")
 
 
-def _without(source: Source, node: ast.Call, k: ast.keyword) -> Edit:
+def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
     """An argument taken out, with the comma before it."""
     before = [e for e in (node.func, *node.args, *(o.value for o in node.keywords)) if _end(e) <= _begin(k)]
     first = max(map(source.end, before))
@@ -80,7 +80,7 @@ def _end(node: Any) -> tuple[int, int]:
     return node.end_lineno, node.end_col_offset
 
 
-def _of_scalers(source: Source, names: Names, node: ast.Call, path: str) -> Iterator[ast.stmt]:
+def _of_scalers(source: Script, names: TorchNames, node: ast.Call, path: str) -> Iterator[ast.stmt]:
     """Statements that do nothing else than keep a GradScaler going."""
     statement = source.statement(node)
     made = path in SCALERS and isinstance(statement, ast.Assign) and statement.value is node

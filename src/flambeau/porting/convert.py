@@ -4,11 +4,11 @@ import ast
 from dataclasses import dataclass
 
 from .calls import calls
-from .edits import Change, Edit, Source
+from .edits import Change, Edit, Script
 from .gradients import Left, gradients
 from .imports import imports
 from .missing import missing
-from .names import Names
+from .names import TorchNames
 
 NUMBERS = "a seed draws other numbers here than in torch: to compare runs, load the same weights and data"
 
@@ -27,12 +27,12 @@ class Converted:
 def convert(text: str, name: str = "<script>") -> Converted:
     """What becomes of a script. ValueError where it is no Python."""
     try:
-        source = Source(text, name)
+        source = Script(text, name)
     except SyntaxError as e:
         raise ValueError(
             f"port({name!r}): line {e.lineno}: {e.msg}: it must be a script of Python 3"
         ) from None
-    names, lines = Names(source.tree), sum(bool(line.strip()) for line in text.splitlines())
+    names, lines = TorchNames(source.tree), sum(bool(line.strip()) for line in text.splitlines())
     if not names.known:
         return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
     found = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
@@ -41,7 +41,7 @@ def convert(text: str, name: str = "<script>") -> Converted:
     return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))
 
 
-def _draws(source: Source, names: Names) -> bool:
+def _draws(source: Script, names: TorchNames) -> bool:
     """Whether a script sets the seed of torch's random numbers."""
     paths = (names.path(n) for n in ast.walk(source.tree) if isinstance(n, ast.Attribute))
     return any(p in ("torch.manual_seed", "torch.Generator") for p in paths)

@@ -25,7 +25,7 @@ class Change:
     words: str
 
 
-class Source:
+class Script:
     """A script: its text, its tree, and where its nodes lie."""
 
     def __init__(self, text: str, name: str = "<script>"):

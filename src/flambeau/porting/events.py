@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .names import Names
+from .names import TorchNames
 
 ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
 SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
@@ -32,7 +32,7 @@ class Scope:
     """A module or a function, without the functions inside. `helpers` are the script's functions that use
     gradients which others found; `closures` the names of those that an optimiser calls."""
 
-    def __init__(self, node: Any, names: Names, helpers: dict[str, "Scope"], closures: set[str]):
+    def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
         self.node, self.names, self.helpers = node, names, helpers
         self.is_helper = self.node in [h.node for h in helpers.values()]
         self.name = getattr(node, "name", "the script")

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from .edits import Edit, Source
+from .edits import Edit, Script
 from .events import CLIPPING, LOOPS, Event, Scope, receiver
 from .flow import EARLIER, START, Flow, is_empty
-from .names import Names
+from .names import TorchNames
 
 NAMES = ("grads", "gradients", "found_grads", "the_grads")  # of the container: the first that is free
 
@@ -26,10 +26,10 @@ class Left:
 Found = Iterator[Edit | Left]
 
 
-class Gradients:
+class ScopeGradients:
     """A scope's gradients: how each `backward` writes the container, and where it is set to zero."""
 
-    def __init__(self, source: Source, scope: Scope, container: str):
+    def __init__(self, source: Script, scope: Scope, container: str):
         self.source, self.scope, self.name = source, scope, container
         self.flow = Flow(scope)
         self.ways = {e: self._way(e) for e in scope.of("found")}
@@ -120,7 +120,7 @@ class Gradients:
 # --- the rules: what an event becomes ---
 
 
-def backward(g: Gradients, e: Event) -> Found:
+def backward(g: ScopeGradients, e: Event) -> Found:
     """grads = loss.backward()"""
     statement, way = g.source.statement(e.node), g.ways[e]
     if way in WRONG:
@@ -148,7 +148,7 @@ WRONG = {
 }
 
 
-def step(g: Gradients, e: Event) -> Found:
+def step(g: ScopeGradients, e: Event) -> Found:
     """optimizer.step(grads)"""
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
@@ -163,19 +163,19 @@ UNFOUND = {
 }
 
 
-def unknown_step(g: Gradients, e: Event) -> Found:
+def unknown_step(g: ScopeGradients, e: Event) -> Found:
     """Something's step() among gradients: an optimiser's, or a schedule's."""
     if g.scope.of("found"):
         yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
 
 
-def scaler(g: Gradients, e: Event) -> Found:
+def scaler(g: ScopeGradients, e: Event) -> Found:
     """scaler.step(optimizer): float32 needs no scale."""
     text = g.source.text(e.node.args[0])
     yield g.source.replaced(e.node, f"{text}.step({g.name})", RULES["scaler"].words)
 
 
-def read(g: Gradients, e: Event) -> Found:
+def read(g: ScopeGradients, e: Event) -> Found:
     """grads[p]"""
     node, words, owner = e.node, RULES["read"].words, g.source.text(e.node.value)
     if wrong := g.found_by(e):
@@ -185,7 +185,7 @@ def read(g: Gradients, e: Event) -> Found:
     yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
 
 
-def question(g: Gradients, e: Event) -> Found:
+def question(g: ScopeGradients, e: Event) -> Found:
     """p in grads"""
     compared, owner = g.source.parents[e.node], g.source.text(e.node.value)
     word = "in" if isinstance(compared.ops[0], ast.IsNot) else "not in"  # type: ignore[attr-defined]
@@ -195,13 +195,13 @@ def question(g: Gradients, e: Event) -> Found:
         yield g.source.replaced(compared, f"{owner} {word} {g.name}", RULES["question"].words)
 
 
-def zero(g: Gradients, e: Event) -> Found:
+def zero(g: ScopeGradients, e: Event) -> Found:
     """w.grad.zero_() in the middle of something; as a statement it is removed"""
     if e not in g.resets:
         yield g.left(e, "leave it out: backward() begins anew")
 
 
-def clip(g: Gradients, e: Event) -> Found:
+def clip(g: ScopeGradients, e: Event) -> Found:
     """clip_grad_norm_(grads, 1.0)"""
     if wrong := g.found_by(e):
         name = CLIPPING[g.scope.names.path(e.node.func)]
@@ -210,7 +210,7 @@ def clip(g: Gradients, e: Event) -> Found:
         yield g.source.replaced(e.node.args[0], g.name, RULES["clip"].words)
 
 
-def call(g: Gradients, e: Event) -> Found:
+def call(g: ScopeGradients, e: Event) -> Found:
     """sgd(grads, params): a function of the script that uses them"""
     if wrong := g.found_by(e):
         yield g.left(
@@ -221,7 +221,7 @@ def call(g: Gradients, e: Event) -> Found:
     yield g.source.inserted(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
 
 
-def closure(g: Gradients, e: Event) -> Found:
+def closure(g: ScopeGradients, e: Event) -> Found:
     """return grads, from what an optimiser calls"""
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
@@ -230,24 +230,24 @@ def closure(g: Gradients, e: Event) -> Found:
 
 
 @dataclass(frozen=True)
-class Rule:
+class EventRule:
     """How an event is written here, and why, in the words that stand beside the change."""
 
-    write: Callable[[Gradients, Event], Found]
+    write: Callable[[ScopeGradients, Event], Found]
     words: str
 
 
 RULES = {
-    "backward": Rule(backward, "backward() returns the gradients"),
-    "step": Rule(step, "step() takes the gradients"),
-    "unknown step": Rule(unknown_step, ""),
-    "scaler": Rule(scaler, "float32 needs no GradScaler"),
-    "read": Rule(read, "gradients are in the container, not on tensors"),
-    "question": Rule(question, "gradients are in the container, not on tensors"),
-    "zero": Rule(zero, ""),
-    "clip": Rule(clip, "it clips what is in the container"),
-    "call": Rule(call, "the function is given the gradients"),
-    "closure": Rule(closure, "a closure returns the gradients; their loss is with them"),
+    "backward": EventRule(backward, "backward() returns the gradients"),
+    "step": EventRule(step, "step() takes the gradients"),
+    "unknown step": EventRule(unknown_step, ""),
+    "scaler": EventRule(scaler, "float32 needs no GradScaler"),
+    "read": EventRule(read, "gradients are in the container, not on tensors"),
+    "question": EventRule(question, "gradients are in the container, not on tensors"),
+    "zero": EventRule(zero, ""),
+    "clip": EventRule(clip, "it clips what is in the container"),
+    "call": EventRule(call, "the function is given the gradients"),
+    "closure": EventRule(closure, "a closure returns the gradients; their loss is with them"),
 }
 
 
@@ -256,7 +256,7 @@ RULES = {
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def scopes(source: Source, names: Names) -> list[Scope]:
+def scopes(source: Script, names: TorchNames) -> list[Scope]:
     """The module and its functions; those that use gradients which a caller found are helpers of all."""
     functions = [n for n in ast.walk(source.tree) if isinstance(n, FUNCTIONS)]
     closures = _closures(source.tree, names)
@@ -269,7 +269,7 @@ def scopes(source: Source, names: Names) -> list[Scope]:
     return [Scope(n, names, helpers, closures) for n in (source.tree, *functions)]
 
 
-def _closures(tree: ast.Module, names: Names) -> set[str]:
+def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
     """The names of functions that an optimiser's step is given."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
     steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
@@ -283,11 +283,11 @@ def container(tree: ast.Module) -> str:
     return next((n for n in NAMES if n not in used), "grads_of_loss")
 
 
-def gradients(source: Source, names: Names) -> Found:
+def gradients(source: Script, names: TorchNames) -> Found:
     """What becomes of the gradients of a script."""
     name = container(source.tree)
     for scope in scopes(source, names):
-        g = Gradients(source, scope, name)
+        g = ScopeGradients(source, scope, name)
         if scope.is_helper:
             place = source.find("(", source.start(scope.node)) + 1
             yield source.inserted(place, name + ", " * bool(scope.params), RULES["call"].words)

@@ -2,7 +2,7 @@
 
 import ast
 
-from .edits import Edit, Source
+from .edits import Edit, Script
 from .gradients import Found, Left
 from .names import is_torch
 
@@ -27,7 +27,7 @@ OTHERS = {
 }
 
 
-def imports(source: Source) -> Found:
+def imports(source: Script) -> Found:
     """The edits of every import of torch, and what other packages it has that work with torch alone."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.ImportFrom) and not node.level:
@@ -36,7 +36,7 @@ def imports(source: Source) -> Found:
             yield from _of_modules(source, node)
 
 
-def _of_names(source: Source, node: ast.ImportFrom) -> Found:
+def _of_names(source: Script, node: ast.ImportFrom) -> Found:
     module = node.module or ""
     if is_torch(module):
         place = source.find(module, source.start(node) + len("from"))
@@ -45,7 +45,7 @@ def _of_names(source: Source, node: ast.ImportFrom) -> Found:
         yield Left(node.lineno, f"from {module} import ...", OTHERS[module.partition(".")[0]])
 
 
-def _of_modules(source: Source, node: ast.Import) -> Found:
+def _of_modules(source: Script, node: ast.Import) -> Found:
     for alias in node.names:
         package = alias.name.partition(".")[0]
         if package in OTHERS:

@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from ..core.habits import WORDS
-from .edits import Source
+from .edits import Script
 from .gradients import Left
-from .names import SCALERS, TYPED, Names, is_torch
+from .names import SCALERS, TYPED, TorchNames, is_torch
 
 # methods and attributes of tensors whose names alone say that a tensor is meant
 OF_TENSORS = {
@@ -36,34 +36,37 @@ REASONS = {
 }
 
 
-def missing(source: Source, names: Names) -> Iterator[Left]:
+def missing(source: Script, names: TorchNames) -> Iterator[Left]:
     """Every name of a script that torch has and flambeau has not."""
     for node in ast.walk(source.tree):
-        if isinstance(node, ast.ImportFrom) and is_torch(node.module or "") and not node.level:
-            for alias in node.names:
-                yield from _lost(source, node, f"{node.module}.{alias.name}")
-        elif isinstance(node, ast.Import):
-            for alias in node.names:
-                if is_torch(alias.name):
-                    yield from _lost(source, node, alias.name)
-        elif isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
+        for path in _imported(node):
+            yield from _lost(source, node, path)
+        if isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
             yield from _lost(source, node, names.path(node))
             yield from _of_tensor(source, names, node)
 
 
-def _is_inner(source: Source, names: Names, node: ast.AST) -> bool:
+def _imported(node: ast.AST) -> list[str]:
+    """torch's names that an import asks for."""
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        return [f"{module}.{a.name}" for a in node.names if is_torch(module) and not node.level]
+    return [a.name for a in node.names if is_torch(a.name)] if isinstance(node, ast.Import) else []
+
+
+def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
     """Whether a longer name has this one at its beginning."""
     return isinstance(source.parents[node], ast.Attribute) and bool(names.path(node))
 
 
-def _lost(source: Source, node: Any, path: str) -> Iterator[Left]:
+def _lost(source: Script, node: Any, path: str) -> Iterator[Left]:
     parent = source.parents[node]
     is_written = path in {*TYPED, *SCALERS} and isinstance(parent, ast.Call) and parent.func is node
     if path and not is_written and (words := why_not(path)):  # calls.py writes those
         yield Left(node.lineno, path, words)
 
 
-def _of_tensor(source: Source, names: Names, node: ast.Attribute) -> Iterator[Left]:
+def _of_tensor(source: Script, names: TorchNames, node: ast.Attribute) -> Iterator[Left]:
     if node.attr in OF_TENSORS and not names.path(node) and (words := why_not(f"torch.Tensor.{node.attr}")):
         yield Left(node.lineno, source.text(node).partition("\n")[0], words)
 

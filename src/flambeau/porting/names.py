@@ -20,7 +20,7 @@ TYPED = {
 }
 
 
-class Names:
+class TorchNames:
     """What a script calls torch's things: `path` of an expression is torch's own name, or ""."""
 
     def __init__(self, tree: ast.Module):
