@@ -35,7 +35,7 @@ LAYERS = [
     ["distributions", "nn", "export", "profiling", "utils", "vision"],
     ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
     ["flambeau"],
-    ["selftest", "site"],
+    ["selftest", "site", "porting"],
     ["cli"],
     ["__main__"],
 ]

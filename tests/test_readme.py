@@ -134,7 +134,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "selftest": {"selftest"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "surface": {".", "nn", "optim", "data", "distributions", "io", "models", "cli", "site"},
+    "surface": {".", "nn", "optim", "data", "distributions", "io", "models", "cli", "site", "porting"},
 }
 
 

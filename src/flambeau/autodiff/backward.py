@@ -114,6 +114,12 @@ class Gradients:
             sums[k] = sums[k] + g if k in sums else g
         return Gradients(sums, self.loss + other.loss)
 
+    def __radd__(self, other: int) -> "Gradients":
+        """0 + these, which are these: `grads = 0; grads += loss.backward()`, and sum([...])."""
+        if not isinstance(other, int) or other != 0:
+            return NotImplemented
+        return self
+
     def __mul__(self, factor: float) -> "Gradients":
         """Every gradient, and the loss, times a number."""
         scaled = self.map(lambda g: g * factor)

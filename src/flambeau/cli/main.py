@@ -11,6 +11,7 @@ from .bench import bench
 from .doctor import doctor
 from .export import export
 from .mnist import mnist
+from .port import port
 from .selftest import selftest
 from .tune import tune
 from .web import web
@@ -45,6 +46,7 @@ main.add_command(bench)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(mnist)
+main.add_command(port)
 main.add_command(selftest)
 main.add_command(tune)
 main.add_command(web)

@@ -1,0 +1,67 @@
+"""`flambeau port`: turns a PyTorch script into what must change in it, and into the changed script."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from ..errors import FlambeauError
+from ..porting import Change, Converted, convert
+
+COLUMN = 60  # where reasons stand
+
+
+@click.command(short_help="Say what changes in a PyTorch script; write it.")
+@click.argument("script", type=click.Path(path_type=Path))
+@click.option("--write", is_flag=True, help="Write the changed script, as SCRIPT_flambeau.py beside it.")
+@click.option(
+    "-o", "out", type=click.Path(dir_okay=False, path_type=Path), help="Write the changed script to FILE."
+)
+def port(script: Path, write: bool, out: Path | None):
+    """Say which lines of a PyTorch SCRIPT must change, to what, and why; the others stay as they are.
+
+    What is left to you is listed with its line and what to type: the exit code is 1 then. The script is read
+    and not run, and PyTorch need not be there.
+
+    Example: flambeau port train.py -o train_flambeau.py
+    """
+    found = convert(_text(script), str(script))
+    for line in report(script, found):
+        click.echo(line)
+    if write or out:
+        target = out or script.with_name(f"{script.stem}_flambeau.py")
+        target.write_text(found.text, encoding="utf-8")
+        click.echo(f"wrote {target}")
+    if found.left:
+        sys.exit(1)
+
+
+def _text(script: Path) -> str:
+    try:
+        return script.read_text(encoding="utf-8")
+    except OSError as e:
+        raise FlambeauError(f"port {script}: can't be read: {e.strerror or e}") from None
+    except UnicodeDecodeError:
+        raise FlambeauError(f"port {script}: is no text in UTF-8: give a .py file") from None
+
+
+def report(script: Path, found: Converted) -> Iterator[str]:
+    """What `flambeau port` prints: the lines that change, what is good to know, and what is left."""
+    for change in found.changes:
+        yield from _shown(change)
+    for note in found.notes:
+        yield f"note: {note}"
+    for left in found.left:
+        yield f"{script}:{left.line}: {left.what}: {left.words}"
+    rest = f", {len(found.left)} left to you" if found.left else ""
+    yield f"{script}: {len(found.changes)} of {found.lines} lines change{rest}"
+
+
+def _shown(change: Change) -> Iterator[str]:
+    """A line and what becomes of it, with the reason behind the last."""
+    number = f"{change.line:5}"
+    rows = [f"{number} - {change.before}"] if change.before else []
+    rows += [f"{' ' * 5 if rows else number} + {line}" for line in change.after]
+    yield from rows[:-1]
+    yield f"{rows[-1]:{COLUMN}}  # {change.words}"

@@ -1,0 +1,90 @@
+"""Calls that are written otherwise here, by tables, and arguments that nothing here takes."""
+
+import ast
+from collections.abc import Iterator
+from typing import Any
+
+from .edits import Edit, Script
+from .gradients import Found, Left
+from .missing import takes, why_not
+from .names import SCALERS, TYPED, TorchNames
+
+# arguments by another name in torch
+RENAMED = {"axis": "dim", "keepdims": "keepdim"}
+# arguments of torch that change nothing where they have these values
+IDLE = {
+    ("torch.autograd.grad", "only_inputs"): "True",
+    ("torch.nn.TransformerEncoder", "enable_nested_tensor"): "False",
+}
+UNSCALED = ("update", "unscale_")  # methods of a GradScaler that are left out
+
+
+def calls(source: Script, names: TorchNames) -> Found:
+    """What becomes of calls, and what is left of them."""
+    dropped: list[ast.stmt] = []
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Call):
+            path = names.path(node.func)
+            yield from _typed(source, node, path)
+            for k in node.keywords if path and not why_not(path) else ():
+                yield from _keyword(source, node, path, k)
+            dropped += _of_scalers(source, names, node, path)
+    yield from source.removed(dropped, "float32 needs no GradScaler")
+
+
+def _typed(source: Script, node: ast.Call, path: str) -> Found:
+    """torch.LongTensor(values) -> torch.tensor(values, dtype=torch.long)"""
+    if path not in TYPED or not why_not(path):
+        return
+    owner, words = source.text(node.func).rpartition(".")[0], "tensor() takes the dtype"
+    if not owner or len(node.args) != 1 or _is_size(node.args[0]):
+        yield Left(node.lineno, f"{path}(...)", why_not(path))
+    elif not TYPED[path]:
+        yield source.replaced(node.func, f"{owner}.Tensor", "Tensor is of float32")
+    else:
+        yield source.replaced(node.func, f"{owner}.tensor", words)
+        place = source.end(node.args[0])
+        yield source.inserted(place, f", dtype={owner}.{TYPED[path]}", words)
+
+
+def _is_size(node: ast.expr) -> bool:
+    return isinstance(node, ast.Starred) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
+
+
+def _keyword(source: Script, node: ast.Call, path: str, k: ast.keyword) -> Found:
+    """An argument by its name, where ours takes none of that name."""
+    if k.arg is None or takes(path, k.arg):
+        return
+    other = RENAMED.get(k.arg, "")
+    if other and takes(path, other):
+        yield Edit(source.start(k), source.start(k) + len(k.arg), other, "its name is dim here")
+    elif IDLE.get((path, k.arg)) == source.text(k.value):
+        yield _without(source, node, k)
+    else:
+        yield Left(node.lineno, f"{path}({k.arg}=...)", "it takes no such argument: leave it out")
+
+
+def _without(source: Script, node: ast.Call, k: ast.keyword) -> Edit:
+    """An argument taken out, with the comma before it."""
+    before = [e for e in (node.func, *node.args, *(o.value for o in node.keywords)) if _end(e) <= _begin(k)]
+    first = max(map(source.end, before))
+    first = source.find("(", first) + 1 if len(before) == 1 else first
+    return Edit(first, source.end(k), "", f"{k.arg} changes nothing")
+
+
+def _begin(node: Any) -> tuple[int, int]:
+    return node.lineno, node.col_offset
+
+
+def _end(node: Any) -> tuple[int, int]:
+    return node.end_lineno, node.end_col_offset
+
+
+def _of_scalers(source: Script, names: TorchNames, node: ast.Call, path: str) -> Iterator[ast.stmt]:
+    """Statements that do nothing else than keep a GradScaler going."""
+    statement = source.statement(node)
+    made = path in SCALERS and isinstance(statement, ast.Assign) and statement.value is node
+    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+    kept = method in UNSCALED and names.is_scaler(ast.unparse(node.func.value))  # type: ignore[attr-defined]
+    if made or (kept and isinstance(statement, ast.Expr)):
+        yield statement

@@ -1,0 +1,47 @@
+"""All rules, one after the other, over the text of a script."""
+
+import ast
+from dataclasses import dataclass
+
+from .calls import calls
+from .edits import Change, Edit, Script
+from .gradients import Left, gradients
+from .imports import imports
+from .missing import missing
+from .names import TorchNames
+
+NUMBERS = "a seed draws other numbers here than in torch: to compare runs, load the same weights and data"
+
+
+@dataclass(frozen=True)
+class Converted:
+    """The new text, the lines that are others in it, what is left to do, and what is good to know."""
+
+    text: str
+    lines: int  # of the script as it was, those that are not empty
+    changes: list[Change]
+    left: list[Left]
+    notes: list[str]
+
+
+def convert(text: str, name: str = "<script>") -> Converted:
+    """What becomes of a script. ValueError where it is no Python."""
+    try:
+        source = Script(text, name)
+    except SyntaxError as e:
+        raise ValueError(
+            f"port({name!r}): line {e.lineno}: {e.msg}: it must be a script of Python 3"
+        ) from None
+    names, lines = TorchNames(source.tree), sum(bool(line.strip()) for line in text.splitlines())
+    if not names.known:
+        return Converted(text, lines, [], [], ["it does not import torch: there is nothing to change"])
+    found = [*imports(source), *gradients(source, names), *calls(source, names), *missing(source, names)]
+    left = sorted({f for f in found if isinstance(f, Left)}, key=lambda f: (f.line, f.what))
+    new, changes = source.changed([f for f in found if isinstance(f, Edit)])
+    return Converted(new, lines, changes, left, [NUMBERS] * _draws(source, names))
+
+
+def _draws(source: Script, names: TorchNames) -> bool:
+    """Whether a script sets the seed of torch's random numbers."""
+    paths = (names.path(n) for n in ast.walk(source.tree) if isinstance(n, ast.Attribute))
+    return any(p in ("torch.manual_seed", "torch.Generator") for p in paths)

@@ -1,0 +1,259 @@
+"""A scope of a script into what happens to gradients there, in order: found, used, set to zero."""
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .names import TorchNames
+
+ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
+SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+LOOPS = ast.For | ast.AsyncFor | ast.While
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient that a step begins with
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """What a node does: `kind` is "found", "used", "asked", "zero" or "new", `owners` are whose gradients.
+
+    `rule` is the name of the rule by which it is written here, "" where it stays. `ends`: they are zero then.
+    """
+
+    kind: str
+    rule: str
+    node: Any
+    owners: tuple[str, ...] = ()
+    ends: bool = False
+
+
+class Scope:
+    """A module or a function, without the functions inside. `helpers` are the script's functions that use
+    gradients which others found; `closures` the names of those that an optimiser calls."""
+
+    def __init__(self, node: Any, names: TorchNames, helpers: dict[str, "Scope"], closures: set[str]):
+        self.node, self.names, self.helpers = node, names, helpers
+        self.is_helper = self.node in [h.node for h in helpers.values()]
+        self.name = getattr(node, "name", "the script")
+        self.params = _parameters(node)
+        self.is_closure = self.name in closures
+        self.walked = {name for n in own(node) for name in _walked(n)}
+        self.parents = {child: n for n in [*own(node), node] for child in ast.iter_child_nodes(n)}
+        found = ((n, event_of(self, n)) for n in own(node))
+        self.events = {n: e for n, e in found if e is not None}
+        texts = {t for e in self.events.values() for t in e.owners}
+        self.optimizers = [t for t in sorted(texts) if names.is_optimizer(t)]
+        self.tensors = texts - {*self.optimizers} | {ALL}
+
+    def of(self, kind: str) -> list[Event]:
+        """The events of a kind."""
+        return [e for e in self.events.values() if e.kind == kind]
+
+    def owner(self, node: ast.expr) -> str:
+        """Whose gradient `node.grad` is."""
+        root = root_of(node)
+        return ALL if root is None or root in self.walked else ast.unparse(node)
+
+    def set_to_zero(self, e: Event) -> set[str]:
+        """Whose gradients a "zero" event ends."""
+        everybody = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
+        return {*e.owners, *(everybody if ALL in e.owners else ())}
+
+
+def own(scope: ast.AST) -> Iterator[ast.AST]:
+    """The nodes of a scope in the order of their values, without those of scopes inside."""
+    for child in ast.iter_child_nodes(scope):
+        if not isinstance(child, SCOPES):
+            yield from own(child)
+            yield child
+
+
+def header(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement that are in none of its blocks."""
+    for name, value in ast.iter_fields(statement):
+        for child in value if isinstance(value, list) else [value]:
+            if name not in BLOCKS and isinstance(child, ast.AST) and not isinstance(child, SCOPES):
+                yield from own(child)
+                yield child
+
+
+def root_of(node: ast.AST) -> str | None:
+    """The name that an expression begins with; None where it begins with a call."""
+    while isinstance(node, ast.Attribute | ast.Subscript):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _parameters(node: Any) -> list[str]:
+    found = getattr(node, "args", None)
+    return [a.arg for a in (*found.posonlyargs, *found.args, *found.kwonlyargs)] if found else []
+
+
+def _walked(loop: ast.AST) -> set[str]:
+    """The names that a loop sets, where no gradients are found inside of it: it goes through tensors that
+    have theirs."""
+    if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):
+        return _names(loop.target)
+    return _names(loop.target) if isinstance(loop, ast.comprehension) else set()
+
+
+def _names(target: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _is_backward(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and _method(node) == "backward"
+
+
+def _method(node: ast.AST) -> str:
+    """The name of the method that is called, or ""."""
+    is_method = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    return node.func.attr if is_method else ""  # type: ignore[union-attr]
+
+
+def receiver(node: Any) -> Any:
+    """`x` of `x.method(...)`."""
+    return node.func.value
+
+
+# --- what a node is ---
+
+
+def backward(scope: Scope, node: ast.AST) -> Event | None:
+    """loss.backward(), torch.autograd.backward(loss), scaler.scale(loss).backward()"""
+    if _method(node) != "backward":
+        return None
+    path = scope.names.path(receiver(node))
+    if path and path != "torch.autograd":
+        return None
+    return Event("found", "backward", node)
+
+
+def zero_grad(scope: Scope, node: ast.AST) -> Event | None:
+    """optimizer.zero_grad(), model.zero_grad()"""
+    if _method(node) != "zero_grad":
+        return None
+    text = ast.unparse(receiver(node))
+    moved = [text] if scope.names.is_optimizer(text) else scope.names.moves(text)
+    return Event("zero", "", node, (*moved, ALL))
+
+
+def zero_in_place(scope: Scope, node: ast.AST) -> Event | None:
+    """w.grad.zero_(), w.grad.data.zero_()"""
+    if _method(node) not in ZEROING:
+        return None
+    of: Any = receiver(node)
+    of = of.value if isinstance(of, ast.Attribute) and of.attr == "data" else of
+    return Event("zero", "zero", node, (scope.owner(of.value),)) if _is_grad(scope, of) else None
+
+
+def none(scope: Scope, node: ast.AST) -> Event | None:
+    """w.grad = None"""
+    if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
+        return None
+    of: Any = node.targets[0]
+    return Event("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
+
+
+def step(scope: Scope, node: ast.AST) -> Event | None:
+    """optimizer.step(), scaler.step(optimizer)"""
+    if _method(node) != "step" or len(node.args) > 1:  # type: ignore[attr-defined]
+        return None
+    text, args = ast.unparse(receiver(node)), node.args  # type: ignore[attr-defined]
+    if args and scope.names.is_scaler(text):
+        return Event("used", "scaler", node, (ast.unparse(args[0]),))
+    if args or scope.names.is_optimizer(text) is False:
+        return None
+    return Event("used", "step" if scope.names.is_optimizer(text) else "unknown step", node, (text,))
+
+
+def clip(scope: Scope, node: ast.AST) -> Event | None:
+    """torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"""
+    path = scope.names.path(node.func) if isinstance(node, ast.Call) else ""
+    return Event("used", "clip", node, (ALL,)) if path in CLIPPING else None
+
+
+CLIPPING = {
+    "torch.nn.utils.clip_grad_norm_": "clip_grad_norm_",
+    "torch.nn.utils.clip_grad_norm": "clip_grad_norm_",
+    "torch.nn.utils.clip_grad_value_": "clip_grad_value_",
+}
+
+
+def read(scope: Scope, node: ast.AST) -> Event | None:
+    """w.grad, and the question whether it is None"""
+    if not isinstance(node, ast.Attribute) or not _is_grad(scope, node) or _is_zeroed(scope, node):
+        return None
+    parent = scope.parents[node]
+    is_question = isinstance(parent, ast.Compare) and is_none(parent.comparators[0])
+    kind, rule = ("asked", "question") if is_question else ("used", "read")
+    return Event(kind, rule, node, (scope.owner(node.value),))
+
+
+def _is_zeroed(scope: Scope, node: ast.AST) -> bool:
+    """Whether a gradient is only set to zero, or to None."""
+    parent = scope.parents[node]
+    while isinstance(parent, ast.Attribute | ast.Call):
+        if zero_in_place(scope, parent):
+            return True
+        parent = scope.parents[parent]
+    return none(scope, parent) is not None
+
+
+def is_none(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _is_grad(scope: Scope, node: ast.AST) -> bool:
+    is_one = isinstance(node, ast.Attribute) and node.attr == "grad"
+    return is_one and not scope.names.path(node.value)  # type: ignore[union-attr]
+
+
+def call(scope: Scope, node: ast.AST) -> Event | None:
+    """A function of the script that uses gradients."""
+    helper = scope.helpers.get(node.func.id) if _is_plain_call(node) else None  # type: ignore[attr-defined]
+    if helper is None or helper.node is scope.node:
+        return None
+    given = dict(zip(helper.params, node.args, strict=False))  # type: ignore[attr-defined]
+    whose: set[str] = set()
+    for t in {t for e in helper.of("used") for t in e.owners}:
+        same = [t] if helper.names.is_optimizer(t) else [ALL]
+        whose |= {*(_given(given[t]) if t in given else same)}
+    return Event("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
+
+
+def _given(node: ast.expr) -> list[str]:
+    """Whose gradients a function uses that is given this."""
+    parts = node.elts if isinstance(node, ast.List | ast.Tuple) else [node]
+    return [ast.unparse(p) if root_of(p) else ALL for p in parts]
+
+
+def _is_plain_call(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+
+
+def closure(scope: Scope, node: ast.AST) -> Event | None:
+    """optimizer.step(closure): what the function returns is used."""
+    return Event("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
+
+
+def _returns(node: ast.AST) -> bool:
+    return isinstance(node, ast.Return) and node.value is not None
+
+
+def new(scope: Scope, node: ast.AST) -> Event | None:
+    """x = ...: another tensor, which has no gradient yet."""
+    if not isinstance(node, ast.Assign | ast.AnnAssign | ast.For):
+        return None
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
+    return Event("new", "", node, tuple(ast.unparse(p) for p in parts))
+
+
+MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, closure, new)
+
+
+def event_of(scope: Scope, node: ast.AST) -> Event | None:
+    """What a node does to gradients, or None."""
+    return next((e for match in MATCHERS if (e := match(scope, node)) is not None), None)

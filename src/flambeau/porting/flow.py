@@ -1,0 +1,152 @@
+"""The events of a scope into which gradients are there at each: what may have been found since the last zero.
+
+Each owner of gradients (an optimiser, a tensor) has a set of tokens: the `backward` calls that its gradients
+may be of, and what may have left it without any. Loops are walked until nothing changes, branches are joined.
+"""
+
+import ast
+from typing import Any
+
+from .events import LOOPS, Event, Scope, header, root_of
+
+State = dict[str, frozenset]
+START, EARLIER = (
+    "start",
+    "earlier",
+)  # tokens: nothing was found yet; an earlier call of the function found some
+
+
+class Flow:
+    """`before`: the state that an event meets, all that may be."""
+
+    def __init__(self, scope: Scope):
+        self.scope, self.before = scope, {e: {} for e in scope.events.values()}
+        self.owners = {*scope.tensors, *scope.optimizers, *(t for e in self.before for t in e.owners)}
+        self.ends: list[State | None] = []
+        self.loops: list[tuple[list, list]] = []  # states at `break` and at `continue`
+        self._run()
+
+    def _run(self) -> None:
+        start: State = dict.fromkeys(self.owners, frozenset([START]))
+        body = self.scope.node.body
+        if not isinstance(body, list):  # of a lambda
+            return
+        end = self.block(body, start)
+        if not isinstance(self.scope.node, ast.Module):  # it may be called again
+            again = joined([end, *self.ends])
+            if again is not None:
+                self.block(body, joined([start, self._later(again)]))
+
+    def _later(self, state: State) -> State:
+        """What the next call finds: nothing of what belongs to this one alone."""
+        local = {*self.scope.params} - {"self"}
+        local |= {root_of(n) for e in self.scope.of("new") for n in _targets(e.node)} - {None}  # type: ignore
+        fresh = {t for t in self.owners if t.partition(".")[0].partition("[")[0] in local}
+        fresh -= {t for t in fresh if t in self.scope.optimizers and t in self.scope.params}
+        return {
+            t: frozenset([START])
+            if t in fresh
+            else frozenset(EARLIER if isinstance(k, Event) and k.kind == "found" else k for k in tokens)
+            for t, tokens in state.items()
+        }
+
+    def block(self, statements: list[ast.stmt], state: State | None) -> State | None:
+        """The state behind statements; None where they are never left by their end."""
+        for s in statements:
+            if state is None:
+                return None
+            state = self.statement(s, state)
+        return state
+
+    def statement(self, s: Any, state: State) -> State | None:
+        if isinstance(s, LOOPS):
+            return self.loop(s, state)
+        for node in header(s):
+            state = self.pass_by(node, state)
+        state = self.pass_by(s, state)
+        if isinstance(s, ast.If):
+            return self.branches(s, state)
+        if isinstance(s, ast.With | ast.AsyncWith):
+            return self.block(s.body, state)
+        if isinstance(s, ast.Try):
+            tried = self.block([*s.body, *s.orelse], state)
+            handled = [self.block(h.body, joined([state, tried])) for h in s.handlers]
+            return self.block(s.finalbody, joined([tried, *handled]))
+        if isinstance(s, ast.Match):
+            return joined([state, *(self.block(c.body, state) for c in s.cases)])
+        return self.left(s, state)
+
+    def branches(self, s: ast.If, state: State) -> State | None:
+        other = None if not s.orelse and _is_idle(s.test) else self.block(s.orelse, state)
+        return joined([self.block(s.body, state), other])
+
+    def left(self, s: ast.stmt, state: State) -> State | None:
+        """Behind a statement that may leave the block."""
+        if isinstance(s, ast.Return | ast.Raise):
+            self.ends.append(state if isinstance(s, ast.Return) else None)
+            return None
+        if isinstance(s, ast.Break | ast.Continue):
+            self.loops[-1][isinstance(s, ast.Continue)].append(state)
+            return None
+        return state
+
+    def loop(self, s: Any, state: State) -> State | None:
+        """Behind a loop, which is taken to run once at least."""
+        entry, after = state, None
+        goes_round = any(e.kind == "found" for n in ast.walk(s) if (e := self.scope.events.get(n)))
+        while True:  # one that finds none goes through tensors, each of which is met once
+            self.loops.append(([], []))
+            inner = entry
+            for node in header(s):
+                inner = self.pass_by(node, inner)
+            end = self.block(s.body, self.pass_by(s, inner))
+            broken, continued = self.loops.pop()
+            end = joined([end, *continued])
+            after = joined([end, *broken])
+            wider = joined([entry, end])
+            if wider == entry or wider is None or not goes_round:
+                return self.block(s.orelse, after) if s.orelse and end is not None else after
+            entry = wider
+
+    def pass_by(self, node: ast.AST, state: State) -> State:
+        e = self.scope.events.get(node)
+        if e is None:
+            return state
+        self.before[e] = joined([self.before[e], state]) or {}
+        if e.kind == "found":
+            return {t: frozenset(k for k in tokens if not is_empty(k)) | {e} for t, tokens in state.items()}
+        if e.kind == "zero" or e.ends:
+            return {**state, **dict.fromkeys(self.scope.set_to_zero(e), frozenset([e]))}
+        if e.kind == "new":
+            return {**state, **{t: frozenset([START]) for t in self._made(e)}}
+        return state
+
+    def _made(self, e: Event) -> set[str]:
+        """Tensors that are others behind an assignment."""
+        ours = self.scope.tensors - {"*", "closure"}
+        return {t for t in ours if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}
+
+
+def is_empty(token: Any) -> bool:
+    """Whether a token says that there is no gradient."""
+    return token == START or (isinstance(token, Event) and token.kind != "found")
+
+
+def _is_idle(test: ast.expr) -> bool:
+    """Whether a question changes nothing: `loss.requires_grad` of one that does, `w.grad is not None` before
+    it is set to zero."""
+    asked = test.left if isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.IsNot) else test
+    return isinstance(asked, ast.Attribute) and asked.attr in ("requires_grad", "grad")
+
+
+def joined(states: list[State | None]) -> State | None:
+    """What may be where several ways meet; None where there is none."""
+    there = [s for s in states if s is not None]
+    if not there:
+        return None
+    return {t: frozenset().union(*(s.get(t, frozenset()) for s in there)) for t in there[0] | there[-1]}
+
+
+def _targets(node: Any) -> list[ast.expr]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    return [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]

@@ -1,0 +1,294 @@
+"""Where gradients go in a scope into edits: `backward` returns them, whoever uses them is given them."""
+
+import ast
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from .edits import Edit, Script
+from .events import CLIPPING, LOOPS, Event, Scope, receiver
+from .flow import EARLIER, START, Flow, is_empty
+from .names import TorchNames
+
+NAMES = ("grads", "gradients", "found_grads", "the_grads")  # of the container: the first that is free
+
+
+@dataclass(frozen=True)
+class Left:
+    """A line that is left to the user: what stands there, and what to type."""
+
+    line: int
+    what: str
+    words: str
+
+
+Found = Iterator[Edit | Left]
+
+
+class ScopeGradients:
+    """A scope's gradients: how each `backward` writes the container, and where it is set to zero."""
+
+    def __init__(self, source: Script, scope: Scope, container: str):
+        self.source, self.scope, self.name = source, scope, container
+        self.flow = Flow(scope)
+        self.ways = {e: self._way(e) for e in scope.of("found")}
+        ends = [source.statement(e.node) for e in scope.of("zero") if e.rule and e not in self.resets]
+        zeros: list[ast.stmt] = [s for s in ends if isinstance(s, ast.Expr)]
+        self.removed = source.removed(zeros, "there is nothing to set to zero")  # together: they empty blocks
+
+    @cached_property
+    def _users(self) -> list[tuple[Event, str]]:
+        return [(e, owner) for e in self.scope.of("used") for owner in e.owners]
+
+    def tokens(self, e: Event, owner: str) -> frozenset:
+        """What an owner's gradients may be of where an event stands."""
+        return self.flow.before[e].get(owner, frozenset())
+
+    def _way(self, e: Event) -> str:
+        """ "=" where no earlier gradients are to be kept, "+=" where some may be, or what is wrong."""
+        owners = {owner for use, owner in self._users if e in self.tokens(use, owner)}
+        met = {owner: self.tokens(e, owner) for owner in owners}
+        if not owners:
+            return "unused"
+        if any(EARLIER in tokens for tokens in met.values()):
+            return EARLIER
+        kinds = {frozenset(map(is_empty, tokens)) for tokens in met.values() if tokens}
+        if len(kinds) > 1:
+            return "conflict"
+        return "=" if kinds <= {frozenset([True])} else "+="
+
+    @cached_property
+    def resets(self) -> set[Any]:
+        """Where the container must be 0: events that set it to zero, and statements that it is before."""
+        out: set[Any] = set()
+        for e, way in self.ways.items():
+            used = {o for use, o in self._users if e in self.tokens(use, o)}
+            tokens = frozenset().union(*(self.tokens(e, owner) for owner in used))
+            if way == "+=":
+                out |= {k for k in tokens if isinstance(k, Event) and is_empty(k)}
+                out |= {self._outermost(e.node)} if START in tokens else set()
+        return out
+
+    def _outermost(self, node: ast.AST) -> ast.stmt:
+        """The statement of the scope that a node is part of, or the first loop around that."""
+        statement = self.source.statement(node)
+        outer = around = statement
+        while (around := self.source.parents[around]) is not self.scope.node:  # type: ignore[assignment]
+            outer = around if isinstance(around, LOOPS) else outer
+        return outer
+
+    def edits(self) -> Found:
+        """All that becomes of the scope."""
+        yield from self.removed
+        for e in self.scope.events.values():
+            place = self.source.start(e.node)
+            if e.rule and not any(r.start <= place < r.end for r in self.removed):
+                yield from RULES[e.rule].write(self, e)
+        yield from self._zeros()
+
+    def _zeros(self) -> Found:
+        words = "+= adds to what was found before: 0 begins anew"
+        for at in self.resets:
+            if isinstance(at, ast.stmt):
+                yield self.source.line(at, f"{self.name} = 0", words)
+                continue
+            statement = self.source.statement(at.node)
+            if at.ends:
+                yield self.source.line(statement, f"{self.name} = 0", words, behind=True)
+            elif isinstance(statement, ast.Expr | ast.Assign):
+                yield self.source.replaced(statement, f"{self.name} = 0", words)
+            else:
+                yield self.left(at, f"write {self.name} = 0 in a line of its own")
+
+    def left(self, e: Event, words: str) -> Left:
+        return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
+
+    def found_by(self, e: Event) -> str:
+        """What is wrong with what an event uses, or ""."""
+        if self.scope.is_helper:  # its caller has found them
+            return ""
+        for owner in e.owners:
+            tokens = self.tokens(e, owner)
+            if not any(isinstance(k, Event) and k.kind == "found" for k in tokens):
+                return "nothing"
+            if any(is_empty(k) for k in tokens):
+                return "perhaps"
+        return ""
+
+
+# --- the rules: what an event becomes ---
+
+
+def backward(g: ScopeGradients, e: Event) -> Found:
+    """grads = loss.backward()"""
+    statement, way = g.source.statement(e.node), g.ways[e]
+    if way in WRONG:
+        yield g.left(e, WRONG[way].format(grads=g.name))
+        return
+    if not isinstance(statement, ast.Expr) or statement.value is not e.node:
+        yield g.left(e, f"write {g.name} {way} ... in a line of its own")
+        return
+    words = RULES["backward"].words
+    yield g.source.inserted(g.source.start(statement), f"{g.name} {way} ", words)
+    inner = receiver(e.node)
+    is_scaled = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
+    if is_scaled and g.scope.names.is_scaler(ast.unparse(receiver(inner))):
+        text = g.source.text(inner.args[0])
+        yield g.source.replaced(inner, text, RULES["scaler"].words)
+
+
+WRONG = {
+    "unused": "backward() returns the gradients, and nothing here uses them: return them to who calls step, "
+    "{grads} = loss.backward(); return {grads}",
+    EARLIER: "it adds to the gradients of earlier calls: keep them outside, {grads} += loss.backward(), from "
+    "{grads} = 0 where they are set to zero",
+    "conflict": "it begins anew for one optimiser and adds for another: keep a container for each, as in "
+    "d_grads = d_loss.backward(); d_optimizer.step(d_grads)",
+}
+
+
+def step(g: ScopeGradients, e: Event) -> Found:
+    """optimizer.step(grads)"""
+    if wrong := g.found_by(e):
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
+        return
+    yield g.source.inserted(g.source.end(e.node) - 1, g.name, RULES["step"].words)
+
+
+UNFOUND = {
+    "nothing": "the gradients come from a backward() that is not in this function: hand them over, "
+    "{grads} = loss.backward() there and {call} here",
+    "perhaps": "it may come without a backward() before it: move {call} behind {grads} = loss.backward()",
+}
+
+
+def unknown_step(g: ScopeGradients, e: Event) -> Found:
+    """Something's step() among gradients: an optimiser's, or a schedule's."""
+    if g.scope.of("found"):
+        yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
+
+
+def scaler(g: ScopeGradients, e: Event) -> Found:
+    """scaler.step(optimizer): float32 needs no scale."""
+    text = g.source.text(e.node.args[0])
+    yield g.source.replaced(e.node, f"{text}.step({g.name})", RULES["scaler"].words)
+
+
+def read(g: ScopeGradients, e: Event) -> Found:
+    """grads[p]"""
+    node, words, owner = e.node, RULES["read"].words, g.source.text(e.node.value)
+    if wrong := g.found_by(e):
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
+        return
+    yield g.source.inserted(g.source.start(node), f"{g.name}[", words)
+    yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
+
+
+def question(g: ScopeGradients, e: Event) -> Found:
+    """p in grads"""
+    compared, owner = g.source.parents[e.node], g.source.text(e.node.value)
+    word = "in" if isinstance(compared.ops[0], ast.IsNot) else "not in"  # type: ignore[attr-defined]
+    if wrong := g.found_by(e):
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{owner} {word} {g.name}"))
+    else:
+        yield g.source.replaced(compared, f"{owner} {word} {g.name}", RULES["question"].words)
+
+
+def zero(g: ScopeGradients, e: Event) -> Found:
+    """w.grad.zero_() in the middle of something; as a statement it is removed"""
+    if e not in g.resets:
+        yield g.left(e, "leave it out: backward() begins anew")
+
+
+def clip(g: ScopeGradients, e: Event) -> Found:
+    """clip_grad_norm_(grads, 1.0)"""
+    if wrong := g.found_by(e):
+        name = CLIPPING[g.scope.names.path(e.node.func)]
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{name}({g.name}, ...)"))
+    else:
+        yield g.source.replaced(e.node.args[0], g.name, RULES["clip"].words)
+
+
+def call(g: ScopeGradients, e: Event) -> Found:
+    """sgd(grads, params): a function of the script that uses them"""
+    if wrong := g.found_by(e):
+        yield g.left(
+            e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name}, ...)")
+        )
+        return
+    place = g.source.find("(", g.source.end(e.node.func)) + 1
+    yield g.source.inserted(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
+
+
+def closure(g: ScopeGradients, e: Event) -> Found:
+    """return grads, from what an optimiser calls"""
+    if wrong := g.found_by(e):
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
+    else:
+        yield g.source.replaced(e.node.value, g.name, RULES["closure"].words)
+
+
+@dataclass(frozen=True)
+class EventRule:
+    """How an event is written here, and why, in the words that stand beside the change."""
+
+    write: Callable[[ScopeGradients, Event], Found]
+    words: str
+
+
+RULES = {
+    "backward": EventRule(backward, "backward() returns the gradients"),
+    "step": EventRule(step, "step() takes the gradients"),
+    "unknown step": EventRule(unknown_step, ""),
+    "scaler": EventRule(scaler, "float32 needs no GradScaler"),
+    "read": EventRule(read, "gradients are in the container, not on tensors"),
+    "question": EventRule(question, "gradients are in the container, not on tensors"),
+    "zero": EventRule(zero, ""),
+    "clip": EventRule(clip, "it clips what is in the container"),
+    "call": EventRule(call, "the function is given the gradients"),
+    "closure": EventRule(closure, "a closure returns the gradients; their loss is with them"),
+}
+
+
+# --- the scopes of a script ---
+
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def scopes(source: Script, names: TorchNames) -> list[Scope]:
+    """The module and its functions; those that use gradients which a caller found are helpers of all."""
+    functions = [n for n in ast.walk(source.tree) if isinstance(n, FUNCTIONS)]
+    closures = _closures(source.tree, names)
+    alone = [Scope(n, names, {}, closures) for n in functions]
+    called = {
+        n.func.id for n in ast.walk(source.tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)
+    }
+    plain = [s for s in alone if not isinstance(source.parents[s.node], ast.ClassDef) and s.name in called]
+    helpers = {s.name: s for s in plain if s.of("used") and not s.of("found")}
+    return [Scope(n, names, helpers, closures) for n in (source.tree, *functions)]
+
+
+def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
+    """The names of functions that an optimiser's step is given."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
+    return {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
+
+
+def container(tree: ast.Module) -> str:
+    """A name that the script does not use."""
+    used = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    used |= {n.arg for n in ast.walk(tree) if isinstance(n, ast.arg)}
+    return next((n for n in NAMES if n not in used), "grads_of_loss")
+
+
+def gradients(source: Script, names: TorchNames) -> Found:
+    """What becomes of the gradients of a script."""
+    name = container(source.tree)
+    for scope in scopes(source, names):
+        g = ScopeGradients(source, scope, name)
+        if scope.is_helper:
+            place = source.find("(", source.start(scope.node)) + 1
+            yield source.inserted(place, name + ", " * bool(scope.params), RULES["call"].words)
+        yield from g.edits()

@@ -1,0 +1,56 @@
+"""Imports of torch into imports of flambeau under the names that a script uses."""
+
+import ast
+
+from .edits import Edit, Script
+from .gradients import Found, Left
+from .names import is_torch
+
+WORDS = "the same names"
+
+# packages beside torch that scripts import, and what to do without
+OTHERS = {
+    "torchvision": "write the layers, or load their weights by name from a .safetensors file; "
+    "flambeau.data reads MNIST and arrays",
+    "torchaudio": "read the sound with another library, and take flambeau.tensor of its array",
+    "torchtext": "make numbers of the words yourself, as tests/porting/scripts/lstm_tagger.py does",
+    "torchmetrics": "compute it of arrays: x.numpy()",
+    "pytorch_lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); "
+    "optimizer.step(grads)",
+    "lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); optimizer.step(grads)",
+    "accelerate": "leave it out: tensors are on the best device already",
+    "apex": "leave it out: 16-bit layers are model.to(flambeau.float16)",
+    "deepspeed": "there is one process: see docs/recording.md for memory",
+    "transformers": "flambeau.models.gpt2 is GPT-2; of others write the layers, and load weights by name",
+    "timm": "write the layers, and load their weights by name from a .safetensors file",
+    "torch_geometric": "write it with index_add and scatter",
+}
+
+
+def imports(source: Script) -> Found:
+    """The edits of every import of torch, and what other packages it has that work with torch alone."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            yield from _of_names(source, node)
+        elif isinstance(node, ast.Import):
+            yield from _of_modules(source, node)
+
+
+def _of_names(source: Script, node: ast.ImportFrom) -> Found:
+    module = node.module or ""
+    if is_torch(module):
+        place = source.find(module, source.start(node) + len("from"))
+        yield Edit(place, place + len("torch"), "flambeau", WORDS)
+    elif module.partition(".")[0] in OTHERS:
+        yield Left(node.lineno, f"from {module} import ...", OTHERS[module.partition(".")[0]])
+
+
+def _of_modules(source: Script, node: ast.Import) -> Found:
+    for alias in node.names:
+        package = alias.name.partition(".")[0]
+        if package in OTHERS:
+            yield Left(node.lineno, f"import {alias.name}", OTHERS[package])
+        elif is_torch(alias.name):
+            name = alias.name.replace("torch", "flambeau", 1) if alias.asname else "flambeau as torch"
+            begin = source.start(alias)
+            yield Edit(begin, begin + len(alias.name), name, WORDS)

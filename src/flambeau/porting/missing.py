@@ -1,0 +1,115 @@
+"""Names of torch that a script uses into those that are not here, with what to do, by the package itself."""
+
+import ast
+import inspect
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from ..core.habits import WORDS
+from .edits import Script
+from .gradients import Left
+from .names import SCALERS, TYPED, TorchNames, is_torch
+
+# methods and attributes of tensors whose names alone say that a tensor is meant
+OF_TENSORS = {
+    *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "register_hook", "retain_grad"),
+    *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
+}
+
+NOT_HERE = "it is not here"
+NO_AUTOCAST = "leave it out: all is float32; model.to(flambeau.float16) has 16-bit weights"
+# what to do without names of torch, and of what is in them
+REASONS = {
+    "torch.amp": NO_AUTOCAST,
+    "torch.autocast": NO_AUTOCAST,
+    "torch.cuda.amp": NO_AUTOCAST,
+    "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
+    "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
+    "torch.compile": "leave it out, or record a step with @flambeau.jit",
+    "torch.jit": "leave it out, or record a step with @flambeau.jit",
+    "torch.profiler": "with flambeau.profile() as p: ..., and print(p)",
+    "torch.utils.checkpoint": "flambeau.checkpoint(function, *args)",
+    "torch.utils.tensorboard": "tensorboardX writes the same files without torch",
+}
+
+
+def missing(source: Script, names: TorchNames) -> Iterator[Left]:
+    """Every name of a script that torch has and flambeau has not."""
+    for node in ast.walk(source.tree):
+        for path in _imported(node):
+            yield from _lost(source, node, path)
+        if isinstance(node, ast.Attribute) and not _is_inner(source, names, node):
+            yield from _lost(source, node, names.path(node))
+            yield from _of_tensor(source, names, node)
+
+
+def _imported(node: ast.AST) -> list[str]:
+    """torch's names that an import asks for."""
+    if isinstance(node, ast.ImportFrom):
+        module = node.module or ""
+        return [f"{module}.{a.name}" for a in node.names if is_torch(module) and not node.level]
+    return [a.name for a in node.names if is_torch(a.name)] if isinstance(node, ast.Import) else []
+
+
+def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
+    """Whether a longer name has this one at its beginning."""
+    return isinstance(source.parents[node], ast.Attribute) and bool(names.path(node))
+
+
+def _lost(source: Script, node: Any, path: str) -> Iterator[Left]:
+    parent = source.parents[node]
+    is_written = path in {*TYPED, *SCALERS} and isinstance(parent, ast.Call) and parent.func is node
+    if path and not is_written and (words := why_not(path)):  # calls.py writes those
+        yield Left(node.lineno, path, words)
+
+
+def _of_tensor(source: Script, names: TorchNames, node: ast.Attribute) -> Iterator[Left]:
+    if node.attr in OF_TENSORS and not names.path(node) and (words := why_not(f"torch.Tensor.{node.attr}")):
+        yield Left(node.lineno, source.text(node).partition("\n")[0], words)
+
+
+@cache
+def why_not(path: str) -> str:
+    """Why one of torch's names is not here, and what to do; "" where it is."""
+    words = _not_found(path)
+    told = (REASONS[p] for p in _beginnings(path) if p in REASONS) if words else ()
+    return next(iter(told), words)
+
+
+def _beginnings(path: str) -> list[str]:
+    """`torch.cuda.amp.autocast`, `torch.cuda.amp`, `torch.cuda`."""
+    parts = path.split(".")
+    return [".".join(parts[:n]) for n in range(len(parts), 1, -1)]
+
+
+def _not_found(path: str) -> str:
+    found = import_module("flambeau")
+    for part in path.split(".")[1:]:
+        if not isinstance(found, ModuleType | type):
+            return ""  # of a value: it says itself what it has
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            return WORDS.get(found.__name__, {}).get(part, NOT_HERE)
+    return ""
+
+
+@cache
+def takes(path: str, argument: str) -> bool:
+    """Whether something of ours takes an argument by this name; True where nothing says what it takes."""
+    found: Any = import_module("flambeau")
+    for part in path.split(".")[1:]:
+        found = getattr(found, part, None)
+    both = found, getattr(found, "__init__", None) if isinstance(found, type) else None
+    return any(_takes(f, argument) for f in both if f is not None)
+
+
+def _takes(found: Any, argument: str) -> bool:
+    try:
+        parameters = inspect.signature(found).parameters
+    except (TypeError, ValueError):
+        return True
+    return argument in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())

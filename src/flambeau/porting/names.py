@@ -1,0 +1,106 @@
+"""A script's imports and assignments into what its names stand for: modules of torch, optimisers."""
+
+import ast
+from collections.abc import Iterator
+
+OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
+SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
+
+# torch's old constructors: the dtype of what they make; "" where Tensor itself makes it
+TYPED = {
+    "torch.FloatTensor": "",
+    "torch.DoubleTensor": "float64",
+    "torch.HalfTensor": "float16",
+    "torch.LongTensor": "long",
+    "torch.IntTensor": "int32",
+    "torch.ShortTensor": "int16",
+    "torch.CharTensor": "int8",
+    "torch.ByteTensor": "uint8",
+    "torch.BoolTensor": "bool",
+}
+
+
+class TorchNames:
+    """What a script calls torch's things: `path` of an expression is torch's own name, or ""."""
+
+    def __init__(self, tree: ast.Module):
+        self.known: dict[str, str] = {}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                self.known.update(imported(node))
+        self.classes = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.ClassDef)}
+        self.made: dict[str, ast.Call] = {}  # what is assigned, as it is written -> the call that made it
+        for target, value in assignments(tree):
+            if isinstance(value, ast.Call):
+                self.made[ast.unparse(target)] = value
+        has = [(n.attr, ast.unparse(n.value)) for n in ast.walk(tree) if isinstance(n, ast.Attribute)]
+        self.steps = {text for name, text in has if name == "step" and ("zero_grad", text) in has}
+
+    def path(self, node: ast.AST) -> str:
+        """`torch.nn.Linear` for what stands for it, "" for what is not torch's."""
+        if isinstance(node, ast.Name):
+            return self.known.get(node.id, "")
+        if isinstance(node, ast.Attribute):
+            owner = self.path(node.value)
+            return owner and f"{owner}.{node.attr}"
+        return ""
+
+    def maker(self, text: str) -> str:
+        """torch's name of what made a variable, or of the base of the script's class that did."""
+        call = self.made.get(text)
+        return "" if call is None else self.path(call.func) or self._base(call.func)
+
+    def _base(self, node: ast.AST) -> str:
+        made = self.classes.get(node.id) if isinstance(node, ast.Name) else None
+        return next((p for b in made.bases if (p := self.path(b))), "") if made else ""
+
+    def is_optimizer(self, text: str) -> bool | None:
+        """Whether a variable is an optimiser; None where nothing says so, or says that it is none."""
+        maker = self.maker(text)
+        last = text.rpartition(".")[2].lower()
+        if maker:
+            return maker.startswith(OPTIM) and not maker.startswith(SCHEDULES)
+        if any(word in last for word in ("sched", "warm", "env", "scaler", "prof")):
+            return False
+        return True if "opt" in last or text in self.steps else None
+
+    def is_scaler(self, text: str) -> bool:
+        """Whether a variable is a GradScaler."""
+        return self.maker(text) in SCALERS
+
+    def moves(self, model: str) -> list[str]:
+        """The optimisers that were made of a model's parameters, as they are written."""
+        found = [t for t, call in self.made.items() if self.is_optimizer(t) and self.maker(t)]
+        return [t for t in found if f"{model}.parameters()" in ast.unparse(self.made[t])]
+
+
+def imported(node: ast.Import | ast.ImportFrom) -> dict[str, str]:
+    """The names of an import that are torch's, and its own names of them."""
+    if isinstance(node, ast.Import):
+        ours = [a for a in node.names if is_torch(a.name)]
+        return {a.asname or "torch": a.name if a.asname else "torch" for a in ours}
+    if node.level or not is_torch(node.module or ""):
+        return {}
+    return {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+
+
+def is_torch(module: str) -> bool:
+    return module.partition(".")[0] == "torch"
+
+
+def assignments(tree: ast.AST) -> Iterator[tuple[ast.expr, ast.expr]]:
+    """(target, value) of all assignments; of tuples part by part."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                yield from _pairs(target, node.value)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            yield node.target, node.value
+
+
+def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    both = isinstance(target, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List)
+    if both and len(target.elts) == len(value.elts):  # type: ignore[union-attr]
+        yield from zip(target.elts, value.elts, strict=True)  # type: ignore[union-attr]
+    else:
+        yield target, value
