@@ -16,6 +16,7 @@ from . import optim as optim
 from . import signal as signal
 from . import special as special
 from . import testing as testing
+from . import utils as utils
 from .autodiff.backward import Gradients
 from .autodiff.budget import memory_budget as memory_budget
 from .autodiff.checkpoint import checkpoint as checkpoint
@@ -25,15 +26,22 @@ from .core.dtype import bfloat16 as bfloat16
 from .core.dtype import bool_ as bool
 from .core.dtype import bool_ as bool_
 from .core.dtype import can_cast as can_cast
+from .core.dtype import complex64 as cfloat
+from .core.dtype import complex64 as complex64
+from .core.dtype import complex128 as cdouble
+from .core.dtype import complex128 as complex128
 from .core.dtype import finfo as finfo
 from .core.dtype import float16 as float16
 from .core.dtype import float16 as half
 from .core.dtype import float32 as float
 from .core.dtype import float32 as float32
+from .core.dtype import float64 as double
+from .core.dtype import float64 as float64
 from .core.dtype import get_default_dtype as get_default_dtype
 from .core.dtype import get_default_integer as get_default_integer
 from .core.dtype import iinfo as iinfo
 from .core.dtype import int8 as int8
+from .core.dtype import int16 as int16
 from .core.dtype import int32 as int
 from .core.dtype import int32 as int32
 from .core.dtype import int64 as int64
@@ -41,6 +49,7 @@ from .core.dtype import promote_types as promote_types
 from .core.dtype import set_default_dtype as set_default_dtype
 from .core.dtype import set_default_integer as set_default_integer
 from .core.dtype import uint8 as uint8
+from .core.dtype import uint16 as uint16
 from .core.dtype import uint32 as uint32
 from .core.dtype import uint64 as uint64
 from .core.modes import checkpointing as checkpointing
@@ -90,12 +99,14 @@ from .functions import addcmul as addcmul
 from .functions import addmm as addmm
 from .functions import addmv as addmv
 from .functions import addr as addr
+from .functions import adjoint as adjoint
 from .functions import all as all
 from .functions import allclose as allclose
 from .functions import alpha_dropout as alpha_dropout
 from .functions import amax as amax
 from .functions import amin as amin
 from .functions import aminmax as aminmax
+from .functions import angle as angle
 from .functions import any as any
 from .functions import arange as arange
 from .functions import arccos as arccos
@@ -109,6 +120,8 @@ from .functions import argmax as argmax
 from .functions import argmin as argmin
 from .functions import argsort as argsort
 from .functions import argwhere as argwhere
+from .functions import as_strided as as_strided
+from .functions import as_strided_scatter as as_strided_scatter
 from .functions import as_tensor as as_tensor
 from .functions import asin as asin
 from .functions import asinh as asinh
@@ -158,12 +171,10 @@ from .functions import clone as clone
 from .functions import column_stack as column_stack
 from .functions import combinations as combinations
 from .functions import complex as complex
-from .functions import complex_abs as complex_abs
-from .functions import complex_angle as complex_angle
-from .functions import complex_conj as complex_conj
-from .functions import complex_mul as complex_mul
 from .functions import concat as concat
 from .functions import concatenate as concatenate
+from .functions import conj as conj
+from .functions import conj_physical as conj_physical
 from .functions import conv1d as conv1d
 from .functions import conv2d as conv2d
 from .functions import conv3d as conv3d
@@ -194,6 +205,7 @@ from .functions import diagonal as diagonal
 from .functions import diagonal_scatter as diagonal_scatter
 from .functions import diff as diff
 from .functions import digamma as digamma
+from .functions import dim_order as dim_order
 from .functions import dist as dist
 from .functions import div as div
 from .functions import divide as divide
@@ -275,9 +287,13 @@ from .functions import index_select as index_select
 from .functions import inner as inner
 from .functions import inverse as inverse
 from .functions import is_complex as is_complex
+from .functions import is_conj as is_conj
 from .functions import is_floating_point as is_floating_point
+from .functions import is_inference as is_inference
+from .functions import is_neg as is_neg
 from .functions import is_nonzero as is_nonzero
 from .functions import is_same_size as is_same_size
+from .functions import is_set_to as is_set_to
 from .functions import is_signed as is_signed
 from .functions import is_tensor as is_tensor
 from .functions import isclose as isclose
@@ -356,12 +372,15 @@ from .functions import nanmedian as nanmedian
 from .functions import nanquantile as nanquantile
 from .functions import nansum as nansum
 from .functions import narrow as narrow
+from .functions import narrow_copy as narrow_copy
 from .functions import ndtr as ndtr
 from .functions import ndtri as ndtri
 from .functions import ne as ne
 from .functions import neg as neg
 from .functions import negative as negative
+from .functions import new as new
 from .functions import new_empty as new_empty
+from .functions import new_empty_strided as new_empty_strided
 from .functions import new_full as new_full
 from .functions import new_ones as new_ones
 from .functions import new_zeros as new_zeros
@@ -415,6 +434,8 @@ from .functions import repeat as repeat
 from .functions import repeat_interleave as repeat_interleave
 from .functions import reshape as reshape
 from .functions import reshape_as as reshape_as
+from .functions import resolve_conj as resolve_conj
+from .functions import resolve_neg as resolve_neg
 from .functions import result_type as result_type
 from .functions import rms_norm as rms_norm
 from .functions import roll as roll
@@ -445,6 +466,7 @@ from .functions import slogdet as slogdet
 from .functions import softmax as softmax
 from .functions import sort as sort
 from .functions import split as split
+from .functions import split_with_sizes as split_with_sizes
 from .functions import sqrt as sqrt
 from .functions import square as square
 from .functions import squeeze as squeeze
@@ -452,6 +474,8 @@ from .functions import stack as stack
 from .functions import std as std
 from .functions import std_mean as std_mean
 from .functions import stft as stft
+from .functions import storage_offset as storage_offset
+from .functions import stride as stride
 from .functions import sub as sub
 from .functions import subtract as subtract
 from .functions import sum as sum
@@ -488,6 +512,9 @@ from .functions import uniform as uniform
 from .functions import unique as unique
 from .functions import unique_consecutive as unique_consecutive
 from .functions import unravel_index as unravel_index
+from .functions import unsafe_chunk as unsafe_chunk
+from .functions import unsafe_split as unsafe_split
+from .functions import unsafe_split_with_sizes as unsafe_split_with_sizes
 from .functions import unsqueeze as unsqueeze
 from .functions import vander as vander
 from .functions import var as var
@@ -546,12 +573,14 @@ __all__ = [
     "addmm",
     "addmv",
     "addr",
+    "adjoint",
     "all",
     "allclose",
     "alpha_dropout",
     "amax",
     "amin",
     "aminmax",
+    "angle",
     "any",
     "arange",
     "arccos",
@@ -565,6 +594,8 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "as_strided",
+    "as_strided_scatter",
     "as_tensor",
     "asin",
     "asinh",
@@ -605,8 +636,10 @@ __all__ = [
     "cat",
     "cauchy",
     "cdist",
+    "cdouble",
     "ceil",
     "celu",
+    "cfloat",
     "chain_matmul",
     "channel_shuffle",
     "checkpoint",
@@ -623,12 +656,12 @@ __all__ = [
     "column_stack",
     "combinations",
     "complex",
-    "complex_abs",
-    "complex_angle",
-    "complex_conj",
-    "complex_mul",
+    "complex128",
+    "complex64",
     "concat",
     "concatenate",
+    "conj",
+    "conj_physical",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -663,11 +696,13 @@ __all__ = [
     "diagonal_scatter",
     "diff",
     "digamma",
+    "dim_order",
     "dist",
     "distributions",
     "div",
     "divide",
     "dot",
+    "double",
     "dropout",
     "dsplit",
     "dstack",
@@ -702,6 +737,7 @@ __all__ = [
     "float",
     "float16",
     "float32",
+    "float64",
     "float_power",
     "floor",
     "floor_divide",
@@ -765,15 +801,20 @@ __all__ = [
     "initial_seed",
     "inner",
     "int",
+    "int16",
     "int32",
     "int64",
     "int8",
     "inverse",
     "is_complex",
+    "is_conj",
     "is_floating_point",
     "is_grad_enabled",
+    "is_inference",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
+    "is_set_to",
     "is_signed",
     "is_tensor",
     "isclose",
@@ -862,12 +903,15 @@ __all__ = [
     "nanquantile",
     "nansum",
     "narrow",
+    "narrow_copy",
     "ndtr",
     "ndtri",
     "ne",
     "neg",
     "negative",
+    "new",
     "new_empty",
+    "new_empty_strided",
     "new_full",
     "new_ones",
     "new_zeros",
@@ -928,6 +972,8 @@ __all__ = [
     "repeat_interleave",
     "reshape",
     "reshape_as",
+    "resolve_conj",
+    "resolve_neg",
     "result_type",
     "rms_norm",
     "roll",
@@ -970,6 +1016,7 @@ __all__ = [
     "sort",
     "special",
     "split",
+    "split_with_sizes",
     "sqrt",
     "square",
     "squeeze",
@@ -977,6 +1024,8 @@ __all__ = [
     "std",
     "std_mean",
     "stft",
+    "storage_offset",
+    "stride",
     "sub",
     "subtract",
     "sum",
@@ -1008,6 +1057,7 @@ __all__ = [
     "triu_indices",
     "true_divide",
     "trunc",
+    "uint16",
     "uint32",
     "uint64",
     "uint8",
@@ -1018,7 +1068,11 @@ __all__ = [
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
     "unsqueeze",
+    "utils",
     "value_and_grad",
     "vander",
     "var",

@@ -18,11 +18,15 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfft2",
+    "hfftn",
     "ifft",
     "ifft2",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfft2",
+    "ihfftn",
     "irfft",
     "irfft2",
     "irfftn",
@@ -33,7 +37,7 @@ __all__ = [
 ]
 
 def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]
+    """The transform of complex (or real) numbers along a dim. [..., n] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
@@ -64,21 +68,43 @@ def fftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of complex numbers along several dims, all unless given. [..., 2] -> [..., 2]
+    """The transform of complex (or real) numbers along several dims, all unless given. [...] -> [...]
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def fftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor:
-    """Frequency 0 in the middle of dims, of the tensor as it is: name those of complex pairs."""
+    """Frequency 0 in the middle of dims, all unless given. [...] -> [...]"""
 
 def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The real transform of half the numbers, the others conjugate. [..., m, 2] -> [..., n]
+    """The real transform of half the numbers, the others conjugate. [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
+def hfft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """hfftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+
+def hfftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The real transform along several dims of half the numbers. [..., m] -> [..., n]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+
 def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The inverse transform of complex numbers along a dim. [..., n, 2] -> [..., n, 2]
+    """The inverse transform of complex (or real) numbers along a dim. [..., n] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
@@ -99,7 +125,7 @@ def ifftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of fftn. [..., 2] -> [..., 2]
+    """The inverse of fftn. [...] -> [...]
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
@@ -108,12 +134,34 @@ def ifftshift(input: Tensor, dim: _int | Sequence[_int] | None = None) -> Tensor
     """The inverse of fftshift."""
 
 def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The inverse of hfft. [..., n] -> [..., n // 2 + 1, 2]
+    """The inverse of hfft. [..., n] -> [..., n // 2 + 1]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
+def ihfft2(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] = (-2, -1),
+    norm: str | None = None,
+) -> Tensor:
+    """ihfftn along two dims, the last unless given.
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+
+def ihfftn(
+    input: Tensor,
+    s: _int | Sequence[_int] | None = None,
+    dim: _int | Sequence[_int] | None = None,
+    norm: str | None = None,
+) -> Tensor:
+    """The inverse of hfftn. [..., n] -> [..., n // 2 + 1]
+
+    s: how long each transformed dim is: cut or padded with zeros
+    norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
+
 def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m, 2] -> [..., n]
+    """Real numbers from half their transform; n is 2 (m - 1) unless given. [..., m] -> [..., n]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way
     Raises ValueError where n is below 1."""
@@ -135,13 +183,13 @@ def irfftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The inverse of rfftn. [..., m, 2] -> [..., n]
+    """The inverse of rfftn. [..., m] -> [..., n]
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
 def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
-    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1, 2]
+    """The first half of the transform of real numbers along a dim. [..., n] -> [..., n // 2 + 1]
 
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""
 
@@ -172,7 +220,7 @@ def rfftn(
     dim: _int | Sequence[_int] | None = None,
     norm: str | None = None,
 ) -> Tensor:
-    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1, 2]
+    """The transform of real numbers along several dims, half of the last. [..., n] -> [..., n // 2 + 1]
 
     s: how long each transformed dim is: cut or padded with zeros
     norm: "backward" scales the inverse by 1 / n, "ortho" both by 1 / sqrt(n), "forward" this way"""

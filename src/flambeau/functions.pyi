@@ -33,12 +33,14 @@ __all__ = [
     "addmm",
     "addmv",
     "addr",
+    "adjoint",
     "all",
     "allclose",
     "alpha_dropout",
     "amax",
     "amin",
     "aminmax",
+    "angle",
     "any",
     "arange",
     "arccos",
@@ -52,6 +54,8 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
+    "as_strided",
+    "as_strided_scatter",
     "as_tensor",
     "asin",
     "asinh",
@@ -101,12 +105,10 @@ __all__ = [
     "column_stack",
     "combinations",
     "complex",
-    "complex_abs",
-    "complex_angle",
-    "complex_conj",
-    "complex_mul",
     "concat",
     "concatenate",
+    "conj",
+    "conj_physical",
     "conv1d",
     "conv2d",
     "conv3d",
@@ -137,6 +139,7 @@ __all__ = [
     "diagonal_scatter",
     "diff",
     "digamma",
+    "dim_order",
     "dist",
     "div",
     "divide",
@@ -218,9 +221,13 @@ __all__ = [
     "inner",
     "inverse",
     "is_complex",
+    "is_conj",
     "is_floating_point",
+    "is_inference",
+    "is_neg",
     "is_nonzero",
     "is_same_size",
+    "is_set_to",
     "is_signed",
     "is_tensor",
     "isclose",
@@ -299,12 +306,15 @@ __all__ = [
     "nanquantile",
     "nansum",
     "narrow",
+    "narrow_copy",
     "ndtr",
     "ndtri",
     "ne",
     "neg",
     "negative",
+    "new",
     "new_empty",
+    "new_empty_strided",
     "new_full",
     "new_ones",
     "new_zeros",
@@ -358,6 +368,8 @@ __all__ = [
     "repeat_interleave",
     "reshape",
     "reshape_as",
+    "resolve_conj",
+    "resolve_neg",
     "result_type",
     "rms_norm",
     "roll",
@@ -388,6 +400,7 @@ __all__ = [
     "softmax",
     "sort",
     "split",
+    "split_with_sizes",
     "sqrt",
     "square",
     "squeeze",
@@ -395,6 +408,8 @@ __all__ = [
     "std",
     "std_mean",
     "stft",
+    "storage_offset",
+    "stride",
     "sub",
     "subtract",
     "sum",
@@ -431,6 +446,9 @@ __all__ = [
     "unique",
     "unique_consecutive",
     "unravel_index",
+    "unsafe_chunk",
+    "unsafe_split",
+    "unsafe_split_with_sizes",
     "unsqueeze",
     "vander",
     "var",
@@ -526,6 +544,9 @@ def addr(
 ) -> Tensor:
     """beta * self + alpha * outer(vec1, vec2). [n, m], [n], [m] -> [n, m]"""
 
+def adjoint(input: Tensor) -> Tensor:
+    """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
+
 def all(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether every element is true (not 0). [..., n, ...] -> [...]"""
 
@@ -548,6 +569,9 @@ def amin(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool
 
 def aminmax(input: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Extremes:
     """(amin, amax) of all elements or of one dim. [..., n, ...] -> [...], [...]"""
+
+def angle(input: Tensor) -> Tensor:
+    """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
 
 def any(input: Tensor, dim: _int | Sequence[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether some element is true (not 0). [..., n, ...] -> [...]"""
@@ -600,6 +624,18 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
 
 def argwhere(input: Tensor) -> Tensor:
     """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
+
+    storage_offset: the place of the first (0). ValueError where one would lie outside."""
+
+def as_strided_scatter(
+    input: Tensor, src: Any, size: Any, stride: Any, storage_offset: _int | None = None
+) -> Tensor:
+    """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
+
+    stride, storage_offset: as as_strided takes them."""
 
 def as_tensor(data: Any, dtype: DType | type[Any] | str | None = None, device: Any = None) -> Tensor:
     """A tensor of data; a tensor that is as wanted is returned itself."""
@@ -758,6 +794,8 @@ def cartesian_prod(*tensors: Sequence[Tensor]) -> Tensor:
 def cast(input: Tensor, to: DType | type[Any] | str) -> Tensor:
     """The same values in another dtype; floats become integers towards 0. [...] -> [...]
 
+    TypeError for complex numbers as real ones, and for float64 on a GPU.
+
     to: the dtype"""
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
@@ -863,22 +901,9 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
     Raises ValueError where the input has not 1 dim, or r is below 0."""
 
 def complex(real: Tensor, imag: Tensor) -> Tensor:
-    """Complex numbers of two parts. [...], [...] -> [..., 2]
+    """Complex numbers of real and imaginary parts: complex64, complex128 of float64. [...], [...] -> [...]
 
-    real: real parts
     imag: imaginary parts"""
-
-def complex_abs(input: Tensor) -> Tensor:
-    """The sizes of complex numbers; the slope at 0 is 0. [..., 2] -> [...]"""
-
-def complex_angle(input: Tensor) -> Tensor:
-    """The angles of complex numbers. [..., 2] -> [...]"""
-
-def complex_conj(input: Tensor) -> Tensor:
-    """The conjugates. [..., 2] -> [..., 2]"""
-
-def complex_mul(input: Tensor, other: Tensor) -> Tensor:
-    """Products of complex numbers. [..., 2], [..., 2] -> [..., 2]"""
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
     """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
@@ -889,6 +914,12 @@ def concatenate(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
     """Tensors one after another along a dim. [..., n, ...], [..., m, ...] -> [..., n + m, ...]
 
     Raises ValueError where there is no tensor, one is 0-d, or shapes differ outside the dim."""
+
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugates; of real numbers themselves. [...] -> [...]"""
+
+def conj_physical(input: Tensor) -> Tensor:
+    """The complex conjugates; of real numbers themselves. [...] -> [...]"""
 
 def conv1d(
     input: Tensor,
@@ -1107,6 +1138,9 @@ def diff(
 
 def digamma(input: Tensor) -> Tensor:
     """slope of lgamma"""
+
+def dim_order(input: Tensor) -> tuple[_int, ...]:
+    """The dims from the outermost to the innermost: 0, 1, ..."""
 
 def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
     """The p-norm of the difference. [...], [...] -> []"""
@@ -1479,7 +1513,7 @@ def igammac(input: Tensor | _float | HostScalar, other: Tensor | _float | HostSc
     """the share of the gamma function's integral of x from y on, for x and y from 0 on; no slope by x"""
 
 def imag(input: Tensor) -> Tensor:
-    """The imaginary parts. [..., 2] -> [...]"""
+    """The imaginary parts, as a view. TypeError for real numbers. [...] -> [...]"""
 
 def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
     """Add alpha * source[i] to the slice at index[i]. [.., n, ..], [m], [.., m, ..] -> [.., n, ..]"""
@@ -1522,16 +1556,28 @@ def inverse(A: Tensor) -> Tensor:
     A: the matrix, or a batch of them"""
 
 def is_complex(input: Tensor) -> _bool:
-    """False: complex numbers are pairs of floats in a last dim of 2."""
+    """Whether a tensor's elements are complex numbers."""
+
+def is_conj(input: Tensor) -> _bool:
+    """False: no tensor is conjugated when it is read."""
 
 def is_floating_point(input: Tensor) -> _bool:
     """Whether a tensor's elements are floats."""
+
+def is_inference(input: Tensor) -> _bool:
+    """False: inference_mode is no_grad here, and makes ordinary tensors."""
+
+def is_neg(input: Tensor) -> _bool:
+    """False: no tensor is negated when it is read."""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Whether the one element is not 0; runs the graph and waits."""
 
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether the shapes are equal."""
+
+def is_set_to(input: Tensor, tensor: Any) -> _bool:
+    """Whether two tensors have one value, and not equal ones."""
 
 def is_signed(input: Tensor) -> _bool:
     """Whether the dtype has numbers below 0."""
@@ -1582,7 +1628,7 @@ def isposinf(input: Tensor) -> Tensor:
     """Whether x is infinite and positive. [...] -> [...]"""
 
 def isreal(input: Tensor) -> Tensor:
-    """True: no dtype here is complex. [...] -> [...]"""
+    """Whether the imaginary part is 0. [...] -> [...]"""
 
 def istft(
     input: Tensor,
@@ -1596,17 +1642,16 @@ def istft(
     length: _int | None = None,
     return_complex: _bool = False,
 ) -> Tensor:
-    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames, 2] -> [..., t]
+    """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
 
-    Samples that no window covers become inf or NaN (torch raises, which needs a read).
+    Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of
+    what is not onesided, gives a complex signal.
 
     hop_length: how far apart frames are (a quarter of n_fft)
     win_length: how long the window is (n_fft)
     center: the signal is padded, so that frame t is centred at t * hop_length
     normalized: divide by sqrt(n_fft)
-    onesided: only the half of the spectrum that a real signal needs
     length: how many samples the result has
-    return_complex: give pairs (real, imaginary)
     Raises ValueError where return_complex is True."""
 
 def kaiser_window(
@@ -2030,6 +2075,9 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
 
     Raises ValueError where the piece is not inside the dim."""
 
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
+    """`length` elements of a dim from `start` on, as a tensor of its own."""
+
 def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""
 
@@ -2045,6 +2093,9 @@ def neg(input: Tensor) -> Tensor:
 def negative(input: Tensor) -> Tensor:
     """-x"""
 
+def new(input: Tensor, *size: _int | Sequence[_int]) -> Tensor:
+    """new_empty."""
+
 def new_empty(
     input: Tensor,
     *size: _int | Sequence[_int],
@@ -2053,6 +2104,9 @@ def new_empty(
     requires_grad: _bool = False,
 ) -> Tensor:
     """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
+
+def new_empty_strided(input: Tensor, size: Any, stride: Any) -> Tensor:
+    """new_empty; stride is without effect: it is always that of the order of elements."""
 
 def new_full(
     input: Tensor,
@@ -2205,7 +2259,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Poisson numbers whose means are the elements, in their dtype (Hormann, 1993). [...] -> [...]"""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Complex numbers of sizes and angles. [...], [...] -> [..., 2]
+    """Complex numbers of sizes and angles in radians. [...], [...] -> [...]
 
     abs: sizes
     angle: angles in radians"""
@@ -2367,7 +2421,7 @@ def read(*tensors: Tensor) -> Reading:
     Without `await` it is a sequence whose first use waits, which a browser's main thread may refuse."""
 
 def real(input: Tensor) -> Tensor:
-    """The real parts. [..., 2] -> [...]"""
+    """The real parts, as a view; of real numbers themselves. [...] -> [...]"""
 
 def realize(*tensors: Tensor) -> None:
     """Run what several tensors need in one submit, without waiting for it."""
@@ -2408,6 +2462,12 @@ def reshape(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
 
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
+
+def resolve_conj(input: Tensor) -> Tensor:
+    """The tensor itself."""
+
+def resolve_neg(input: Tensor) -> Tensor:
+    """The tensor itself."""
 
 def result_type(*tensors: Any) -> DType:
     """The dtype that an operation on tensors and numbers has, by PyTorch's rules: those with dims promote,
@@ -2511,7 +2571,7 @@ def selu(input: Tensor) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
 
 def sgn(input: Tensor) -> Tensor:
-    """-1, 0 or 1; 0 for NaN"""
+    """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
 
 def sigmoid(input: Tensor) -> Tensor:
     """1 / (1 + exp(-x))"""
@@ -2563,6 +2623,9 @@ def split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tu
     """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
 
     Raises ValueError where sizes do not add up, or split_size is below 1."""
+
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> Tensor:
+    """split, by the sizes of the parts, split_sizes."""
 
 def sqrt(input: Tensor) -> Tensor:
     """square root"""
@@ -2616,17 +2679,23 @@ def stft(
     onesided: _bool = True,
     return_complex: _bool = True,
 ) -> Tensor:
-    """Transforms of windowed frames, as complex pairs. [..., t] -> [..., n_fft // 2 + 1, frames, 2]
+    """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
 
-    hop_length is n_fft // 4 unless given. return_complex makes no difference: pairs are complex numbers here.
+    hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
 
     win_length: how long the window is (n_fft)
     window: factors of each frame. [win_length]
     center: the signal is padded, so that frame t is centred at t * hop_length
     pad_mode: how ends are padded where center is
     normalized: divide by sqrt(n_fft)
-    onesided: only the half of the spectrum that a real signal needs
     Raises ValueError where there are fewer samples than n_fft, or hop_length is below 1."""
+
+def storage_offset(input: Tensor) -> _int:
+    """0: a tensor's elements are numbered from its own first."""
+
+def stride(input: Tensor, dim: _int | None = None) -> Tensor:
+    """How many elements lie between neighbours of each dim, in the order of elements: views too are read
+    as if they lay in order."""
 
 def sub(
     input: Tensor | _float | HostScalar,
@@ -2903,6 +2972,19 @@ def unravel_index(indices: Tensor, shape: _int | Sequence[_int]) -> tuple[Tensor
 
     indices: places, integers"""
 
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
+
+    Raises ValueError where chunks is below 1."""
+
+def unsafe_split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
+
+    Raises ValueError where sizes do not add up, or split_size is below 1."""
+
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> Tensor:
+    """split, by the sizes of the parts, split_sizes."""
+
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """A dim of size 1 put in at `dim`. [a, b], 1 -> [a, 1, b]"""
 
@@ -2933,7 +3015,7 @@ def var_mean(
     correction: what is subtracted from n in the divisor"""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Sum of products of two vectors, as dot. [n], [n] -> []"""
+    """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
 
 def view(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """The same elements in order, in another shape; one size may be -1. [...] -> [*shape]
@@ -2944,10 +3026,12 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     """The same elements in order, in the shape of another."""
 
 def view_as_complex(input: Tensor) -> Tensor:
-    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+    """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
+
+    float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs."""
 
 def view_as_real(input: Tensor) -> Tensor:
-    """Itself: complex numbers are pairs here. [..., 2] -> [..., 2]"""
+    """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
 
 def vsplit(input: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """tensor_split along dim 0 of 2 or more.

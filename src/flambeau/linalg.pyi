@@ -21,7 +21,9 @@ __all__ = [
     "cross",
     "det",
     "diagonal",
+    "eig",
     "eigh",
+    "eigvals",
     "eigvalsh",
     "householder_product",
     "inv",
@@ -84,6 +86,14 @@ def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -
     dim1: the first of the two dims
     dim2: the second of the two dims"""
 
+def eig(A: Tensor) -> Tensor:
+    """Eigenvalues and eigenvectors, as columns of length 1, of any matrices: complex, in no order.
+
+    Computed on the host: on a GPU the matrix is read, which a recorded call can't. ValueError where it is not
+    square. [..., n, n] -> [..., n], [..., n, n]
+
+    A: the matrix, or a batch of them"""
+
 def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
     """Eigenvalues, ascending, and eigenvectors as columns, of symmetric matrices. -> [..., n], [..., n, n]
 
@@ -91,6 +101,11 @@ def eigh(A: Tensor, UPLO: str = "L") -> Eigh:
 
     A: the matrix, or a batch of them
     UPLO: "L" or "U": which triangle is read"""
+
+def eigvals(A: Tensor) -> Tensor:
+    """Eigenvalues of any matrices, complex, in no order, computed on the host. [..., n, n] -> [..., n]
+
+    A: the matrix, or a batch of them"""
 
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Eigenvalues of symmetric matrices, ascending. [..., n, n] -> [..., n]

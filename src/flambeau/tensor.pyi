@@ -14,6 +14,7 @@ from .core.host import Data
 from .ops.index.indices import Chosen
 from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
 from .ops.linalg.lu import SignLogDet
+from .ops.numeric import MantissaExponent
 from .ops.random import Generator
 from .ops.reduce import Extremes
 from .ops.sort.histogram import HistogramEdges
@@ -82,6 +83,22 @@ class Tensor:
     def mT(self) -> Tensor:
         """The last two dims exchanged. [..., n, m] -> [..., m, n]"""
     @property
+    def H(self) -> Tensor:
+        """A matrix transposed and conjugated. [n, m] -> [m, n]"""
+    @property
+    def mH(self) -> Tensor:
+        """The last two dims exchanged, and conjugates. [..., n, m] -> [..., m, n]"""
+    @property
+    def real(self) -> Tensor:
+        """The real parts, a view; of real numbers themselves. Assign to it to give them other values."""
+    @real.setter
+    def real(self, value: Tensor) -> None: ...
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts of complex numbers, a view. Assign to it to give them other values."""
+    @imag.setter
+    def imag(self, value: Tensor) -> None: ...
+    @property
     def itemsize(self) -> _int:
         """Bytes of an element."""
     @property
@@ -105,7 +122,7 @@ class Tensor:
     def is_contiguous(self) -> _bool:
         """Whether the elements lie in order, as they do but in views: kernels read both alike."""
     def is_complex(self) -> _bool:
-        """False: complex numbers are pairs of floats in a last dim of 2."""
+        """Whether the elements are complex numbers."""
     def is_signed(self) -> _bool:
         """Whether the dtype has numbers below 0."""
     def is_same_size(self, other: Tensor) -> _bool:
@@ -166,6 +183,12 @@ class Tensor:
         """As float16."""
     def bfloat16(self) -> Tensor:
         """As bfloat16."""
+    def double(self) -> Tensor:
+        """As float64, which no GPU has: TypeError there."""
+    def cfloat(self) -> Tensor:
+        """As complex64."""
+    def cdouble(self) -> Tensor:
+        """As complex128, which no GPU has: TypeError there."""
     def char(self) -> Tensor:
         """As int8, towards 0; what does not fit wraps."""
     def byte(self) -> Tensor:
@@ -177,7 +200,7 @@ class Tensor:
     def long(self) -> Tensor:
         """As int64, towards 0."""
     def short(self) -> Tensor:
-        """As int32, towards 0: there is no 16-bit integer."""
+        """As int16, towards 0; what does not fit wraps."""
     def type_as(self, other: Tensor) -> Tensor:
         """In the dtype of another tensor."""
     def bool(self) -> Tensor:
@@ -191,6 +214,7 @@ class Tensor:
     def __array_namespace__(self, api_version: str | None = None) -> Any:
         """The array API's functions for tensors: flambeau.array_api."""
     def __float__(self) -> _float: ...
+    def __complex__(self) -> complex: ...
     def __int__(self) -> _int: ...
     def __bool__(self) -> _bool: ...
     def __index__(self) -> _int: ...
@@ -243,6 +267,32 @@ class Tensor:
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: _bool | None = None
     ) -> Any:
         """The value for another library: shared on the array devices, a copy on the host of a GPU's."""
+    def view_as_real(self) -> Tensor:
+        """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""
+    def view_as_complex(self) -> Tensor:
+        """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
+
+        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs."""
+    def conj(self) -> Tensor:
+        """The complex conjugates; of real numbers themselves. [...] -> [...]"""
+    def conj_physical(self) -> Tensor:
+        """The complex conjugates; of real numbers themselves. [...] -> [...]"""
+    def resolve_conj(self) -> Tensor:
+        """Itself: conjugates are computed, no bit is kept for later."""
+    def resolve_neg(self) -> Tensor:
+        """Itself: conjugates are computed, no bit is kept for later."""
+    def is_conj(self) -> _bool:
+        """False: conjugates are computed, no bit is kept for later."""
+    def is_neg(self) -> _bool:
+        """False: conjugates are computed, no bit is kept for later."""
+    def angle(self) -> Tensor:
+        """The angle of each number in radians; of real ones 0 or pi, NaN of NaN. [...] -> [...]"""
+    def sgn(self) -> Tensor:
+        """x / |x|, 0 of 0: the sign of real numbers, the direction of complex ones. [...] -> [...]"""
+    def isreal(self) -> Tensor:
+        """Whether the imaginary part is 0. [...] -> [...]"""
+    def adjoint(self) -> Tensor:
+        """The last two dims exchanged, and conjugates. [..., n, m] -> [..., m, n]"""
     def matmul(self, other: Tensor) -> Tensor:
         """Matrix product; one dim is a vector. [..., m, k] @ [..., k, n] -> [..., m, n]
 
@@ -265,7 +315,7 @@ class Tensor:
 
         vec2: the second vector"""
     def vdot(self, other: Tensor) -> Tensor:
-        """Sum of products of two vectors, as dot. [n], [n] -> []"""
+        """Sum of products of two vectors, of complex ones the first conjugated. [n], [n] -> []"""
     def mm(self, mat2: Tensor) -> Tensor:
         """Product of two matrices. [n, k], [k, m] -> [n, m]
 
@@ -567,6 +617,8 @@ class Tensor:
     def cast(self, to: DType | type[Any] | str) -> Tensor:
         """The same values in another dtype; floats become integers towards 0. [...] -> [...]
 
+        TypeError for complex numbers as real ones, and for float64 on a GPU.
+
         to: the dtype"""
     def absolute(self) -> Tensor:
         """absolute value"""
@@ -600,8 +652,6 @@ class Tensor:
         Raises ValueError where rounding_mode is unknown."""
     def fix(self) -> Tensor:
         """integer part, towards 0"""
-    def sgn(self) -> Tensor:
-        """-1, 0 or 1; 0 for NaN"""
     def greater(self, other: Tensor | _float | HostScalar) -> Tensor:
         """whether x > y"""
     def greater_equal(self, other: Tensor | _float | HostScalar) -> Tensor:
@@ -671,6 +721,110 @@ class Tensor:
     def __rfloordiv__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rlshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
     def __rrshift__(self, other: Tensor | _float | HostScalar) -> Tensor: ...
+    def stride(self, dim: _int | None = None) -> Tensor:
+        """How many elements lie between neighbours of each dim, in the order of elements: views too are read
+        as if they lay in order."""
+    def storage_offset(self) -> _int:
+        """0: a tensor's elements are numbered from its own first."""
+    def dim_order(self) -> tuple[_int, ...]:
+        """The dims from the outermost to the innermost: 0, 1, ..."""
+    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
+
+        storage_offset: the place of the first (0). ValueError where one would lie outside."""
+    def as_strided_scatter(
+        self, src: Any, size: Any, stride: Any, storage_offset: _int | None = None
+    ) -> Tensor:
+        """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
+
+        stride, storage_offset: as as_strided takes them."""
+    def is_inference(self) -> _bool:
+        """False: inference_mode is no_grad here, and makes ordinary tensors."""
+    def is_set_to(self, tensor: Any) -> _bool:
+        """Whether two tensors have one value, and not equal ones."""
+    def new_empty_strided(self, size: Any, stride: Any) -> Tensor:
+        """new_empty; stride is without effect: it is always that of the order of elements."""
+    def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+        """map_ with two other tensors."""
+    def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> Tensor:
+        """split, by the sizes of the parts, split_sizes."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
+        """`length` elements of a dim from `start` on, as a tensor of its own."""
+    def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
+        """Gives each element what a Python function makes of it: reads, and waits; returns the tensor."""
+    def map_(self, tensor: Any, callable: Callable[[Any, Any], Any]) -> Tensor:
+        """apply_ of a function of this tensor's and another's elements, which is broadcast."""
+    def new(self, *size: _int | Sequence[_int]) -> Tensor:
+        """new_empty."""
+    def set_(self, source: Any = None) -> Tensor:
+        """Become another tensor's value of the same shape; returns the tensor."""
+    def resize_(self, *sizes: _int | Sequence[_int]) -> Tensor:
+        """The tensor itself, where it has this shape already; ValueError else: a tensor keeps its shape."""
+    def resize_as_(self, the_template: Any) -> Tensor:
+        """resize_ to another tensor's shape."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> Tensor:
+        """split, by the sizes of the parts, split_sizes."""
+    def frexp(self) -> MantissaExponent:
+        """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+        """x, or 0 where |x| <= lambd."""
+    def istft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        normalized: _bool = False,
+        onesided: _bool = True,
+        length: _int | None = None,
+        return_complex: _bool = False,
+    ) -> Tensor:
+        """The signal whose stft is nearest to the input. [..., n_fft // 2 + 1, frames] -> [..., t]
+
+        Samples that no window covers become inf or NaN (torch raises, which needs a read). return_complex, of
+        what is not onesided, gives a complex signal.
+
+        hop_length: how far apart frames are (a quarter of n_fft)
+        win_length: how long the window is (n_fft)
+        center: the signal is padded, so that frame t is centred at t * hop_length
+        normalized: divide by sqrt(n_fft)
+        length: how many samples the result has
+        Raises ValueError where return_complex is True."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same
+
+        Raises ValueError where weight has not one value, or one a channel."""
+    def stft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        pad_mode: str = "reflect",
+        normalized: _bool = False,
+        onesided: _bool = True,
+        return_complex: _bool = True,
+    ) -> Tensor:
+        """Transforms of windowed frames. [..., t] -> [..., n_fft // 2 + 1, frames] (or n_fft, where not onesided)
+
+        hop_length is n_fft // 4 unless given. return_complex=False gives view_as_real of it.
+
+        win_length: how long the window is (n_fft)
+        window: factors of each frame. [win_length]
+        center: the signal is padded, so that frame t is centred at t * hop_length
+        pad_mode: how ends are padded where center is
+        normalized: divide by sqrt(n_fft)
+        Raises ValueError where there are fewer samples than n_fft, or hop_length is below 1."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` pieces of equal size (the last may be smaller). [..., n, ...] -> tuple
+
+        Raises ValueError where chunks is below 1."""
+    def unsafe_split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
+
+        Raises ValueError where sizes do not add up, or split_size is below 1."""
     def gather(self, dim: _int, index: Tensor) -> Tensor:
         """Elements at `index` along a dim. [..., n, ...], [..., m, ...] -> [..., m, ...]"""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
@@ -1014,6 +1168,8 @@ class Tensor:
         """Gives the tensor the value of expm1(...), and returns it."""
     def fix_(self) -> Tensor:
         """Gives the tensor the value of fix(...), and returns it."""
+    def float_power_(self, exponent: Tensor | _float | HostScalar) -> Tensor:
+        """Gives the tensor the value of float_power(...), and returns it."""
     def floor_(self) -> Tensor:
         """Gives the tensor the value of floor(...), and returns it."""
     def floor_divide_(self, other: Tensor) -> Tensor:
@@ -1038,6 +1194,10 @@ class Tensor:
         """Gives the tensor the value of hypot(...), and returns it."""
     def i0_(self) -> Tensor:
         """Gives the tensor the value of i0(...), and returns it."""
+    def igamma_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of igamma(...), and returns it."""
+    def igammac_(self, other: Tensor) -> Tensor:
+        """Gives the tensor the value of igammac(...), and returns it."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, alpha: _float = 1) -> Tensor:
         """Gives the tensor the value of index_add(...), and returns it."""
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
@@ -1119,6 +1279,8 @@ class Tensor:
         """Gives the tensor the value of pow(...), and returns it."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """Gives the tensor the value of put(...), and returns it."""
+    def rad2deg_(self) -> Tensor:
+        """Gives the tensor the value of rad2deg(...), and returns it."""
     def reciprocal_(self) -> Tensor:
         """Gives the tensor the value of reciprocal(...), and returns it."""
     def relu_(self) -> Tensor:
@@ -1400,8 +1562,6 @@ class Tensor:
         """Whether x is infinite and positive. [...] -> [...]"""
     def isneginf(self) -> Tensor:
         """Whether x is infinite and negative. [...] -> [...]"""
-    def isreal(self) -> Tensor:
-        """True: no dtype here is complex. [...] -> [...]"""
     def isclose(
         self,
         other: Tensor | _float | HostScalar,
@@ -1818,4 +1978,5 @@ def tensor(
 ) -> Tensor:
     """A tensor of numbers, nested lists or an array, copied to the device.
 
-    Whole numbers are int64; 16-bit integers become int32 and float64 becomes float32."""
+    Whole numbers are int64. Arrays of float64 become float32 and those of complex128 complex64, unless
+    `dtype` asks for another: float64 and complex128 are not on GPUs."""

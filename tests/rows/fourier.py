@@ -67,13 +67,19 @@ TRANSFORMS: dict[str, Row] = {
     "fft_rfft2": Row(lambda x: apart(np.fft.rfft2(x)), (X,), tol=3e-6, call=by_pairs("fft_rfft2", 0)),
     "fft_irfft2": Row(lambda z: np.fft.irfft2(joined(z)), (Z,), call=by_pairs("fft_irfft2")),
     "fft_hfftn": Row(
-        lambda z: np.fft.irfftn(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6, call=by_pairs("fft_hfftn")
+        lambda z: np.fft.irfftn(np.conj(joined(z)), norm="forward"),
+        (Z,),
+        tol=6e-6,
+        call=by_pairs("fft_hfftn"),
     ),
     "fft_ihfftn": Row(
         lambda x: apart(np.conj(np.fft.rfftn(x, norm="forward"))), (X,), call=by_pairs("fft_ihfftn", 0)
     ),
     "fft_hfft2": Row(
-        lambda z: np.fft.irfft2(np.conj(joined(z)), norm="forward"), (Z,), tol=6e-6, call=by_pairs("fft_hfft2")
+        lambda z: np.fft.irfft2(np.conj(joined(z)), norm="forward"),
+        (Z,),
+        tol=6e-6,
+        call=by_pairs("fft_hfft2"),
     ),
     "fft_ihfft2": Row(
         lambda x: apart(np.conj(np.fft.rfft2(x, norm="forward"))), (X,), call=by_pairs("fft_ihfft2", 0)

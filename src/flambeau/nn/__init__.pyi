@@ -57,6 +57,19 @@ from .fractional import FractionalMaxPool3d as FractionalMaxPool3d
 from .kv_cache import KVCache as KVCache
 from .large_vocabulary import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from .large_vocabulary import LinearCrossEntropyLoss as LinearCrossEntropyLoss
+from .lazy import LazyBatchNorm1d as LazyBatchNorm1d
+from .lazy import LazyBatchNorm2d as LazyBatchNorm2d
+from .lazy import LazyBatchNorm3d as LazyBatchNorm3d
+from .lazy import LazyConv1d as LazyConv1d
+from .lazy import LazyConv2d as LazyConv2d
+from .lazy import LazyConv3d as LazyConv3d
+from .lazy import LazyConvTranspose1d as LazyConvTranspose1d
+from .lazy import LazyConvTranspose2d as LazyConvTranspose2d
+from .lazy import LazyConvTranspose3d as LazyConvTranspose3d
+from .lazy import LazyInstanceNorm1d as LazyInstanceNorm1d
+from .lazy import LazyInstanceNorm2d as LazyInstanceNorm2d
+from .lazy import LazyInstanceNorm3d as LazyInstanceNorm3d
+from .lazy import LazyLinear as LazyLinear
 from .leaky import PReLU as PReLU
 from .leaky import RReLU as RReLU
 from .linear import Bilinear as Bilinear
@@ -137,6 +150,10 @@ from .pool import Unfold as Unfold
 from .pool import Upsample as Upsample
 from .pool import UpsamplingBilinear2d as UpsamplingBilinear2d
 from .pool import UpsamplingNearest2d as UpsamplingNearest2d
+from .positions import ALiBi as ALiBi
+from .positions import GroupedQueryAttention as GroupedQueryAttention
+from .positions import RotaryEmbedding as RotaryEmbedding
+from .positions import SinusoidalEmbedding as SinusoidalEmbedding
 from .quantized import QuantizedLinear as QuantizedLinear
 from .quantized import quantize_ as quantize_
 from .recurrent import GRU as GRU
@@ -149,6 +166,8 @@ from .recurrent import RNNCell as RNNCell
 from .recurrent import RNNCellBase as RNNCellBase
 from .reshaping import Softmax2d as Softmax2d
 from .reshaping import Unflatten as Unflatten
+from .single_device import DataParallel as DataParallel
+from .single_device import SyncBatchNorm as SyncBatchNorm
 from .stateless import ChannelShuffle as ChannelShuffle
 from .stateless import CosineSimilarity as CosineSimilarity
 from .stateless import CrossMapLRN2d as CrossMapLRN2d
@@ -157,6 +176,7 @@ from .stateless import LocalResponseNorm as LocalResponseNorm
 from .stateless import PairwiseDistance as PairwiseDistance
 from .stateless import PixelShuffle as PixelShuffle
 from .stateless import PixelUnshuffle as PixelUnshuffle
+from .summary import summary as summary
 from .transformer import Transformer as Transformer
 from .transformer import TransformerDecoder as TransformerDecoder
 from .transformer import TransformerDecoderLayer as TransformerDecoderLayer
@@ -165,6 +185,7 @@ from .transformer import TransformerEncoderLayer as TransformerEncoderLayer
 
 LAYERS: dict[str, str]
 __all__ = [
+    "ALiBi",
     "AdaptiveAvgPool1d",
     "AdaptiveAvgPool2d",
     "AdaptiveAvgPool3d",
@@ -202,6 +223,7 @@ __all__ = [
     "CosineSimilarity",
     "CrossEntropyLoss",
     "CrossMapLRN2d",
+    "DataParallel",
     "DeformConv2d",
     "Dropout",
     "Dropout1d",
@@ -221,6 +243,7 @@ __all__ = [
     "GRUCell",
     "GaussianNLLLoss",
     "GroupNorm",
+    "GroupedQueryAttention",
     "Hardshrink",
     "Hardsigmoid",
     "Hardswish",
@@ -240,6 +263,19 @@ __all__ = [
     "LSTM",
     "LSTMCell",
     "LayerNorm",
+    "LazyBatchNorm1d",
+    "LazyBatchNorm2d",
+    "LazyBatchNorm3d",
+    "LazyConv1d",
+    "LazyConv2d",
+    "LazyConv3d",
+    "LazyConvTranspose1d",
+    "LazyConvTranspose2d",
+    "LazyConvTranspose3d",
+    "LazyInstanceNorm1d",
+    "LazyInstanceNorm2d",
+    "LazyInstanceNorm3d",
+    "LazyLinear",
     "LeakyReLU",
     "Linear",
     "LinearCrossEntropyLoss",
@@ -287,11 +323,13 @@ __all__ = [
     "ReplicationPad1d",
     "ReplicationPad2d",
     "ReplicationPad3d",
+    "RotaryEmbedding",
     "SELU",
     "Sequential",
     "Shrink",
     "SiLU",
     "Sigmoid",
+    "SinusoidalEmbedding",
     "SmoothL1Loss",
     "SoftMarginLoss",
     "Softmax",
@@ -301,6 +339,7 @@ __all__ = [
     "Softshrink",
     "Softsign",
     "SwiGLU",
+    "SyncBatchNorm",
     "Tanh",
     "Tanhshrink",
     "Threshold",
@@ -325,5 +364,6 @@ __all__ = [
     "functional",
     "init",
     "quantize_",
+    "summary",
     "utils",
 ]

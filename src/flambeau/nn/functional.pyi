@@ -99,6 +99,7 @@ __all__ = [
     "max_unpool3d",
     "mish",
     "mse_loss",
+    "multi_head_attention_forward",
     "multi_margin_loss",
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
@@ -535,7 +536,7 @@ def fractional_max_pool2d(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool2d_with_indices(
     input: Tensor,
@@ -545,7 +546,7 @@ def fractional_max_pool2d_with_indices(
     return_indices: _bool = True,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool3d(
     input: Tensor,
@@ -555,7 +556,7 @@ def fractional_max_pool3d(
     return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def fractional_max_pool3d_with_indices(
     input: Tensor,
@@ -565,7 +566,7 @@ def fractional_max_pool3d_with_indices(
     return_indices: _bool = True,
     _random_samples: Tensor | None = None,
 ) -> Any:
-    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
+    """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
 
 def gaussian_nll_loss(
     input: Tensor,
@@ -737,7 +738,8 @@ def linear_cross_entropy(
     """cross_entropy of linear(input, linear_weight, linear_bias); `how` are weight, reduction and
     label_smoothing. [n, in], [classes, *out, in], int [n, *out] or [n, classes, *out] -> []
 
-    linear_weight, linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
+    target: classes, or their probabilities. ignore_index: a class that counts for nothing. linear_weight,
+    linear_bias: of the linear map, [classes, *out, in] and [classes, *out]. options of torch,
     which cut the work into pieces, is no argument: the planner decides what is stored."""
 
 def local_response_norm(
@@ -951,6 +953,15 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
     target: what is wanted
     reduction: "mean", "sum" or "none": what becomes of the losses"""
+
+def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, *given: Any, **how: Any) -> Any:
+    """MultiheadAttention as a function of its weights. [n, b, e], [m, b, kdim], [m, b, vdim] -> ([n, b, e],
+    weights)
+
+    query, key, value: what attends to what. given: embed_dim_to_check, num_heads,
+    in_proj_weight, in_proj_bias, bias_k, bias_v, add_zero_attn,
+    dropout_p, out_proj_weight, out_proj_bias. how: the arguments behind these. TypeError for others, and for
+    static_k and static_v."""
 
 def multi_margin_loss(
     input: Tensor,
@@ -1250,7 +1261,8 @@ def upsample(
     align_corners: the outermost places are centres of elements, not their edges"""
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="bilinear", align_corners=True). [n, c, h, w] -> [n, c, oh, ow]"""
+    """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
+    [n, c, h, w] -> [n, c, oh, ow]"""
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate(mode="nearest"). [n, c, *size] -> [n, c, *out]"""
+    """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
