@@ -43,7 +43,7 @@ def custom_op(
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else lambda *_, **__: dtype}
     if expression is not None:
         add_template(f"{own}.wgsl", _macro(inputs, expression))
-        return Op("elementwise", operands=common["dtype"], **common)
+        return Op("elementwise", operands=common["dtype"], operand_names=tuple(inputs), **common)
     assert kernel is not None and launch is not None
     add_template(f"{own}.wgsl", kernel)
     return Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)

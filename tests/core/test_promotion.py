@@ -121,7 +121,7 @@ def test_the_default_integer_can_be_int32(device):
     finally:
         fb.set_default_integer(fb.int64)
     assert repr(fb.tensor(1, device="cpu")) == "tensor(1, device='cpu')"
-    assert repr(fb.tensor(1, dtype="i32", device="cpu")) == "tensor(1, dtype=int32, device='cpu')"
+    assert repr(fb.tensor(1, dtype="i32", device="cpu")) == "tensor(1, device='cpu', dtype=flambeau.int32)"
     with pytest.raises(TypeError) as e:
         fb.set_default_integer("int8")
     assert str(e.value) == "set_default_integer(int8): takes int32 or int64"
