@@ -56,7 +56,21 @@ from .ops.random import Generator, get_rng_state, initial_seed, manual_seed, see
 from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
-    from . import autograd, backends, cuda, data, distributions, fft, func, linalg, nn, optim, signal, special, testing
+    from . import (
+        autograd,
+        backends,
+        cuda,
+        data,
+        distributions,
+        fft,
+        func,
+        linalg,
+        nn,
+        optim,
+        signal,
+        special,
+        testing,
+    )
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
