@@ -17,11 +17,11 @@ from .core.modes import (
 from .core.modes import is_anomaly_enabled as is_anomaly_enabled
 from .core.op import COMPOSED
 from .core.shape import broadcast
-from .device import get_device
 from .errors import suggest
-from .ops.random import generator as default_generator
+from .ops.random import generator
 from .tensor import Tensor, tensor
 
+default_generator = generator
 e, inf, nan, pi = math.e, math.inf, math.nan, math.pi
 newaxis, Size = None, tuple
 
@@ -31,14 +31,6 @@ METHODS = [
     "acos_",
     "acosh_",
     "addmv_",
-    "as_strided",
-    "is_conj",
-    "is_inference",
-    "is_neg",
-    "resolve_conj",
-    "resolve_neg",
-    "as_strided_scatter",
-    "adjoint",
     "arccos_",
     "arccosh_",
     "arcsin_",
@@ -78,7 +70,6 @@ METHODS = [
     "log2_",
     "logit_",
     "nan_to_num_",
-    "narrow_copy",
     "neg_",
     "negative_",
     "rad2deg_",
@@ -91,15 +82,11 @@ METHODS = [
     "sin_",
     "sinc_",
     "sinh_",
-    "split_with_sizes",
     "sqrt_",
     "square_",
     "tan_",
     "tanh_",
     "trunc_",
-    "unsafe_chunk",
-    "unsafe_split",
-    "unsafe_split_with_sizes",
     "xlogy_",
     "zero_",
 ]
@@ -311,36 +298,6 @@ def is_anomaly_check_nan_enabled() -> bool:
 def compile(model: Any = None, **_: Any) -> Any:
     """fb.jit under PyTorch's name: its options (backend, mode, dynamic, ...) have no counterpart here."""
     return jit if model is None else jit(model)
-
-
-def initial_seed() -> int:
-    """The seed of the default generator."""
-    return default_generator.initial_seed()
-
-
-def seed() -> int:
-    """Seed the default generator by chance; returns the seed."""
-    return default_generator.seed()
-
-
-def get_rng_state() -> tuple[int, int]:
-    """The state of the default generator."""
-    return default_generator.get_state()
-
-
-def set_rng_state(new_state: tuple[int, int]) -> None:
-    """Bring the default generator to a state of get_rng_state."""
-    default_generator.set_state(new_state)
-
-
-def get_default_dtype() -> Any:
-    """float32: what floats of the host become."""
-    return float32
-
-
-def get_default_device() -> Any:
-    """The device of tensors that are told none."""
-    return get_device()
 
 
 def is_inference_mode_enabled() -> bool:

@@ -123,19 +123,15 @@ P.grad
 (P * 2).grad_fn
 X.type()
 X.data_ptr()
-X.storage_offset()
 X.untyped_storage()
 X.to_sparse()
-X.apply_(abs)
 X.share_memory_()
 m.FloatTensor([1, 2])
 m.LongTensor([1, 2])
-m.Size([1, 2])
 m.hub
 m.distributed
 m.sparse_coo_tensor
 m.set_num_threads(1)
-m.use_deterministic_algorithms(True)
 m.set_default_dtype(m.float16)
 T.saved(model)
 """
