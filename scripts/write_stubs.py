@@ -68,6 +68,13 @@ EXACT = {
     **{(f"__{name}__", "other"): VALUE for name in OPERATORS.split()},
     **{(name, "self"): VALUE for name in ("add", "div", "pow", "sub", "float_power")},
     **{(name, "size"): "int | Sequence[int]" for name in ("interpolate", "upsample")},
+    **{
+        (name, n): SIZES
+        for name in ("as_strided", "as_strided_", "as_strided_scatter")
+        for n in ("size", "stride")
+    },
+    **{(name, "split_sizes"): "Sequence[int]" for name in ("split_with_sizes", "unsafe_split_with_sizes")},
+    **{("binomial", name): "Tensor | float" for name in ("count", "prob")},
     **{(name, "index"): "int" for name in ("select", "select_scatter")},
     **{(name, "src"): VALUE for name in ("scatter", "slice_scatter", "select_scatter", "diagonal_scatter")},
     **{(name, "value"): VALUE for name in ("index_fill", "masked_fill", "slice_assign")},
@@ -83,6 +90,10 @@ EXACT = {
     ("__setitem__", "key"): "Any",
     ("__setitem__", "value"): VALUE,
     ("where", "input"): VALUE,
+    ("new_empty_strided", "size"): SIZES,
+    ("new_empty_strided", "stride"): SIZES,
+    ("as_strided_scatter", "src"): "Tensor",
+    ("is_set_to", "tensor"): "Tensor",
     ("arange", "end"): "float",
     ("arange", "start"): "float",
     ("arange", "step"): "float",
@@ -483,7 +494,7 @@ def of_nn() -> list[str]:
         for module, names in nn.LAYERS.items()
         for name in names.split()
     ]
-    spaces = [f"from . import {name} as {name}" for name in ("functional", "init")]
+    spaces = [f"from . import {name} as {name}" for name in ("functional", "init", "utils")]
     return [*spaces, *layers, "LAYERS: dict[str, str]", f"__all__ = {nn.__all__!r}"]
 
 

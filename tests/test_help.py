@@ -24,8 +24,8 @@ PLAIN = {
 MUTE = {
     "flambeau": "Gradients.found Launch.workgroup DType.format DType.kind DType.name DType.rank DType.short"
     " SavedProgram.source Tensor.node allclose.atol allclose.equal_nan allclose.rtol can_cast.from_"
-    " can_cast.to custom_op.doc load.path open_device.spec promote_types.type1 promote_types.type2"
-    " save.metadata save.path save_program.fn set_grad_enabled.mode tensor.data",
+    " can_cast.to custom_op.doc open_device.spec promote_types.type1 promote_types.type2"
+    " save_program.fn set_grad_enabled.mode tensor.data",
     "flambeau.autograd": "Gradients.found set_grad_enabled.mode",
     "flambeau.export": "SavedProgram.source save_program.fn",
     "flambeau.io": "load_bytes.data load_file.path save_bytes.metadata save_file.metadata save_file.path",

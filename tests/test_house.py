@@ -32,7 +32,7 @@ LAYERS = [
     ["tensor"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "cuda"],
     ["autograd", "backends", "capture", "data", "io", "optim", "special", "array_api"],
-    ["distributions", "nn", "export", "profiling", "utils", "vision"],
+    ["distributions", "forms", "nn", "export", "profiling", "utils", "vision"],
     ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
     ["flambeau"],
     ["selftest", "site", "porting"],

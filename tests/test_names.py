@@ -59,7 +59,7 @@ def test_facts_of_tensors(device):
     assert not fb.is_signed(x.bool()) and fb.is_same_size(x, x + 1) and fb.numel(x) == 6
     assert fb.is_nonzero(fb.tensor(2, device=device)) and x.mT.shape == (3, 2)
     assert (
-        x.long().dtype is fb.int64 and x.short().dtype is fb.int32 and x.int().type_as(x).dtype is fb.float16
+        x.long().dtype is fb.int64 and x.short().dtype is fb.int16 and x.int().type_as(x).dtype is fb.float16
     )
 
 

@@ -387,7 +387,9 @@ def where(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
+    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]
+
+    out: a tensor that takes the result, and is returned."""
 
 def zeros(shape: _int | Sequence[_int], **kw: Any) -> Any: ...
 def zeros_like(

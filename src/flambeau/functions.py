@@ -83,7 +83,10 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
 
 
 def where(condition: Tensor, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
+    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]
+
+    out: a tensor that takes the result, and is returned.
+    """
     choose: Any = condition.where
     return choose(input, other, out=out)
 

@@ -625,13 +625,22 @@ def argsort(input: Tensor, dim: _int = -1, descending: _bool = False, stable: _b
 def argwhere(input: Tensor) -> Tensor:
     """Coordinates (int64) of elements that are not 0; their number takes one read. [...] -> [k, dims]"""
 
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor,
+    size: _int | Sequence[_int],
+    stride: _int | Sequence[_int],
+    storage_offset: _int | None = None,
+) -> Tensor:
     """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
 
     storage_offset: the place of the first (0). ValueError where one would lie outside."""
 
 def as_strided_scatter(
-    input: Tensor, src: Any, size: Any, stride: Any, storage_offset: _int | None = None
+    input: Tensor,
+    src: Tensor,
+    size: _int | Sequence[_int],
+    stride: _int | Sequence[_int],
+    storage_offset: _int | None = None,
 ) -> Tensor:
     """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
 
@@ -727,7 +736,7 @@ def bincount(
 
     Raises ValueError where the input has not 1 dim or weights have another shape; TypeError for other than integers."""
 
-def binomial(count: Any, prob: Any, generator: Generator | None = None) -> Tensor:
+def binomial(count: Tensor | _float, prob: Tensor | _float, generator: Generator | None = None) -> Tensor:
     """How many of `count` tries of chance `prob` succeed (Hormann, 1993). [...], [...] -> [...]
 
     count: whole numbers, as floats. prob: from 0 to 1; for others the result is NaN."""
@@ -1576,7 +1585,7 @@ def is_nonzero(input: Tensor) -> _bool:
 def is_same_size(input: Tensor, other: Tensor) -> _bool:
     """Whether the shapes are equal."""
 
-def is_set_to(input: Tensor, tensor: Any) -> _bool:
+def is_set_to(input: Tensor, tensor: Tensor) -> _bool:
     """Whether two tensors have one value, and not equal ones."""
 
 def is_signed(input: Tensor) -> _bool:
@@ -2105,7 +2114,7 @@ def new_empty(
 ) -> Tensor:
     """Values not to be relied on, in this dtype and on this device. (2, 3) -> [2, 3]"""
 
-def new_empty_strided(input: Tensor, size: Any, stride: Any) -> Tensor:
+def new_empty_strided(input: Tensor, size: _int | Sequence[_int], stride: _int | Sequence[_int]) -> Tensor:
     """new_empty; stride is without effect: it is always that of the order of elements."""
 
 def new_full(
@@ -2624,7 +2633,7 @@ def split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tu
 
     Raises ValueError where sizes do not add up, or split_size is below 1."""
 
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> Tensor:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
     """split, by the sizes of the parts, split_sizes."""
 
 def sqrt(input: Tensor) -> Tensor:
@@ -2982,7 +2991,7 @@ def unsafe_split(input: Tensor, split_size: _int | Sequence[_int], dim: _int = 0
 
     Raises ValueError where sizes do not add up, or split_size is below 1."""
 
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> Tensor:
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
     """split, by the sizes of the parts, split_sizes."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
@@ -3048,7 +3057,9 @@ def where(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]"""
+    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]
+
+    out: a tensor that takes the result, and is returned."""
 
 def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """x * log(1 + y); 0 where x is, whatever y is"""

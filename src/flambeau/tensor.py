@@ -115,7 +115,10 @@ class HostFormula(HostScalar):
 
 
 class Tensor(Protocols, Exchange, ops.Table):
-    """An array of one dtype on one device. Operations on it run nothing; reading does."""
+    """An array of one dtype on one device. Operations on it run nothing; reading does.
+
+    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in float32.
+    """
 
     __hash__ = object.__hash__  # type: ignore[assignment] # identity, although == compares elements
     __slots__ = (

@@ -49,7 +49,9 @@ class HostScalar:
     def __repr__(self) -> str: ...
 
 class Tensor:
-    """An array of one dtype on one device. Operations on it run nothing; reading does."""
+    """An array of one dtype on one device. Operations on it run nothing; reading does.
+
+    Tensor(2, 3) is zeros of those sizes, Tensor([1, 2]) a list's numbers in float32."""
 
     node: Any
     link: Any
@@ -728,25 +730,31 @@ class Tensor:
         """0: a tensor's elements are numbered from its own first."""
     def dim_order(self) -> tuple[_int, ...]:
         """The dims from the outermost to the innermost: 0, 1, ..."""
-    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    def as_strided(
+        self, size: _int | Sequence[_int], stride: _int | Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor:
         """Elements in steps of `stride`, counted in the order of elements, as a tensor of its own. -> [*size]
 
         storage_offset: the place of the first (0). ValueError where one would lie outside."""
     def as_strided_scatter(
-        self, src: Any, size: Any, stride: Any, storage_offset: _int | None = None
+        self,
+        src: Tensor,
+        size: _int | Sequence[_int],
+        stride: _int | Sequence[_int],
+        storage_offset: _int | None = None,
     ) -> Tensor:
         """A copy with src at the elements that as_strided gives. [...], [*size] -> [...]
 
         stride, storage_offset: as as_strided takes them."""
     def is_inference(self) -> _bool:
         """False: inference_mode is no_grad here, and makes ordinary tensors."""
-    def is_set_to(self, tensor: Any) -> _bool:
+    def is_set_to(self, tensor: Tensor) -> _bool:
         """Whether two tensors have one value, and not equal ones."""
-    def new_empty_strided(self, size: Any, stride: Any) -> Tensor:
+    def new_empty_strided(self, size: _int | Sequence[_int], stride: _int | Sequence[_int]) -> Tensor:
         """new_empty; stride is without effect: it is always that of the order of elements."""
     def map2_(self, x: Any, y: Any, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
         """map_ with two other tensors."""
-    def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> Tensor:
+    def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
         """split, by the sizes of the parts, split_sizes."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """`length` elements of a dim from `start` on, as a tensor of its own."""
@@ -762,7 +770,7 @@ class Tensor:
         """The tensor itself, where it has this shape already; ValueError else: a tensor keeps its shape."""
     def resize_as_(self, the_template: Any) -> Tensor:
         """resize_ to another tensor's shape."""
-    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> Tensor:
+    def unsafe_split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
         """split, by the sizes of the parts, split_sizes."""
     def frexp(self) -> MantissaExponent:
         """(mantissa, exponent): input = mantissa * 2**exponent, |mantissa| in [0.5, 1). [...] -> [...], [...]"""

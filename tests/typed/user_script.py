@@ -37,7 +37,7 @@ def trained(model: nn.Module, batches: Sequence[tuple[fb.Tensor, fb.Tensor]]) ->
 def spectra(x: fb.Tensor) -> fb.Tensor:
     window = fb.signal.windows.hann(x.shape[-1])
     spectrum = fb.fft.rfft(x * window, norm="ortho")
-    return fb.complex_abs(spectrum).clamp(min=1e-6).log()
+    return spectrum.abs().clamp(min=1e-6).log()
 
 
 def energy(x: fb.Tensor) -> fb.Tensor:

@@ -176,7 +176,10 @@ def get_default_dtype() -> DType:
 
 
 def set_default_dtype(d: Any) -> None:
-    """Taken for float32, which is the default; ValueError for others."""
+    """Taken for float32, which is the default; ValueError for others.
+
+    d: a dtype or its name.
+    """
     if as_dtype(d) is not float32:
         rule = "is float32: give dtype= where tensors and layers are made, or model.half()"
         raise ValueError(f"set_default_dtype({d!r}): the default {rule}")

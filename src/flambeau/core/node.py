@@ -129,9 +129,9 @@ def describe(value: Any) -> str:
         return f"{node.dtype.short}{list(node.shape)}"
     if isinstance(value, tuple | list) and value and any(hasattr(v, "node") for v in value):
         return "[" + ", ".join(describe(v) for v in value) + "]"
-    shape = getattr(value, "shape", ())
-    if shape and isinstance(shape, tuple) and hasattr(value, "dtype"):  # another library's array
-        return f"{type(value).__name__} {value.dtype}{list(shape)}"
+    shape, dtype = getattr(value, "shape", ()), getattr(value, "dtype", None)
+    if isinstance(shape, tuple) and shape and dtype is not None:  # not an op, whose shape is a rule
+        return f"{type(value).__name__} {dtype}{list(shape)}"
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
 

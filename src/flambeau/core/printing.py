@@ -54,7 +54,7 @@ def get_printoptions() -> dict[str, Any]:
 
 @contextmanager
 def printoptions(**settings: Any) -> Iterator[None]:
-    """set_printoptions for the time of a `with` block."""
+    """set_printoptions for the time of a `with` block. settings: its arguments."""
     before = get_printoptions()
     try:
         set_printoptions(**settings)

@@ -83,7 +83,7 @@ class device(metaclass=_Kind):
     """The device of a name: "gpu", "gpu:1", "cpu", or ("gpu", 1); "cuda" and "mps" mean the GPU.
 
     `with fb.device("cpu"):` makes it the one where tensors are made that name none. DeviceError where there
-    is none.
+    is none. type: a name, with its number or without; index: the number.
     """
 
     def __new__(cls, type: Any, index: int | None = None) -> Any:

@@ -36,7 +36,7 @@ def save(obj: Any, f: Any) -> None:
     to a .safetensors file; f is a path, or a file that is open for writing bytes.
 
     A flat dict of tensors becomes a plain file as other libraries write it. TypeError names what can't be
-    saved, FlambeauError a path that can't be written.
+    saved, FlambeauError a path that can't be written. obj: the nest.
     """
     tensors, tree = _taken_apart(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()

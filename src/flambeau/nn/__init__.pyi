@@ -4,6 +4,7 @@ Made by `python scripts/write_stubs.py`."""
 
 from . import functional as functional
 from . import init as init
+from . import utils as utils
 from .activation import CELU as CELU
 from .activation import ELU as ELU
 from .activation import GELU as GELU

@@ -1260,9 +1260,17 @@ def upsample(
     mode: "nearest", "linear", "bilinear", "bicubic" or "trilinear"
     align_corners: the outermost places are centres of elements, not their edges"""
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+) -> Tensor:
     """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
     [n, c, h, w] -> [n, c, oh, ow]"""
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(
+    input: Tensor,
+    size: _int | Sequence[_int] | None = None,
+    scale_factor: _float | Sequence[_float] | None = None,
+) -> Tensor:
     """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""

@@ -1,6 +1,6 @@
 """Functions of torch.nn.functional that are others: with an argument set, in place, or in another layout."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.op import COMPOSED
@@ -16,6 +16,8 @@ from .attention import multi_head_attention_forward
 from .fractional import fractional_max_pools
 from .large_vocabulary import linear_cross_entropy
 
+Sizes = int | Sequence[int] | None
+Factors = float | Sequence[float] | None
 IN_PLACE = ("celu", "elu", "hardtanh", "leaky_relu", "relu", "rrelu", "selu", "threshold")
 INDEXED = (max_pool1d, max_pool2d, max_pool3d, adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d)
 
@@ -52,13 +54,13 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int
     return conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad).permute(2, 0, 1)
 
 
-def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_bilinear(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
     """interpolate(mode="bilinear", align_corners=True) to size, or by scale_factor.
     [n, c, h, w] -> [n, c, oh, ow]"""
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)
 
 
-def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+def upsample_nearest(input: Tensor, size: Sizes = None, scale_factor: Factors = None) -> Tensor:
     """interpolate(mode="nearest") to size, or by scale_factor. [n, c, *size] -> [n, c, *out]"""
     return interpolate(input, size, scale_factor, mode="nearest")
 

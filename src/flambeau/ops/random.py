@@ -190,7 +190,10 @@ def get_rng_state() -> tuple[int, int]:
 
 
 def set_rng_state(new_state: tuple[int, int]) -> None:
-    """Go on with random numbers from a state of get_rng_state."""
+    """Go on with random numbers from a state of get_rng_state.
+
+    new_state: the seed, and how many numbers were drawn.
+    """
     generator.set_state(new_state)
 
 
