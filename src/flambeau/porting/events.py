@@ -8,7 +8,7 @@ from typing import Any
 from .names import TorchNames
 
 ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
-SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LOOPS = ast.For | ast.AsyncFor | ast.While
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient that a step begins with
@@ -92,7 +92,9 @@ def _parameters(node: Any) -> list[str]:
 
 def _walked(loop: ast.AST) -> set[str]:
     """The names that a loop sets, where no gradients are found inside of it: it goes through tensors that
-    have theirs."""
+    have theirs; and those of a lambda's arguments."""
+    if isinstance(loop, ast.Lambda):
+        return {*_parameters(loop)}
     if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):
         return _names(loop.target)
     return _names(loop.target) if isinstance(loop, ast.comprehension) else set()

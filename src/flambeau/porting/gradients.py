@@ -177,7 +177,11 @@ def scaler(g: ScopeGradients, e: Event) -> Found:
 
 def read(g: ScopeGradients, e: Event) -> Found:
     """grads[p]"""
-    node, words, owner = e.node, RULES["read"].words, g.source.text(e.node.value)
+    node, words = e.node, RULES["read"].words
+    if not g.source.is_placed(node):
+        yield Left(node.lineno, ast.unparse(node), f"write {g.name}[{ast.unparse(node.value)}]")
+        return
+    owner = g.source.text(node.value)
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
         return
