@@ -1,4 +1,4 @@
-"""All of torch's public names: here, here under another name, or why not (scripts/torch_names/)."""
+"""All of torch's public names: here, here under another name, or why not (flambeau/porting/torch_names)."""
 
 import pytest
 from helpers import names_of_torch as names
@@ -11,7 +11,7 @@ TABLES = names.tables()
 @pytest.mark.parametrize("table", TABLES)
 def test_every_name_is_answered(table):
     found = names.answers(TABLES[table])
-    assert not found.unanswered, f"scripts/torch_names/{table}.toml says of each where it is, or why not"
+    assert not found.unanswered, f"porting/torch_names/{table}.toml says of each where it is, or why not"
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -1,4 +1,6 @@
-"""Turns names_of_torch.txt and the tables of scripts/torch_names/ into what of torch is here, and why not.
+"""Turns names_of_torch.txt and the tables of torch_names/ into what of torch is here, and why not.
+
+The tables lie in src/flambeau/porting, which tells users of them.
 
 A table (TOML) answers for the namespaces that it names:
 
@@ -40,7 +42,7 @@ VERSION = "torch 2.13.0"
 
 @dataclass
 class Table:
-    """A file of scripts/torch_names/."""
+    """A file of torch_names/."""
 
     name: str
     spaces: dict[str, str]
@@ -68,7 +70,7 @@ class Answers:
 
 @cache
 def tables() -> dict[str, Table]:
-    files = sorted((ROOT / "scripts" / "torch_names").glob("*.toml"))
+    files = sorted((ROOT / "src" / "flambeau" / "porting" / "torch_names").glob("*.toml"))
     return {f.stem: table(f.stem, tomllib.loads(f.read_text(encoding="utf-8"))) for f in files}
 
 

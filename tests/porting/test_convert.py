@@ -9,6 +9,7 @@ from helpers.paths import TESTS
 import flambeau as fb
 from flambeau.cli import main
 from flambeau.porting import convert
+from flambeau.porting.missing import REASONS, why_not
 
 CASES = tomllib.loads((TESTS / "porting" / "cases.toml").read_text(encoding="utf-8"))["case"]
 
@@ -25,6 +26,13 @@ def test_case(case):
     compile(found.text, "case", "exec")
     lines = case["before"].split("\n")
     assert all(lines[c.line - 1] == c.before for c in found.changes if c.before and "\n" not in c.before)
+
+
+def test_reasons_are_of_what_is_not_here():
+    """`torch.jit` is something else here: what is in it is not."""
+    assert [path for path in REASONS if not why_not(path)] == ["torch.jit"]
+    assert why_not("torch.jit.script") == REASONS["torch.jit"]
+    assert why_not("torch.nn.init.xavier_normal") == "write fb.nn.init.xavier_normal_"
 
 
 def test_zero_and_gradients_are_gradients():

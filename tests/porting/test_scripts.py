@@ -5,19 +5,21 @@
 """
 
 import re
+from shutil import copyfile
 
 import pytest
+from click.testing import CliRunner
 from helpers.paths import ROOT
 from helpers.ported import SCRIPTS, by_torch, compare, kept, ported, runs
 
+from flambeau.cli import main
 from flambeau.porting import convert
 
 # scripts that cost a moment, and between them have loops by hand, several optimisers, closures and helpers
 FEW = ["polynomial", "maml", "matrix_factorisation", "neural_style", "wgan_gp"]
 ON_A_GPU = ["linear_regression", "polynomial", "vae"]
-TABLE = re.findall(
-    r"^\| \[(\w+)\]\(.*?\) \| (\d+) \| (\d+) \|$", (ROOT / "docs" / "porting.md").read_text(), re.M
-)
+PAGE = (ROOT / "docs" / "porting.md").read_text(encoding="utf-8")
+TABLE = re.findall(r"^\| \[(\w+)\]\(.*?\) \| (\d+) \| (\d+) \|$", PAGE, re.M)
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -31,6 +33,15 @@ def test_nothing_is_left_and_few_lines_change(name):
 
 def test_the_table_has_all_scripts():
     assert [name for name, _, _ in TABLE] == list(SCRIPTS)
+
+
+def test_the_page_shows_what_is_printed(tmp_path, monkeypatch):
+    shown = re.search(r"^```\n\$ flambeau (port (\w+)\.py -o ours\.py)\n(.*?)```$", PAGE, re.M | re.S)
+    assert shown
+    monkeypatch.chdir(tmp_path)
+    copyfile(SCRIPTS[shown[2]], f"{shown[2]}.py")
+    done = CliRunner().invoke(main, shown[1].split())
+    assert (done.exit_code, done.output) == (0, shown[3])
 
 
 @pytest.mark.parametrize("name", FEW)

@@ -48,6 +48,13 @@ class Script:
         """A node as it is written."""
         return self.data[self.start(node) : self.end(node)].decode()
 
+    def is_placed(self, node: ast.expr) -> bool:
+        """Whether a node lies where it says: Python 3.11 loses count in some f-strings."""
+        try:
+            return ast.unparse(ast.parse(self.text(node), mode="eval")) == ast.unparse(node)
+        except (SyntaxError, UnicodeDecodeError):
+            return False
+
     def find(self, word: str, begin: int) -> int:
         """The place of a word's first byte, at or behind a place."""
         return self.data.index(word.encode(), begin)

@@ -8,7 +8,7 @@ from typing import Any
 from .names import TorchNames
 
 ALL = "*"  # whose gradients: of any parameter, as `for p in model.parameters()` goes through them
-SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+SCOPES = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 LOOPS = ast.For | ast.AsyncFor | ast.While
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient that a step begins with
@@ -37,7 +37,7 @@ class Scope:
         self.is_helper = self.node in [h.node for h in helpers.values()]
         self.name = getattr(node, "name", "the script")
         self.params = _parameters(node)
-        self.is_closure = self.name in closures
+        self.closures, self.is_closure = closures, self.name in closures
         self.walked = {name for n in own(node) for name in _walked(n)}
         self.parents = {child: n for n in [*own(node), node] for child in ast.iter_child_nodes(n)}
         found = ((n, event_of(self, n)) for n in own(node))
@@ -92,7 +92,9 @@ def _parameters(node: Any) -> list[str]:
 
 def _walked(loop: ast.AST) -> set[str]:
     """The names that a loop sets, where no gradients are found inside of it: it goes through tensors that
-    have theirs."""
+    have theirs; and those of a lambda's arguments."""
+    if isinstance(loop, ast.Lambda):
+        return {*_parameters(loop)}
     if isinstance(loop, ast.For | ast.AsyncFor) and not any(_is_backward(n) for n in ast.walk(loop)):
         return _names(loop.target)
     return _names(loop.target) if isinstance(loop, ast.comprehension) else set()
@@ -163,6 +165,8 @@ def step(scope: Scope, node: ast.AST) -> Event | None:
     text, args = ast.unparse(receiver(node)), node.args  # type: ignore[attr-defined]
     if args and scope.names.is_scaler(text):
         return Event("used", "scaler", node, (ast.unparse(args[0]),))
+    if args and scope.names.is_optimizer(text) and not _is_name_of(args[0], scope.closures):
+        return Event("asked", "unknown closure", node)
     if args or scope.names.is_optimizer(text) is False:
         return None
     return Event("used", "step" if scope.names.is_optimizer(text) else "unknown step", node, (text,))
@@ -233,6 +237,16 @@ def _is_plain_call(node: ast.AST) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
 
 
+def _is_name_of(node: ast.AST, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def closure_call(scope: Scope, node: ast.AST) -> Event | None:
+    """loss = closure()"""
+    is_one = isinstance(node, ast.Call) and _is_name_of(node.func, scope.closures)
+    return Event("asked", "closure call", node) if is_one else None
+
+
 def closure(scope: Scope, node: ast.AST) -> Event | None:
     """optimizer.step(closure): what the function returns is used."""
     return Event("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
@@ -251,7 +265,7 @@ def new(scope: Scope, node: ast.AST) -> Event | None:
     return Event("new", "", node, tuple(ast.unparse(p) for p in parts))
 
 
-MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, closure, new)
+MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, closure_call, closure, new)
 
 
 def event_of(scope: Scope, node: ast.AST) -> Event | None:

@@ -177,7 +177,11 @@ def scaler(g: ScopeGradients, e: Event) -> Found:
 
 def read(g: ScopeGradients, e: Event) -> Found:
     """grads[p]"""
-    node, words, owner = e.node, RULES["read"].words, g.source.text(e.node.value)
+    node, words = e.node, RULES["read"].words
+    if not g.source.is_placed(node):
+        yield Left(node.lineno, ast.unparse(node), f"write {g.name}[{ast.unparse(node.value)}]")
+        return
+    owner = g.source.text(node.value)
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.name}[{owner}]"))
         return
@@ -229,6 +233,17 @@ def closure(g: ScopeGradients, e: Event) -> Found:
         yield g.source.replaced(e.node.value, g.name, RULES["closure"].words)
 
 
+def closure_call(g: ScopeGradients, e: Event) -> Found:
+    """closure().loss, where the loss is used"""
+    if not isinstance(g.source.parents[e.node], ast.Expr):
+        yield g.source.inserted(g.source.end(e.node), ".loss", RULES["closure"].words)
+
+
+def unknown_closure(g: ScopeGradients, e: Event) -> Found:
+    """step() of a function that is not in the script"""
+    yield g.left(e, "the function must return gradients: def closure(): return loss().backward()")
+
+
 @dataclass(frozen=True)
 class EventRule:
     """How an event is written here, and why, in the words that stand beside the change."""
@@ -247,6 +262,8 @@ RULES = {
     "zero": EventRule(zero, ""),
     "clip": EventRule(clip, "it clips what is in the container"),
     "call": EventRule(call, "the function is given the gradients"),
+    "closure call": EventRule(closure_call, ""),
+    "unknown closure": EventRule(unknown_closure, ""),
     "closure": EventRule(closure, "a closure returns the gradients; their loss is with them"),
 }
 
@@ -272,8 +289,10 @@ def scopes(source: Script, names: TorchNames) -> list[Scope]:
 def _closures(tree: ast.Module, names: TorchNames) -> set[str]:
     """The names of functions that an optimiser's step is given."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Attribute)]
+    known = {n.name for n in ast.walk(tree) if isinstance(n, FUNCTIONS)}
     steps = [n for n in calls if n.func.attr == "step" and n.args and isinstance(n.args[0], ast.Name)]  # type: ignore
-    return {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
+    given = {n.args[0].id for n in steps if names.is_optimizer(ast.unparse(n.func.value))}  # type: ignore
+    return given & known
 
 
 def container(tree: ast.Module) -> str:

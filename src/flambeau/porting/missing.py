@@ -5,10 +5,10 @@ import inspect
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 from ..core.habits import WORDS
+from .answers import answer
 from .edits import Script
 from .gradients import Left
 from .names import SCALERS, TYPED, TorchNames, is_torch
@@ -28,7 +28,6 @@ REASONS = {
     "torch.cuda.amp": NO_AUTOCAST,
     "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
     "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
-    "torch.compile": "leave it out, or record a step with @flambeau.jit",
     "torch.jit": "leave it out, or record a step with @flambeau.jit",
     "torch.profiler": "with flambeau.profile() as p: ..., and print(p)",
     "torch.utils.checkpoint": "flambeau.checkpoint(function, *args)",
@@ -75,8 +74,10 @@ def _of_tensor(source: Script, names: TorchNames, node: ast.Attribute) -> Iterat
 def why_not(path: str) -> str:
     """Why one of torch's names is not here, and what to do; "" where it is."""
     words = _not_found(path)
-    told = (REASONS[p] for p in _beginnings(path) if p in REASONS) if words else ()
-    return next(iter(told), words)
+    if words in ("", NOT_HERE):
+        told = (REASONS.get(p) or answer(p) for p in _beginnings(path)) if words else ()
+        return next(filter(None, told), words)
+    return words
 
 
 def _beginnings(path: str) -> list[str]:
@@ -86,14 +87,12 @@ def _beginnings(path: str) -> list[str]:
 
 
 def _not_found(path: str) -> str:
-    found = import_module("flambeau")
+    found: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
-        if not isinstance(found, ModuleType | type):
-            return ""  # of a value: it says itself what it has
         try:
             found = getattr(found, part)
         except AttributeError:
-            return WORDS.get(found.__name__, {}).get(part, NOT_HERE)
+            return WORDS.get(getattr(found, "__name__", ""), {}).get(part, NOT_HERE)
     return ""
 
 

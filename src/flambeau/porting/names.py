@@ -65,8 +65,9 @@ class TorchNames:
         return True if "opt" in last or text in self.steps else None
 
     def is_scaler(self, text: str) -> bool:
-        """Whether a variable is a GradScaler."""
-        return self.maker(text) in SCALERS
+        """Whether a variable is a GradScaler, or comes from elsewhere and is called so."""
+        is_given = text not in self.made and "scaler" in text.rpartition(".")[2].lower()
+        return is_given or self.maker(text) in SCALERS
 
     def moves(self, model: str) -> list[str]:
         """The optimisers that were made of a model's parameters, as they are written."""

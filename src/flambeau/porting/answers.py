@@ -1,0 +1,31 @@
+"""The tables of torch_names/ into an answer for a name of torch: another name, or why it is not here.
+
+tests/helpers/names_of_torch.py says what the parts of a table mean, and compares them with torch.
+"""
+
+import re
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+
+@cache
+def _tables() -> list[dict[str, Any]]:
+    folder = files("flambeau.porting") / "torch_names"
+    found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return [tomllib.loads(f.read_text(encoding="utf-8")) for f in found]
+
+
+def answer(path: str) -> str:
+    """What the tables say of `torch.linalg.eig`, or ""."""
+    space, _, name = path.rpartition(".")
+    for said in _tables():
+        if other := said.get("elsewhere", {}).get(space, {}).get(name):
+            return f"write {other}"
+        if why := said.get("absent", {}).get(space, {}).get(name):
+            return why
+        for e in said.get("excluded", []):
+            if any(re.fullmatch(pattern, path) for pattern in e["names"]):
+                return e["why"]
+    return ""
