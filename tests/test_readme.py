@@ -134,7 +134,20 @@ INTERNALS = {  # page: the packages whose modules it names
     "selftest": {"selftest"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "surface": {".", "nn", "optim", "data", "distributions", "io", "models", "cli", "site", "porting"},
+    "surface": {
+        ".",
+        "nn",
+        "nn/utils",
+        "optim",
+        "data",
+        "distributions",
+        "io",
+        "models",
+        "cli",
+        "site",
+        "porting",
+        "utils",
+    },
 }
 
 
