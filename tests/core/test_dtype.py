@@ -373,7 +373,7 @@ def test_models_train_in_half_precision(half, device):
         optimizer.step(grads)
         losses.append(loss.item())
     assert losses[-1] < 0.5 * losses[0] and model.float()(x.float()).dtype is fb.float32
-    assert optimizer.state[0]["exp_avg"].dtype is fb.float32
+    assert optimizer.state[optimizer.params[0]]["exp_avg"].dtype is fb.float32
 
 
 def test_gradients_are_of_their_inputs_dtype(half, device):

@@ -1144,10 +1144,10 @@ def an_optimizer_of_the_user_s():
     class Falling(optim.Optimizer):
         k = 1.0
 
-        def update(self, p, g, state, step):
+        def update(self, p, g, s, o):
             return p - g * self.k
 
-    opt = Falling([weight], lr=1.0)
+    opt = Falling([weight], {"lr": 1.0})
 
     def call(x):
         opt.step((weight * x).sum().backward())

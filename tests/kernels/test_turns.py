@@ -12,6 +12,7 @@ from rows import ROWS
 
 import flambeau as fb
 from flambeau import nn
+from flambeau.core.files import template_folder
 from flambeau.core.limits import SOFTWARE_TURNS, Limits
 from flambeau.core.op import OPS
 from flambeau.kernels.lower import LOOPS
@@ -114,6 +115,12 @@ def test_ops_with_loops_are_known():
             fb.realize(row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to))))
         text = "\n".join(device.shaders)
         turns = [int(n) for n in re.findall(r"for \(var \w+ = 0; \w+ < (\d+)", text)]
-        assert len(turns) == len(re.findall(r"\b(for|while|loop)\b", text)), f"{name}: a loop of another form"
+        words = re.findall(r"for \(var \w+ = 0u; \w+ < \d+u", text)  # of 64 bits: see below
+        every = re.findall(r"\b(for|while|loop)\b", text)
+        assert len(turns) + len(words) == len(every), f"{name}: a loop of another form"
         found |= {name.removesuffix("_bits"): max(turns)} if turns else {}
-    assert found == LOOPS
+    loops = r"macro long_(\w+)\(T\) %}\n(?:(?!endmacro).)*?for \(var i = 0u; i < (\d+)u"
+    of_words = re.findall(loops, (template_folder() / "lib/words.wgsl").read_text(encoding="utf-8"), re.S)
+    named = {"quotient": "divide"}
+    words = {f"{named.get(n, n)}_{part}": int(k) for n, k in of_words for part in ("low", "high")}
+    assert len(words) == 6 and found | words == LOOPS
