@@ -114,7 +114,7 @@ def test_ops_with_loops_are_known():
             to = [dtype if i.kind == main_kind(row) else None for i in row.inputs]
             fb.realize(row.compute(name, *(fb.tensor(a, t, device) for a, t in zip(given, to))))
         text = "\n".join(device.shaders)
-        turns = [int(n) for n in re.findall(r"for \(var \w+ = 0; \w+ < (\d+)", text)]
+        turns = [int(n) for n in re.findall(r"for \(var \w+ = [01]; \w+ < (\d+)", text)]
         words = re.findall(r"for \(var \w+ = 0u; \w+ < \d+u", text)  # of 64 bits: see below
         every = re.findall(r"\b(for|while|loop)\b", text)
         assert len(turns) + len(words) == len(every), f"{name}: a loop of another form"

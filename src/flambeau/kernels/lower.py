@@ -27,6 +27,8 @@ LOOPS = {
     "divisor_low": 128,
     "fmod": 32,
     "gcd": 47,
+    "igamma": 1000,
+    "igammac": 1000,
     "lgamma": 6,
     "pow": 31,
     "power_high": 64,
