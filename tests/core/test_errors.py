@@ -35,7 +35,7 @@ BAD_CALLS = [
     (lambda: x.gather(0, x),
      "TypeError: gather(f32[2, 3], 0, f32[2, 3]): the index must be of integers, not f32: cast with .int()"),
     (lambda: v.gather(0, i),
-     "ValueError: gather(f32[4], 0, i64[2, 3]): tensor and index differ in rank: 1 and 2"),
+     "ValueError: gather(f32[4], 0, i32[2, 3]): tensor and index differ in rank: 1 and 2"),
     (lambda: x.narrow(1, 2, 2), "ValueError: narrow(f32[2, 3], 1, 2, 2): 2 to 4 is not inside 0 to 3"),
     (lambda: fb.cat([x, v]),
      "ValueError: cat([f32[2, 3], f32[4]]): shapes [2, 3] and [4] differ outside dim 0"),
@@ -65,7 +65,7 @@ BAD_CALLS = [
      "ValueError: gelu(f32[2, 3], 'fast'): approximate='fast' is unknown: use 'none' or 'tanh'"),
     (lambda: F.dropout(x, 1.5), "ValueError: dropout(f32[2, 3], 1.5): p=1.5 is not in 0 to 1"),
     (lambda: F.cross_entropy(x, i),
-     "ValueError: cross_entropy(f32[2, 3], i64[2, 3]): target has 2 dims, and input 2: classes are at dim 1"
+     "ValueError: cross_entropy(f32[2, 3], i32[2, 3]): target has 2 dims, and input 2: classes are at dim 1"
      " of input, and target is without that dim: squeeze(1) takes one of size 1"),
     (lambda: F.cross_entropy(x, x[0, :2]),
      "ValueError: cross_entropy(f32[2, 3], f32[2]): target is f32[2]: floats are probabilities of all"
@@ -93,7 +93,7 @@ BAD_CALLS = [
     (lambda: x.backward(),
      "ValueError: backward(f32[2, 3]): nothing it was made from has requires_grad=True"),
     (lambda: i.requires_grad_(),
-     "TypeError: requires_grad_(i64[2, 3]): only floats and complex numbers have gradients: cast with"
+     "TypeError: requires_grad_(i32[2, 3]): only floats and complex numbers have gradients: cast with"
      " .float()"),
     (lambda: x.assign_(v), "ValueError: assign_(f32[2, 3], f32[4]): shapes differ: reshape the value"),
     (lambda: x.to("f99"),

@@ -181,7 +181,10 @@ def test_gradients_are_asked_for_in_torchs_ways():
     )
     with pytest.raises(TypeError) as told:
         fb.tensor([1, 2], dtype=fb.int32, device="cpu").requires_grad = True
-    assert str(told.value) == "requires_grad_(i32[2]): only floats have gradients: cast with .float()"
+    assert (
+        str(told.value)
+        == "requires_grad_(i32[2]): only floats and complex numbers have gradients: cast with .float()"
+    )
     x.requires_grad = False
     assert not x.requires_grad and not (x * 2).requires_grad
     w = nn.Parameter(y)  # of a computed tensor: a leaf of its own

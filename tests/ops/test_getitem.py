@@ -203,11 +203,11 @@ ERRORS = [
     ),
     (
         lambda x: x[:, :0].index_select(1, x.int()[0]),
-        "index_select(f32[2, 0], 1, i64[3]): dim 1 has no elements to index",
+        "index_select(f32[2, 0], 1, i32[3]): dim 1 has no elements to index",
     ),
     (
         lambda x: x.scatter(0, [[0, 0, 0]], fb.ones(1, 3).int()),
-        "scatter(f32[2, 3], 0, [[0, 0, 0]], i64[1, 3]): src is i64, the tensor f32: cast one of them",
+        "scatter(f32[2, 3], 0, [[0, 0, 0]], i32[1, 3]): src is i32, the tensor f32: cast one of them",
     ),
     (
         lambda x: x.scatter_reduce(0, [[0, 0, 0]], x[:1], "max"),

@@ -168,7 +168,7 @@ def test_what_cannot_be_written_to_says_so():
     told = "f32[3] is a detached view of what gradients flow through: clone() it first"
     assert refused(lambda: y.detach().zero_()) == told and y.tolist() == [2, 2, 2]
     told = (
-        "add_(i32[2]): the result is f32, and a tensor keeps its dtype: use x = x.add(...), or cast x first"
+        "add_(i64[2]): the result is f32, and a tensor keeps its dtype: use x = x.add(...), or cast x first"
     )
     assert refused(lambda: fb.tensor([1, 2]).add_(1.5)) == told
     told = "add_(f32[3]): the result has shape [2, 3], and a tensor keeps its own: use x = x.add(...)"

@@ -36,8 +36,8 @@ def _whole(s):
     return s[:-1]
 
 
-def _view(shape, dtype, xp, grad):
-    return kernel("movement", shape=shape, dtype=dtype, xp=xp, grad=grad, holomorphic=False)
+def _view(takes, shape, dtype, xp, grad):
+    return kernel("movement", shape=shape, dtype=dtype, dtypes=takes, xp=xp, grad=grad, holomorphic=False)
 
 
 class Complex(Family):
@@ -54,6 +54,7 @@ class Complex(Family):
     )
 
     @_view(
+        "c",
         _two,
         lambda d: d.real,
         lambda xp, z: xp.stack([z.real, z.imag], axis=-1),
@@ -65,7 +66,7 @@ class Complex(Family):
             raise TypeError(NOT_REAL)
         return (self,), {}
 
-    @_view(_whole, lambda d: d.complex, _as_complex, lambda g, y, x: [Complex.view_as_real(g)])
+    @_view("f", _whole, lambda d: d.complex, _as_complex, lambda g, y, x: [Complex.view_as_real(g)])
     def view_as_complex(self):
         """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 

@@ -110,7 +110,6 @@ class ScatterRows(Family):
         "whole",
         shape=lambda x, keys, order, src, join: x,
         dtype=lambda x, keys, order, src, join: x,
-        dtypes="fiubc",
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
