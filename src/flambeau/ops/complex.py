@@ -70,9 +70,11 @@ class Complex(Family):
     def view_as_complex(self):
         """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
-        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs.
+        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs, TypeError for integers.
         """
-        if self.dtype.kind != "f" or self.shape[-1:] != (2,):
+        if self.dtype.kind != "f":
+            raise TypeError("takes floats: cast with .float()")
+        if self.shape[-1:] != (2,):
             raise ValueError("takes floats with a last dim of 2, the real and the imaginary part")
         return (self if self.dtype.real is self.dtype.as_float else self.float(),), {}
 
