@@ -3037,7 +3037,8 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
-    float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs, TypeError for integers."""
+    float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
+    TypeError for integers."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """Both parts of complex numbers, as a view. TypeError for real numbers. [...] -> [..., 2]"""

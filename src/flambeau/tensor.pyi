@@ -274,7 +274,8 @@ class Tensor:
     def view_as_complex(self) -> Tensor:
         """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
-        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs, TypeError for integers."""
+        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
+        TypeError for integers."""
     def conj(self) -> Tensor:
         """The complex conjugates; of real numbers themselves. [...] -> [...]"""
     def conj_physical(self) -> Tensor:

@@ -152,7 +152,7 @@ print(fb.ones(33 << 20, device=d).add(1).realize())"""
 
 
 def test_reads_are_parted_where_one_buffer_cannot_hold_them(gpu, monkeypatch):
-    made = [fb.full((n,), n, device=gpu) for n in (300, 1, 500, 0, 1000, 24)]
+    made = [fb.full((n,), n, dtype=fb.int32, device=gpu) for n in (300, 1, 500, 0, 1000, 24)]
     fb.realize(*made)
     monkeypatch.setattr(gpu, "max_binding", 4096)
     asked = [(t.node.buffer.handle, t.node.nbytes) for t in made]

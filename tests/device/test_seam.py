@@ -76,10 +76,8 @@ def test_devices_share_no_cache():
 
 
 def test_what_is_no_device_is_refused():
-    rule = (
-        r"^zeros\(3, device=5\): device\(5\): int names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's$"
-    )
+    rule = r"^zeros\(3, device=5.0\): device\(5.0\): float names no device: use 'gpu', 'gpu:1', 'cpu' or a tensor's$"
     with pytest.raises(TypeError, match=rule):
-        fb.zeros(3, device=5)  # type: ignore[arg-type]
+        fb.zeros(3, device=5.0)  # type: ignore[arg-type]
     x = fb.zeros(2, device="cpu")
     assert fb.zeros(3, device=x).device is x.device is get_device(x)

@@ -97,7 +97,8 @@ def test_errors(gpu):
 
 
 def test_the_example_runs(gpu, capsys, monkeypatch):
-
+    if "SwiftShader" in gpu.name:  # its sin, which the example calls, is off by 2.5e-4
+        monkeypatch.setenv("FLAMBEAU_DEVICE", "gpu:llvmpipe")
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     import custom_op
 

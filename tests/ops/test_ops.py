@@ -117,7 +117,11 @@ def test_declared_dtypes(name, gpu):
             check(values_, want, eps if name in OPS and row.call is None else 16 * eps, what)
 
 
-@pytest.mark.parametrize("name", [n for n in OPS if OPS[n].dtypes not in ("", "fiub")])
+# what looks at further operands before dtypes is none that is called by hand: _scatter_sorted
+REFUSING = [n for n, op in OPS.items() if op.dtypes not in ("", "fiub") and n != "_scatter_sorted"]
+
+
+@pytest.mark.parametrize("name", REFUSING)
 def test_other_dtypes_are_refused(name):
     row, rng = ROWS[name], np.random.default_rng(9)
     for kind in set("fiub") - set(OPS[name].dtypes):

@@ -667,11 +667,11 @@ def test_everything_at_once(gpu, seed):
 
 CHILD = """import os, sys
 import flambeau as fb
-from flambeau.data import DataLoader
+from flambeau.data import DataLoader, collate
 x = fb.ones(3, device="gpu").realize()
 y = x * 2
 reading = fb.read(x + 1)
-batches = iter(DataLoader(list(range(8)), batch_size=2))
+batches = iter(DataLoader(list(range(8)), batch_size=2, num_workers=1, collate_fn=collate))
 first = next(batches).tolist()
 def said(f):
     try:
@@ -688,7 +688,8 @@ def child():
     print(said(lambda: fb.ones(1, device="gpu:0")))
     print(said(lambda: fb.jit(lambda t: t + 1)(x)))
     print(said(lambda: next(batches)))
-    print((fb.rand(4, device="cpu") < 2).sum().item(), [b.tolist() for b in DataLoader([1, 2])])
+    fresh = DataLoader([1, 2], collate_fn=collate)
+    print((fb.rand(4, device="cpu") < 2).sum().item(), [b.tolist() for b in fresh])
     sys.stdout.flush()
 pid = os.fork()
 if not pid:

@@ -55,10 +55,6 @@ WORDS: dict[str, dict[str, str]] = {
         "Storage": "views know their base themselves: t.is_contiguous(), t.clone()",
         "torchvision": "fb.data reads MNIST and folders of arrays",
     },
-    "flambeau.nn": {
-        "DataParallel": ONE_PROCESS,
-        "SyncBatchNorm": f"{ONE_PROCESS}: nn.BatchNorm2d",
-    },
     "flambeau.nn.functional": {
         "has_torch_function": "torch's own dispatch",
     },

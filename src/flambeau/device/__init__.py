@@ -121,7 +121,8 @@ def number_of(device: Any) -> int | None:
         return 0
     from .adapters import adapters
 
-    return adapters().index(device.adapter)
+    every = adapters()
+    return every.index(device.adapter) if device.adapter in every else None
 
 
 def reopened(name: str) -> Device:

@@ -70,7 +70,8 @@ class Complex(Family):
     def view_as_complex(self):
         """The complex numbers whose two parts lie side by side in the last dim, as a view. [..., 2] -> [...]
 
-        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs, TypeError for integers.
+        float16 and bfloat16 are cast to float32 first: a copy. ValueError for what are no such pairs,
+        TypeError for integers.
         """
         if self.dtype.kind != "f":
             raise TypeError("takes floats: cast with .float()")

@@ -110,6 +110,7 @@ class ScatterRows(Family):
         "whole",
         shape=lambda x, keys, order, src, join: x,
         dtype=lambda x, keys, order, src, join: x,
+        dtypes="fiuc",
         xp=_scatter_xp,
         launch=_scatter_launch,
     )
