@@ -25,7 +25,7 @@ EXCEPTIONS = {
     "all": ("uint8", "bool, as of every other dtype"),
     "any": ("uint8", "the same"),
     "bincount": (
-        "float16 bfloat16 float32 int64 uint64 int32 uint32 int16 uint16 int8 uint8 bool",
+        "float64 float16 bfloat16 float32 int64 uint64 int32 uint32 int16 uint16 int8 uint8 bool",
         "whole weights are counted exactly in int64, not in float64",
     ),
     "avg_pool1d": ("int64", "means of integers are floats"),
