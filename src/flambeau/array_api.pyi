@@ -281,7 +281,7 @@ def negative(input: Tensor) -> Tensor:
     """-x"""
 
 def nextafter(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the next float32 from x towards y"""
+    """the next float32 (or of float64, that) from x towards y"""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x and y differ"""

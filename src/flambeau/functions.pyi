@@ -2149,7 +2149,7 @@ def new_zeros(
     """Zeros in a new shape, in this dtype and on this device. (2, 3) -> [2, 3]"""
 
 def nextafter(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
-    """the next float32 from x towards y"""
+    """the next float32 (or of float64, that) from x towards y"""
 
 @overload
 def nonzero(

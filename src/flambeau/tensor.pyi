@@ -591,7 +591,7 @@ class Tensor:
     def exponent(self) -> Tensor:
         """e of x = m * 2**e with m in [0.5, 1)"""
     def nextafter(self, other: Tensor | _float | HostScalar) -> Tensor:
-        """the next float32 from x towards y"""
+        """the next float32 (or of float64, that) from x towards y"""
     def hypot(self, other: Tensor | _float | HostScalar) -> Tensor:
         """sqrt(x * x + y * y), safe for large x"""
     def gcd(self, other: Tensor | _float | HostScalar) -> Tensor:

@@ -25,8 +25,8 @@ EXCEPTIONS = {
     "all": ("uint8", "bool, as of every other dtype"),
     "any": ("uint8", "the same"),
     "bincount": (
-        "float64 float16 bfloat16 float32 int64 uint64 int32 uint32 int16 uint16 int8 uint8 bool",
-        "whole weights are counted exactly in int64, not in float64",
+        "float16 bfloat16 int64 uint64 int32 uint32 int16 uint16 int8 uint8 bool",
+        "halves are added up in float32, and whole weights exactly in int64, not in float64",
     ),
     "avg_pool1d": ("int64", "means of integers are floats"),
     "avg_pool2d": ("int64", "the same"),
@@ -34,7 +34,7 @@ EXCEPTIONS = {
     "local_response_norm": ("int64", "the same"),
     "matrix_exp": ("float16 bfloat16", "factors of 16-bit matrices are float32"),
     "matrix_power": ("float16 bfloat16", "the same"),
-    "nextafter": ("float64 float16 bfloat16", "the next float32"),
+    "nextafter": ("float16 bfloat16", "the next float32"),
 }
 REFUSED = {  # what is refused here and not in PyTorch
     "matrix_power": "linear algebra needs floats: cast with .float()",

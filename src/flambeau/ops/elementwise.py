@@ -141,7 +141,8 @@ def _copysign_grad(g, z, x, y):
 
 
 def _next_float(xp, x, y):
-    return xp.nextafter(xp.astype(x, "float32"), xp.astype(y, "float32"))
+    wide = "float64" if "float64" in (xp.name_of(x), xp.name_of(y)) else "float32"
+    return xp.nextafter(xp.astype(x, wide), xp.astype(y, wide))
 
 
 def as_float(x):
@@ -279,7 +280,11 @@ class Elementwise(Family):
         names=ONE,
     )
     nextafter = elementwise(
-        None, _next_float, "the next float32 from x towards y", lambda *_: dt.float32, dtypes="fiub"
+        None,
+        _next_float,
+        "the next float32 (or of float64, that) from x towards y",
+        lambda *d: dt.promote(*d).as_float,
+        dtypes="fiub",
     )
     hypot = elementwise(
         lambda g, z, x, y: [g * x / z, g * y / z], "hypot", "sqrt(x * x + y * y), safe for large x", _float, 8

@@ -132,7 +132,7 @@ def _length(x, minlength: int) -> int:
 def _added(x, weights, bins: int):
     """The sum of the weights at each of 0 to bins - 1; others are left out. [n], [n] -> [bins]"""
     inside = (x >= 0) & (x < bins)
-    dtype = dt.float32 if weights.dtype.is_float else dt.counted(weights.dtype)
+    dtype = dt.promote(weights.dtype, dt.float32) if weights.dtype.is_float else dt.counted(weights.dtype)
     zeros = type(x).zeros(bins + 1, dtype=dtype, device=x.device)
     return zeros._scatter_at(0, inside.where(x, bins), weights.to(zeros.dtype)).narrow(0, 0, bins)
 
