@@ -10,7 +10,7 @@ from flambeau.core.op import COMPOSED, OPS
 
 # what is float32 whatever goes in: made of no tensor, drawn, bits, or float32 by its meaning
 SINGLE = """
-_norms _svd_jacobi arange bincount cast cauchy empty exponential eye full geometric gumbel laplace linspace
+_norms _svd_jacobi arange cast cauchy empty exponential eye full geometric gumbel laplace linspace
 log_normal logspace lu_unpack nextafter rand randn uniform zeros
 """
 # weights and places in float32; draws; rows whose inputs are made float32 first
@@ -170,3 +170,12 @@ def test_torch_itself_agrees(torch):
                     continue  # PyTorch's complex halves, which are not here
                 pair = [torch.ones(s, dtype=getattr(torch, n)) for n, s in ((a, (2,)), (b, shape))]
                 assert str(torch.result_type(*pair))[6:] == want, f"{a} with {b}"
+
+
+def test_steps_and_counted_weights_are_of_float64():
+    """Whose rows have a reference in float32, or integers for their first input."""
+    a, b = np.array([1.0, -2.0, 0.5]), np.array([2.0, -3.0, 0.5])
+    x, y = (fb.tensor(t, dtype=fb.float64, device="cpu") for t in (a, b))
+    assert (x.nextafter(y).numpy() == np.nextafter(a, b)).all() and x.nextafter(y).dtype is fb.float64
+    made = fb.tensor([0, 2, 2], device="cpu").bincount(x / 3)
+    assert made.dtype is fb.float64 and (made.numpy() == np.bincount([0, 2, 2], a / 3)).all()
