@@ -116,11 +116,6 @@ def test_views_and_casts():
             "exp(f32[2, 3], out=f32[2, 3]): no gradients flow into out: write inside no_grad, or y = f(...)"
             " without it",
         ),
-        (
-            lambda x: fb.exp(x, out=fb.zeros(2, 3, device="torch")),
-            ValueError,
-            "exp(f32[2, 3], out=f32[2, 3]): devices differ: the result's is cpu, and out's torch:cpu",
-        ),
     ],
 )
 def test_what_is_refused(call, error, text):
@@ -128,3 +123,10 @@ def test_what_is_refused(call, error, text):
     with pytest.raises(error) as told:
         call(x)
     assert str(told.value) == text and x.tolist() == X
+
+
+def test_devices_that_differ(gpu):
+    with pytest.raises(ValueError) as told:
+        fb.exp(fb.tensor(X, device="cpu"), out=fb.zeros(2, 3, device=gpu))
+    told_of = "exp(f32[2, 3], out=f32[2, 3]): devices differ"
+    assert str(told.value) == f"{told_of}: the result's is cpu, and out's {gpu.name}"

@@ -117,11 +117,11 @@ def test_the_default_integer_can_be_int32(device):
         assert (
             str(e.value) == "tensor(...): 2147483648 does not fit i32, which holds -2147483648 to 2147483647"
         )
-        assert repr(fb.tensor(1, device="cpu")) == "tensor(1, device='cpu')"
+        assert repr(fb.tensor(1)) == "tensor(1)"
     finally:
         fb.set_default_integer(fb.int64)
-    assert repr(fb.tensor(1, device="cpu")) == "tensor(1, device='cpu')"
-    assert repr(fb.tensor(1, dtype="i32", device="cpu")) == "tensor(1, device='cpu', dtype=flambeau.int32)"
+    assert repr(fb.tensor(1)) == "tensor(1)"
+    assert repr(fb.tensor(1, dtype="i32")) == "tensor(1, dtype=flambeau.int32)"
     with pytest.raises(TypeError) as e:
         fb.set_default_integer("int8")
     assert str(e.value) == "set_default_integer(int8): takes int32 or int64"

@@ -25,7 +25,10 @@ def test_names():
     x = fb.ones(2, device=cpu)
     assert x.device == fb.device("cpu") == fb.device(cpu) == fb.device(x) and x.device != "cpu"
     assert x.get_device() == -1 and x.is_cpu and not x.is_cuda
-    assert fb.device("torch", "cpu").type == "torch"
+
+
+def test_names_of_a_library(torch):
+    assert fb.device("torch", "cpu").type == "torch" and fb.device("torch") is get_device("torch:cpu")
 
 
 def test_names_of_a_gpu(gpu):
@@ -56,31 +59,32 @@ def made() -> str:
     return fb.zeros(1).device.name
 
 
-def test_the_default_device(default):
+def test_the_default_device(default, gpu):
     with fb.device("cpu") as cpu:
         assert fb.get_default_device() is cpu and made() == fb.tensor([1]).device.name == "cpu"
-        with fb.device("torch"):
-            assert made() == "torch:cpu"
+        with fb.device("gpu"):
+            assert made() == gpu.name
             fb.set_default_device("cpu")  # of this block
             assert made() == "cpu"
         with cpu:
             assert made() == "cpu"
     assert made() == default.name
-    fb.set_default_device("torch")
+    fb.set_default_device("cpu")
     elsewhere = []
     thread = threading.Thread(target=lambda: elsewhere.append(made()))
     thread.start()
     thread.join()
-    assert made() == "torch:cpu" and elsewhere == ["torch:cpu"]
+    assert made() == "cpu" and elsewhere == ["cpu"]
     fb.set_default_device(None)
     assert made() == default.name and fb.nn.Linear(1, 1).weight.device is default
 
 
-def test_a_recorded_call_depends_on_it(default):
+def test_a_recorded_call_depends_on_it(default, gpu):
     ones = fb.jit(lambda n: fb.ones(2) * n)
-    for name in ("cpu", "torch:cpu", "cpu", "torch:cpu"):
-        with fb.device(name):
-            assert ones(2.0).device.name == name
+    cpu = fb.device("cpu")
+    for device in (cpu, gpu, cpu, gpu):
+        with device:
+            assert ones(2.0).device is device
 
 
 def test_cuda(gpu):
