@@ -194,8 +194,9 @@ def test_another_shape_in_place_of_what_has_views(device):
     with pytest.raises(ValueError) as told:
         x.squeeze_()
     assert str(told.value) == "squeeze_(f32[2, 1]): others are views of it: use x = x.squeeze(...)"
-    del view
-    assert x.squeeze_().shape == (2,)
+    y = fb.zeros(2, 1, device=device)
+    y[0].add_(1)  # a view that is gone
+    assert y.squeeze_().tolist() == [1.0, 0.0] and view.tolist() == [0.0]
     with pytest.raises(
         ValueError, match=r"^f32\[2\] can't be written to: gradients are taken by it as it is: "
     ):
