@@ -561,7 +561,7 @@ def test_complex_numbers_in_a_page_are_refused_with_words(what, tmp_path):
     with pytest.raises(TypeError) as told:
         fb.save_program(layer, (given,), tmp_path / "p", target="web")
     assert str(told.value) == (
-        f"save_program(target='web'): {what!r} is c64: a page has no arrays of complex numbers: take, keep and"
-        " return fb.view_as_real(...)"
+        f"save_program(target='web'): {what!r} is c64: a page has no arrays of complex numbers: take, keep"
+        " and return fb.view_as_real(...)"
     )
     assert not (tmp_path / "p").exists()

@@ -35,8 +35,8 @@ def save_program(
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
     in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
     planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
-    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors; TypeError where
-    a page would have to hold complex numbers.
+    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors;
+    TypeError where a page would have to hold complex numbers.
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
