@@ -1,4 +1,4 @@
-"""Turns thirty-two PyTorch scripts into ours and runs both: what they print is the same, number by number.
+"""Turns thirty-three PyTorch scripts into ours and runs both: what they print is the same, number by number.
 
 `printed.toml` has what each prints under torch. It is made anew by
 `from helpers.ported import write; write()`, PYTHONPATH=src:tests.

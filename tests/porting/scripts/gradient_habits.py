@@ -1,9 +1,9 @@
 """What loops do with gradients: accumulation, clipping, FGSM, PGD, several optimisers, LBFGS, penalties."""
 
+import numpy as np
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-import numpy as np
 
 rng = np.random.default_rng(0)
 X = torch.from_numpy(rng.normal(size=(12, 3)).astype("float32"))
@@ -39,7 +39,7 @@ show("accumulate", m)
 # zero_grad at the end, and none at the beginning
 m = new()
 opt = torch.optim.Adam(m.parameters(), lr=0.01)
-for i in range(3):
+for _ in range(3):
     F.mse_loss(m(X), Y).backward()
     opt.step()
     m.zero_grad()
@@ -48,7 +48,7 @@ show("end", m)
 # two losses
 m = new()
 opt = torch.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
-for i in range(3):
+for _ in range(3):
     opt.zero_grad()
     out = m(X)
     a = F.mse_loss(out, Y)
@@ -80,7 +80,7 @@ print("pgd", round(delta.abs().sum().item(), 4), round(F.mse_loss(m(X + delta), 
 
 # norms of gradients and a manual step
 m = new()
-for step in range(2):
+for _ in range(2):
     loss = F.mse_loss(m(X), Y)
     for p in m.parameters():
         p.grad = None
@@ -88,7 +88,7 @@ for step in range(2):
     total = sum(p.grad.pow(2).sum() for p in m.parameters() if p.grad is not None).sqrt()
     print("norm", round(total.item(), 4), round(max(p.grad.abs().max().item() for p in m.parameters()), 4))
     with torch.no_grad():
-        for n, p in m.named_parameters():
+        for _, p in m.named_parameters():
             p.add_(p.grad, alpha=-0.1)
 show("manual", m)
 
@@ -108,7 +108,7 @@ show("parts", m)
 # weight decay by hand into gradients
 m = new()
 opt = torch.optim.SGD(m.parameters(), lr=0.1)
-for i in range(2):
+for _ in range(2):
     opt.zero_grad()
     F.mse_loss(m(X), Y).backward()
     for p in m.parameters():
@@ -121,7 +121,7 @@ m = new()
 ema = new()
 m[0].weight.requires_grad = False
 opt = torch.optim.SGD([p for p in m.parameters() if p.requires_grad], lr=0.1)
-for i in range(2):
+for _ in range(2):
     opt.zero_grad()
     F.mse_loss(m(X), Y).backward()
     opt.step()
