@@ -66,6 +66,9 @@ def of_flambeau(rows: int) -> dict[str, tuple]:
     given = {name: fb.tensor(a).realize() for name, a in data(rows).items()}
     table = {"copy": (lambda: given["x"] + 1.0, 2 * 4 * rows * WIDTH)}
     table |= calls(fb, **given, rows=rows) | losses(given["x"], given["few"], rows)
+    line, far, wide = given["x"].reshape(-1), given["index"].long().realize(), fb.arange(rows).realize()
+    table["gather of single elements by int64"] = (lambda: line.gather(0, far), 4 * 4 * rows)
+    table["gather of int64 by int64"] = (lambda: wide.gather(0, far), 6 * 4 * rows)
     return {name: (lambda c=c: c().realize(), fb.synchronize, b) for name, (c, b) in table.items()}
 
 

@@ -35,6 +35,11 @@ def contestants(n: int, host) -> dict[str, tuple]:
         y = x.reshape(*shape).realize()
         table[f"cumsum, {name}"] = (lambda y=y, dim=dim: y.cumsum(dim).realize(), wait, 8 * n)
     rows = x.reshape(n // 1024, 1024).realize()
+    whole = (x * 1e6).to(fb.int64).realize()
+    for name in ("one row", "rows of 1024", "columns, 256 wide"):
+        shape, dim = shapes(n)[name]
+        z = whole.reshape(*shape).realize()
+        table[f"cumsum of int64, {name}"] = (lambda z=z, dim=dim: z.cumsum(dim).realize(), wait, 16 * n)
     table["cumprod, rows of 1024"] = (lambda: rows.cumprod(1).realize(), wait, 8 * n)
     table["logcumsumexp, rows of 1024"] = (lambda: rows.logcumsumexp(1).realize(), wait, 8 * n)
     table["places of cummax, one row"] = (lambda: x.cummax(0)[1].realize(), wait, 8 * n)

@@ -205,7 +205,8 @@ MODULES = {
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,
-    "flambeau.testing": fb.testing,
+    "flambeau.distributions": fb.distributions, "flambeau.distributions.kl": fb.distributions.kl,
+    "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
 }  # fmt: skip
 

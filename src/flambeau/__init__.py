@@ -66,6 +66,7 @@ from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
     from . import (
+        accelerator,
         autograd,
         backends,
         cuda,
@@ -90,7 +91,10 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing", "utils")}
+_LATER |= {
+    name: (name, "")
+    for name in ("accelerator", "backends", "cuda", "distributions", "special", "testing", "utils")
+}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -140,6 +144,7 @@ __all__ = sorted(
         "Profile",
         "SavedProgram",
         "Tensor",
+        "accelerator",
         "autograd",
         "autotune",
         "backends",

@@ -1,79 +1,61 @@
-"""PyTorch's torch.cuda, over the GPU that there is: whether, how many, which, memory, seeds, waiting."""
+"""PyTorch's torch.cuda: what fb.accelerator says of the GPU that there is, of whatever make."""
 
 from typing import Any
 
+from . import accelerator
 from .core.habits import UnknownName
 from .core.notes import note
-from .device import ANY_MAKE, IN_BROWSER, get_device
-from .device.seam import Device
-from .errors import DeviceError
+from .device import ANY_MAKE, get_device
 from .ops.random import manual_seed as _manual_seed
-
-
-def _gpu(device: Any = None) -> Device:
-    note(ANY_MAKE, 3)
-    return get_device("gpu" if device is None else device)
 
 
 def is_available() -> bool:
     """Whether there is a GPU, which may be one that a driver computes on the CPU."""
-    try:
-        return _gpu().kind == "gpu"
-    except DeviceError:
-        return False
+    note(ANY_MAKE)
+    return accelerator.is_available()
 
 
 def device_count() -> int:
     """How many GPUs there are."""
-    if IN_BROWSER:
-        return 1
-    from .device.adapters import adapters
-
-    try:
-        return len(adapters())
-    except DeviceError:
-        return 0
+    note(ANY_MAKE)
+    return accelerator.device_count()
 
 
 def current_device() -> int:
     """The number of the GPU that "gpu" names."""
-    return _gpu().index or 0
+    note(ANY_MAKE)
+    return accelerator.current_device_index()
 
 
 def get_device_name(device: Any = None) -> str:
     """What the driver calls a GPU."""
-    return _gpu(device).name.partition(":")[2]
+    note(ANY_MAKE)
+    return get_device("gpu" if device is None else device).name.partition(":")[2]
 
 
 def memory_allocated(device: Any = None) -> int:
     """Bytes of tensors that are there now."""
-    return _pooled(device, "live")
+    return accelerator.memory_allocated(device)
 
 
 def max_memory_allocated(device: Any = None) -> int:
     """The most bytes of tensors so far."""
-    return _pooled(device, "peak")
+    return accelerator.max_memory_allocated(device)
 
 
 def memory_reserved(device: Any = None) -> int:
     """Bytes that were taken from the driver."""
-    return _pooled(device, "reserved")
-
-
-def _pooled(device: Any, what: str) -> int:
-    pool = _gpu(device).pool
-    return getattr(pool, what) if pool else 0
+    return accelerator.memory_reserved(device)
 
 
 def synchronize(device: Any = None) -> None:
     """Return when everything submitted is done."""
-    _gpu(device).wait()
+    accelerator.synchronize(device)
 
 
 def empty_cache() -> None:
     """Give memory that no tensor uses back to the driver."""
-    if (pool := _gpu().pool) is not None:
-        pool.trim()
+    accelerator.empty_cache()
 
 
 def manual_seed(seed: int) -> None:

@@ -22,7 +22,7 @@ from .runtime import readback, run
 from .runtime.exchange import Exchange, leaf
 from .runtime.protocols import Protocols
 from .runtime.state import assigned, mark, taken_by, thread
-from .runtime.writes import check_write, spread
+from .runtime.writes import check_write, show_as, spread
 
 _param_keys, _marks = count(1), count(1)
 assert _source  # its entries register themselves
@@ -320,6 +320,16 @@ class Tensor(Protocols, Exchange, ops.Table):
         facts += [] if self.dtype in told else [f"dtype={self.dtype!r}"]
         return shown(data, [*facts, "requires_grad=True"] if self.requires_grad else facts)
 
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows; None where values can't be read, which is said by the text."""
+        if thread.recorder is not None or not self.device.can_wait:
+            return None
+        from .core.printing import in_html
+
+        facts = [f"{self.dtype.name} {list(self.shape)} on {self.device.name}"]
+        facts += ["requires_grad"] if self.requires_grad else []
+        return in_html(Data(readback.read([self])[0], self.shape, self.dtype), facts)
+
     # --- inspecting ---
 
     def plan(self):
@@ -406,6 +416,12 @@ class Tensor(Protocols, Exchange, ops.Table):
     def _check_write(self) -> None:
         """ValueError where gradients are taken by the tensor as it is."""
         check_write(self)
+
+    def _show_as(self, view: "Tensor", name: str) -> "Tensor":
+        """Be what a new view of this tensor shows; `name` is the method that asks for it."""
+        with self.device.lock:
+            show_as(self, view, name)
+        return self
 
     def _become(self, new: Node) -> None:
         """Have another value, and all that shows the same elements with it."""

@@ -1,6 +1,7 @@
 """Turns values into PyTorch's text: one format a tensor, exponents where sizes differ, rows cut short."""
 
 import random
+import re
 
 import numpy as np
 import pytest
@@ -67,3 +68,36 @@ def test_options_are_taken_and_given_back():
         pass
     assert str(told.value) == "set_printoptions(profile='wide'): unknown: use one of default, short, full"
     assert before == PRINTING
+
+
+def cells(html):
+    return [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in re.findall(r"<tr>(.*?)</tr>", html)]
+
+
+def test_a_notebook_shows_a_table():
+    x = fb.tensor([[1.0, 2.5], [-3.0, 4.0]], device="cpu", requires_grad=True)
+    html = x._repr_html_()
+    assert "<caption>float32 [2, 2] on cpu, requires_grad</caption>" in html
+    assert cells(html) == [["1.0000", "2.5000"], ["-3.0000", "4.0000"]]
+    assert cells(fb.tensor([True, False], device="cpu")._repr_html_()) == [["True", "False"]]
+    assert cells(fb.tensor([1 - 2j], device="cpu")._repr_html_()) == [["1.-2.j"]]
+    wide = cells(fb.arange(40, device="cpu").reshape(2, 20)._repr_html_())
+    assert wide[1] == ["20", "21", "22", "23", "24", "…", "35", "36", "37", "38", "39"]
+    long = cells(fb.arange(24, device="cpu").reshape(12, 2)._repr_html_())
+    assert len(long) == 11 and long[5] == ["…", "…"] and long[10] == ["22", "23"]
+
+
+def test_a_notebook_shows_text_of_other_ranks():
+    assert fb.tensor(2.0, device="cpu")._repr_html_() == "<pre>float32 [] on cpu\ntensor(2.)</pre>"
+    assert fb.zeros(2, 0, device="cpu")._repr_html_() == (
+        "<pre>float32 [2, 0] on cpu\ntensor([], size=(2, 0))</pre>"
+    )
+    assert fb.zeros(1, 1, 2, device="cpu")._repr_html_() == (
+        "<pre>float32 [1, 1, 2] on cpu\ntensor([[[0., 0.]]])</pre>"
+    )
+
+
+def test_a_notebook_shows_the_text_of_what_is_recorded(gpu):
+    seen = []
+    fb.jit(lambda x: seen.append(x._repr_html_()) or x)(fb.ones(1, device=gpu))
+    assert seen == [None]

@@ -98,6 +98,21 @@ def test_cuda(gpu):
     fb.cuda.empty_cache()
 
 
+def test_accelerator(gpu, monkeypatch):
+    a = fb.accelerator
+    assert a.is_available() is True and a.current_accelerator() is a.current_accelerator(True) is gpu
+    assert a.current_accelerator().type == "gpu" and a.current_device_index() == 0
+    assert a.device_count() == fb.cuda.device_count()
+    x = fb.ones(1000, device=gpu).realize()
+    a.synchronize()
+    assert x.nbytes <= a.memory_allocated() <= a.max_memory_allocated() and a.memory_reserved()
+    a.empty_cache()
+    monkeypatch.setattr(a, "is_available", lambda: False)
+    assert a.current_accelerator() is None
+    with pytest.raises(AttributeError, match="module 'flambeau.accelerator' has no attribute 'Steam'$"):
+        _ = a.Steam
+
+
 def test_seeds():
     fb.cuda.manual_seed_all(7)
     first = fb.rand(3).tolist()

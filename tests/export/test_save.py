@@ -550,3 +550,18 @@ def test_a_save_that_was_killed_can_be_done_again(tmp_path):
     fb.save_program(lambda x: x + fb.full((3,), 2.0), "f32[3]", out)
     assert fb.load_program(out)(fb.ones(3)).tolist() == [3, 3, 3]
     assert not list(out.glob(".*"))
+
+
+@pytest.mark.parametrize("what", ["x", "output", "w"])
+def test_complex_numbers_in_a_page_are_refused_with_words(what, tmp_path):
+    layer = fb.nn.Module()
+    layer.w = fb.nn.Parameter(fb.ones(3, dtype=fb.complex64) if what == "w" else fb.ones(3))
+    layer.forward = lambda x: {"output": lambda: x * layer.w * 1j}.get(what, lambda: (x * layer.w).abs())()
+    given = fb.ones(2, 3, dtype=fb.complex64 if what == "x" else fb.float32)
+    with pytest.raises(TypeError) as told:
+        fb.save_program(layer, (given,), tmp_path / "p", target="web")
+    assert str(told.value) == (
+        f"save_program(target='web'): {what!r} is c64: a page has no arrays of complex numbers: take, keep"
+        " and return fb.view_as_real(...)"
+    )
+    assert not (tmp_path / "p").exists()

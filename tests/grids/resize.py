@@ -17,6 +17,7 @@ def interpolate(d):
     arguments: dict = {"mode": mode}
     if mode.endswith(("linear", "cubic")):
         arguments["align_corners"] = d.maybe()
+        arguments["antialias"] = n == 2 and d.maybe(0.4)
     if d.maybe(0.7) or mode == "area":
         arguments["size"] = tuple(d.one(1, 2, 4, 7, 8, 16, 26) for _ in range(n))
     else:

@@ -40,7 +40,8 @@ def ported(name: str) -> str:
 def runs(text: str, device: str, monkeypatch) -> str:
     """What a ported script prints, all of it on one device."""
     out = io.StringIO()
-    monkeypatch.setattr(fb.cuda, "is_available", lambda: device == "gpu")
+    for space in (fb.cuda, fb.accelerator):
+        monkeypatch.setattr(space, "is_available", lambda: device == "gpu")
     fb.set_default_device(device)
     try:
         with redirect_stdout(out):

@@ -250,3 +250,26 @@ def test_errors(text):
     with pytest.raises((ValueError, TypeError)) as e:
         ERRORS[text]()
     assert str(e.value) == text
+
+
+def test_interpolation_that_smooths(device):
+    """Numbers of PyTorch 2.13: y and the gradient of (y * [[0, 1, 2], [3, 4, 5]]).sum()."""
+    x = (fb.arange(24.0, device=device).reshape(1, 1, 4, 6) ** 1.5 / 10).detach().requires_grad_()
+    y = nn.functional.interpolate(x, size=(2, 3), mode="bicubic", antialias=True)
+    np.testing.assert_allclose(
+        y[0, 0].tolist(), [[1.0277, 1.6391, 2.3877], [5.9006, 7.0747, 8.3141]], atol=1e-4
+    )
+    g = (y * fb.arange(6.0, device=device).reshape(2, 3)).sum().backward()[x]
+    np.testing.assert_allclose(
+        g[0, 0, 0].tolist(), [-0.0625, -0.0267, 0.0902, 0.2243, 0.3754, 0.329], atol=1e-4
+    )
+    z = nn.functional.interpolate(x, size=(2, 3), mode="bilinear", antialias=True)
+    np.testing.assert_allclose(
+        z[0, 0].tolist(), [[1.4327, 2.0332, 2.7399], [5.6661, 6.7055, 7.8012]], atol=1e-4
+    )
+    with pytest.raises(ValueError) as told:
+        nn.functional.interpolate(x, size=2, antialias=True)
+    assert str(told.value) == (
+        "interpolate(f32[1, 1, 4, 6], size=2, antialias=True): antialias is for modes bilinear and bicubic"
+        " of 4 dims, not for 'nearest' of 4"
+    )

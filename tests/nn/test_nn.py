@@ -87,9 +87,26 @@ def test_repr_reads_as_torchs():
     model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(True), nn.Softmax(1)), nn.Dropout(0.2))
     assert repr(model) == (
         "Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): Sequential(\n"
-        "    (0): ReLU(inplace=True)\n    (1): Softmax(dim=1)\n  )\n  (2): Dropout(p=0.2)\n)"
+        "    (0): ReLU(inplace=True)\n    (1): Softmax(dim=1)\n  )\n  (2): Dropout(p=0.2, inplace=False)\n)"
     )
     assert len(model) == 3 and isinstance(model[1][0], nn.ReLU) and len(model[:2]) == 2
+    assert repr(nn.Flatten()) == "Flatten(start_dim=1, end_dim=-1)"
+    assert repr(nn.LeakyReLU(inplace=True)) == "LeakyReLU(negative_slope=0.01, inplace=True)"
+    assert repr(nn.ModuleList([nn.ReLU(), nn.ReLU(), nn.GELU(), nn.ReLU()])) == (
+        "ModuleList(\n  (0-1): 2 x ReLU()\n  (2): GELU(approximate='none')\n  (3): ReLU()\n)"
+    )
+    assert repr(nn.TransformerDecoderLayer(4, 2)).startswith("TransformerDecoderLayer(\n  (dropout): ")
+
+
+def test_what_a_module_says_of_itself_comes_before_its_own():
+    class Net(nn.Module):
+        def __init__(self):
+            self.act = nn.ReLU()
+
+        def extra_repr(self):
+            return "width=3"
+
+    assert repr(Net()) == "Net(\n  width=3\n  (act): ReLU()\n)"
 
 
 def test_train_and_eval_reach_all_modules():

@@ -1,4 +1,6 @@
-"""Brackets against NumPy: keys that nobody would think of, read, assigned and added to."""
+"""Brackets against NumPy, where integers are taken first, as in PyTorch: keys that nobody would think of.
+
+They are read, assigned and added to."""
 
 import numpy as np
 import pytest
@@ -69,10 +71,31 @@ def as_given(key, how, device):
     return tuple(k.tolist() if a_list else k for k, a_list in zip(key, lists))
 
 
+def steps(x, key):
+    """What a key's integers leave of an array (a view), and the rest of the key. To NumPy integers are index
+    arrays, and `...` that stands for nothing comes between such: it then gives dims in another order."""
+    width = [0 if k is None or isinstance(k, bool) else k.ndim if is_mask(k) else 1 for k in key]
+    rest = x.ndim - sum(n for k, n in zip(key, width) if k is not ...)
+    items = [(s, n) for k, n in zip(key, width) for s in ([slice(None)] * rest if k is ... else [k])]
+    first = [s for k, n in items for s in ([int(k)] if is_integer(k) else [slice(None)] * n)]
+    return x[(*first, ...)], tuple(k for k, _ in items if not is_integer(k))
+
+
+def is_mask(k):
+    return isinstance(k, np.ndarray) and k.dtype == bool
+
+
+def is_integer(k):
+    return (isinstance(k, int) and not isinstance(k, bool)) or (
+        isinstance(k, np.ndarray) and k.shape == () and not is_mask(k)
+    )
+
+
 def wanted(shape, key):
     x = np.arange(int(np.prod(shape)), dtype="f4").reshape(shape)
     try:
-        want = x[key]
+        part, rest = steps(x, key)
+        want = part[rest]
     except IndexError:
         return x, None
     return x, want
@@ -97,6 +120,31 @@ def test_any_key_reads_what_numpy_reads(case, how, device):
     assert got.shape == want.shape and np.array_equal(got.numpy(), want)
 
 
+def test_integers_beside_index_arrays_move_no_dims(device):
+    """As in PyTorch; in NumPy the first two have the other shape."""
+    x = fb.arange(24, device=device).reshape(2, 3, 4)
+    assert x[0, :, [1, 2]].tolist() == [[1, 2], [5, 6], [9, 10]]
+    assert x[fb.tensor(0, device=device), :, [1, 2]].tolist() == [[1, 2], [5, 6], [9, 10]]
+    assert x[:, [0], ..., [1, 2]].shape == (2, 2)
+    x[1, :, [0, 3]] = fb.tensor([[-1, -2]] * 3, device=device)
+    assert x[1].tolist() == [[-1, 13, 14, -2], [-1, 17, 18, -2], [-1, 21, 22, -2]]
+
+
+@MANY
+@given(case=keys())
+def test_any_key_reads_what_torch_reads(case, torch):
+    shape, key = case
+    if any(isinstance(k, slice) and (k.step or 1) < 0 for k in key):
+        return  # it takes no steps backwards
+    x = np.arange(int(np.prod(shape)), dtype="f4").reshape(shape)
+    try:
+        want = torch.from_numpy(x)[tuple(torch.from_numpy(k) if hasattr(k, "dtype") else k for k in key)]
+    except IndexError:
+        return
+    got = fb.tensor(x, device="cpu")[as_given(key, "tensor", "cpu")]
+    assert got.shape == tuple(want.shape) and np.array_equal(got.numpy(), want.numpy())
+
+
 @MANY
 @given(case=keys(), how=st.sampled_from(["list", "tensor"]), data=st.data())
 def test_any_key_assigns_what_numpy_assigns(case, how, data, device):
@@ -111,11 +159,13 @@ def test_any_key_assigns_what_numpy_assigns(case, how, data, device):
     y[ours] = fb.tensor(value, device=device)
     assert np.array_equal(given.numpy(), x)
     put = x.copy()
-    put[case[1]] = value
+    part, rest = steps(put, case[1])
+    part[rest] = value
     assert np.array_equal(y.numpy(), put)
     if all(isinstance(k, np.ndarray) and k.dtype != bool for k in case[1]) and case[1]:
         added = given.index_put(ours, fb.tensor(value, device=device), accumulate=True)
-        np.add.at(x, case[1], np.broadcast_to(value, want.shape))  # NumPy's fast path adds rows once
+        part, rest = steps(x, case[1])
+        np.add.at(part, rest, np.broadcast_to(value, want.shape))  # NumPy's fast path adds rows once
         assert np.array_equal(added.numpy(), x)
 
 

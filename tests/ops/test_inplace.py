@@ -175,3 +175,42 @@ def test_what_cannot_be_written_to_says_so():
     assert refused(lambda: fb.ones(3).add_(fb.ones(2, 3))) == told
     told = "fill_diagonal_(f32[3]): takes a matrix, or dims of one size"
     assert refused(lambda: fb.ones(3).fill_diagonal_(1)) == told
+
+
+def test_another_shape_in_place(device):
+    x = fb.arange(6.0, device=device).reshape(2, 3) * 1
+    x.t_()
+    assert x.shape == (3, 2) and x.tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
+    assert x.unsqueeze_(0).add_(1) is x and x[0, 0].tolist() == [1.0, 4.0]
+    row = x[0, :1]
+    row.squeeze_(0)
+    row += 10  # it is a view still
+    assert x.squeeze(0)[0].tolist() == [11.0, 14.0] == row.tolist()
+
+
+def test_another_shape_in_place_of_what_has_views(device):
+    x = fb.zeros(2, 1, device=device)
+    view = x[0]
+    with pytest.raises(ValueError) as told:
+        x.squeeze_()
+    assert str(told.value) == "squeeze_(f32[2, 1]): others are views of it: use x = x.squeeze(...)"
+    y = fb.zeros(2, 1, device=device)
+    y[0].add_(1)  # a view that is gone
+    assert y.squeeze_().tolist() == [1.0, 0.0] and view.tolist() == [0.0]
+    with pytest.raises(
+        ValueError, match=r"^f32\[2\] can't be written to: gradients are taken by it as it is: "
+    ):
+        fb.ones(2, device=device, requires_grad=True).unsqueeze_(0)
+
+
+def test_another_shape_in_place_ends_a_recording(gpu, capsys):
+    state = fb.arange(3.0, device=gpu)
+
+    @fb.jit
+    def step(x):
+        state.unsqueeze_(0)
+        return state + x
+
+    shapes = [step(fb.ones(3, device=gpu)).shape for _ in range(3)]
+    assert shapes == [(1, 3), (1, 1, 3), (1, 1, 1, 3)]
+    assert "unsqueeze_ gives a tensor from outside another shape" in capsys.readouterr().err

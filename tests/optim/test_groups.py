@@ -263,7 +263,15 @@ def test_options_of_a_recorded_step_are_read_at_each(gpu, capsys):
     assert (told.out, told.err) == ("recorded\nrecorded\n", "")  # the decay is 0 at last
 
 
-@pytest.mark.parametrize("make, kw, most, fewest", [(optim.SGD, {}, 13, 4), (optim.AdamW, {}, 51, 9)])
+@pytest.mark.parametrize(
+    "make, kw, most, fewest",
+    [
+        (optim.SGD, {}, 13, 4),
+        (optim.AdamW, {}, 51, 9),
+        (optim.Adagrad, {}, 25, 5),
+        (optim.NAdam, {}, 101, 59),
+    ],
+)
 def test_kernels_of_a_step_of_50_parameters(make, kw, most, fewest, monkeypatch):
     """As docs/optim.md says, where 8 buffers may be bound and where 32."""
     counts = []

@@ -1,4 +1,4 @@
-"""Turns thirty-one PyTorch scripts into ours and runs both: what they print is the same, number by number.
+"""Turns thirty-three PyTorch scripts into ours and runs both: what they print is the same, number by number.
 
 `printed.toml` has what each prints under torch. It is made anew by
 `from helpers.ported import write; write()`, PYTHONPATH=src:tests.
@@ -16,7 +16,15 @@ from flambeau.cli import main
 from flambeau.porting import convert
 
 # scripts that cost a moment, and between them have loops by hand, several optimisers, closures and helpers
-FEW = ["polynomial", "maml", "matrix_factorisation", "neural_style", "wgan_gp"]
+FEW = [
+    "polynomial",
+    "maml",
+    "matrix_factorisation",
+    "gradient_habits",
+    "neural_style",
+    "quickstart",
+    "wgan_gp",
+]
 ON_A_GPU = ["linear_regression", "polynomial", "vae"]
 PAGE = (ROOT / "docs" / "porting.md").read_text(encoding="utf-8")
 TABLE = re.findall(r"^\| \[(\w+)\]\(.*?\) \| (\d+) \| (\d+) \|$", PAGE, re.M)

@@ -112,3 +112,29 @@ fn {{ T.fn("rounded_whole") }}(low: {{ U }}, high: {{ U }}) -> {{ T }} {
   return size * bitcast<{{ T }}>(power << {{ U }}(23u));
 }
 {% endmacro %}
+{% macro long_sum(T) %}
+fn {{ T.fn("long_sum") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  let low = a.x + b.x;
+  return vec2<u32>(low, a.y + b.y + u32(low < b.x));
+}
+{% endmacro %}
+{% macro long_max_i(T) %}
+fn {{ T.fn("long_max_i") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  return select(a, b, bitcast<i32>(b.y) > bitcast<i32>(a.y) || (b.y == a.y && b.x > a.x));
+}
+{% endmacro %}
+{% macro long_min_i(T) %}
+fn {{ T.fn("long_min_i") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  return select(a, b, bitcast<i32>(b.y) < bitcast<i32>(a.y) || (b.y == a.y && b.x < a.x));
+}
+{% endmacro %}
+{% macro long_max_u(T) %}
+fn {{ T.fn("long_max_u") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  return select(a, b, b.y > a.y || (b.y == a.y && b.x > a.x));
+}
+{% endmacro %}
+{% macro long_min_u(T) %}
+fn {{ T.fn("long_min_u") }}(a: vec2<u32>, b: vec2<u32>) -> vec2<u32> {
+  return select(a, b, b.y < a.y || (b.y == a.y && b.x < a.x));
+}
+{% endmacro %}

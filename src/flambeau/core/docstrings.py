@@ -272,7 +272,7 @@ RAISES = {
     "histogram": "bins is below 1, or edges are fewer than 2",
     "index_select": "index has more than 1 dim",
     "instance_norm": "a channel has one value",
-    "interpolate": "the input has not 3 to 5 dims, or antialias is asked for",
+    "interpolate": "the input has not 3 to 5 dims, or antialias is asked for of a mode that has none",
     "isin": "TypeError where neither is a tensor",
     "istft": "return_complex is True",
     "jit": "check is unknown",

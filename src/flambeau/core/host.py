@@ -228,10 +228,17 @@ def numbers(raw: Any, dtype: dt.DType) -> list[Any]:
 
 def to_list(raw: Any, shape: Shape, dtype: dt.DType) -> Any:
     """Turn a buffer's bytes into nested lists (a number for shape [])."""
+    if 0 in shape:
+        return _no_numbers(shape)
     flat = numbers(raw, dtype)
     for n in reversed(shape[1:]):
-        flat = [flat[i : i + n] for i in range(0, len(flat), n)] if n else [[] for _ in range(0)]
+        flat = [flat[i : i + n] for i in range(0, len(flat), n)]
     return flat if shape else flat[0]
+
+
+def _no_numbers(shape: Shape) -> list:
+    """Nested lists of a shape that has no elements: [[], []] for [2, 0]."""
+    return [_no_numbers(shape[1:]) for _ in range(shape[0])]
 
 
 class Data:

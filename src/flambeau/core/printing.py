@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from html import escape
 from math import ceil, isfinite, prod
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ PROFILES: dict[str, dict[str, Any]] = {
 }
 PRINTING: dict[str, Any] = PROFILES["default"] | {"sci_mode": None}
 START = "tensor("
+CELLS = 5  # rows and columns at each end of a table
 
 
 class Format(NamedTuple):
@@ -73,6 +75,25 @@ def shown(data: Data, facts: list[str], start: str = START) -> str:
     kept = _kept(lambda i: flat[i], data.shape, 0, edge)
     form = _form(list(_leaves(kept)), data)
     return _with_facts(start + _nested(kept, len(data.shape), len(start), form), facts, len(start))
+
+
+def in_html(data: Data, facts: list[str]) -> str:
+    """What is known of a tensor, and its values: a table where they have one dim or two, else their text."""
+    told = escape(", ".join(facts))
+    if not 0 < len(data.shape) < 3 or 0 in data.shape:
+        return f"<pre>{told}\n{escape(shown(data, []))}</pre>"
+    flat = numbers(data.raw, data.dtype) if data.dtype.is_complex else data.flat
+    rows = _kept(lambda i: flat[i], (1, *data.shape)[-2:], 0, CELLS)
+    form = _form(list(_leaves(rows)), data)
+    body = "".join(f"<tr>{_cells(row, rows, form)}</tr>" for row in rows)
+    return f"<table><caption>{told}</caption>{body}</table>"
+
+
+def _cells(row: Any, rows: list[Any], form: Format) -> str:
+    """A row of a table; one that stands for those left out is as long as the others."""
+    row = [...] * len(rows[0]) if row is ... else row
+    style = '<td style="text-align: right">'
+    return "".join(f"{style}{'…' if v is ... else form.write(v).strip()}</td>" for v in row)
 
 
 def _form(values: list[Any], data: Data) -> Format:

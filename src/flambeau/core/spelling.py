@@ -8,7 +8,17 @@ from ..errors import IndexFault
 from .node import describe
 
 # arguments that PyTorch takes by a second name
-SPELLINGS = {"axis": "dim", "keepdims": "keepdim", "axis0": "dim0", "axis1": "dim1"}
+SPELLINGS = {
+    "axis": "dim",
+    "axis0": "dim0",
+    "axis1": "dim1",
+    "indices": "indices_or_sections",
+    "keepdims": "keepdim",
+    "sections": "indices_or_sections",
+    "split_size_or_sections": "split_size",
+    "tensor": "self",
+    "train": "training",
+}
 
 
 @cache

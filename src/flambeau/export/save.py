@@ -20,7 +20,7 @@ from .fit import fit
 from .inputs import Spec, specs_of
 from .structure import KINDS, Sketch, Structure, Weights, sketch
 from .trace import graph_of
-from .web_module import EXECUTOR, MODULE, TYPES, add_module
+from .web_module import EXECUTOR, MODULE, TYPES, add_module, check_arrays
 
 FORMAT, VERSION = "flambeau-program", 3
 PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
@@ -35,7 +35,8 @@ def save_program(
     example_inputs: a tensor, an array or a text such as "f32[N, 784]" for each argument, alone, in a list or
     in a dict that names them. N is the batch, 1 to max_batch; of a tensor it is the first size. Every size is
     planned now and compared. target "web" adds an ES module that runs the program without Python. Modules act
-    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors.
+    as after eval(). Returns the folder. FlambeauError when the function reads values, or assigns to tensors;
+    TypeError where a page would have to hold complex numbers.
     """
     if target not in (None, "web"):
         raise ValueError(f"save_program: target={target!r} is unknown: 'web', or None for Python alone")
@@ -49,6 +50,8 @@ def save_program(
         raise FlambeauError(f"save_program: {out} holds other files: name an empty or a new folder")
     last = max_batch if any("N" in s.shape for s in specs) else 1
     program, kernels, weights = _described(fn, specs, list(range(1, last + 1)))
+    if target == "web":
+        check_arrays(program)
     out.mkdir(parents=True, exist_ok=True)
     (out / PROGRAM).unlink(missing_ok=True)  # no old program may run new kernels
     save_file(weights.file(), out / WEIGHTS)

@@ -77,6 +77,15 @@ export function open(): Promise<Executor>;
 """
 
 
+def check_arrays(program: dict[str, Any]) -> None:
+    """TypeError where a page has no array for what goes in or out, or is kept."""
+    every = [*program["inputs"], *program["outputs"], *program["weights"]]
+    if (strange := next((e for e in every if e["dtype"] not in ARRAYS), None)) is not None:
+        what = f"{strange['name']!r} is {strange['dtype']}"
+        rule = "a page has no arrays of complex numbers: take, keep and return fb.view_as_real(...)"
+        raise TypeError(f"save_program(target='web'): {what}: {rule}")
+
+
 def add_module(folder: Path, program: dict[str, Any]) -> None:
     """Write the module, its executor and its types beside the program."""
     for name, source in ((MODULE, "program.js"), (EXECUTOR, "executor.js")):

@@ -11,6 +11,7 @@ from ..core import dtype as dt
 from ..core.op import OPS, apply
 from ..core.shape import Shape
 from . import integers as rule
+from . import long_sums
 from .integers import Integer, filled, narrowed, widened
 from .pair import applied, gathered, moved, tensor_of
 
@@ -48,9 +49,12 @@ def total(x: Integer, count: int, add_up: Callable[[Any], Any]) -> Integer:
 
 
 def sum_(x: Integer, dims: tuple[int, ...]) -> Integer:
-    """Dim by dim where they are more than limbs allow, and a long one in pieces."""
+    """In int32 where that holds them; with carries what is read once; what is computed from words by limbs:
+    dim by dim where they are more than limbs allow, and a long one in pieces."""
     count = prod(x.shape[d] for d in dims)
     most = max(abs(x.range[0]), abs(x.range[1])) * count
+    if long_sums.is_read_once(x) and not (x.is_narrow and most < 2**31) and 0 not in x.shape:
+        return long_sums.reduced(x, "sum", dims)
     if count <= MOST or (x.is_narrow and most < 2**31):
         return total(x, count, lambda t: applied("_sum", t, dims=dims))
     first, *rest = sorted(dims, key=lambda d: -x.shape[d])
@@ -77,12 +81,14 @@ def _moved(x: Integer, name: str, **attrs: Any) -> Any:
 
 
 def extreme(name: str) -> Callable[[Integer, tuple[int, ...]], Integer]:
-    """By the high words, and then by the low ones of those that have it."""
+    """Of what is computed by the high words, and then by the low ones of those that have it."""
     worst = 0 if name == "_max" else 2**32 - 1
 
     def found(x: Integer, dims: tuple[int, ...]) -> Integer:
         if x.is_narrow:
             return narrowed(x.dtype, applied(name, x.narrow, dims=dims), x.range)
+        if x.is_packed and 0 not in x.shape:
+            return long_sums.reduced(x, name.strip("_"), dims)
         top = applied(name, x.top, dims=dims)
         low = (x.top == top).where(x.words[0], worst)
         return widened(x.dtype, applied(name, low, dims=dims), top.to(dt.uint32), x.range)
@@ -133,6 +139,8 @@ def cumulative_sum(x: Integer, dim: int) -> Integer:
     """Long dims in pieces, each of which begins with the sum of those before."""
     n = x.shape[dim]
     most = max(abs(x.range[0]), abs(x.range[1])) * n
+    if long_sums.is_read_once(x) and not (x.is_narrow and most < 2**31) and 0 not in x.shape:
+        return long_sums.so_far(x, dim)
     if n <= MOST or (x.is_narrow and most < 2**31):
         return total(x, n, lambda t: applied("_cumsum", t, dim=dim))
     pieces = in_pieces(x, dim, PIECE)

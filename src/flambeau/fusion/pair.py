@@ -120,8 +120,5 @@ def moved(x: Pair, name: str, **attrs: Any) -> Pair:
 
 
 def gathered(x: Pair, index: Any, dim: int) -> Pair:
-    """Elements by index along a dim."""
-    if x.is_packed:
-        places = index.unsqueeze(-1).expand(*index.shape, 2)
-        return x.repacked(applied("_gather", x.packed, places, dim=dim))
+    """Elements by index along a dim: each word by itself, so that a thread reads an index once for both."""
     return x.mapped(lambda word: applied("_gather", word, index, dim=dim))

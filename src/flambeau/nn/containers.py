@@ -1,6 +1,7 @@
 """Modules and parameters in lists and dicts, whose parameters the module around them has."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, Self
 
 from ..core.docstrings import explained
@@ -119,6 +120,15 @@ class ModuleList(_Numbered):
 
     def __init__(self, modules: Iterable[Module] = ()):
         self.extend(modules)
+
+    def _lines(self) -> list[str]:
+        """Neighbours that are printed alike are one line, with their number."""
+        lines, first = [], 0
+        for text, alike in groupby(map(repr, self)):
+            n = len(list(alike))
+            lines.append(f"({first}): {text}" if n == 1 else f"({first}-{first + n - 1}): {n} x {text}")
+            first += n
+        return lines
 
     def forward(self, x: Any) -> Any:
         rule = "is a list, not a layer: call its modules, or use Sequential"

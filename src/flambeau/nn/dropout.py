@@ -32,7 +32,7 @@ class Dropping(Module):
         return type(self).function(x, self.p, self.training, inplace=self.inplace)
 
     def extra_repr(self) -> str:
-        return f"p={self.p}" + (", inplace=True" if self.inplace else "")
+        return f"p={self.p}, inplace={self.inplace}"
 
 
 @explained

@@ -7,6 +7,7 @@ from ..core.modes import no_grad
 from ..ops.creation import eye
 from ..ops.distribution import rand, randn
 from ..ops.linalg.decompose import linalg_qr
+from ..ops.random import Generator
 from ..tensor import Tensor
 
 GAINS = {
@@ -25,9 +26,9 @@ GAINS = {
 
 
 @no_grad()
-def constant_(tensor: Tensor, value: float) -> Tensor:
-    """Every element the same number, `value`."""
-    return tensor.assign_(Tensor.full(tensor.shape, value, tensor.dtype, tensor.device))
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Every element the same number, `val`."""
+    return tensor.assign_(Tensor.full(tensor.shape, val, tensor.dtype, tensor.device))
 
 
 def zeros_(tensor: Tensor) -> Tensor:
@@ -41,24 +42,31 @@ def ones_(tensor: Tensor) -> Tensor:
 
 
 @no_grad()
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform in [a, b)."""
-    return tensor.assign_(rand(*tensor.shape, device=tensor.device) * (b - a) + a)
+    return tensor.assign_(rand(*tensor.shape, device=tensor.device, generator=generator) * (b - a) + a)
 
 
 @no_grad()
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+def normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
+) -> Tensor:
     """Normal with that mean and standard deviation (std)."""
-    return tensor.assign_(randn(*tensor.shape, device=tensor.device) * std + mean)
+    return tensor.assign_(randn(*tensor.shape, device=tensor.device, generator=generator) * std + mean)
 
 
 @no_grad()
 def trunc_normal_(
-    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0
+    tensor: Tensor,
+    mean: float = 0.0,
+    std: float = 1.0,
+    a: float = -2.0,
+    b: float = 2.0,
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal (mean, std), but drawn again outside [a, b]: by the inverse distribution, so in one draw."""
     low, high = (0.5 * erfc((mean - end) / (std * sqrt(2))) for end in (a, b))
-    drawn = (rand(*tensor.shape, device=tensor.device) * (high - low) + low).ndtri()
+    drawn = (rand(*tensor.shape, device=tensor.device, generator=generator) * (high - low) + low).ndtri()
     return tensor.assign_((drawn * std + mean).clamp(a, b))
 
 
@@ -85,7 +93,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 
 @no_grad()
-def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Orthonormal rows, or columns where those are fewer, times gain (Saxe et al., 2013). [n, ...]
 
     ValueError for fewer than 2 dims.
@@ -95,7 +103,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     if not tensor.numel():
         return tensor
     rows = tensor.shape[0]
-    drawn = randn(rows, tensor.numel() // rows, device=tensor.device)
+    drawn = randn(rows, tensor.numel() // rows, device=tensor.device, generator=generator)
     wide = drawn.shape[0] < drawn.shape[1]
     q, r = linalg_qr(drawn.mT if wide else drawn)
     q = q * r.diagonal().sign()  # else the distribution is not uniform (Mezzadri, 2007)
@@ -103,7 +111,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
 
 
 @no_grad()
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
     """Normal (0, std), with the share `sparsity` of each column 0 (Martens, 2010). [n, m]
 
     ValueError for other than 2 dims.
@@ -111,24 +119,28 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
     if tensor.ndim != 2:
         raise ValueError(f"sparse_({list(tensor.shape)}): takes 2 dims: reshape it")
     rows = tensor.shape[0]
-    order = rand(*tensor.shape, device=tensor.device).argsort(0).argsort(0)
-    drawn = randn(*tensor.shape, device=tensor.device) * std
+    order = rand(*tensor.shape, device=tensor.device, generator=generator).argsort(0).argsort(0)
+    drawn = randn(*tensor.shape, device=tensor.device, generator=generator) * std
     return tensor.assign_((order < ceil(sparsity * rows)).where(0.0, drawn))
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Uniform with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
     bound = gain * sqrt(6 / sum(fans(tensor)))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Normal with variance gain^2 * 2 / (fan_in + fan_out) (Glorot and Bengio, 2010)."""
-    return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))))
+    return normal_(tensor, 0.0, gain * sqrt(2 / sum(fans(tensor))), generator)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Uniform with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
 
@@ -136,18 +148,22 @@ def kaiming_uniform_(
     ValueError for other names.
     """
     bound = sqrt(3) * _kaiming_std(tensor, a, mode, nonlinearity)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0.0, mode: str = "fan_in", nonlinearity: str = "leaky_relu"
+    tensor: Tensor,
+    a: float = 0.0,
+    mode: str = "fan_in",
+    nonlinearity: str = "leaky_relu",
+    generator: Generator | None = None,
 ) -> Tensor:
     """Normal with variance gain^2 / fan (He et al., 2015); `a` is leaky_relu's slope.
 
     mode: "fan_in" or "fan_out", which fan; nonlinearity: the name of what follows the layer, for the gain.
     ValueError for other names.
     """
-    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity))
+    return normal_(tensor, 0.0, _kaiming_std(tensor, a, mode, nonlinearity), generator)
 
 
 def calculate_gain(nonlinearity: str, param: float = 0.01) -> float:

@@ -28,12 +28,18 @@ def _sign(method: Callable, arguments: list[Argument], result: Any) -> None:
 
 
 def layer(
-    name: str, function: Callable, inputs: int = 1, last: tuple[str, ...] = (), **defaults: Any
+    name: str,
+    function: Callable,
+    inputs: int = 1,
+    last: tuple[str, ...] = (),
+    shows_all: bool = False,
+    **defaults: Any,
 ) -> type[Any]:
     """Make a module class of a function: its arguments after the inputs are given when the module is made.
 
     `last` are arguments that PyTorch's layer has behind the others, in another order than its function.
-    Of functions that take `inplace`, so does the layer.
+    Of functions that take `inplace`, so does the layer. Printed are arguments that are not the usual ones,
+    or all (`shows_all`) where PyTorch prints them.
     """
     settings = [] if isinstance(function, Op) else _operands(function)[inputs:]
     settings.sort(key=lambda p: p.name in last)
@@ -62,7 +68,11 @@ def layer(
 
     def extra_repr(self):
         pairs = [(p, getattr(self, p.name)) for p in (*settings, inplace)]
-        return ", ".join(f"{p.name}={v!r}" for p, v in pairs if not isinstance(v, Tensor) and v != p.default)
+        return ", ".join(
+            f"{p.name}={v!r}"
+            for p, v in pairs
+            if not isinstance(v, Tensor) and ((shows_all and p is not inplace) or v != p.default)
+        )
 
     inplace = Argument("inplace", Argument.POSITIONAL_OR_KEYWORD, default=False, annotation=bool)
     given = [*rules.parameters.values(), *([inplace] if takes else [])]

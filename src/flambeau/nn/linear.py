@@ -1,10 +1,11 @@
 """Linear, Bilinear, Embedding and EmbeddingBag: layers that hold one table of weights."""
 
 from math import sqrt
-from typing import Any
+from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.docstrings import explained
+from ..core.node import describe
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import embedding, embedding_bag
@@ -99,6 +100,20 @@ class _Table(Module):
         if self.padding_idx is not None:
             rows = Tensor.arange(num_embeddings, dtype=dt.int32, device=device).unsqueeze(1)
             self.weight.assign_((rows == self.padding_idx).where(0.0, self.weight.detach()))
+
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, **how: Any
+    ) -> Self:
+        """A layer whose weight are these vectors; with freeze no gradients are taken by them. [n, dim]
+
+        how: the layer's other arguments. ValueError for other than 2 dims.
+        """
+        if embeddings.ndim != 2:
+            raise ValueError(f"from_pretrained({describe(embeddings)}): takes 2 dims: a row for each vector")
+        made = cls(*embeddings.shape, padding_idx=padding_idx, device=embeddings.device, **how)
+        made.weight = Parameter(embeddings.detach(), requires_grad=not freeze)
+        return made
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

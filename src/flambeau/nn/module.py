@@ -449,9 +449,15 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        lines = [f"({name}): {m!r}".replace("\n", "\n  ") for name, m in self._own(Module)]
-        inside = "".join(f"\n  {line}" for line in lines)
-        return f"{type(self).__name__}({self.extra_repr()}{inside + chr(10) if inside else ''})"
+        extra = self.extra_repr()
+        lines = [line.replace("\n", "\n  ") for line in self._lines()]
+        if not lines:
+            return f"{type(self).__name__}({extra})"
+        return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *lines]) + "\n)"
+
+    def _lines(self) -> list[str]:
+        """Each module of its own as it is printed."""
+        return [f"({name}): {m!r}" for name, m in self._own(Module)]
 
 
 def _once(pairs: Iterable[tuple[str, Any]], seen: set | None = None) -> Iterator[tuple[str, Any]]:

@@ -72,9 +72,6 @@ class _Layer(Module):
     def _forward_part(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
-    def extra_repr(self) -> str:
-        return f"{self.d_model}, {self.nhead}"
-
 
 @explained
 class TransformerEncoderLayer(_Layer):
@@ -262,6 +259,3 @@ class Transformer(Module):
         ones = Tensor.full((sz, sz), True, device=device)
         made = ones.triu(1).where(float("-inf"), 0.0)
         return made if dtype is None else made.to(dtype)
-
-    def extra_repr(self) -> str:
-        return f"{self.d_model}, {self.nhead}"

@@ -27,6 +27,8 @@ NAMES = (
     "true_divide trunc xlogy"
 )
 
+SHAPES = ("squeeze", "swapaxes", "swapdims", "t", "transpose", "unsqueeze")  # a tensor gets another shape
+
 OPERATORS = {  # Python's: the method whose value it gives
     "__iadd__": "__add__",
     "__isub__": "__sub__",
@@ -69,6 +71,20 @@ def _in_place(name: str, base: str) -> Callable[..., Any]:
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."
+    return method
+
+
+def _in_shape(name: str, base: str) -> Callable[..., Any]:
+    """The method that has a tensor show its elements as another of its methods does."""
+
+    def method(self: Any, *args: Any, **kw: Any) -> Any:
+        self._check_write()
+        return self._show_as(getattr(self, base)(*args, **kw), name)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = (
+        f"Gives the tensor the shape of {base}(...), and returns it; ValueError where it has views."
+    )
     return method
 
 
@@ -163,13 +179,16 @@ class InPlace(Family):
 
 
 METHODS = {f"{base}_": base for base in NAMES.split()} | OPERATORS
+SHAPED = {f"{base}_": base for base in SHAPES}
 for _name, _base in METHODS.items():
     setattr(InPlace, _name, _in_place(_name, _base))
+for _name, _base in SHAPED.items():
+    setattr(InPlace, _name, _in_shape(_name, _base))
 
 
 def sign(table: type) -> None:
     """Give each method the signature of what it gives the value of, as `help` and the stubs show it."""
-    for name, base in METHODS.items():
+    for name, base in (METHODS | SHAPED).items():
         entry = getattr(table, base)
         if isinstance(entry, Op):
             entry = entry.prepare or (_one if len(entry.operand_names) == 1 else _two)

@@ -135,12 +135,15 @@ class Rearrange(Family):
         return self.repeat(*(1,) * (self.ndim - len(times)), *times)
 
     @composed
-    def repeat_interleave(self, repeats, dim: int | None = None, output_size: int | None = None):
-        """Each element so many times in a row: a count, a list, or a tensor of counts.
+    def repeat_interleave(self, repeats=None, dim: int | None = None, output_size: int | None = None):
+        """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
+        tensor has the counts, and the places are repeated.
 
         Counts in a tensor take one read for their sum, unless it is given as output_size.
         [..., n, ...] -> [..., sum of the counts, ...]
         """
+        if repeats is None:
+            return self.arange(self.shape[0], device=self.device).repeat_interleave(self, 0, output_size)
         x = self.reshape(-1) if dim is None else self
         d = normal_dim(0 if dim is None else dim, x.ndim)
         n = x.shape[d]

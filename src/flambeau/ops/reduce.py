@@ -191,19 +191,19 @@ class Reduce(Family):
         return as_places(_first(self, dim, keepdim, "amin"))
 
     @composed
-    def max(self, dim: int | None = None, keepdim: bool = False):
+    def max(self, dim: int | None = None, keepdim: bool = False, *, other=None):
         """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
-        tensor in the place of dim: maximum."""
-        if hasattr(dim, "node"):
-            return self.maximum(dim)
+        tensor in the place of dim, or as other: maximum."""
+        if other is not None or hasattr(dim, "node"):
+            return self.maximum(dim if other is None else other)
         return self.amax() if dim is None else _with_index(self, dim, keepdim, "amax")
 
     @composed
-    def min(self, dim: int | None = None, keepdim: bool = False):
+    def min(self, dim: int | None = None, keepdim: bool = False, *, other=None):
         """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
-        tensor in the place of dim: minimum."""
-        if hasattr(dim, "node"):
-            return self.minimum(dim)
+        tensor in the place of dim, or as other: minimum."""
+        if other is not None or hasattr(dim, "node"):
+            return self.minimum(dim if other is None else other)
         return self.amin() if dim is None else _with_index(self, dim, keepdim, "amin")
 
     @composed

@@ -7,7 +7,9 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
+from ..core.alias import GIVEN, VIEWS
 from ..core.habits import WORDS
+from ..core.op import COMPOSED, Op
 from .answers import answer
 from .edits import Script
 from .gradients import Left
@@ -18,6 +20,8 @@ OF_TENSORS = {
     *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "register_hook", "retain_grad"),
     *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
 }
+
+OF_OPERATIONS = ("input", "out")  # arguments of all of them: their signatures have no such names
 
 NOT_HERE = "it is not here"
 NO_AUTOCAST = "leave it out: all is float32; model.to(flambeau.float16) has 16-bit weights"
@@ -102,8 +106,17 @@ def takes(path: str, argument: str) -> bool:
     found: Any = import_module("flambeau")
     for part in path.split(".")[1:]:
         found = getattr(found, part, None)
+    if argument in OF_OPERATIONS and _is_operation(found):
+        return True
     both = found, getattr(found, "__init__", None) if isinstance(found, type) else None
     return any(_takes(f, argument) for f in both if f is not None)
+
+
+def _is_operation(found: Any) -> bool:
+    """Whether something is an entry of the op table that makes a tensor of its own, and takes `out`."""
+    if isinstance(found, Op):
+        return found.kind != "movement"
+    return COMPOSED.get(name := getattr(found, "__name__", "")) is found and name not in VIEWS | GIVEN
 
 
 def _takes(found: Any, argument: str) -> bool:

@@ -118,6 +118,25 @@ def _is_detached(view: Any) -> bool:
     return any(op.name == "detach" for _, op, _ in moves_of(view))
 
 
+def show_as(x: Any, view: Any, name: str) -> None:
+    """Let a tensor be what a view of it shows: its elements, in another shape. ValueError where others are
+    views of it: they are of the shape that it has. The caller holds the device's lock."""
+    old, new, link = x.node, view.node, view.link
+    if new is old:
+        return
+    if not is_view(x):
+        if any(v is not None and v is not view for v in [r() for r in link[0].views]):
+            method = name.removesuffix("_")
+            raise ValueError(f"{name}({describe(x)}): others are views of it: use x = x.{method}(...)")
+        link = None
+    if thread.recorder is not None and old.serial < thread.recorder.start:
+        thread.recorder.spoil(f"{name} gives a tensor from outside another shape")
+    if old.param is not None:
+        new = apply(OPS["detach"], (new,), {})
+        new.requires_grad, new.param = True, old.param
+    x.node, x.link = new, link
+
+
 def spread(x: Any, was: Node) -> None:
     """Give a tensor's new value to all that shows its elements; `was` is the node that it had. The caller
     holds the device's lock."""

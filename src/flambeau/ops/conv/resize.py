@@ -164,6 +164,27 @@ def _resize_back(x, *, dim, line):
     return (taken * _along(weight.mT, dim + 1, x.ndim + 1)).sum(dim + 1).to(x.dtype)
 
 
+def _smoothed(x, dim: int, line: ResizedDim):
+    """One dim interpolated by weights that are as wide as an output, and add up to 1: a product of matrices.
+    [..., n, ...] -> [..., o, ...]"""
+    ratio = Fraction(line.a, line.d)
+    i, j = (type(x).arange(k, dtype=dt.int32, device=x.device) for k in (line.o, line.n))
+    a, d = ratio.numerator, ratio.denominator
+    far = ((2 * j + 1) * d - (2 * i.unsqueeze(1) + 1) * a).float()  # in 2d-th parts of an input
+    w = SMOOTH[line.kind]((far * float(1 / (2 * d * max(ratio, Fraction(1))))).abs())
+    return (x.movedim(dim, -1) @ (w / w.sum(1, keepdim=True)).mT).movedim(-1, dim)
+
+
+def _smooth_cubic(x):
+    """Keys' cubic convolution with a = -0.5."""
+    near = (x * 1.5 - 2.5) * x * x + 1
+    far = ((x * -0.5 + 2.5) * x - 4) * x + 2
+    return (x < 1).where(near, (x < 2).where(far, 0.0))
+
+
+SMOOTH = {"linear": lambda x: (1 - x).clamp(min=0), "cubic": _smooth_cubic}
+
+
 def _line(n: int, o: int, ratio: Fraction, kind: str, align: bool, centred: bool) -> ResizedDim:
     """`ratio` inputs an output; positions of corners or of centres, as PyTorch has them."""
     if align:
@@ -239,13 +260,16 @@ def interpolate(
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
     """
     nd = input.ndim - 2
     if nd not in SPATIAL:
         raise ValueError("input needs 3 to 5 dims")
-    if antialias:
-        raise ValueError("antialias is not there: use mode='area' to shrink")
+    if antialias and (nd != 2 or mode not in ("bilinear", "bicubic")):
+        raise ValueError(
+            f"antialias is for modes bilinear and bicubic of 4 dims, not for {mode!r} of {nd + 2}"
+        )
     kind = _kind(mode, nd, align_corners)
     out, ratios = _target(input.shape[2:], size, scale_factor, recompute_scale_factor)
     if kind == "area":
@@ -258,7 +282,10 @@ def interpolate(
     ]
     # what shrinks most goes first, so that the others have less to do
     for dim, line in sorted(enumerate(lines, 2), key=lambda p: p[1].o / p[1].n):
-        x = x if line.n == line.o and line.a == line.d and not line.b else resize(x, dim=dim, line=line)
+        if antialias:
+            x = _smoothed(x, dim, line)
+        elif line.n != line.o or line.a != line.d or line.b:
+            x = resize(x, dim=dim, line=line)
     # what is put between bytes is rounded, and held: bicubic's weights reach beyond what they lie between
     return (x.round().clamp(0, 255) if dtype is dt.uint8 and x.dtype.is_float else x).to(dtype)
 

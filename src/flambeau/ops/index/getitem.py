@@ -1,4 +1,5 @@
-"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in NumPy."""
+"""Python's brackets: a key becomes a cut (slices, integers, None) and picks (index arrays), as in PyTorch: an
+integer is no index array, so that in x[0, :, [1, 2]] no dims change their order, as they do in NumPy."""
 
 from dataclasses import dataclass, field
 from math import prod
@@ -27,8 +28,6 @@ class IndexPlan:
     sizes: list[int] = field(default_factory=list)
     final: list[int] = field(default_factory=list)
     picks: list[tuple[int, Any]] = field(default_factory=list)  # (dim of final, host array or tensor)
-    fancy: list[int] = field(default_factory=list)  # which entries of the key are integers or index arrays
-    lead: int = 0  # dims before the first of them
 
     @property
     def shape(self) -> Shape:
@@ -40,9 +39,13 @@ class IndexPlan:
 
     @property
     def place(self) -> int:
-        """Where the picked dims go: where the first stood, in front if others stand between them."""
-        together = self.fancy[-1] - self.fancy[0] == len(self.fancy) - 1
-        return self.lead if together else 0
+        """Where the picked dims go: where the first stood, in front if others stand between them. Arrays of
+        no dims are integers."""
+        arrays = [d for d, k in self.picks if k.ndim] or [0]
+        picked = {d for d, _ in self.picks}
+        rest = [d for d in range(arrays[-1]) if d not in picked]
+        before = sum(d < arrays[0] for d in rest)
+        return before if before == len(rest) else 0
 
     @property
     def result(self) -> Shape:
@@ -58,23 +61,16 @@ def parse(x, key) -> IndexPlan:
     """Turn what stands in brackets into a IndexPlan; IndexError for what does not fit."""
     items = _fill([_item(k) for k in (key if isinstance(key, tuple) else (key,))], x.ndim)
     plan = IndexPlan()
-    for i, item in enumerate(items):
+    for item in items:
         used = len(plan.sizes)
-        if item is Ellipsis:
-            continue  # it parts what stands on its sides, even where it stands for nothing
         if item is None:
             plan.final.append(1)
         elif isinstance(item, slice):
             _add_slice(plan, item, x.shape[used])
+        elif isinstance(item, int):
+            _add_integer(plan, item, x.shape[used])
         else:
-            plan.lead = plan.lead if plan.fancy else len(plan.final)
-            plan.fancy.append(i)
-            if isinstance(item, int):
-                _add_integer(plan, item, x.shape[used])
-            else:
-                _add_array(plan, x, item, used)
-    if not plan.picks:
-        plan.fancy.clear()
+            _add_array(plan, x, item, used)
     return plan
 
 
@@ -116,15 +112,15 @@ def _is_mask(item) -> bool:
 
 
 def _fill(items: list, rank: int) -> list:
-    """`...` and after it the slices that it stands for, which go to the end if there is none."""
+    """A key with the slices that `...` stands for, which go to the end if there is none."""
     dots = [i for i, k in enumerate(items) if k is Ellipsis]
     if len(dots) > 1:
         raise IndexError("... stands twice: use it once")
     used = sum(_width(k) for k in items if k is not Ellipsis)
     if used > rank:
         raise IndexError(f"{used} indices for rank {rank}: take some out")
-    at = dots[0] + 1 if dots else len(items)
-    return items[:at] + [slice(None)] * (rank - used) + items[at:]
+    at = dots[0] if dots else len(items)
+    return items[:at] + [slice(None)] * (rank - used) + items[at + 1 :]
 
 
 def _add(plan: IndexPlan, start: int, step: int, size: int) -> None:

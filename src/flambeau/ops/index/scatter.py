@@ -12,17 +12,23 @@ from .indices import along, as_index, nd_places
 from .scatter_rows import join_rows
 
 FEW = 8  # sources: as many comparisons for each element of the result cost less than sorting
+JOINS = {None: "assign", "add": "sum", "multiply": "prod"}
 NAMES = {"add": "sum", "mul": "prod", "max": "amax", "min": "amin", "multiply": "prod"}
 
 
 class Scatter(Family):
     @composed
-    def scatter(self, dim: int, index, src):
-        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+    def scatter(self, dim: int, index, src=None, *, value: float | None = None, reduce: str | None = None):
+        """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
+        last counts. With reduce, "add" or "multiply", it is joined to what is there.
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
         """
-        return scattered(self, dim, index, src, "assign", "scatter")
+        if (src is None) == (value is None):
+            raise TypeError("takes src or value, and one of them: give a tensor, or a number")
+        if reduce not in JOINS:
+            raise ValueError(f"reduce={reduce!r} is unknown: use 'add' or 'multiply', or scatter_reduce")
+        return scattered(self, dim, index, value if src is None else src, JOINS[reduce], "scatter")
 
     @composed
     def scatter_add(self, dim: int, index, src):
@@ -166,6 +172,8 @@ def scattered(x, dim, index, src, reduce, name, include_self=True):
         src = src.reshape(-1) if hasattr(src, "node") else src
         return scattered(x, 0, index, src, reduce, name, include_self).reshape()
     place = as_index(x, index, d, name)
+    if place.ndim == 0 and x.ndim == 1:  # one place, of one number
+        place, src = place.reshape(1), src.reshape(1) if getattr(src, "shape", None) == () else src
     if place.ndim != x.ndim or any(
         m > n and e != d for e, (m, n) in enumerate(zip(place.shape, x.shape, strict=True))
     ):

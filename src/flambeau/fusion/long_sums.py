@@ -1,0 +1,169 @@
+"""Sums and extremes of 64-bit integers, and sums so far, as whole kernels of pairs of words.
+
+What they take is read once, and what they make lies as a buffer holds it.
+"""
+
+from math import prod
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.limits import Limits
+from ..core.op import Launch, Op, apply
+from ..core.shape import Shape
+from .integers import Integer
+from .pair import moved, tensor_of
+
+THREADS = {True: 256, False: 1 << 17}  # that keep an adapter busy; True: of a CPU
+LEAST = 256  # elements that are worth a thread of their own
+SHARED = 4096  # elements that are worth a workgroup, whose threads read neighbours
+GROUPS = 1024  # workgroups that fill a large GPU
+MOST = 64  # pieces whose sums are added up by each piece behind them
+REDUCE_TEMPLATE, SCAN_TEMPLATE = "reduce/long_sum.wgsl", "scan/long_sum.wgsl"
+
+
+def _pieces(limits: Limits, shape: Shape, shared: bool, most: int) -> tuple[int, int]:
+    """Into how many pieces a row is cut, and how long each is."""
+    outer, n, inner = shape
+    rows = max(outer * inner, 1)
+    wanted = min(GROUPS // rows, n // SHARED) if shared else min(THREADS[limits.software] // rows, n // LEAST)
+    piece = max(-(-n // max(min(wanted, most), -(-n // limits.turns), 1)), 1)
+    return max(-(-n // piece), 1), piece
+
+
+def _launch(template: str, shape: Shape, cut: tuple[int, int], shared: bool, **rest: Any) -> Launch:
+    """A thread a piece of each row, or a workgroup."""
+    (outer, n, inner), (pieces, piece) = shape, cut
+    count = outer * pieces * inner
+    sizes: dict[str, int | float] = {"n": n, "pieces": pieces, "piece": piece}
+    if not shared:
+        sizes |= {"inner": max(inner, 1), "threads": count}
+    rest["options"] = {"shared": shared, **rest["options"]}
+    groups, workgroup = (count, 256) if shared else (-(-count // 64), 64)
+    turns = piece // 4 + pieces + 4
+    return Launch(
+        template, groups=groups, sizes=sizes, workgroup=(workgroup, 1, 1), width=2, turns=turns, **rest
+    )
+
+
+def _is_shared(limits: Limits, shape: Shape) -> bool:
+    return not limits.software and shape[2] == 1 and shape[1] > LEAST
+
+
+def _joined(
+    limits: Limits, shape: Shape, narrow: bool, cut: tuple[int, int], join: str, **end: Any
+) -> Launch:
+    options = {"narrow": narrow, "join": join, "start": STARTS[join]}
+    shared = _is_shared(limits, shape)
+    return _launch(REDUCE_TEMPLATE, shape, cut, shared, reads=(), options=options, traced=0, **end)
+
+
+def _of_pieces(shape: Shape, pieces: int) -> dict[str, Any]:
+    """Where the sums of pieces go."""
+    return {"writes": "sums", "elements": shape[0] * pieces * shape[2] * 2, "dtype": dt.uint32}
+
+
+def _reduce_launches(limits: Limits, _: Any, shape: Shape, narrow: bool, join: str) -> list[Launch]:
+    """What pieces come to, where rows are few, and then what those do."""
+    cut = _pieces(limits, shape, _is_shared(limits, shape), shape[1])
+    if cut[0] == 1:
+        return [_joined(limits, shape, narrow, cut, join)]
+    first = _joined(limits, shape, narrow, cut, join, **_of_pieces(shape, cut[0]))
+    then, whole = (shape[0], cut[0], shape[2]), (1, cut[0])
+    options = {"narrow": False, "join": join, "start": STARTS[join]}
+    return [first, _launch(REDUCE_TEMPLATE, then, whole, False, reads=("sums",), options=options)]
+
+
+def _scan_launches(limits: Limits, _: Any, shape: Shape, narrow: bool) -> list[Launch]:
+    """The sums of pieces, where rows are few, and then a scan of each piece that begins with those before."""
+    shared = _is_shared(limits, shape)
+    cut = _pieces(limits, shape, shared, MOST)
+    carried = cut[0] > 1
+    options = {"narrow": narrow, "carried": carried}
+    reads = ("sums",) if carried else ()
+    last = _launch(SCAN_TEMPLATE, shape, cut, shared, reads=reads, options=options, traced=0)
+    if not carried:
+        return [last]
+    return [_joined(limits, shape, narrow, cut, "long_sum", **_of_pieces(shape, cut[0])), last]
+
+
+def _words(xp: Any, x: Any, narrow: bool, f: Any) -> Any:
+    """The reference: what a function of whole numbers makes of words, or of int32, in words."""
+    wide = xp.astype(x, "int64")
+    made = f(wide if narrow else wide[..., 0] | wide[..., 1] << 32)
+    return xp.astype(xp.stack([made & 0xFFFFFFFF, made >> 32 & 0xFFFFFFFF], axis=-1), "uint32")
+
+
+def _reduction(name: str) -> Op:
+    def reference(xp: Any, x: Any, shape: Shape, narrow: bool, join: str) -> Any:
+        function = getattr(xp, name)
+        unsigned = join.endswith("u")
+
+        def made(v: Any) -> Any:
+            return xp.astype(function(xp.astype(v, "uint64") if unsigned else v, axis=1), "int64")
+
+        return _words(xp, x, narrow, made)
+
+    return Op(
+        "whole",
+        shape=lambda _, shape, **__: (shape[0], shape[2], 2),
+        dtype=lambda *_, **__: dt.uint32,
+        xp=reference,
+        launch=_reduce_launches,
+        name=f"long_{name}",
+    )
+
+
+REDUCTIONS = {name: _reduction(name) for name in ("sum", "max", "min")}
+# how two values join, and the words of what joins with all
+STARTS = {
+    "long_sum": (0, 0),
+    "long_max_i": (0, 1 << 31),
+    "long_min_i": (2**32 - 1, 2**31 - 1),
+    "long_max_u": (0, 0),
+    "long_min_u": (2**32 - 1, 2**32 - 1),
+}
+SCAN = Op(
+    "whole",
+    shape=lambda _, shape, narrow: (*shape, 2),
+    dtype=lambda _, shape, narrow: dt.uint32,
+    xp=lambda xp, x, shape, narrow: _words(xp, x, narrow, lambda v: xp.cumsum(v, axis=1)),
+    launch=_scan_launches,
+    name="long_cumsum",
+)
+
+
+def is_read_once(x: Integer) -> bool:
+    """Whether a value is where a kernel reads it: in int32, or as words side by side."""
+    return x.is_narrow or x.is_packed
+
+
+def _applied(op: Op, x: Integer, shape: Shape, count: int, **how: str) -> Integer:
+    """An op on a value as [outer, n, inner]; count: how many elements are summed at most."""
+    source = x.narrow.reshape(*shape) if x.is_narrow else x.packed.reshape(*shape, 2)
+    made = tensor_of(apply(op, (source.node,), {"shape": shape, "narrow": x.is_narrow, **how}))
+    within = (count * min(x.range[0], 0), count * max(x.range[1], 0)) if count else x.range
+    return Integer(x.dtype, made.shape[:-1], packed=made, within=within)
+
+
+def reduced(x: Integer, name: str, dims: tuple[int, ...]) -> Integer:
+    """Sums ("sum") or extremes ("max", "min") over dims, neighbours at once, the last first."""
+    join = "long_sum" if name == "sum" else f"long_{name}_{x.dtype.kind}"
+    runs: list[list[int]] = []
+    for d in sorted(dims):
+        if runs and runs[-1][-1] == d - 1:
+            runs[-1].append(d)
+        else:
+            runs.append([d])
+    for run in reversed(runs):
+        before, after = x.shape[: run[0]], x.shape[run[-1] + 1 :]
+        n = prod(x.shape[d] for d in run)
+        shape = prod(before), n, prod(after)
+        made = _applied(REDUCTIONS[name], x, shape, n if name == "sum" else 0, join=join)
+        x = moved(made, "reshape", shape=(*before, *after))  # type: ignore[assignment]
+    return x
+
+
+def so_far(x: Integer, dim: int) -> Integer:
+    """Sums so far along a dim."""
+    shape = prod(x.shape[:dim]), x.shape[dim], prod(x.shape[dim + 1 :])
+    return moved(_applied(SCAN, x, shape, x.shape[dim]), "reshape", shape=x.shape)  # type: ignore[return-value]
