@@ -39,14 +39,14 @@ def ported(name: str) -> str:
 
 def runs(text: str, device: str, monkeypatch) -> str:
     """What a ported script prints, all of it on one device."""
-    out, before = io.StringIO(), fb.get_default_device()
+    out = io.StringIO()
     monkeypatch.setattr(fb.cuda, "is_available", lambda: device == "gpu")
     fb.set_default_device(device)
     try:
         with redirect_stdout(out):
             exec(compile(text, "ported", "exec"), {"__name__": "__main__"})
     finally:
-        fb.set_default_device(before)
+        fb.set_default_device(None)
     return out.getvalue()
 
 
