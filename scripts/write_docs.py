@@ -205,6 +205,7 @@ MODULES = {
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,
+    "flambeau.metrics": fb.metrics, "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.testing": fb.testing,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
 }  # fmt: skip

@@ -74,6 +74,7 @@ if _TYPE_CHECKING:
         fft,
         func,
         linalg,
+        metrics,
         nn,
         optim,
         signal,
@@ -90,6 +91,7 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
+_LATER |= {"metrics": ("metrics", "")}
 _LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
@@ -197,6 +199,7 @@ __all__ = sorted(
         "load_program",
         "manual_seed",
         "memory_budget",
+        "metrics",
         "nn",
         "no_grad",
         "open_device",
