@@ -8,7 +8,7 @@ import pytest
 import flambeau as fb
 from flambeau import metrics as m
 from flambeau.metrics import functional as F
-from flambeau.metrics.states import counts, plus, precise, total_of
+from flambeau.metrics.states import counts, plus, precise, total_of, waiting
 
 P = [[2.0, 1.0, 0.0], [0.0, 3.0, 1.0], [0.0, 1.0, 2.0], [1.0, 0.0, 0.5]]  # labels 0, 1, 2, 0
 T = [0, 1, 1, 2]
@@ -83,15 +83,41 @@ def test_a_recorded_step_counts(gpu, reads):
     assert mean.compute() == pytest.approx(np.mean(losses))
 
 
+def test_a_list_in_a_state_is_not_recorded(gpu, capsys):
+    curve, x, t = m.MulticlassAUROC(3, device=gpu), *batch(gpu)
+    step = fb.jit(lambda x, t: curve.update(x + 0, t))
+    other = m.MulticlassAUROC(3, device=gpu)
+    for i in range(4):
+        step(x + i, t)
+        other.update(x + i, t)
+    assert len(curve.states["preds"]) == 4 and curve.compute() == other.compute()
+    assert "runs unrecorded" in capsys.readouterr().err
+
+
 def test_outputs_are_computed_once_for_several_metrics(gpu):
     from flambeau.runtime.pipeline import counters
 
-    x = fb.rand(4, 3, device=gpu)
-    y = (x @ x.T @ x).softmax(1)
-    m.MulticlassAccuracy(3, device=gpu).update(y, fb.tensor(T, device=gpu))
-    assert y.node.buffer is not None
+    model, t = fb.nn.Linear(2, 3, device=gpu), fb.tensor(T, device=gpu)
+    opt = fb.optim.SGD(model.parameters(), lr=0.1)
+    one, two = m.MulticlassAccuracy(3, device=gpu), m.MulticlassAUROC(3, device=gpu)
+
+    def submits(trains, updates):
+        before = counters.submits
+        y = model(fb.ones(4, 2, device=gpu))
+        grads = fb.nn.functional.cross_entropy(y, t).backward() if trains else None
+        for metric in (one, two) if updates else ():
+            metric.update(y, t)
+        if trains:
+            opt.step(grads)
+        return counters.submits - before
+
+    submits(True, True)
+    assert submits(True, True) == submits(True, False) == 1  # they join the step's
+    submits(False, True)
+    assert [submits(False, True) for _ in range(3)] == [1, 1, 1]  # of the batch before, for both
+    assert len(waiting(two.states["preds"])) == 1 and len(two.states["preds"]) == 6
     before = counters.submits
-    m.MulticlassAccuracy(3, device=gpu).update(y, fb.tensor(T, device=gpu))
+    one.compute()
     assert counters.submits == before + 1
 
 

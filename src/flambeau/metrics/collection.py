@@ -68,7 +68,7 @@ class MetricCollection:
     # --- as of one metric ---
 
     def update(self, *args: Any, **kw: Any) -> None:
-        """Count a batch in, into each state once, in one submit."""
+        """Count a batch in, into each state once."""
         update_all(list(self._leaders.values()), args, kw)
 
     def value(self) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Classes that take a task and give the metric of that task, as torchmetrics' Accuracy(task=...)."""
 
+from inspect import Signature, signature
 from typing import Any
 
 from .inputs import TASKS, check_option
@@ -28,6 +29,11 @@ def door(name: str, *tasks: type[Metric], average: str | None = "micro") -> Any:
     task: "binary", "multiclass" or "multilabel". options: what that class takes.
     Raises ValueError for another task.
     """
-    by_task = dict(zip(TASKS, tasks, strict=False))
-    own = {"by_task": by_task, "average": average, "__doc__": told, "__module__": tasks[0].__module__}
+    own = {
+        "by_task": dict(zip(TASKS, tasks, strict=False)),
+        "average": average,
+        "__doc__": told,
+        "__module__": tasks[0].__module__,
+        "__signature__": Signature([*signature(TaskDoor.__new__).parameters.values()][1:]),
+    }
     return type(name, (TaskDoor,), own)

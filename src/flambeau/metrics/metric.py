@@ -13,12 +13,11 @@ from ..functions import read
 from ..runtime.run import realize
 from ..runtime.state import thread, with_next_run
 from ..tensor import Tensor
-from .states import JOINED, State, copied, filled, tensors_in
+from .states import JOINED, State, copied, filled, tensors_in, waiting
 
 
 def _settled(update: Callable[..., None]) -> Callable[..., None]:
-    """An update whose states are computed in one submit, with the tensors given: several metrics of one
-    output compute it once. In a recorded call the whole call is the submit."""
+    """An update as `update_all` does it."""
 
     @wraps(update)
     def settled(self: "Metric", *args: Any, **kw: Any) -> None:
@@ -29,12 +28,17 @@ def _settled(update: Callable[..., None]) -> Callable[..., None]:
 
 
 def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
-    """Count a batch into several metrics, in one submit."""
+    """Count a batch into several metrics. What they counted before is computed at the latest now, so that a
+    graph is never longer than two updates; this batch is with the thread's next run, as an optimiser's step,
+    in which the output is computed once for all."""
+    records = thread.recorder is not None
+    if not records and (before := [t for m in metrics for s in m.states.values() for t in waiting(s)]):
+        realize(*before)
     with no_grad():
         for metric in metrics:
             type(metric).update.alone(metric, *args, **kw)  # type: ignore[attr-defined]
-    if thread.recorder is None and (mine := tensors_in([m.states for m in metrics])):
-        realize(*mine, *tensors_in([args, kw]))
+    for t in [] if records else [t for m in metrics for s in m.states.values() for t in waiting(s)]:
+        with_next_run(t)
 
 
 def _read(compute: Callable[..., Any]) -> Callable[..., Any]:

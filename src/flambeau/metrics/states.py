@@ -1,6 +1,7 @@
 """What a metric keeps between updates: how two states become one, and sums that lose nothing."""
 
 from collections.abc import Callable
+from itertools import takewhile
 from typing import Any
 
 from ..core.dtype import float32, int32, int64
@@ -70,6 +71,13 @@ def copied(state: State) -> State:
     if isinstance(state, Tensor):
         return state.detach().clone()
     return list(state) if isinstance(state, list) else state
+
+
+def waiting(state: State) -> list[Tensor]:
+    """What of a state has not been computed yet: of a list the last ones."""
+    if not isinstance(state, list):
+        return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
+    return list(takewhile(lambda t: t.node.buffer is None, reversed(state)))
 
 
 def tensors_in(value: Any) -> list[Tensor]:
