@@ -33,7 +33,7 @@ LAYERS = [
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "profiling", "utils", "vision"],
-    ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
+    ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
     ["flambeau"],
     ["selftest", "site", "porting"],
     ["cli"],

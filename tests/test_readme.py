@@ -121,6 +121,7 @@ def missing_lines(packages: set[str], page: str) -> list[str]:
 
 INTERNALS = {  # page: the packages whose modules it names
     "core": {"core"},
+    "metrics": {"metrics"},
     "fusion": {"fusion"},
     "kernels": {"kernels"},
     "contract": {"kernels/contract"},

@@ -75,6 +75,7 @@ if _TYPE_CHECKING:
         fft,
         func,
         linalg,
+        metrics,
         nn,
         optim,
         signal,
@@ -93,7 +94,7 @@ if _TYPE_CHECKING:
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {
     name: (name, "")
-    for name in ("accelerator", "backends", "cuda", "distributions", "special", "testing", "utils")
+    for name in ("accelerator", "backends", "cuda", "distributions", "metrics", "special", "testing", "utils")
 }
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
@@ -202,6 +203,7 @@ __all__ = sorted(
         "load_program",
         "manual_seed",
         "memory_budget",
+        "metrics",
         "nn",
         "no_grad",
         "open_device",

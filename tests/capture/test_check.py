@@ -138,6 +138,24 @@ def test_a_check_computes_nothing(capsys):
     assert not capsys.readouterr().err
 
 
+def test_recording_and_checking_read_nothing(gpu, monkeypatch):
+    """An optimiser's state is a dict by parameter: naming one must not read it."""
+    reads, fetch = [], type(gpu).fetch
+    monkeypatch.setattr(type(gpu), "fetch", lambda self, asked: reads.append(asked) or fetch(self, asked))
+    w = fb.tensor([1.0, 2.0], requires_grad=True, device=gpu)
+    opt = optim.SGD([w], lr=0.5)
+
+    @fb.jit
+    def step(x):
+        loss = (w * x).sum()
+        opt.step(loss.backward())
+        return loss
+
+    for _ in range(4):
+        step(fb.ones(2, device=gpu))
+    assert step.programs and not reads
+
+
 @pytest.mark.parametrize(("check", "wanted"), [("sometimes", [1, 2, 4, 8, 16]), ("never", [1])])
 def test_when_the_function_runs(check, wanted, capsys):
     def call(x):

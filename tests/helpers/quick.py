@@ -42,6 +42,7 @@ QUICK = {  # package: its tests, one to three
         "test_contract.py::test_enough_results_are_not_split",
         "test_window.py::test_each_pool_is_one_kernel",
     ],
+    "metrics": ["test_metric.py::test_updates_read_nothing"],
     "models": ["test_digits.py::test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing"],
     "nn": ["test_nn.py::test_linear", "test_nn.py::test_state_goes_round"],
     "ops": [

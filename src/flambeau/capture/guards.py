@@ -17,6 +17,7 @@ from types import (
 )
 from typing import Any
 
+from ..core.node import describe
 from ..ops.random import Generator
 from ..runtime.state import shared
 from ..tensor import HostScalar, Tensor
@@ -208,7 +209,8 @@ class Watch:
 
     def _enter_all(self, name: str, d: Any) -> None:
         self._queue += [(name, k) for k in d if type(k) not in VALUES]
-        self._queue += [(f"{name}.{k}" if name else str(k), v) for k, v in d.items()]
+        said = {k: k if isinstance(k, str) else describe(k) for k in d}  # the repr of a tensor would read it
+        self._queue += [(f"{name}.{said[k]}" if name else said[k], v) for k, v in d.items()]
 
     def _sequence(self, name: str, values: Any) -> None:
         if isinstance(values, tuple | frozenset) or self._is_short(name, values):

@@ -192,7 +192,8 @@ def _search_reference(xp, table, x, right):
     side = "right" if right else "left"
     if table.ndim == 1:
         return xp.searchsorted(table, x, side)
-    rows = zip(table.reshape(-1, table.shape[-1]), x.reshape(-1, x.shape[-1]), strict=True)
+    lines = prod(x.shape[:-1])
+    rows = zip(table.reshape(lines, table.shape[-1]), x.reshape(lines, x.shape[-1]), strict=True)
     found = [xp.searchsorted(line, wanted, side) for line, wanted in rows]
     return xp.stack(found).reshape(x.shape) if found else xp.zeros(x.shape, dtype="int32")
 

@@ -1,0 +1,179 @@
+"""Many values into one: their mean, sum, extremes, or all of them; and the last one."""
+
+import warnings
+from typing import Any
+
+from ..core.dtype import float32
+from ..core.node import describe
+from ..functions import cat, stack
+from ..tensor import Tensor, tensor
+from .docstrings import explained
+from .metric import Metric
+from .states import counts, mean_of, plus, precise, total_of
+
+STRATEGIES = ("error", "warn", "ignore", "disable")
+
+
+class Aggregator(Metric):
+    """One value of many. nan_strategy: what a NaN is: "error" has compute raise, "warn" and "ignore" leave
+    it out (and "warn" says so in compute), "disable" takes it, a number takes its place."""
+
+    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+        super().__init__(device)
+        if nan_strategy not in STRATEGIES and not isinstance(nan_strategy, float):
+            words = ", ".join(map(repr, STRATEGIES))
+            raise ValueError(
+                f"{self.name}(nan_strategy={nan_strategy!r}): is one of {words} or a float: give one"
+            )
+        self.nan_strategy = nan_strategy
+        if nan_strategy in ("error", "warn"):
+            self.add_state("nans", counts(device=self.device), "sum")
+
+    def clean(self, value: Any, weight: Any = 1.0) -> tuple[Tensor, Tensor, Tensor]:
+        """(values, weights, whether each is left out), as float32."""
+        x = self._float(value)
+        w = self._float(weight).expand(x.shape)
+        if self.nan_strategy == "disable":
+            return x, w, x.isnan() & False
+        nans = x.isnan() | w.isnan()
+        if isinstance(self.nan_strategy, float):
+            return nans.where(self.nan_strategy, x), nans.where(1.0, w), nans & False
+        if "nans" in self.states:
+            self.states["nans"].replace_(self.states["nans"] + nans.sum())
+        return x, w, nans
+
+    def _float(self, value: Any) -> Tensor:
+        return value.to(float32) if isinstance(value, Tensor) else tensor(float(value), device=self.device)
+
+    def wrong(self) -> Any:
+        return (self.states["nans"],) if "nans" in self.states else ()
+
+    def check(self, found: Any) -> None:
+        if not any(found):
+            return
+        told = f"{self.name}.compute(): {found[0]} values were NaN"
+        if self.nan_strategy == "error":
+            raise ValueError(f'{told}: look where they come from, or give nan_strategy="ignore"')
+        warnings.warn(f"{told} and left out", UserWarning, stacklevel=4)
+
+
+@explained
+class SumMetric(Aggregator):
+    """The sum of all values, without what float32 would lose."""
+
+    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+        super().__init__(nan_strategy, device)
+        self.add_state("total", precise(device=self.device), "precise")
+
+    def update(self, value: Any) -> None:
+        """Add a number, or the elements of a tensor. [...]"""
+        x, _, out = self.clean(value)
+        self.states["total"].replace_(plus(self.states["total"], out.where(0.0, x).sum()))
+
+    def compute(self) -> Any:
+        """The sum."""
+        return total_of(self.states["total"])
+
+
+@explained
+class MeanMetric(Aggregator):
+    """The mean of all values, weighted."""
+
+    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+        super().__init__(nan_strategy, device)
+        self.add_state("sums", precise(2, device=self.device), "precise")
+
+    def update(self, value: Any, weight: Any = 1.0) -> None:
+        """Count in a number, or the elements of a tensor, and what each weighs. [...]"""
+        x, w, out = self.clean(value, weight)
+        found = stack([out.where(0.0, x * w).sum(), out.where(0.0, w).sum()])
+        self.states["sums"].replace_(plus(self.states["sums"], found))
+
+    def compute(self) -> Any:
+        """The mean, NaN of no values."""
+        return mean_of(self.states["sums"])
+
+
+@explained
+class Loss(MeanMetric):
+    """The mean of losses: `update(loss, weight)` with a batch's loss, and its size where sizes differ."""
+
+    higher_is_better = False
+
+
+class Extreme(Aggregator):
+    """The least or the greatest value."""
+
+    least = False
+
+    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+        super().__init__(nan_strategy, device)
+        how, self.start = ("min", float("inf")) if self.least else ("max", float("-inf"))
+        self.add_state("value_", tensor(self.start, device=self.device), how)
+
+    def update(self, value: Any) -> None:
+        """Look at a number, or the elements of a tensor. [...]"""
+        x, _, out = self.clean(value)
+        if not x.numel():
+            return
+        kept, found = self.states["value_"], out.where(self.start, x)
+        kept.assign_(kept.minimum(found.amin()) if self.least else kept.maximum(found.amax()))
+
+    def compute(self) -> Any:
+        """The value; infinite of none."""
+        return self.states["value_"]
+
+
+@explained
+class MaxMetric(Extreme):
+    """The greatest value."""
+
+    higher_is_better = True
+
+
+@explained
+class MinMetric(Extreme):
+    """The least value."""
+
+    higher_is_better = False
+    least = True
+
+
+@explained
+class CatMetric(Aggregator):
+    """All values, in order."""
+
+    def __init__(self, nan_strategy: Any = "warn", device: Any = None):
+        super().__init__(nan_strategy, device)
+        self.add_state("values", [], "cat")
+
+    def update(self, value: Any) -> None:
+        """Keep a number, or the elements of a tensor. [...]"""
+        x, _, out = self.clean(value)
+        self.states["values"].append(stack([x.reshape(-1), out.reshape(-1).to(float32)]))
+
+    def compute(self) -> Any:
+        """A list of the values."""
+        if not self.states["values"]:
+            return []
+        x, out = cat(self.states["values"], 1).unbind(0)
+        return x if self.nan_strategy == "disable" else x[out == 0]
+
+
+class Latest(Metric):
+    """The value of the last update."""
+
+    def __init__(self, device: Any = None):
+        super().__init__(device)
+        self.add_state("last", float("nan"), lambda mine, theirs: theirs)
+
+    def update(self, value: Any) -> None:
+        """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor."""
+        if isinstance(value, Tensor):
+            rule = "takes a number, which is there without reading: give one, or use MeanMetric"
+            raise TypeError(f"{self.name}({describe(value)}): {rule}")
+        self.states["last"] = float(getattr(value, "value", value))
+
+    def compute(self) -> Any:
+        """The value; NaN before the first."""
+        return self.states["last"]

@@ -1,0 +1,282 @@
+"""Accuracy, precision, recall and their kin: a formula each, for binary, multiclass and multilabel."""
+
+from typing import Any
+
+from ..core.dtype import float32
+from ..tensor import Tensor
+from .docstrings import explained
+from .doors import door
+from .scores import Binary, ByCounts, Multiclass, Multilabel, five, ratio
+
+
+class RightOfAll(ByCounts):
+    """Right ones by all; of classes by those that there are, since all but one of them are right anyway."""
+
+    higher_is_better = True
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        if isinstance(self, Multiclass):
+            return ratio(tp, tp + fn)
+        return ratio(tp + tn, tp + tn + fp + fn)
+
+
+class WrongOfAll(RightOfAll):
+    higher_is_better = False
+    drops_absent = False
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return 1 - super().score(tp, fp, tn, fn)
+
+
+class RightOfPredicted(ByCounts):
+    higher_is_better = True
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return ratio(tp, tp + fp, self.zero_division)
+
+
+class FoundOfActual(ByCounts):
+    higher_is_better = True
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return ratio(tp, tp + fn, self.zero_division)
+
+
+class LeftAlone(ByCounts):
+    higher_is_better = True
+    drops_absent = False
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return ratio(tn, tn + fp)
+
+
+class RightOfLeft(ByCounts):
+    higher_is_better = True
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return ratio(tn, tn + fn, self.zero_division)
+
+
+class FBeta(ByCounts):
+    """(1 + b^2) tp / ((1 + b^2) tp + b^2 fn + fp)."""
+
+    higher_is_better = True
+    drops_absent = False
+    beta = 1.0
+
+    def _take(self, beta: Any) -> None:
+        if not isinstance(beta, int | float) or not beta > 0:
+            raise ValueError(f"{self.name}(beta={beta!r}): is a weight above 0: give one, as 1.0")
+        self.beta = float(beta)
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        b = self.beta**2
+        tp, fp, fn = tp.to(float32), fp.to(float32), fn.to(float32)
+        return ratio((1 + b) * tp, (1 + b) * tp + b * fn + fp, self.zero_division)
+
+
+class Counted(ByCounts):
+    """The counts themselves: tp, fp, tn, fn and support, last."""
+
+    def compute(self) -> Any:
+        """[..., 5]: tp, fp, tn, fn and support, of all classes together or of each."""
+        found = self.stats()
+        if self.average in ("micro", "binary"):
+            return five(found.summed())
+        table = five(found)
+        if self.average == "macro":
+            return table.to(float32).mean(-2)
+        if self.average != "weighted":
+            return table
+        weights = table[..., 4:5]
+        over = weights.sum(-2, keepdim=True) if isinstance(self, Multiclass) else weights.sum()
+        return (table * (weights / over)).sum(-2)
+
+
+@explained
+class BinaryAccuracy(RightOfAll, Binary):
+    """How many are right."""
+
+
+@explained
+class MulticlassAccuracy(RightOfAll, Multiclass):
+    """How many of a class are found, averaged over classes; with average="micro" how many are right."""
+
+
+@explained
+class MultilabelAccuracy(RightOfAll, Multilabel):
+    """How many are right, of each label and averaged."""
+
+
+@explained
+class BinaryHammingDistance(WrongOfAll, Binary):
+    """How many are wrong: 1 - accuracy."""
+
+
+@explained
+class MulticlassHammingDistance(WrongOfAll, Multiclass):
+    """How many of a class are missed: 1 - accuracy."""
+
+
+@explained
+class MultilabelHammingDistance(WrongOfAll, Multilabel):
+    """How many are wrong, of each label and averaged: 1 - accuracy."""
+
+
+@explained
+class BinaryPrecision(RightOfPredicted, Binary):
+    """tp / (tp + fp), how many of those predicted are right."""
+
+
+@explained
+class MulticlassPrecision(RightOfPredicted, Multiclass):
+    """tp / (tp + fp) of each class, averaged."""
+
+
+@explained
+class MultilabelPrecision(RightOfPredicted, Multilabel):
+    """tp / (tp + fp) of each label, averaged."""
+
+
+@explained
+class BinaryRecall(FoundOfActual, Binary):
+    """tp / (tp + fn), how many of those there are were found."""
+
+
+@explained
+class MulticlassRecall(FoundOfActual, Multiclass):
+    """tp / (tp + fn) of each class, averaged."""
+
+
+@explained
+class MultilabelRecall(FoundOfActual, Multilabel):
+    """tp / (tp + fn) of each label, averaged."""
+
+
+@explained
+class BinarySpecificity(LeftAlone, Binary):
+    """tn / (tn + fp), how many of those that are not were left alone."""
+
+
+@explained
+class MulticlassSpecificity(LeftAlone, Multiclass):
+    """tn / (tn + fp) of each class, averaged."""
+
+
+@explained
+class MultilabelSpecificity(LeftAlone, Multilabel):
+    """tn / (tn + fp) of each label, averaged."""
+
+
+@explained
+class BinaryNegativePredictiveValue(RightOfLeft, Binary):
+    """tn / (tn + fn), how many of those not predicted are right."""
+
+
+@explained
+class MulticlassNegativePredictiveValue(RightOfLeft, Multiclass):
+    """tn / (tn + fn) of each class, averaged."""
+
+
+@explained
+class MultilabelNegativePredictiveValue(RightOfLeft, Multilabel):
+    """tn / (tn + fn) of each label, averaged."""
+
+
+@explained
+class BinaryFBetaScore(FBeta, Binary):
+    """The weighted harmonic mean of precision and recall; recall weighs beta^2 times as much."""
+
+    def __init__(
+        self,
+        beta: float,
+        threshold: float = 0.5,
+        multidim_average: str = "global",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        **options: Any,
+    ):
+        super().__init__(threshold, multidim_average, ignore_index, validate_args, **options)
+        self._take(beta)
+
+
+@explained
+class MulticlassFBetaScore(FBeta, Multiclass):
+    """The weighted harmonic mean of precision and recall of each class, averaged."""
+
+    def __init__(
+        self,
+        beta: float,
+        num_classes: int,
+        top_k: int = 1,
+        average: str | None = "macro",
+        multidim_average: str = "global",
+        **options: Any,
+    ):
+        super().__init__(num_classes, top_k, average, multidim_average, **options)
+        self._take(beta)
+
+
+@explained
+class MultilabelFBetaScore(FBeta, Multilabel):
+    """The weighted harmonic mean of precision and recall of each label, averaged."""
+
+    def __init__(
+        self,
+        beta: float,
+        num_labels: int,
+        threshold: float = 0.5,
+        average: str | None = "macro",
+        multidim_average: str = "global",
+        **options: Any,
+    ):
+        super().__init__(num_labels, threshold, average, multidim_average, **options)
+        self._take(beta)
+
+
+@explained
+class BinaryF1Score(FBeta, Binary):
+    """The harmonic mean of precision and recall."""
+
+
+@explained
+class MulticlassF1Score(FBeta, Multiclass):
+    """The harmonic mean of precision and recall of each class, averaged."""
+
+
+@explained
+class MultilabelF1Score(FBeta, Multilabel):
+    """The harmonic mean of precision and recall of each label, averaged."""
+
+
+@explained
+class BinaryStatScores(Counted, Binary):
+    """tp, fp, tn, fn and support (tp + fn)."""
+
+
+@explained
+class MulticlassStatScores(Counted, Multiclass):
+    """tp, fp, tn, fn and support (tp + fn) of each class, averaged."""
+
+
+@explained
+class MultilabelStatScores(Counted, Multilabel):
+    """tp, fp, tn, fn and support (tp + fn) of each label, averaged."""
+
+
+Accuracy = door("Accuracy", BinaryAccuracy, MulticlassAccuracy, MultilabelAccuracy)
+HammingDistance = door(
+    "HammingDistance", BinaryHammingDistance, MulticlassHammingDistance, MultilabelHammingDistance
+)
+Precision = door("Precision", BinaryPrecision, MulticlassPrecision, MultilabelPrecision)
+Recall = door("Recall", BinaryRecall, MulticlassRecall, MultilabelRecall)
+Specificity = door("Specificity", BinarySpecificity, MulticlassSpecificity, MultilabelSpecificity)
+NegativePredictiveValue = door(
+    "NegativePredictiveValue",
+    BinaryNegativePredictiveValue,
+    MulticlassNegativePredictiveValue,
+    MultilabelNegativePredictiveValue,
+)
+FBetaScore = door("FBetaScore", BinaryFBetaScore, MulticlassFBetaScore, MultilabelFBetaScore)
+F1Score = door("F1Score", BinaryF1Score, MulticlassF1Score, MultilabelF1Score)
+StatScores = door("StatScores", BinaryStatScores, MulticlassStatScores, MultilabelStatScores)

@@ -1,0 +1,299 @@
+"""Which class was taken for which: matrices of counts, and what is computed of all of them."""
+
+from typing import Any
+
+from ..core.dtype import float32, int32
+from ..functions import arange, bincount, stack
+from ..tensor import Tensor
+from .docstrings import explained
+from .doors import door
+from .inputs import check_count, check_option, check_shared, split
+from .metric import Metric
+from .scores import (
+    Binary,
+    ByCounts,
+    ByLabel,
+    Multiclass,
+    Multilabel,
+    averaged,
+    check_classes,
+    ratio,
+    told_classes,
+)
+from .states import counts
+
+NORMALS = (None, "none", "true", "pred", "all")
+DIMS = {"true": (-1,), "pred": (-2,), "all": (-2, -1)}
+
+
+def normalised(table: Tensor, how: str | None) -> Tensor:
+    """Counts as shares of a row, a column or all; 0 where there are none. [..., c, c]"""
+    if how in (None, "none"):
+        return table
+    return ratio(table, table.sum(DIMS[how], keepdim=True))
+
+
+class TwoByTwo(ByLabel):
+    """[[tn, fp], [fn, tp]], of the counts that accuracy and its kin have."""
+
+    normalize: str | None = None
+
+    def table(self) -> Tensor:
+        tp, fp, tn, fn = self.stats()
+        return stack([stack([tn, fp], -1), stack([fn, tp], -1)], -2)
+
+
+@explained
+class BinaryConfusionMatrix(TwoByTwo, Binary):
+    """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]"""
+
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        ignore_index: int | None = None,
+        normalize: str | None = None,
+        validate_args: bool = True,
+        device: Any = None,
+    ):
+        super().__init__(threshold, "global", ignore_index, validate_args, device=device)
+        check_option(self.name, "normalize", normalize, NORMALS)
+        self.normalize = normalize
+
+    def compute(self) -> Any:
+        """[2, 2]: rows are targets, columns predictions."""
+        return normalised(self.table()[0], self.normalize)
+
+
+@explained
+class MultilabelConfusionMatrix(TwoByTwo, Multilabel):
+    """[[tn, fp], [fn, tp]] of each label. [labels, 2, 2]"""
+
+    def __init__(
+        self,
+        num_labels: int,
+        threshold: float = 0.5,
+        ignore_index: int | None = None,
+        normalize: str | None = None,
+        validate_args: bool = True,
+        device: Any = None,
+    ):
+        options = {"validate_args": validate_args, "device": device}
+        super().__init__(num_labels, threshold, "none", "global", ignore_index, **options)
+        check_option(self.name, "normalize", normalize, NORMALS)
+        self.normalize = normalize
+
+    def compute(self) -> Any:
+        """[labels, 2, 2]: rows are targets, columns predictions."""
+        return normalised(self.table(), self.normalize)
+
+
+class OfClasses(Metric):
+    """Counts of each pair of classes, and how many were none."""
+
+    def __init__(self, num_classes: int, ignore_index: int | None, validate_args: bool, device: Any):
+        super().__init__(device)
+        check_count(self.name, "num_classes", num_classes, 2)
+        check_shared(self.name, ignore_index)
+        self.num_classes, self.ignore_index, self.validate_args = num_classes, ignore_index, validate_args
+        self.top_k = 1
+        self.add_state("confmat", counts(num_classes**2 + 1, device=self.device), "sum")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
+        targets that are floats."""
+        check_classes(self, preds, target)
+        c = self.num_classes
+        target, ok, wrong = split(target, c, self.ignore_index)
+        found = (preds.argmax(1) if preds.ndim > target.ndim else preds).int()
+        strange = ok & ((found < 0) | (found >= c))
+        pair = (ok & ~strange).where(target * c + found, (wrong | strange).where(c * c, c * c + 1))
+        found = bincount(pair.reshape(-1), length=c * c + 1)
+        self.states["confmat"].replace_(self.states["confmat"] + found)
+
+    def table(self) -> Tensor:
+        """[c, c]: rows are targets, columns predictions."""
+        return self.states["confmat"][:-1].reshape(self.num_classes, self.num_classes)
+
+    def shared_key(self) -> Any:
+        return ("confusion", self.num_classes, self.ignore_index, str(self.device))
+
+    def wrong(self) -> Any:
+        return (self.states["confmat"][-1],) if self.validate_args else ()
+
+    def check(self, found: Any) -> None:
+        if any(found):
+            raise ValueError(told_classes(self.name, self.num_classes, *found))
+
+
+@explained
+class MulticlassConfusionMatrix(OfClasses):
+    """How often each class was taken for each. [c, c]"""
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int | None = None,
+        normalize: str | None = None,
+        validate_args: bool = True,
+        device: Any = None,
+    ):
+        super().__init__(num_classes, ignore_index, validate_args, device)
+        check_option(self.name, "normalize", normalize, NORMALS)
+        self.normalize = normalize
+
+    def compute(self) -> Any:
+        """[c, c]: rows are targets, columns predictions."""
+        return normalised(self.table(), self.normalize)
+
+
+WEIGHTS = (None, "none", "linear", "quadratic")
+
+
+def kappa(table: Tensor, weights: str | None) -> Tensor:
+    """1 - the disagreement by that of chance. [c, c] -> []"""
+    table = table.to(float32)
+    rows, columns = table.sum(1, keepdim=True), table.sum(0, keepdim=True)
+    expected = rows * columns / table.sum()
+    i = arange(table.shape[0], dtype=int32, device=table.device)
+    apart = (i.unsqueeze(0) - i.unsqueeze(1)).abs().to(float32)
+    far = apart if weights == "linear" else apart**2 if weights == "quadratic" else (apart > 0).to(float32)
+    return 1 - (far * table).sum() / (far * expected).sum()
+
+
+@explained
+class BinaryCohenKappa(TwoByTwo, Binary):
+    """How much better than chance predictions agree with targets."""
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        ignore_index: int | None = None,
+        weights: str | None = None,
+        validate_args: bool = True,
+        device: Any = None,
+    ):
+        super().__init__(threshold, "global", ignore_index, validate_args, device=device)
+        check_option(self.name, "weights", weights, WEIGHTS)
+        self.weights = weights
+
+    def compute(self) -> Any:
+        """From -1 to 1."""
+        return kappa(self.table()[0], self.weights)
+
+
+@explained
+class MulticlassCohenKappa(OfClasses):
+    """How much better than chance predictions agree with targets."""
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        num_classes: int,
+        ignore_index: int | None = None,
+        weights: str | None = None,
+        validate_args: bool = True,
+        device: Any = None,
+    ):
+        super().__init__(num_classes, ignore_index, validate_args, device)
+        check_option(self.name, "weights", weights, WEIGHTS)
+        self.weights = weights
+
+    def compute(self) -> Any:
+        """From -1 to 1."""
+        return kappa(self.table(), self.weights)
+
+
+class Overlap(ByCounts):
+    """tp / (tp + fp + fn), the intersection by the union."""
+
+    higher_is_better = True
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        return ratio(tp, tp + fp + fn, self.zero_division)
+
+
+@explained
+class BinaryJaccardIndex(Overlap, Binary):
+    """The intersection of predicted and actual by their union."""
+
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
+    ):
+        super().__init__(threshold, "global", ignore_index, validate_args, zero_division, device)
+
+
+class OfMany(Overlap):
+    """Jaccard's averages: an ignored class has no weight."""
+
+    def compute(self) -> Any:
+        """The score, or one a class for average="none"."""
+        tp, fp, tn, fn = self.stats()
+        ignored = self._ignored(tp.shape[-1])
+        if self.average == "micro":
+            union = (tp + fp + fn) * ~ignored
+            return ratio(tp.sum(-1), union.sum(-1), self.zero_division)
+        weights = tp + fn if self.average == "weighted" else tp + 1 != 0
+        if self.average == "macro" and not self.is_multilabel:
+            weights = tp + fp + fn != 0
+        return averaged(self.score(tp, fp, tn, fn), self.average, weights * ~ignored)
+
+    def _ignored(self, classes: int) -> Tensor:
+        index = -1 if self.ignore_index is None or self.is_multilabel else self.ignore_index
+        return arange(classes, dtype=int32, device=self.device) == index
+
+
+@explained
+class MulticlassJaccardIndex(OfMany, Multiclass):
+    """The intersection of predicted and actual by their union, of each class and averaged."""
+
+    def __init__(
+        self,
+        num_classes: int,
+        average: str | None = "macro",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
+    ):
+        options = {"validate_args": validate_args, "zero_division": zero_division, "device": device}
+        by_class = "macro" if average == "micro" else average  # its sums are of classes, but for the ignored
+        super().__init__(num_classes, 1, by_class, "global", ignore_index, **options)
+        self.average = average
+
+
+@explained
+class MultilabelJaccardIndex(OfMany, Multilabel):
+    """The intersection of predicted and actual by their union, of each label and averaged."""
+
+    def __init__(
+        self,
+        num_labels: int,
+        threshold: float = 0.5,
+        average: str | None = "macro",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        **options: Any,
+    ):
+        options = {"validate_args": validate_args, **options}
+        super().__init__(num_labels, threshold, average, "global", ignore_index, **options)
+
+
+ConfusionMatrix = door(
+    "ConfusionMatrix",
+    BinaryConfusionMatrix,
+    MulticlassConfusionMatrix,
+    MultilabelConfusionMatrix,
+    average=None,
+)
+CohenKappa = door("CohenKappa", BinaryCohenKappa, MulticlassCohenKappa, average=None)
+JaccardIndex = door(
+    "JaccardIndex", BinaryJaccardIndex, MulticlassJaccardIndex, MultilabelJaccardIndex, average="macro"
+)

@@ -1,0 +1,103 @@
+"""Each metric of one batch as a function: what its class gives after one update, and nothing is kept.
+
+Results are tensors that nobody has read, and gradients flow through those that are smooth.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from . import classification, confusion, curves, image, regression, text
+from .docstrings import lines
+from .metric import Metric
+from .states import tensors_in
+
+# functions that torchmetrics calls otherwise than their class in small letters
+NAMES = {
+    "BinaryAUROC": "binary_auroc",
+    "MulticlassAUROC": "multiclass_auroc",
+    "MultilabelAUROC": "multilabel_auroc",
+    "BinaryF1Score": "binary_f1_score",
+    "MulticlassF1Score": "multiclass_f1_score",
+    "MultilabelF1Score": "multilabel_f1_score",
+    "BinaryFBetaScore": "binary_fbeta_score",
+    "MulticlassFBetaScore": "multiclass_fbeta_score",
+    "MultilabelFBetaScore": "multilabel_fbeta_score",
+    "BLEUScore": "bleu_score",
+    "ROUGEScore": "rouge_score",
+    "R2Score": "r2_score",
+    "AUROC": "auroc",
+    "F1Score": "f1_score",
+    "FBetaScore": "fbeta_score",
+    "PearsonCorrCoef": "pearson_corrcoef",
+    "ConcordanceCorrCoef": "concordance_corrcoef",
+    "SpearmanCorrCoef": "spearman_corrcoef",
+    "MultiScaleStructuralSimilarityIndexMeasure": "multiscale_structural_similarity_index_measure",
+}
+LEFT_OUT = {"FrechetInceptionDistance"}  # which has two kinds of batches
+
+
+def small(name: str) -> str:
+    """`MeanSquaredError` as `mean_squared_error`."""
+    return NAMES.get(name) or re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
+
+
+def function_of(kind: type[Metric]) -> Callable[..., Any]:
+    """A metric's class as a function of a batch and of the class's arguments: those without a default by
+    place or name, others by name (torchmetrics has them in another order there)."""
+    own = inspect.signature(kind.__new__ if "by_task" in vars(kind) else kind.__init__).parameters.values()
+    shown = [p for p in own if p.name not in ("self", "cls", "device")]
+    batch = [p for p in inspect.signature(kind.update).parameters.values() if p.name != "self"]
+    names = [p.name for p in batch if p.kind is p.POSITIONAL_OR_KEYWORD][:2]
+    by_place = [
+        inspect.Parameter(n, inspect.Parameter.POSITIONAL_OR_KEYWORD) for n in names or ("preds", "target")
+    ]
+    by_place += [
+        p.replace(annotation=p.empty) for p in shown if p.default is p.empty and p.kind is not p.VAR_KEYWORD
+    ]
+    by_name = [p.replace(kind=p.KEYWORD_ONLY) for p in shown if p.default is not p.empty]
+    rest = [p for p in shown if p.kind is p.VAR_KEYWORD]
+    signature = inspect.Signature([*by_place, *by_name, *rest])
+
+    def value(*args: Any, **kw: Any) -> Any:
+        try:
+            given = dict(signature.bind(*args, **kw).arguments)
+        except TypeError as e:
+            raise TypeError(f"{value.__name__}(...): {e}: give {signature}") from None
+        given |= given.pop(rest[0].name, {}) if rest else {}
+        pair = [given.pop(p.name) for p in by_place[:2]]
+        if tensors := tensors_in(pair):
+            given = {"device": tensors[0].device, **given}
+        metric = kind(**given)
+        inspect.unwrap(type(metric).update)(metric, *pair)
+        return metric.value()
+
+    value.__signature__ = signature  # type: ignore[attr-defined]
+    value.__name__ = value.__qualname__ = small(kind.__name__)
+    value.__module__ = __name__
+    told = f"{kind.__name__} of one batch, as a tensor.\n\n{inspect.getdoc(kind)}"
+    value.__doc__ = lines(told, [*signature.parameters])
+    return value
+
+
+def _functions() -> dict[str, Callable[..., Any]]:
+    """One for each class that no other is made of."""
+    modules = (classification, confusion, curves, image, regression, text)
+    kinds = [(n, k, m) for m in modules for n, k in vars(m).items() if isinstance(k, type)]
+    return {
+        small(name): function_of(kind)
+        for name, kind, module in kinds
+        if issubclass(kind, Metric) and kind.__module__ == module.__name__ and not kind.__subclasses__()
+        if name not in LEFT_OUT
+    }
+
+
+if TYPE_CHECKING:  # the names below are made of classes, which type checkers do not see
+
+    def __getattr__(name: str) -> Any: ...
+
+
+FUNCTIONS = _functions()
+globals().update(FUNCTIONS)
+__all__ = sorted([*FUNCTIONS])

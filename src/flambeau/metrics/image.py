@@ -1,0 +1,627 @@
+"""How near images are: by their errors, by their structure, and by what a network sees in them."""
+
+from collections.abc import Callable, Sequence
+from math import exp, log, prod
+from typing import Any
+
+from ..core.dtype import float32
+from ..functions import arange, cat, full, stack
+from ..linalg import eigh
+from ..nn import functional as F
+from ..tensor import Tensor, tensor
+from .docstrings import explained
+from .inputs import check_count, check_option, refuse
+from .metric import Metric
+from .regression import check_same
+from .states import State, counts, mean_of, plus, precise, total_of
+
+REDUCTIONS = ("elementwise_mean", "sum", "none", None)
+
+
+class OfImages(Metric):
+    """A value of each image: their mean, their sum, or each."""
+
+    reductions: tuple[Any, ...] = REDUCTIONS
+    higher_is_better = True
+
+    def __init__(self, reduction: str | None, device: Any):
+        super().__init__(device)
+        check_option(self.name, "reduction", reduction, self.reductions)
+        self.reduction = reduction
+        if reduction in ("none", None):
+            self.add_state("each", [], "cat")
+        else:
+            self.add_state("sums", precise(2, device=self.device), "precise")
+
+    def add(self, found: Tensor) -> None:
+        """Count in a value of each image. [n]"""
+        if "each" in self.states:
+            self.states["each"].append(found)
+        else:
+            n = full((), float(found.shape[0]), device=found.device)
+            self.states["sums"].replace_(plus(self.states["sums"], stack([found.sum(), n])))
+
+    def compute(self) -> Any:
+        """The mean, the sum, or one an image."""
+        if "each" in self.states:
+            return cat(self.states["each"]) if self.states["each"] else []
+        return total_of(self.states["sums"])[0] if self.reduction == "sum" else mean_of(self.states["sums"])
+
+
+def in_range(x: Tensor, data_range: Any) -> Tensor:
+    """Values clamped to a pair of ends; others are as they are."""
+    return x.clamp(*data_range) if isinstance(data_range, tuple | list) else x
+
+
+def span(name: str, data_range: Any) -> float:
+    """How far values reach. ValueError for no range."""
+    is_pair = isinstance(data_range, tuple | list)
+    found = data_range[1] - data_range[0] if is_pair and len(data_range) == 2 else data_range
+    if not isinstance(found, int | float) or found <= 0:
+        rule = "is how far values reach, or the pair of their ends: give 1.0, or (0.0, 1.0)"
+        raise ValueError(f"{name}(data_range={data_range!r}): {rule}")
+    return float(found)
+
+
+@explained
+class PeakSignalNoiseRatio(Metric):
+    """base log of range^2 by the mean squared error, in decibels.
+
+    data_range: how far values reach, or the pair of their ends, to which they are clamped; base: of the
+    logarithm; dim: what errors are averaged over, all where None; reduction: of the rest,
+    "elementwise_mean", "sum" or "none".
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        data_range: float | tuple[float, float],
+        base: float = 10.0,
+        reduction: str | None = "elementwise_mean",
+        dim: int | Sequence[int] | None = None,
+        device: Any = None,
+    ):
+        super().__init__(device)
+        check_option(self.name, "reduction", reduction, REDUCTIONS)
+        self.span = span(self.name, data_range)
+        if dim is None and reduction != "elementwise_mean":
+            rule = "there is one value of all: give dim, or leave out reduction"
+            raise ValueError(f"{self.name}(reduction={reduction!r}, dim=None): {rule}")
+        self.data_range, self.base, self.reduction = data_range, base, reduction
+        self.dim = (dim,) if isinstance(dim, int) else None if dim is None else tuple(dim)
+        if self.dim is None:
+            self.add_state("sums", precise(2, device=self.device), "precise")
+        else:
+            self.add_state("errors", [], "cat")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count images in. [...] both; ValueError where shapes differ."""
+        preds, target = check_same(self, preds, target)
+        error = (in_range(preds, self.data_range) - in_range(target, self.data_range)) ** 2
+        if self.dim is None:
+            n = full((), float(error.numel()), device=error.device)
+            self.states["sums"].replace_(plus(self.states["sums"], stack([error.sum(), n])))
+        else:
+            self.states["errors"].append(error.mean(self.dim).reshape(-1))
+
+    def compute(self) -> Any:
+        """In decibels: infinite of equal images."""
+        if self.dim is None:
+            return self._of(mean_of(self.states["sums"]))
+        if not self.states["errors"]:
+            return float("nan")
+        found = self._of(cat(self.states["errors"]))
+        if self.reduction in ("none", None):
+            return found
+        return found.sum() if self.reduction == "sum" else found.mean()
+
+    def _of(self, error: Tensor) -> Tensor:
+        return (2 * log(self.span) - error.log()) * (10 / log(self.base))
+
+
+class Neighbourhood:
+    """What structure is compared through: a Gaussian, or a square."""
+
+    def __init__(self, metric: Metric, gaussian_kernel: bool, sigma: Any, kernel_size: Any):
+        self.gaussian, self.sigma, self.size = gaussian_kernel, sigma, kernel_size
+        numbers = sigma if isinstance(sigma, Sequence) else [sigma]
+        if any(s <= 0 for s in numbers):
+            raise ValueError(f"{metric.name}(sigma={sigma!r}): is a width above 0: give one")
+        numbers = kernel_size if isinstance(kernel_size, Sequence) else [kernel_size]
+        if any(k <= 0 or k % 2 == 0 for k in numbers):
+            raise ValueError(
+                f"{metric.name}(kernel_size={kernel_size!r}): is an odd number above 0: give one"
+            )
+
+    def taps(self, dims: int) -> list[list[float]]:
+        """The weights along each dim."""
+        sigma = self.sigma if isinstance(self.sigma, Sequence) else [self.sigma] * dims
+        size = self.size if isinstance(self.size, Sequence) else [self.size] * dims
+        if not self.gaussian:
+            return [[1 / k] * k for k in size]
+        return [bell(int(3.5 * s + 0.5), s) for s in sigma]
+
+    def averages(self, x: Tensor) -> Tensor:
+        """Weighted means around each place, the ends mirrored. [n, c, ...]"""
+        dims = x.ndim - 2
+        taps = self.taps(dims)
+        pads = [p for weights in reversed(taps) for p in (len(weights) // 2,) * 2]
+        flat = F.pad(x.reshape(-1, 1, *x.shape[2:]), pads, mode="reflect")
+        convolve = F.conv2d if dims == 2 else F.conv3d
+        for i, weights in enumerate(taps):
+            shape = [1, 1, *(len(weights) if j == i else 1 for j in range(dims))]
+            flat = convolve(flat, tensor(weights, dtype=float32, device=x.device).reshape(*shape))
+        return flat.reshape(x.shape)
+
+
+def bell(reach: int, sigma: float) -> list[float]:
+    """Weights of a Gaussian that add up to 1."""
+    raw = [exp(-((i / sigma) ** 2) / 2) for i in range(-reach, reach + 1)]
+    return [w / sum(raw) for w in raw]
+
+
+class OfStructure(OfImages):
+    """What SSIM at one scale and at several share."""
+
+    window: Neighbourhood
+    data_range: Any
+    k1: float
+    k2: float
+
+    def _take(self, window: Neighbourhood, data_range: Any, k1: float, k2: float) -> None:
+        if data_range is not None:
+            span(self.name, data_range)
+        self.window, self.data_range, self.k1, self.k2 = window, data_range, k1, k2
+
+    def check_images(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Images as float32. ValueError for other than [n, c, h, w] or [n, c, d, h, w]."""
+        preds, target = check_same(self, preds, target)
+        if preds.ndim not in (4, 5):
+            refuse(self, preds, target, "takes images: give [n, c, h, w], or [n, c, d, h, w]")
+        reach = [len(t) // 2 for t in self.window.taps(preds.ndim - 2)]
+        if any(r >= s for r, s in zip(reach, preds.shape[2:], strict=True)):
+            refuse(
+                self,
+                preds,
+                target,
+                f"images are smaller than the window, {[2 * r + 1 for r in reach]}: give a smaller one",
+            )
+        return preds, target
+
+    def similarities(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """(structural similarity, its contrast) of each image. [n]"""
+        n = x.shape[0]
+        if self.data_range is None:
+            reach = (x.amax() - x.amin()).maximum(y.amax() - y.amin())
+        else:
+            reach = span(self.name, self.data_range)
+            x, y = in_range(x, self.data_range), in_range(y, self.data_range)
+        c1, c2 = (self.k1 * reach) ** 2, (self.k2 * reach) ** 2
+        mx, my, xx, yy, xy = self.window.averages(cat([x, y, x * x, y * y, x * y])).split(n)
+        spread = (xx - mx * mx).clamp(min=0) + (yy - my * my).clamp(min=0) + c2
+        contrast = (2 * (xy - mx * my) + c2) / spread
+        likeness = (2 * mx * my + c1) / (mx * mx + my * my + c1) * contrast
+        inner = contrast
+        for dim, taps in enumerate(self.window.taps(x.ndim - 2), 2):
+            edge = len(taps) // 2
+            inner = inner.narrow(dim, edge, inner.shape[dim] - 2 * edge)
+        return likeness.reshape(n, -1).mean(1), inner.reshape(n, -1).mean(1)
+
+
+@explained
+class StructuralSimilarityIndexMeasure(OfStructure):
+    """How alike images are in brightness, contrast and structure around each place (Wang et al., 2004).
+
+    gaussian_kernel: weigh neighbours by a Gaussian of width sigma; else all in kernel_size alike. reduction:
+    "elementwise_mean", "sum" or "none". data_range: how far values reach, the pair of their ends (to which
+    they are clamped), or None for what each batch has. options: k1, k2 (0.01 and 0.03), device.
+    """
+
+    def __init__(
+        self,
+        gaussian_kernel: bool = True,
+        sigma: float | Sequence[float] = 1.5,
+        kernel_size: int | Sequence[int] = 11,
+        reduction: str | None = "elementwise_mean",
+        data_range: float | tuple[float, float] | None = None,
+        **options: Any,
+    ):
+        k1, k2, device = taken(self, options, k1=0.01, k2=0.03, device=None)
+        super().__init__(reduction, device)
+        self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count images in. [n, c, h, w] or [n, c, d, h, w]; ValueError for other shapes."""
+        self.add(self.similarities(*self.check_images(preds, target))[0])
+
+
+def taken(metric: Metric, given: dict[str, Any], **known: Any) -> list[Any]:
+    """Options by name, with their defaults; TypeError for one that is none."""
+    for name in given:
+        if name not in known:
+            rule = f"there is no such argument: it takes {', '.join(known)}"
+            raise TypeError(f"{metric.name}({name}={given[name]!r}): {rule}")
+    return [given.get(name, default) for name, default in known.items()]
+
+
+BETAS = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
+
+
+@explained
+class MultiScaleStructuralSimilarityIndexMeasure(OfStructure):
+    """Structural similarity of images and of ever smaller ones, multiplied (Wang et al., 2003).
+
+    kernel_size, sigma, reduction and so on are StructuralSimilarityIndexMeasure's; options: k1, k2, betas
+    (the power of each scale), normalize ("relu", the default, or "simple", or None: how values below 0 are
+    raised to powers), device.
+    """
+
+    def __init__(
+        self,
+        gaussian_kernel: bool = True,
+        kernel_size: int | Sequence[int] = 11,
+        sigma: float | Sequence[float] = 1.5,
+        reduction: str | None = "elementwise_mean",
+        data_range: float | tuple[float, float] | None = None,
+        **options: Any,
+    ):
+        known = {"k1": 0.01, "k2": 0.03, "betas": BETAS, "normalize": "relu", "device": None}
+        k1, k2, betas, normalize, device = taken(self, options, **known)
+        super().__init__(reduction, device)
+        self._take(Neighbourhood(self, gaussian_kernel, sigma, kernel_size), data_range, k1, k2)
+        check_option(self.name, "normalize", normalize, ("relu", "simple", None))
+        self.betas, self.normalize = tuple(betas), normalize
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count images in. [n, c, h, w] or [n, c, d, h, w]; ValueError for others."""
+        x, y = self.check_images(preds, target)
+        sizes = self.window.size if isinstance(self.window.size, Sequence) else [self.window.size] * 2
+        least = (max(sizes) - 1) * max(1, len(self.betas) - 1) ** 2
+        if min(x.shape[-2:]) < 2 ** len(self.betas) or min(x.shape[-2:]) // max(
+            1, len(self.betas) - 1
+        ) ** 2 < max(sizes):
+            refuse(
+                self,
+                preds,
+                target,
+                f"images of {len(self.betas)} scales are larger than {least}: give fewer betas",
+            )
+        self.add(self._product(x, y))
+
+    def _product(self, x: Tensor, y: Tensor) -> Tensor:
+        """[n]"""
+        pool = F.avg_pool2d if x.ndim == 4 else F.avg_pool3d
+        found = None
+        for i, beta in enumerate(self.betas):
+            whole, contrast = self.similarities(x, y)
+            part = whole if i == len(self.betas) - 1 else contrast
+            part = part.relu() if self.normalize == "relu" else (part + 1) / 2 if self.normalize else part
+            found = part**beta if found is None else found * part**beta
+            x, y = pool(x, 2), pool(y, 2)
+        assert found is not None
+        return found
+
+
+# --- by what a network sees: the network is the user's ---
+
+
+def check_network(name: str, argument: str, given: Any, wanted: str) -> None:
+    """TypeError for what can't be called: names of networks too, since no weights come along."""
+    if not callable(given):
+        rule = f"no weights come with flambeau: give {wanted}"
+        raise TypeError(f"{name}({argument}={given!r}): {rule}")
+
+
+@explained
+class FrechetInceptionDistance(Metric):
+    """How far apart the features of real and of made images are, as of two Gaussians (Heusel et al., 2017).
+
+    feature: the network, images -> [n, d]; num_features: d, found by a call where None; reset_real_features:
+    whether reset() forgets the real ones too. Figures of papers need Inception v3's pooled 2048 features.
+    """
+
+    higher_is_better = False
+
+    def __init__(
+        self,
+        feature: Callable[[Tensor], Tensor],
+        reset_real_features: bool = True,
+        num_features: int | None = None,
+        input_img_size: tuple[int, int, int] = (3, 299, 299),
+        device: Any = None,
+    ):
+        super().__init__(device)
+        wanted = "a network that makes features [n, d] of images, as Inception v3 without its last layer"
+        check_network(self.name, "feature", feature, wanted)
+        self.feature, self.reset_real_features = feature, reset_real_features
+        d = getattr(feature, "num_features", None) if num_features is None else num_features
+        if d is None:
+            d = feature(Tensor.zeros((1, *input_img_size), device=self.device)).shape[-1]
+        check_count(self.name, "num_features", d, 1)
+        for kind in ("real", "fake"):
+            self.add_state(f"{kind}_n", precise(device=self.device), "precise")
+            self.add_state(f"{kind}_mean", Tensor.zeros((d,), device=self.device))
+            self.add_state(f"{kind}_spread", Tensor.zeros((d, d), device=self.device))
+
+    def update(self, imgs: Tensor, real: bool) -> None:
+        """Count images in. real: whether they are real ones; ValueError where features are not [n, d]."""
+        x = self.feature(imgs).to(float32)
+        if x.ndim != 2 or x.shape[1] != self.states["real_mean"].shape[0]:
+            wanted = self.states["real_mean"].shape[0]
+            refuse(self, imgs, x, f"features are not [n, {wanted}]: pool and flatten them")
+        count, mean = x.shape[0], x.mean(0)
+        n = full((2,), float(count), device=x.device) * tensor([1.0, 0.0], device=x.device)
+        apart = x - mean
+        self._add("real" if real else "fake", {"n": n, "mean": mean, "spread": apart.T @ apart})
+
+    def _add(self, kind: str, part: dict[str, Tensor]) -> None:
+        """Join moments (Chan, Golub and LeVeque, 1983)."""
+        n, mean, spread = (self.states[f"{kind}_{k}"] for k in part)
+        before, added = total_of(n), total_of(part["n"])
+        both = before + added
+        share = (both > 0).where(added / both, 0.0)
+        far = part["mean"] - mean
+        new = spread + part["spread"] + far.unsqueeze(0) * far.unsqueeze(1) * (before * share)
+        moved = mean + far * share
+        n.assign_(plus(plus(n, part["n"][0]), part["n"][1]))
+        mean.assign_(moved)
+        spread.assign_(new)
+
+    def join(self, theirs: dict[str, State]) -> None:
+        for kind in ("real", "fake"):
+            self._add(kind, {k: theirs[f"{kind}_{k}"].to(self.device) for k in ("n", "mean", "spread")})
+
+    def reset(self) -> None:
+        """Begin anew; real images stay where reset_real_features is False."""
+        kept = (
+            {} if self.reset_real_features else {k: s.clone() for k, s in self.states.items() if k[0] == "r"}
+        )
+        super().reset()
+        for name, state in kept.items():
+            self.states[name].assign_(state)
+
+    def compute(self) -> Any:
+        """From 0; ValueError of fewer than 2 images of a kind."""
+        parts = [[self.states[f"{k}_{s}"] for s in ("n", "mean", "spread")] for k in ("real", "fake")]
+        (m1, s1), (m2, s2) = ((mean, spread / (total_of(n) - 1)) for n, mean, spread in parts)
+        values, vectors = eigh(s1)
+        root = (vectors * values.clamp(min=0).sqrt()) @ vectors.T
+        inner = root @ s2 @ root
+        shared = eigh((inner + inner.T) / 2)[0].clamp(min=0).sqrt().sum()
+        return ((m1 - m2) ** 2).sum() + s1.trace() + s2.trace() - 2 * shared
+
+    def wrong(self) -> Any:
+        return total_of(self.states["real_n"]), total_of(self.states["fake_n"])
+
+    def check(self, found: Any) -> None:
+        if min(found) < 2:
+            real, fake = (f"{n:.0f}" for n in found)
+            rule = "a spread needs 2 images of each kind: update with more"
+            raise ValueError(f"{self.name}.compute(): {real} real and {fake} made: {rule}")
+
+
+Features = Callable[[Tensor], Sequence[Tensor]]
+
+
+class Perceived(OfImages):
+    """A distance of features at several layers."""
+
+    reductions = ("mean", "sum", "none", None)
+    higher_is_better = False
+    net: Features
+
+    def layers(self, x: Tensor) -> Sequence[Tensor]:
+        """The features of images. [n, c, h, w] each"""
+        found = self.net(x)
+        if isinstance(found, Tensor):
+            rule = "gives one tensor: give a network that returns a list, a tensor a layer"
+            raise TypeError(f"{self.name}: net({x.shape}): {rule}")
+        return list(found)
+
+    def check_images(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        preds, target = check_same(self, preds, target)
+        if preds.ndim != 4:
+            refuse(self, preds, target, "takes images: give [n, c, h, w]")
+        return preds, target
+
+    def check_weights(self, argument: str, weights: Sequence[Tensor], layers: Sequence[Tensor]) -> None:
+        sizes, channels = [prod(w.shape) for w in weights], [f.shape[1] for f in layers]
+        if sizes != channels:
+            rule = f"layers have {channels} channels, weights {sizes}: give a weight for each channel"
+            raise ValueError(f"{self.name}({argument}=...): {rule}")
+
+
+@explained
+class LearnedPerceptualImagePatchSimilarity(Perceived):
+    """How far apart images are in a network's features, channels weighted (LPIPS; Zhang et al., 2018).
+
+    net: images -> a list of features [n, c, h, w] (VGG's, AlexNet's or SqueezeNet's); weights: for each layer
+    one number a channel, or None for 1 / channels; reduction: "mean", "sum" or "none"; normalize: images are
+    from 0 to 1, not from -1 to 1. shift and scale: what is done to each channel before the network.
+    """
+
+    def __init__(
+        self,
+        net: Features,
+        weights: Sequence[Tensor] | None = None,
+        reduction: str | None = "mean",
+        normalize: bool = False,
+        **options: Any,
+    ):
+        shifts = {"shift": (-0.030, -0.088, -0.188), "scale": (0.458, 0.448, 0.450)}
+        shift, scale, device = taken(self, options, **shifts, device=None)
+        super().__init__(reduction, device)
+        wanted = "net=, a network that makes a list of features of images, and weights= of its channels"
+        check_network(self.name, "net", net, wanted)
+        self.net, self.weights, self.normalize = net, weights, normalize
+        self.shift, self.scale = shift, scale
+
+    def update(self, img1: Tensor, img2: Tensor) -> None:
+        """Count pairs in. [n, 3, h, w] both; ValueError for other shapes."""
+        one, other = (self._features(x) for x in self.check_images(img1, img2))
+        if self.weights is not None:
+            self.check_weights("weights", self.weights, one)
+        apart = [self._apart(i, a, b) for i, (a, b) in enumerate(zip(one, other, strict=True))]
+        self.add(sum(apart[1:], apart[0]))
+
+    def _features(self, x: Tensor) -> Sequence[Tensor]:
+        x = 2 * x - 1 if self.normalize else x
+        shift, scale = (
+            tensor(list(v), device=x.device).reshape(1, -1, 1, 1) for v in (self.shift, self.scale)
+        )
+        return [f / (f.square().sum(1, keepdim=True) + 1e-8).sqrt() for f in self.layers((x - shift) / scale)]
+
+    def _apart(self, layer: int, a: Tensor, b: Tensor) -> Tensor:
+        """[n]"""
+        far = (a - b).square().mean((2, 3))
+        return far.mean(1) if self.weights is None else (far * self.weights[layer].reshape(1, -1)).sum(1)
+
+
+@explained
+class DeepImageStructureAndTextureSimilarity(Perceived):
+    """How far apart images are in the means and the structure of a network's features (DISTS; Ding et al.,
+    2020).
+
+    net: images -> a list of features [n, c, h, w], of which the image itself is to be the first; alpha, beta:
+    for each layer one number a channel, what means and structure weigh (equal where None); reduction:
+    "mean", "sum" or "none".
+    """
+
+    def __init__(
+        self,
+        net: Features,
+        alpha: Sequence[Tensor] | None = None,
+        beta: Sequence[Tensor] | None = None,
+        reduction: str | None = "mean",
+        device: Any = None,
+    ):
+        super().__init__(reduction, device)
+        wanted = (
+            "net=, a network that makes a list of features of images, and alpha= and beta= of its channels"
+        )
+        check_network(self.name, "net", net, wanted)
+        self.net, self.alpha, self.beta = net, alpha, beta
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count pairs in. [n, c, h, w] both; ValueError for other shapes."""
+        one, other = (self.layers(x) for x in self.check_images(preds, target))
+        weights = []
+        for argument, given in (("alpha", self.alpha), ("beta", self.beta)):
+            if given is not None:
+                self.check_weights(argument, given, one)
+            weights.append(
+                [full((1, f.shape[1]), 1.0, device=f.device) for f in one]
+                if given is None
+                else [w.reshape(1, -1) for w in given]
+            )
+        total = sum((w.sum() for group in weights for w in group), tensor(0.0, device=preds.device))
+        likeness = [self._like(a, b, p, q) for a, b, p, q in zip(one, other, *weights, strict=True)]
+        self.add(1 - sum(likeness[1:], likeness[0]) / total)
+
+    def _like(self, a: Tensor, b: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
+        """[n]"""
+        small = 1e-6
+        ma, mb = a.mean((2, 3)), b.mean((2, 3))
+        means = (2 * ma * mb + small) / (ma * ma + mb * mb + small)
+        spread = (a * a).mean((2, 3)) - ma * ma + (b * b).mean((2, 3)) - mb * mb
+        structure = (2 * ((a * b).mean((2, 3)) - ma * mb) + small) / (spread + small)
+        return (alpha * means + beta * structure).sum(1)
+
+
+# --- of labels of places ---
+
+
+@explained
+class DiceScore(Metric):
+    """Twice the shared places of two segmentations by the places of both.
+
+    include_background: count class 0 too; average: "micro", "macro", "weighted" or "none" over classes;
+    aggregation_level: "samplewise" averages over images, "global" counts all of them as one. input_format:
+    "one-hot" ([n, c, ...], ones or scores), "index" ([n, ...], classes) or "mixed" (one of each).
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        num_classes: int,
+        include_background: bool = True,
+        average: str | None = "macro",
+        aggregation_level: str = "samplewise",
+        input_format: str = "one-hot",
+        device: Any = None,
+    ):
+        super().__init__(device)
+        check_count(self.name, "num_classes", num_classes, 1)
+        check_option(self.name, "average", average, ("micro", "macro", "weighted", "none", None))
+        check_option(self.name, "aggregation_level", aggregation_level, ("samplewise", "global"))
+        check_option(self.name, "input_format", input_format, ("one-hot", "index", "mixed"))
+        self.num_classes, self.include_background, self.average = num_classes, include_background, average
+        self.aggregation_level, self.input_format = aggregation_level, input_format
+        if aggregation_level == "global":
+            self.add_state("places", counts(3, num_classes, device=self.device), "sum")
+        else:
+            self.add_state("places", [], "cat")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count images in. [n, c, ...] or [n, ...]; ValueError where shapes do not fit input_format."""
+        if self.input_format != "mixed" and preds.shape != target.shape:
+            refuse(self, preds, target, "shapes differ: give a prediction for each target")
+        labels = [self._labels(x, preds, target) for x in (preds, target)]
+        if labels[0].shape != labels[1].shape or labels[0].ndim < 3:
+            refuse(
+                self,
+                preds,
+                target,
+                f"does not fit input_format={self.input_format!r}: give images of classes",
+            )
+        a, b = labels
+        found = stack([(a & b).flatten(2).sum(2), a.flatten(2).sum(2), b.flatten(2).sum(2)], 1)
+        if self.aggregation_level == "global":
+            self.states["places"].replace_(self.states["places"] + found.sum(0))
+        else:
+            self.states["places"].append(found)
+
+    def _labels(self, x: Tensor, preds: Tensor, target: Tensor) -> Tensor:
+        """Which class is where. [n, c, ...]"""
+        is_index = self.input_format == "index" or (
+            self.input_format == "mixed" and x.ndim < max(preds.ndim, target.ndim)
+        )
+        if not is_index and (x.ndim < 2 or x.shape[1] != self.num_classes):
+            refuse(
+                self,
+                preds,
+                target,
+                f"dim 1 is not the {self.num_classes} classes: give [n, {self.num_classes}, ...]",
+            )
+        if not is_index and not x.dtype.is_float:
+            return x != 0
+        index = x if is_index else x.argmax(1)
+        classes = arange(self.num_classes, device=x.device).reshape(-1, *[1] * (index.ndim - 1))
+        return index.unsqueeze(1) == classes
+
+    def compute(self) -> Any:
+        """The score, or one a class for average="none"; NaN of classes that are nowhere."""
+        kept = self.states["places"]
+        if isinstance(kept, list) and not kept:
+            return float("nan")
+        places = cat(kept) if isinstance(kept, list) else kept.unsqueeze(0)
+        places = places if self.include_background else places[:, :, 1:]
+        shared, predicted, actual = places.to(float32).unbind(1)
+        if self.average == "micro":
+            shared, predicted, actual = (t.sum(1) for t in (shared, predicted, actual))
+            return nanmean(2 * shared / (predicted + actual), 0)
+        score = 2 * shared / (predicted + actual)
+        if self.average == "macro":
+            return nanmean(nanmean(score, 1), 0)
+        if self.average == "weighted":
+            found = score.nan_to_num(0.0) * (actual / actual.sum(1, keepdim=True))
+            return nanmean(score.isnan().all(1).where(float("nan"), found.sum(1)), 0)
+        return nanmean(score, 0)
+
+
+def nanmean(x: Tensor, dim: int) -> Tensor:
+    """The mean without NaN."""
+    ok = ~x.isnan()
+    return ok.where(x, 0.0).sum(dim) / ok.sum(dim)

@@ -1,0 +1,103 @@
+"""Predictions and targets of classifiers into labels, and the errors about both."""
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from ..core.dtype import float32, int32
+from ..core.node import describe
+from ..functions import arange
+from ..nn.functional import softmax
+from ..tensor import Tensor
+
+TASKS = ("binary", "multiclass", "multilabel")
+AVERAGES = ("micro", "macro", "weighted", "none", None)
+
+
+def refuse(metric: Any, preds: Any, target: Any, rule: str) -> NoReturn:
+    """ValueError of an update."""
+    name = metric if isinstance(metric, str) else metric.name
+    raise ValueError(f"{name}({describe(preds)}, {describe(target)}): {rule}")
+
+
+def check_option(name: str, option: str, given: Any, known: tuple[Any, ...]) -> None:
+    """ValueError for a word that is none of those known."""
+    if given not in known:
+        words = ", ".join(repr(k) for k in known)
+        raise ValueError(f"{name}({option}={given!r}): must be one of {words}: give one")
+
+
+def check_count(name: str, option: str, given: Any, least: int) -> None:
+    """ValueError for what is no whole number from `least`."""
+    if not isinstance(given, int) or isinstance(given, bool) or given < least:
+        raise ValueError(f"{name}({option}={given!r}): is a whole number from {least}: give one")
+
+
+def check_shared(name: str, ignore_index: Any, multidim_average: str = "global") -> None:
+    """ValueError for an ignore_index or a multidim_average that can't be meant."""
+    check_option(name, "multidim_average", multidim_average, ("global", "samplewise"))
+    if ignore_index is not None and not isinstance(ignore_index, int):
+        raise ValueError(f"{name}(ignore_index={ignore_index!r}): is a class's number or None: give one")
+
+
+def check_threshold(name: str, threshold: Any) -> None:
+    """ValueError for a threshold outside of 0 to 1."""
+    if not isinstance(threshold, int | float) or not 0 <= threshold <= 1:
+        raise ValueError(f"{name}(threshold={threshold!r}): is a probability: give a number from 0 to 1")
+
+
+def check_pair(metric: Any, preds: Tensor, target: Tensor) -> None:
+    """ValueError for shapes that differ, or targets that are floats."""
+    if preds.shape != target.shape:
+        refuse(metric, preds, target, "shapes differ: give a prediction for each target")
+    check_labels(metric, preds, target)
+
+
+def check_labels(metric: Any, preds: Tensor, target: Tensor) -> None:
+    """ValueError for targets that are floats."""
+    if target.dtype.is_float or target.dtype.is_complex:
+        refuse(metric, preds, target, "targets are numbers of classes: cast them with .long()")
+
+
+def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor]) -> Tensor:
+    """Floats from 0 to 1 as they are; where one lies outside all are logits, and normalised. As float32."""
+    x = x.to(float32)
+    return ((x < 0) | (x > 1)).any().where(normalise(x), x)
+
+
+def by_sigmoid(x: Tensor) -> Tensor:
+    return probabilities(x, Tensor.sigmoid)
+
+
+def by_softmax(x: Tensor) -> Tensor:
+    """Of classes in dim 1."""
+    return probabilities(x, lambda logits: softmax(logits, 1))
+
+
+def is_one(preds: Tensor, threshold: float) -> Tensor:
+    """Whether each probability, logit or label of a class says yes."""
+    return by_sigmoid(preds) > threshold if preds.dtype.is_float else preds.int() == 1
+
+
+def split(target: Tensor, classes: int, ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:
+    """(targets as int32, which of them count, which of them are no class and not ignored)."""
+    target = target.int()
+    inside = (target >= 0) & (target < classes)
+    if ignore_index is None:
+        return target, inside, ~inside
+    counts = target != ignore_index
+    return target, inside & counts, ~inside & counts
+
+
+def top_label(preds: Tensor, target: Tensor, k: int) -> Tensor:
+    """The label predicted for each target, from scores of classes in dim 1: with k > 1 the target itself
+    where it is among the k best. [n, c, ...] -> [n, ...]"""
+    best = preds.argmax(1).int()
+    if k == 1:
+        return best
+    classes = arange(preds.shape[1], dtype=int32, device=preds.device).reshape(-1, *[1] * (preds.ndim - 2))
+    target = target.unsqueeze(1)
+    own = (classes == target).where(preds.float(), 0.0).sum(1, keepdim=True)
+    scores = preds.float()
+    before = (scores > own) | ((scores == own) & (classes < target))  # of equals the first are taken
+    found = before.sum(1, dtype=int32) < k
+    return found.where(target.squeeze(1), best)

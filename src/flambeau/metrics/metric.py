@@ -1,0 +1,272 @@
+"""Metric, a value that many batches make together: updates run on the device, and `compute` reads once."""
+
+from collections.abc import Callable
+from copy import copy
+from functools import wraps
+from typing import Any, ClassVar, Self
+
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..device import get_device
+from ..errors import suggest
+from ..functions import read
+from ..runtime.run import realize
+from ..runtime.state import thread, with_next_run
+from ..tensor import Tensor
+from .states import JOINED, State, copied, filled, tensors_in, waiting
+
+
+def _settled(update: Callable[..., None]) -> Callable[..., None]:
+    """An update as `update_all` does it."""
+
+    @wraps(update)
+    def settled(self: "Metric", *args: Any, **kw: Any) -> None:
+        update_all([self], args, kw)
+
+    settled.alone = update  # type: ignore[attr-defined]
+    return settled
+
+
+def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
+    """Count a batch into several metrics. What they counted before is computed at the latest now, so that a
+    graph is never longer than two updates; this batch is with the thread's next run, as an optimiser's step,
+    in which the output is computed once for all."""
+    records = thread.recorder is not None
+    if not records and (before := [t for m in metrics for s in m.states.values() for t in waiting(s)]):
+        realize(*before)
+    with no_grad():
+        for metric in metrics:
+            type(metric).update.alone(metric, *args, **kw)  # type: ignore[attr-defined]
+    for t in [] if records else [t for m in metrics for s in m.states.values() for t in waiting(s)]:
+        with_next_run(t)
+
+
+def _read(compute: Callable[..., Any]) -> Callable[..., Any]:
+    """A compute that gives Python's numbers for tensors, after one read of all."""
+
+    @wraps(compute)
+    def values(self: "Metric") -> Any:
+        return read_all([self])[0]
+
+    return values
+
+
+def read_all(metrics: list["Metric"]) -> list[Any]:
+    """The values of several metrics, with one wait; what one of them was given and can't count is raised."""
+    asked = [asked_of(m) for m in metrics]
+    tensors = tensors_in(asked)
+    return given_of(metrics, asked, read(*tensors) if tensors else [])
+
+
+def asked_of(metric: "Metric") -> tuple[Any, Any]:
+    """What is read of a metric: its value, and how much of its input was wrong."""
+    with no_grad():
+        return metric.value(), metric.wrong()
+
+
+def given_of(metrics: list["Metric"], asked: list[Any], found: Any) -> list[Any]:
+    """The values of what was asked, from the numbers that were read."""
+    pairs = filled(asked, iter(found))
+    for metric, (_, wrong) in zip(metrics, pairs, strict=True):
+        metric.check(wrong)
+    return [value for value, _ in pairs]
+
+
+class Metric:
+    """A value that batches make together: `update(...)` with each, `compute()` at the end, `reset()`.
+
+    Write `__init__` with `add_state`, `update`, and `compute`, which may return tensors: who calls it gets
+    Python's numbers. `update` reads nothing and may stand in a step that `fb.jit` records. States are
+    attributes, and assigning to one keeps its tensor. device: where states lie, the default device for None.
+    """
+
+    higher_is_better: ClassVar[bool | None] = None
+    states: dict[str, State]
+
+    def __init__(self, device: Any = None):
+        vars(self).update(states={}, device=get_device(device), _defaults={}, _reductions={})
+
+    def __init_subclass__(cls, **kw: Any) -> None:
+        super().__init_subclass__(**kw)
+        own = vars(cls)
+        if "update" in own:
+            cls.update = _settled(own["update"])
+        if "compute" in own:
+            cls.value = own["compute"]
+            cls.compute = _read(own["compute"])
+
+    def __getattr__(self, name: str) -> Any:
+        states = vars(self).get("states", {})
+        if name in states:
+            return states[name]
+        raise AttributeError(f"{type(self).__name__}.{name}: there is no such attribute or state")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        states = vars(self).get("states", {})
+        if name not in states:
+            object.__setattr__(self, name, value)
+        elif isinstance(states[name], Tensor) and states[name] is not value:
+            states[name].assign_(value)
+        else:
+            states[name] = value
+
+    @property
+    def name(self) -> str:
+        """What it is called among others: its class."""
+        return type(self).__name__
+
+    # --- states ---
+
+    def add_state(self, name: str, default: State, dist_reduce_fx: Any = None) -> None:
+        """Keep a tensor, a Python number or a list of tensors (which begins empty) between updates.
+
+        dist_reduce_fx: how two of them become one: "sum", "max", "min", "cat" (of lists), or a function of
+        both; None for lists is "cat". ValueError for another, or a list that is not empty.
+        """
+        call = f"add_state({name!r}, {describe(default)}, {dist_reduce_fx!r})"
+        if isinstance(default, list) and default:
+            raise ValueError(f"{call}: a list begins empty: give []")
+        how = "cat" if dist_reduce_fx is None and isinstance(default, list) else dist_reduce_fx
+        if how is not None and how not in JOINED and not callable(how):
+            raise ValueError(
+                f'{call}: a state is joined by "sum", "max", "min", "cat" or a function: give one'
+            )
+        self._defaults[name] = copied(default.to(self.device) if isinstance(default, Tensor) else default)
+        self._reductions[name] = JOINED.get(how, how) if isinstance(how, str) else how
+        self.states[name] = self._fresh(name)
+
+    def _fresh(self, name: str) -> State:
+        state = copied(self._defaults[name])
+        if isinstance(state, Tensor):
+            with_next_run(state)
+        return state
+
+    def reset(self) -> None:
+        """Begin anew."""
+        for name, default in self._defaults.items():
+            if isinstance(default, Tensor):
+                self.states[name].assign_(default)
+            else:
+                self.states[name] = copied(default)
+
+    # --- what a subclass writes ---
+
+    def update(self, *args: Any, **kw: Any) -> None:
+        """Count a batch in."""
+        raise NotImplementedError(
+            f"{self.name}.update(...): is not written: define update(self, preds, target)"
+        )
+
+    def compute(self) -> Any:
+        """The value of all batches so far, as Python's numbers; reads once."""
+        raise NotImplementedError(f"{self.name}.compute(): is not written: define compute(self)")
+
+    value = compute  # the value as tensors that nobody has read; made of each subclass's compute
+
+    def wrong(self) -> Any:
+        """Tensors that are read with the value, for `check`."""
+        return ()
+
+    def check(self, found: Any) -> None:
+        """Raise what they say of the batches."""
+
+    def shared_key(self) -> Any:
+        """Metrics with equal keys have the same states, and a MetricCollection updates one of them; None
+        for a metric that shares nothing."""
+        return None
+
+    def share(self, other: "Metric") -> None:
+        """Have the states of a metric with an equal key, which alone is updated then."""
+        if other is not self:
+            vars(self).update(states=other.states, _defaults=other._defaults, _reductions=other._reductions)
+
+    # --- using it ---
+
+    def __call__(self, *args: Any, **kw: Any) -> Any:
+        """Count a batch in, and return the value of this batch alone as tensors that nobody has read."""
+        alone = self.clone()
+        alone.reset()
+        alone.update(*args, **kw)
+        self.merge_state(alone)
+        return alone.value()
+
+    forward = __call__
+
+    async def read(self) -> Any:
+        """`await metric.read()` is compute() where nothing can wait, as in a browser's page."""
+        asked = [asked_of(self)]
+        return given_of([self], asked, await read(*tensors_in(asked)) if tensors_in(asked) else [])[0]
+
+    def merge_state(self, incoming_state: "Metric | dict[str, State]") -> None:
+        """Count in what another metric of the same arguments has counted, or its state_dict.
+
+        TypeError for a state that can't be joined; ValueError where names or shapes differ.
+        """
+        theirs = incoming_state.states if isinstance(incoming_state, Metric) else incoming_state
+        self._check_states("merge_state", theirs)
+        self.join(theirs)
+        if tensors := tensors_in(self.states):
+            realize(*tensors)
+
+    def join(self, theirs: dict[str, State]) -> None:
+        """Count in another metric's states, by what add_state was told of each."""
+        for name, how in self._reductions.items():
+            if how is None:
+                rule = "add_state was not told how two become one: give dist_reduce_fx"
+                raise TypeError(f"{self.name}.merge_state(...): {name}: {rule}")
+            mine, other = self.states[name], theirs[name]
+            if isinstance(mine, Tensor):
+                mine.assign_(how(mine, other.to(self.device)))
+            else:
+                self.states[name] = how(mine, other)
+
+    def clone(self) -> Self:
+        """A metric of the same arguments and with the same states, apart from this one."""
+        other = copy(self)
+        vars(other)["states"] = {name: copied(s) for name, s in self.states.items()}
+        return other
+
+    def to(self, device: Any) -> Self:
+        """Move the states to a device; returns self."""
+        self.device = get_device(device)
+        for states in (self.states, self._defaults):
+            for name, s in states.items():
+                if isinstance(s, Tensor):
+                    states[name] = s.to(self.device)
+                elif isinstance(s, list):
+                    states[name] = [t.to(self.device) for t in s]
+        return self
+
+    def state_dict(self) -> dict[str, State]:
+        """The states as they are now, by name: tensors, lists of tensors, numbers."""
+        return {name: copied(s) for name, s in self.states.items()}
+
+    def load_state_dict(self, state_dict: dict[str, State]) -> None:
+        """Go on where state_dict was taken; ValueError lists what is missing, unexpected or of another shape,
+        and nothing is loaded then."""
+        self._check_states("load_state_dict", state_dict)
+        for name in self._defaults:
+            mine, given = self.states[name], state_dict[name]
+            if isinstance(mine, Tensor):
+                mine.assign_(given.to(self.device))
+            else:
+                self.states[name] = [t.to(self.device) for t in given] if isinstance(mine, list) else given
+        if tensors := tensors_in(self.states):
+            realize(*tensors)
+
+    def _check_states(self, call: str, given: dict[str, State]) -> None:
+        problems = [f"{n!r} is missing" for n in self._defaults if n not in given]
+        problems += [
+            f"{n!r} is unexpected{suggest(n, list(self._defaults))}" for n in given if n not in self._defaults
+        ]
+        for name in [n for n in self._defaults if n in given]:
+            a, b = self._defaults[name], given[name]
+            is_tensor = isinstance(a, Tensor), isinstance(b, Tensor)
+            if any(is_tensor) and (not all(is_tensor) or a.shape != b.shape):
+                problems.append(f"{name!r} is {describe(a)}, given {describe(b)}")
+        if problems:
+            cure = "give that of a metric with the same arguments"
+            raise ValueError(f"{self.name}.{call}({len(given)} states): {'; '.join(problems)}: {cure}")
+
+    def __repr__(self) -> str:
+        return f"{self.name}()"

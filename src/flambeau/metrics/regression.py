@@ -1,0 +1,373 @@
+"""Errors and correlations of numbers."""
+
+from math import log
+from typing import Any
+
+from ..core.dtype import float32
+from ..functions import cat, full, searchsorted, stack
+from ..tensor import Tensor
+from .docstrings import explained
+from .inputs import check_count, check_option, refuse
+from .metric import Metric
+from .states import mean_of, plus, precise, rows, total_of
+
+SMALL = 1.17e-6  # what percentages are taken of at least
+MULTIOUTPUT = ("raw_values", "uniform_average", "variance_weighted")
+
+
+def check_same(metric: Metric, preds: Tensor, target: Tensor, outputs: int = 1) -> tuple[Tensor, Tensor]:
+    """Both as float32. ValueError where shapes differ, or the last dim is not the outputs."""
+    if preds.shape != target.shape:
+        refuse(metric, preds, target, "shapes differ: give a prediction for each target")
+    if outputs > 1 and (preds.ndim != 2 or preds.shape[1] != outputs):
+        refuse(metric, preds, target, f"has num_outputs={outputs}: give [n, {outputs}]")
+    return preds.to(float32), target.to(float32)
+
+
+def by_output(x: Tensor, outputs: int) -> Tensor:
+    """[n, outputs], or [n, 1] of any shape where there is one."""
+    return x.reshape(-1, 1) if outputs == 1 else x
+
+
+class MeanError(Metric):
+    """The mean of an error of each element."""
+
+    higher_is_better = False
+
+    def __init__(self, num_outputs: int = 1, device: Any = None):
+        super().__init__(device)
+        check_count(self.name, "num_outputs", num_outputs, 1)
+        self.num_outputs = num_outputs
+        self.add_state("sums", precise(2, num_outputs, device=self.device), "precise")
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        """The error of each element."""
+        raise NotImplementedError
+
+    def weight(self, error: Tensor, target: Tensor) -> Tensor:
+        """What errors are divided by. [n, outputs] -> [outputs]"""
+        return full((error.shape[1],), float(error.shape[0]), device=error.device)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [...] both, or [n, outputs] where there are several; ValueError for other
+        shapes."""
+        preds, target = check_same(self, preds, target, self.num_outputs)
+        found, target = (
+            by_output(self.error(preds, target), self.num_outputs),
+            by_output(target, self.num_outputs),
+        )
+        sums = stack([found.sum(0), self.weight(found, target)])
+        self.states["sums"].replace_(plus(self.states["sums"], sums))
+
+    def compute(self) -> Any:
+        """The mean, or one an output."""
+        return self.shaped(mean_of(self.states["sums"]))
+
+    def shaped(self, found: Tensor) -> Tensor:
+        return found if self.num_outputs > 1 else found[0]
+
+
+class OneOutput(MeanError):
+    def __init__(self, device: Any = None):
+        super().__init__(1, device)
+
+
+@explained
+class MeanSquaredError(MeanError):
+    """The mean of (preds - target)^2; its root with squared=False."""
+
+    def __init__(self, squared: bool = True, num_outputs: int = 1, device: Any = None):
+        super().__init__(num_outputs, device)
+        self.squared = squared
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds - target) ** 2
+
+    def compute(self) -> Any:
+        """The mean, or one an output."""
+        found = mean_of(self.states["sums"])
+        return self.shaped(found if self.squared else found.sqrt())
+
+
+@explained
+class MeanAbsoluteError(MeanError):
+    """The mean of |preds - target|."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds - target).abs()
+
+
+@explained
+class LogCoshError(MeanError):
+    """The mean of log(cosh(preds - target))."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        apart = (preds - target).abs()
+        return apart + (apart * -2).exp().log1p() - log(2)
+
+
+@explained
+class MeanSquaredLogError(OneOutput):
+    """The mean of (log(1 + preds) - log(1 + target))^2."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds.log1p() - target.log1p()) ** 2
+
+
+@explained
+class MeanAbsolutePercentageError(OneOutput):
+    """The mean of |preds - target| / |target|."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds - target).abs() / target.abs().clamp(min=SMALL)
+
+
+@explained
+class SymmetricMeanAbsolutePercentageError(OneOutput):
+    """The mean of 2 |preds - target| / (|preds| + |target|)."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return 2 * (preds - target).abs() / (target.abs() + preds.abs()).clamp(min=SMALL)
+
+
+@explained
+class WeightedMeanAbsolutePercentageError(OneOutput):
+    """The sum of |preds - target| by that of |target|."""
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds - target).abs()
+
+    def weight(self, error: Tensor, target: Tensor) -> Tensor:
+        return target.abs().sum(0)
+
+    def compute(self) -> Any:
+        """The ratio."""
+        total, scale = total_of(self.states["sums"]).unbind(0)
+        return (total / scale.clamp(min=SMALL))[0]
+
+
+@explained
+class MinkowskiDistance(OneOutput):
+    """The sum of |preds - targets|^p, to the power 1 / p. p: the power, from 1."""
+
+    def __init__(self, p: float, device: Any = None):
+        super().__init__(device)
+        if not isinstance(p, int | float) or p < 1:
+            raise ValueError(f"{self.name}(p={p!r}): is a power from 1: give one")
+        self.p = p
+
+    def error(self, preds: Tensor, target: Tensor) -> Tensor:
+        return (preds - target).abs() ** self.p
+
+    def compute(self) -> Any:
+        """The distance."""
+        return total_of(self.states["sums"])[0, 0] ** (1 / self.p)
+
+
+class CosineOfRows(Metric):
+    """The cosine of the angles of rows: their sum, mean, or each. reduction: "sum", "mean" or "none"."""
+
+    higher_is_better = True
+
+    def __init__(self, reduction: str | None = "sum", device: Any = None):
+        super().__init__(device)
+        check_option(self.name, "reduction", reduction, ("sum", "mean", "none", None))
+        self.reduction = reduction
+        if reduction in ("sum", "mean"):
+            self.add_state("sums", precise(2, device=self.device), "precise")
+        else:
+            self.add_state("each", [], "cat")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count rows in. [n, d] both; ValueError for other shapes."""
+        if preds.ndim != 2:
+            refuse(self, preds, target, "takes rows: give [n, d]")
+        preds, target = check_same(self, preds, target)
+        found = (preds * target).sum(1) / (preds.norm(dim=1) * target.norm(dim=1))
+        if "each" in self.states:
+            self.states["each"].append(found)
+        else:
+            n = full((), float(found.shape[0]), device=found.device)
+            self.states["sums"].replace_(plus(self.states["sums"], stack([found.sum(), n])))
+
+    def compute(self) -> Any:
+        """The sum or mean, or one a row."""
+        if "each" in self.states:
+            return cat(self.states["each"]) if self.states["each"] else []
+        return mean_of(self.states["sums"]) if self.reduction == "mean" else total_of(self.states["sums"])[0]
+
+
+CosineSimilarity = type(
+    "CosineSimilarity", (CosineOfRows,), {"__doc__": CosineOfRows.__doc__, "__module__": __name__}
+)  # nn has one
+
+# --- moments ---
+
+
+def moments(x: Tensor, y: Tensor) -> Tensor:
+    """n (in two parts), means, sums of squares about them and of products. [n, outputs] -> [7, outputs]"""
+    count, outputs = x.shape
+    n = full((outputs,), float(count), device=x.device)
+    mx, my = (x.mean(0), y.mean(0)) if count else (n, n)
+    dx, dy = x - mx, y - my
+    return rows(n, n * 0, mx, my, (dx * dx).sum(0), (dy * dy).sum(0), (dx * dy).sum(0))
+
+
+def joined(a: Tensor, b: Tensor) -> Tensor:
+    """The moments of two parts together (Chan, Golub and LeVeque, 1983). [7, outputs] both"""
+    n = plus(plus(a[:2], b[0]), b[1])
+    na, nb, both = a[0] + a[1], b[0] + b[1], n[0] + n[1]
+    share = (both > 0).where(nb / both, 0.0)
+    dx, dy = b[2] - a[2], b[3] - a[3]
+    w = na * share
+    sums = [a[4] + b[4] + dx * dx * w, a[5] + b[5] + dy * dy * w, a[6] + b[6] + dx * dy * w]
+    return rows(n[0], n[1], a[2] + dx * share, a[3] + dy * share, *sums)
+
+
+class OfMoments(Metric):
+    """What is computed of means, variances and covariances."""
+
+    def __init__(self, num_outputs: int = 1, device: Any = None):
+        super().__init__(device)
+        check_count(self.name, "num_outputs", num_outputs, 1)
+        self.num_outputs = num_outputs
+        self.add_state("moments", Tensor.zeros((7, num_outputs), device=self.device), joined)
+
+    def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """What moments are taken of."""
+        return preds, target
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [n], or [n, outputs] where there are several; ValueError for other shapes."""
+        preds, target = check_same(self, preds, target, self.num_outputs)
+        pair = self.pair(by_output(preds, self.num_outputs), by_output(target, self.num_outputs))
+        self.states["moments"].replace_(joined(self.states["moments"], moments(*pair)))
+
+    def shaped(self, found: Tensor) -> Tensor:
+        return found if self.num_outputs > 1 else found[0]
+
+
+@explained
+class PearsonCorrCoef(OfMoments):
+    """The correlation of predictions and targets; NaN where one does not vary."""
+
+    def compute(self) -> Any:
+        """From -1 to 1, one an output."""
+        _, _, _, _, xx, yy, xy = self.states["moments"].unbind(0)
+        return self.shaped((xy / (xx.sqrt() * yy.sqrt())).clamp(-1, 1))
+
+
+@explained
+class ConcordanceCorrCoef(OfMoments):
+    """How near predictions lie to the line preds = target (Lin, 1989)."""
+
+    def compute(self) -> Any:
+        """From -1 to 1, one an output."""
+        high, low, mx, my, xx, yy, xy = self.states["moments"].unbind(0)
+        n = high + low - 1
+        return self.shaped(2 * xy / n / (xx / n + yy / n + (mx - my) ** 2))
+
+
+class Explained(OfMoments):
+    """How much of the targets' variance predictions explain: x is what they miss."""
+
+    higher_is_better = True
+
+    def __init__(self, multioutput: str = "uniform_average", num_outputs: int = 1, device: Any = None):
+        super().__init__(num_outputs, device)
+        check_option(self.name, "multioutput", multioutput, MULTIOUTPUT)
+        self.multioutput = multioutput
+
+    def pair(self, preds: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        return target - preds, target
+
+    def averaged(self, missed: Tensor, spread: Tensor, near: float) -> Tensor:
+        """1 - missed / spread: 1 where nothing is missed, 0 where there is nothing to miss."""
+        is_missed, is_spread = missed.abs() > near, spread.abs() > near
+        found = is_missed.where(is_spread.where(1 - missed / spread, 0.0), 1.0)
+        if self.multioutput == "raw_values":
+            return self.shaped(found)
+        return (
+            found.mean() if self.multioutput == "uniform_average" else (spread / spread.sum() * found).sum()
+        )
+
+
+@explained
+class ExplainedVariance(Explained):
+    """1 - variance of what is missed / variance of the targets."""
+
+    def compute(self) -> Any:
+        """The share, averaged over outputs or one each."""
+        high, low, _, _, missed, spread, _ = self.states["moments"].unbind(0)
+        n = high + low
+        return self.averaged(missed / n, spread / n, 0.0)
+
+
+@explained
+class R2Score(Explained):
+    """1 - squares of what is missed / squares of the targets about their mean. adjusted: how many regressors
+    it is corrected for."""
+
+    def __init__(
+        self,
+        adjusted: int = 0,
+        multioutput: str = "uniform_average",
+        num_outputs: int = 1,
+        device: Any = None,
+    ):
+        super().__init__(multioutput, num_outputs, device)
+        check_count(self.name, "adjusted", adjusted, 0)
+        self.adjusted = adjusted
+
+    def compute(self) -> Any:
+        """The share, averaged over outputs or one each; ValueError of fewer than 2 targets."""
+        high, low, mean, _, missed, spread, _ = self.states["moments"].unbind(0)
+        n = high + low
+        found = self.averaged(missed + n * mean * mean, spread, 1e-4)
+        if not self.adjusted:
+            return found
+        n = n[0]
+        return (n - 1 > self.adjusted).where(1 - (1 - found) * (n - 1) / (n - self.adjusted - 1), found)
+
+    def wrong(self) -> Any:
+        return (total_of(self.states["moments"])[0],)
+
+    def check(self, found: Any) -> None:
+        if found[0] < 2:
+            raise ValueError(
+                f"{self.name}.compute(): {found[0]:.0f} targets have no variance: update with 2 or more"
+            )
+
+
+@explained
+class SpearmanCorrCoef(Metric):
+    """The correlation of ranks; keeps all predictions and targets."""
+
+    def __init__(self, num_outputs: int = 1, device: Any = None):
+        super().__init__(device)
+        check_count(self.name, "num_outputs", num_outputs, 1)
+        self.num_outputs = num_outputs
+        self.add_state("pairs", [], "cat")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Keep a batch. [n], or [n, outputs] where there are several; ValueError for other shapes."""
+        preds, target = check_same(self, preds, target, self.num_outputs)
+        both = [by_output(x, self.num_outputs).movedim(0, 1) for x in (preds, target)]
+        self.states["pairs"].append(stack(both))
+
+    def compute(self) -> Any:
+        """From -1 to 1, one an output."""
+        kept = self.states["pairs"]
+        both = cat(kept, 2) if kept else full((2, self.num_outputs, 1), float("nan"), device=self.device)
+        x, y = ranks(both).unbind(0)
+        dx, dy = x - x.mean(1, keepdim=True), y - y.mean(1, keepdim=True)
+        spread = (dx * dx).mean(1).sqrt() * (dy * dy).mean(1).sqrt()
+        found = ((dx * dy).mean(1) / (spread + 1e-6)).clamp(-1, 1)
+        return found if self.num_outputs > 1 else found[0]
+
+
+def ranks(x: Tensor) -> Tensor:
+    """Places in order from 1, equals the middle of theirs. [..., n]"""
+    ordered = x.sort(-1).values
+    below, upto = searchsorted(ordered, x), searchsorted(ordered, x, right=True)
+    return (below + upto + 1).to(float32) / 2

@@ -1,0 +1,179 @@
+"""What a run tells of itself: rewards and episodes, rates, and what it takes of the host and the device."""
+
+import os
+import time
+from typing import Any
+
+from ..core.dtype import float32
+from ..functions import memory, stack
+from ..tensor import Tensor
+from .aggregation import Latest
+from .docstrings import explained
+from .inputs import check_count, refuse
+from .metric import Metric
+from .states import mean_of, plus, precise
+
+
+class OfEpisodes(Metric):
+    """The mean over episodes that have ended of what their steps add up to."""
+
+    higher_is_better = True
+
+    def __init__(self, num_envs: int = 1, device: Any = None):
+        super().__init__(device)
+        check_count(self.name, "num_envs", num_envs, 1)
+        self.num_envs = num_envs
+        self.add_state("so_far", Tensor.zeros((num_envs,), device=self.device), "sum")
+        self.add_state("sums", precise(2, device=self.device), "precise")
+
+    def add(self, gained: Tensor, done: Tensor) -> None:
+        """Count a step of each environment in. [num_envs] both"""
+        for given in (gained, done):
+            if given.shape != (self.num_envs,):
+                refuse(self, gained, done, f"has num_envs={self.num_envs}: give [{self.num_envs}]")
+        done = done != 0
+        now = self.states["so_far"] + gained.to(float32)
+        ended = stack([done.where(now, 0.0).sum(), done.sum().to(float32)])
+        self.states["sums"].replace_(plus(self.states["sums"], ended))
+        self.states["so_far"].replace_(done.where(0.0, now))
+
+    def compute(self) -> Any:
+        """The mean; NaN before an episode has ended."""
+        return mean_of(self.states["sums"])
+
+
+@explained
+class CumulativeReward(OfEpisodes):
+    """The mean over episodes of their rewards' sum. num_envs: how many environments step together."""
+
+    def update(self, reward: Tensor, done: Tensor) -> None:
+        """Count a step in: its rewards, and whether it ended the episode. [num_envs] both; ValueError for
+        other shapes."""
+        self.add(reward, done)
+
+
+@explained
+class EpisodeLength(OfEpisodes):
+    """The mean over episodes of how many steps they have. num_envs: how many environments step together."""
+
+    def update(self, done: Tensor) -> None:
+        """Count a step in: whether it ended the episode. [num_envs]; ValueError for another shape."""
+        self.add(done * 0 + 1, done)
+
+
+@explained
+class ExplorationRate(Latest):
+    """The share of random actions, as it is now."""
+
+
+@explained
+class LearningRate(Latest):
+    """The learning rate, as it is now: `update(optimizer.lr)`."""
+
+
+class Measured(Metric):
+    """A mean of what the host says at each update; takes whatever other metrics take."""
+
+    def __init__(self):
+        super().__init__("cpu")
+        self.add_state("total", 0.0, "sum")
+        self.add_state("updates", 0, "sum")
+
+    def measure(self) -> float:
+        """What is there now."""
+        raise NotImplementedError
+
+    def update(self, *args: Any, **kw: Any) -> None:
+        """Look once."""
+        self.states["total"] += self.measure()
+        self.states["updates"] += 1
+
+    def compute(self) -> float:
+        """The mean; NaN before the first update."""
+        return self.states["total"] / self.states["updates"] if self.states["updates"] else float("nan")
+
+
+@explained
+class CpuMemory(Measured):
+    """Bytes of main memory that this process holds; OSError where the system does not tell."""
+
+    def measure(self) -> float:
+        try:
+            with open("/proc/self/statm", encoding="ascii") as f:
+                return float(f.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        except OSError:
+            return self._peak()
+
+    def _peak(self) -> float:
+        """What was held at most, where what is held now is not told."""
+        try:
+            import resource
+        except ImportError:
+            rule = "this system does not tell what a process holds: leave the metric out"
+            raise OSError(f"{self.name}.update(): {rule}") from None
+        return float(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+
+
+@explained
+class GpuMemory(Measured):
+    """Bytes in use on a device (the default one for None), as fb.memory tells."""
+
+    def __init__(self, device: Any = None):
+        super().__init__()
+        self.watched = device
+
+    def measure(self) -> float:
+        return float(memory(self.watched)["live"])
+
+
+class Clocked(Metric):
+    """What happened by the seconds that went by since the first update or `reset`."""
+
+    def __init__(self):
+        super().__init__("cpu")
+        self.add_state("amount", 0.0, "sum")
+        self.add_state("seconds", 0.0, "sum")
+        self.began: tuple[float, float] | None = None
+
+    def clock(self) -> float:
+        """What is counted besides what updates bring."""
+        return 0.0
+
+    def update(self, *args: Any, **kw: Any) -> None:
+        """Look at the clock."""
+        now = time.perf_counter(), self.clock()
+        if self.began is not None:
+            self.states["seconds"] += now[0] - self.began[0]
+            self.states["amount"] += now[1] - self.began[1] + self.gained(*args, **kw)
+        self.began = now
+
+    def gained(self, *args: Any, **kw: Any) -> float:
+        """What an update brings."""
+        return 0.0
+
+    def reset(self) -> None:
+        """Begin anew, from now on."""
+        super().reset()
+        self.began = time.perf_counter(), self.clock()
+
+    def compute(self) -> float:
+        """The ratio; NaN before the second update."""
+        return self.states["amount"] / self.states["seconds"] if self.states["seconds"] else float("nan")
+
+
+@explained
+class IterationSpeed(Clocked):
+    """Updates a second."""
+
+    higher_is_better = True
+
+    def gained(self, *args: Any, **kw: Any) -> float:
+        return 1.0
+
+
+@explained
+class CpuUse(Clocked):
+    """Seconds of processor time a second, of all threads of this process: 2.0 is two whole cores."""
+
+    def clock(self) -> float:
+        return time.process_time()

@@ -1,0 +1,346 @@
+"""Metrics of true and false positives and negatives: what all share, and how scores are averaged."""
+
+from typing import Any
+
+from ..core.dtype import float32, int32
+from ..functions import arange, cat, stack
+from ..tensor import Tensor
+from .inputs import (
+    AVERAGES,
+    check_count,
+    check_labels,
+    check_option,
+    check_pair,
+    check_shared,
+    check_threshold,
+    is_one,
+    refuse,
+    split,
+    top_label,
+)
+from .metric import Metric
+from .states import counts, rows
+
+
+class Stats(tuple):
+    """tp, fp, tn, fn: counts of each class or label. [..., c] each"""
+
+    def summed(self) -> "Stats":
+        return Stats(t.sum(-1) for t in self)
+
+
+def ratio(num: Tensor, den: Tensor, empty: float = 0.0) -> Tensor:
+    """num / den, `empty` where den is 0, of counts or floats."""
+    return (den != 0).where(num.to(float32) / den.to(float32), empty)
+
+
+def averaged(score: Tensor, average: str | None, weights: Tensor) -> Tensor:
+    """Scores of classes averaged over the last dim."""
+    if average in (None, "none"):
+        return score
+    weights = weights.to(float32)
+    return ratio(weights * score, weights.sum(-1, keepdim=True)).sum(-1)
+
+
+class ByCounts(Metric):
+    """What counts true and false positives and negatives; a subclass says the score of them."""
+
+    average: str | None
+    samplewise: bool
+    top_k = 1
+    is_multilabel = False
+    zero_division: float = 0.0
+    validate_args = True
+    drops_absent = True  # whether "macro" over the k best leaves out classes that are no target
+
+    def _keep(self, multidim_average: str, *shape: int) -> None:
+        """Begin with counts of a shape, or a list of those of each sample."""
+        self.samplewise = multidim_average == "samplewise"
+        if self.samplewise:
+            self.add_state("counts", [], "cat")
+        else:
+            self.add_state("counts", counts(*shape, device=self.device), "sum")
+
+    def _add(self, found: Tensor) -> None:
+        """Count in rows of conditions. [k, n, ..., c], of samples in dim 1"""
+        if not self.samplewise:
+            middle = tuple(range(1, found.ndim - 1))
+            self.states["counts"].replace_(self.states["counts"] + found.sum(middle, dtype=int32))
+        else:
+            flat = found.reshape(found.shape[0], found.shape[1], -1, found.shape[-1])
+            self.states["counts"].append(flat.sum(2).movedim(0, 1))
+
+    @property
+    def total(self) -> Tensor:
+        """[k, c], or [n, k, c] of samples."""
+        kept = self.states["counts"]
+        return (cat(kept) if kept else self._none()) if self.samplewise else kept
+
+    def _none(self) -> Tensor:
+        raise NotImplementedError
+
+    def stats(self) -> Stats:
+        """Counts of each class or label."""
+        raise NotImplementedError
+
+    def score(self, tp: Tensor, fp: Tensor, tn: Tensor, fn: Tensor) -> Tensor:
+        """The score of counts."""
+        raise NotImplementedError
+
+    def shown(self) -> Stats:
+        """The counts that a score is taken of."""
+        return self.stats()
+
+    def compute(self) -> Any:
+        """The score, or one a class for average="none" (and one a sample for "samplewise")."""
+        found = self.stats()
+        if self.average == "micro":
+            return self.score(*found.summed())
+        tp, fp, _, fn = found
+        weights = tp + fn
+        if self.average == "macro":
+            drops = self.drops_absent and self.top_k > 1  # else those alone that are not predicted either
+            weights = (weights if drops else weights + fp) != 0
+            weights = (tp + 1 != 0) if self.is_multilabel else weights
+        return averaged(self.score(*found), self.average, weights)
+
+    def wrong(self) -> Any:
+        return self._wrong() if self.validate_args else ()
+
+    def _wrong(self) -> Any:
+        raise NotImplementedError
+
+    def check(self, found: Any) -> None:
+        if any(found):
+            raise ValueError(self._told(*found))
+
+    def _told(self, *found: int) -> str:
+        raise NotImplementedError
+
+
+class ByLabel(ByCounts):
+    """Binary and multilabel: rows tp, predicted, actual, counted and wrong, a column a label."""
+
+    labels = 1
+
+    def _none(self) -> Tensor:
+        return counts(0, 5, self.labels, device=self.device)
+
+    def _count(self, yes: Tensor, target: Tensor) -> None:
+        """Labels last. [n, ..., labels] each"""
+        target, ok, wrong = split(target, 2, self.ignore_index)
+        actual = (target == 1) & ok
+        self._add(rows(yes & actual, yes & ok, actual, ok, wrong))
+
+    def stats(self) -> Stats:
+        tp, predicted, actual, n, _ = self.total.unbind(-2)
+        return Stats((tp, predicted - tp, n - predicted - actual + tp, actual - tp))
+
+    def _wrong(self) -> Any:
+        return (self.total[..., 4, :].sum(),)
+
+    def _told(self, wrong: int) -> str:
+        return (
+            f"{self.name}.compute(): {wrong} targets were neither 0 nor 1: give those, or ignore_index for"
+            " what stands for no target"
+        )
+
+
+class Binary(ByLabel):
+    """A yes or no: preds are probabilities, logits or 0 and 1. [n, ...] and [n, ...]"""
+
+    average = "binary"
+
+    def __init__(
+        self,
+        threshold: float = 0.5,
+        multidim_average: str = "global",
+        ignore_index: int | None = None,
+        validate_args: bool = True,
+        zero_division: float = 0.0,
+        device: Any = None,
+    ):
+        super().__init__(device)
+        check_threshold(self.name, threshold)
+        check_shared(self.name, ignore_index, multidim_average)
+        self.threshold, self.ignore_index, self.zero_division = threshold, ignore_index, zero_division
+        self.validate_args = validate_args
+        self._keep(multidim_average, 5, 1)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [n, ...] and [n, ...]; ValueError where shapes differ or targets are floats."""
+        check_pair(self, preds, target)
+        if self.samplewise and preds.ndim < 2:
+            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+        self._count(is_one(preds, self.threshold).unsqueeze(-1), target.unsqueeze(-1))
+
+    def compute(self) -> Any:
+        """The score (one a sample for "samplewise")."""
+        return self.score(*self.stats().summed())
+
+    def shared_key(self) -> Any:
+        return None if self.samplewise else ("binary", self.threshold, self.ignore_index, str(self.device))
+
+
+class Multilabel(ByLabel):
+    """Several labels, each yes or no: preds are probabilities, logits or 0 and 1. [n, labels, ...] both"""
+
+    is_multilabel = True
+
+    def __init__(
+        self,
+        num_labels: int,
+        threshold: float = 0.5,
+        average: str | None = "macro",
+        multidim_average: str = "global",
+        ignore_index: int | None = None,
+        **options: Any,
+    ):
+        super().__init__(options.pop("device", None))
+        check_count(self.name, "num_labels", num_labels, 2)
+        check_threshold(self.name, threshold)
+        check_option(self.name, "average", average, AVERAGES)
+        check_shared(self.name, ignore_index, multidim_average)
+        self.labels = self.num_labels = num_labels
+        self.threshold, self.average, self.ignore_index = threshold, average, ignore_index
+        take_options(self, options)
+        self._keep(multidim_average, 5, num_labels)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [n, labels, ...] both; ValueError where shapes differ, dim 1 is not the labels,
+        or targets are floats."""
+        check_pair(self, preds, target)
+        if preds.ndim < 2 or preds.shape[1] != self.num_labels:
+            refuse(
+                self,
+                preds,
+                target,
+                f"dim 1 is not the {self.num_labels} labels: give [n, {self.num_labels}, ...]",
+            )
+        if self.samplewise and preds.ndim < 3:
+            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+        self._count(is_one(preds, self.threshold).movedim(1, -1), target.movedim(1, -1))
+
+    def shared_key(self) -> Any:
+        key = ("multilabel", self.num_labels, self.threshold, self.ignore_index, str(self.device))
+        return None if self.samplewise else key
+
+
+class Multiclass(ByCounts):
+    """One class of several: preds are scores of classes or classes. [n, c, ...] or [n, ...], and [n, ...]
+
+    Rows hits, predicted and actual, a column a class and one for what is none; with average="micro" one
+    column, and rows hits, counted and wrong.
+    """
+
+    def __init__(
+        self,
+        num_classes: int,
+        top_k: int = 1,
+        average: str | None = "macro",
+        multidim_average: str = "global",
+        ignore_index: int | None = None,
+        **options: Any,
+    ):
+        super().__init__(options.pop("device", None))
+        check_count(self.name, "num_classes", num_classes, 2)
+        check_count(self.name, "top_k", top_k, 1)
+        check_option(self.name, "average", average, AVERAGES)
+        check_shared(self.name, ignore_index, multidim_average)
+        if top_k > num_classes:
+            raise ValueError(
+                f"{self.name}(num_classes={num_classes}, top_k={top_k}): there are fewer classes: give less"
+            )
+        self.num_classes, self.top_k, self.average = num_classes, top_k, average
+        self.ignore_index = ignore_index
+        take_options(self, options)
+        is_micro = average == "micro" and multidim_average == "global"
+        self._keep(multidim_average, 3, 1 if is_micro else num_classes + 1)
+
+    @property
+    def is_micro(self) -> bool:
+        """Whether nothing is counted by class."""
+        return not self.samplewise and self.states["counts"].shape[-1] == 1
+
+    def _none(self) -> Tensor:
+        return counts(0, 3, self.num_classes + 1, device=self.device)
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count a batch in. [n, c, ...] or [n, ...], and [n, ...]; ValueError for shapes that do not fit, or
+        targets that are floats."""
+        check_classes(self, preds, target)
+        if self.samplewise and target.ndim < 2:
+            refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
+        target, ok, wrong = split(target, self.num_classes, self.ignore_index)
+        found = top_label(preds, target, self.top_k) if preds.ndim > target.ndim else preds.int()
+        strange = ((found < 0) | (found >= self.num_classes)) & ok
+        if self.is_micro:
+            return self._add(rows((found == target) & ok, ok, wrong | strange).unsqueeze(-1))
+        none = self.num_classes
+        hit, said = ((found == target) & ok).where(target, -1), ok.where(strange.where(none, found), -1)
+        label = rows(hit, said, ok.where(target, wrong.where(none, -1)))
+        self._add(label.unsqueeze(-1) == arange(none + 1, dtype=int32, device=target.device))
+
+    def stats(self) -> Stats:
+        total = self.total
+        if self.is_micro:
+            tp, n, _ = total.unbind(-2)
+            missed = n - tp
+            return Stats((tp, missed, n * (self.num_classes - 2) + tp, missed))
+        tp, predicted, actual = total[..., : self.num_classes].unbind(-2)
+        n = actual.sum(-1, keepdim=True)
+        return Stats((tp, predicted - tp, n - predicted - actual + tp, actual - tp))
+
+    def shared_key(self) -> Any:
+        if self.samplewise:
+            return None
+        return ("multiclass", self.num_classes, self.top_k, self.ignore_index, str(self.device))
+
+    def _wrong(self) -> Any:
+        total = self.total
+        if self.is_micro:
+            return (total[2].sum(),)
+        return (total[..., self.num_classes].sum(),)
+
+    def _told(self, wrong: int) -> str:
+        return told_classes(self.name, self.num_classes, wrong)
+
+
+def check_classes(metric: Any, preds: Tensor, target: Tensor) -> None:
+    """ValueError where predictions are neither scores of a metric's classes nor classes, or targets are
+    floats."""
+    check_labels(metric, preds, target)
+    scores = f"[n, {metric.num_classes}, ...]"
+    if preds.ndim == target.ndim + 1:
+        shape = (preds.shape[0], *preds.shape[2:])
+        if preds.shape[1] != metric.num_classes or shape != target.shape or not preds.dtype.is_float:
+            refuse(metric, preds, target, f"scores are floats {scores} for targets [n, ...]: give those")
+        return
+    check_pair(metric, preds, target)
+    if metric.top_k > 1 or preds.dtype.is_float:
+        why = f"top_k={metric.top_k} needs" if metric.top_k > 1 else "floats are"
+        refuse(metric, preds, target, f"{why} scores of classes: give {scores}")
+
+
+def told_classes(name: str, num_classes: int, wrong: int) -> str:
+    return (
+        f"{name}.compute(): {wrong} targets or predictions were no class of 0 to {num_classes - 1}: give"
+        " those, or ignore_index for what stands for no class"
+    )
+
+
+def take_options(metric: Any, given: dict[str, Any]) -> None:
+    """Set options given by name; TypeError for one that is none."""
+    known = ("validate_args", "zero_division")
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(
+                f"{metric.name}({name}={value!r}): no such argument: it takes {', '.join(known)}, device"
+            )
+        setattr(metric, name, value)
+
+
+def five(found: Stats) -> Tensor:
+    """tp, fp, tn, fn and support, last."""
+    tp, fp, tn, fn = found
+    return stack([tp, fp, tn, fn, tp + fn], -1)

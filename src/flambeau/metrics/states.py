@@ -1,0 +1,100 @@
+"""What a metric keeps between updates: how two states become one, and sums that lose nothing."""
+
+from collections.abc import Callable
+from itertools import takewhile
+from typing import Any
+
+from ..core.dtype import float32, int32, int64
+from ..functions import arange
+from ..tensor import Tensor
+
+State = Any  # a tensor, a list of tensors, a Python number
+
+
+def counts(*shape: int, device: Any = None) -> Tensor:
+    """Zeros to count in: int64, exact beyond 2^31."""
+    return Tensor.zeros(shape, dtype=int64, device=device)
+
+
+def precise(*shape: int, device: Any = None) -> Tensor:
+    """Zeros to sum floats in: a float32 sum, and what its roundings lost. [2, ...]"""
+    return Tensor.zeros((2, *shape), dtype=float32, device=device)
+
+
+def rows(*given: Tensor) -> Tensor:
+    """Tensors of one shape as one, by choosing: it is computed where it is used, where a stack would be
+    written row by row. k of [...] -> [k, ...]"""
+    which = arange(len(given), dtype=int32, device=given[0].device)
+    which = which.reshape(-1, *[1] * given[0].ndim)
+    made = given[-1].unsqueeze(0)
+    for i, row in enumerate(given[:-1]):
+        made = (which == i).where(row, made)
+    return made
+
+
+def plus(total: Tensor, x: Tensor) -> Tensor:
+    """A precise sum with one more float: what rounding loses goes to the second row (Knuth's two-sum)."""
+    high, low = total[0], total[1]
+    new = high + x
+    back = new - high
+    lost = (high - (new - back)) + (x - back)
+    return rows(new, low + lost.nan_to_num(0.0, 0.0, 0.0))
+
+
+def total_of(state: Tensor) -> Tensor:
+    """The value of a precise sum."""
+    return state[0] + state[1]
+
+
+def _both(ours: Tensor, theirs: Tensor) -> Tensor:
+    return plus(plus(ours, theirs[0]), theirs[1])
+
+
+def mean_of(state: Tensor) -> Tensor:
+    """Total by weight, of a precise sum of both. [2, 2, ...] -> [...]"""
+    total, weight = total_of(state).unbind(0)
+    return total / weight
+
+
+# what becomes of a state and another metric's, by name of dist_reduce_fx
+JOINED: dict[str, Callable[[Any, Any], Any]] = {
+    "sum": lambda a, b: a + b,
+    "precise": _both,
+    "max": lambda a, b: a.maximum(b) if isinstance(a, Tensor) else max(a, b),
+    "min": lambda a, b: a.minimum(b) if isinstance(a, Tensor) else min(a, b),
+    "cat": lambda a, b: [*a, *b],
+}
+
+
+def copied(state: State) -> State:
+    """A state that stays as it is now."""
+    if isinstance(state, Tensor):
+        return state.detach().clone()
+    return list(state) if isinstance(state, list) else state
+
+
+def waiting(state: State) -> list[Tensor]:
+    """What of a state has not been computed yet: of a list the last ones."""
+    if not isinstance(state, list):
+        return [state] if isinstance(state, Tensor) and state.node.buffer is None else []
+    return list(takewhile(lambda t: t.node.buffer is None, reversed(state)))
+
+
+def tensors_in(value: Any) -> list[Tensor]:
+    """The tensors of a nest of dicts, lists and tuples, in order."""
+    if isinstance(value, Tensor):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [t for v in inside for t in tensors_in(v)]
+
+
+def filled(value: Any, found: Any) -> Any:
+    """A nest with what an iterator gives in place of its tensors."""
+    if isinstance(value, Tensor):
+        return next(found)
+    if isinstance(value, dict):
+        return {k: filled(v, found) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        parts = [filled(v, found) for v in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return value

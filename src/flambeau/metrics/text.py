@@ -1,0 +1,382 @@
+"""Metrics of text: perplexity of scores, and distances of words, letters and runs of words."""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from math import exp, log
+from typing import Any
+
+from ..core.dtype import float32
+from ..core.node import describe
+from ..functions import stack
+from ..tensor import Tensor
+from .docstrings import explained
+from .inputs import check_count, check_labels, check_option, refuse, split
+from .metric import Metric
+from .states import counts, mean_of, plus, precise
+
+
+@explained
+class Perplexity(Metric):
+    """exp of the mean of -log p of each token: among how many tokens a model wavers."""
+
+    higher_is_better = False
+
+    def __init__(self, ignore_index: int | None = None, device: Any = None):
+        super().__init__(device)
+        self.ignore_index = ignore_index
+        self.add_state("sums", precise(2, device=self.device), "precise")
+        self.add_state("strange", counts(device=self.device), "sum")
+
+    def update(self, preds: Tensor, target: Tensor) -> None:
+        """Count in logits. [n, steps, tokens] and [n, steps]; ValueError for other shapes, or targets that
+        are floats."""
+        if preds.ndim != 3 or preds.shape[:2] != target.shape or not preds.dtype.is_float:
+            refuse(
+                self, preds, target, "takes logits and tokens: give floats [n, steps, tokens] and [n, steps]"
+            )
+        check_labels(self, preds, target)
+        size = preds.shape[2]
+        target, ok, wrong = split(target, size, self.ignore_index)
+        logits = preds.to(float32).log_softmax(-1)
+        found = logits.take_along_dim(target.clamp(0, size - 1).unsqueeze(-1), -1).squeeze(-1)
+        sums = stack([-ok.where(found, 0.0).sum(), ok.sum().to(float32)])
+        self.states["sums"].replace_(plus(self.states["sums"], sums))
+        self.states["strange"].replace_(self.states["strange"] + wrong.sum())
+
+    def compute(self) -> Any:
+        """From 1; NaN of no tokens."""
+        return mean_of(self.states["sums"]).exp()
+
+    def wrong(self) -> Any:
+        return (self.states["strange"],)
+
+    def check(self, found: Any) -> None:
+        if any(found):
+            cure = "give those, or ignore_index for what stands for none"
+            raise ValueError(
+                f"{self.name}.compute(): {found[0]} targets were no tokens of the logits: {cure}"
+            )
+
+
+# --- of strings: counted on the host, where strings are ---
+
+
+def texts(metric: Metric, preds: Any, target: Any) -> list[tuple[str, str]]:
+    """Pairs of strings. TypeError for what is none, ValueError for unequal numbers."""
+    first, second = ([x] if isinstance(x, str) else list(x) for x in (preds, target))
+    strange = [x for x in (*first, *second) if not isinstance(x, str)]
+    if strange:
+        raise TypeError(f"{metric.name}({describe(strange[0])}): takes strings: decode tokens first")
+    check_pairs(metric, first, second)
+    return list(zip(first, second, strict=True))
+
+
+def check_pairs(metric: Metric, preds: Sequence[Any], target: Sequence[Any]) -> None:
+    if len(preds) != len(target):
+        told = f"{metric.name}({len(preds)} predictions, {len(target)} targets)"
+        raise ValueError(f"{told}: numbers differ: give a target for each prediction")
+
+
+def edits(a: Sequence[Any], b: Sequence[Any], substitution: int = 1) -> int:
+    """The least number of insertions, deletions and substitutions from one to the other (Levenshtein)."""
+    before = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (x != y and substitution)))
+        before = row
+    return before[-1]
+
+
+class ErrorRate(Metric):
+    """Edits by the length of what was wanted."""
+
+    higher_is_better = False
+
+    def __init__(self):
+        super().__init__("cpu")
+        self.add_state("errors", 0, "sum")
+        self.add_state("total", 0, "sum")
+
+    def parts(self, text: str) -> Sequence[str]:
+        """What is counted of a text."""
+        return text.split()
+
+    def length(self, pred: Sequence[str], target: Sequence[str]) -> int:
+        """What edits are divided by."""
+        return len(target)
+
+    def update(self, preds: str | Iterable[str], target: str | Iterable[str]) -> None:
+        """Count in strings, one or several; TypeError for others, ValueError for unequal numbers."""
+        for one, other in texts(self, preds, target):
+            a, b = self.parts(one), self.parts(other)
+            self.states["errors"] += edits(a, b)
+            self.states["total"] += self.length(a, b)
+
+    def compute(self) -> float:
+        """From 0; may be above 1, and is NaN of no words."""
+        return self.states["errors"] / self.states["total"] if self.states["total"] else float("nan")
+
+
+@explained
+class WordErrorRate(ErrorRate):
+    """Edits of words by how many words were wanted."""
+
+
+@explained
+class CharErrorRate(ErrorRate):
+    """Edits of letters by how many letters were wanted."""
+
+    def parts(self, text: str) -> Sequence[str]:
+        return text
+
+
+@explained
+class MatchErrorRate(ErrorRate):
+    """Edits of words by how many words the longer text has."""
+
+    def length(self, pred: Sequence[str], target: Sequence[str]) -> int:
+        return max(len(pred), len(target))
+
+
+@explained
+class EditDistance(Metric):
+    """Edits of letters: their mean, sum, or each. substitution_cost: what a substitution counts; reduction:
+    "mean", "sum" or "none"."""
+
+    higher_is_better = False
+
+    def __init__(self, substitution_cost: int = 1, reduction: str | None = "mean"):
+        super().__init__("cpu")
+        check_count(self.name, "substitution_cost", substitution_cost, 0)
+        check_option(self.name, "reduction", reduction, ("mean", "sum", "none", None))
+        self.substitution_cost, self.reduction = substitution_cost, reduction
+        self.add_state("each", (), "sum")
+
+    def update(self, preds: str | Iterable[str], target: str | Iterable[str]) -> None:
+        """Count in strings, one or several; TypeError for others, ValueError for unequal numbers."""
+        found = [edits(a, b, self.substitution_cost) for a, b in texts(self, preds, target)]
+        self.states["each"] += tuple(found)
+
+    def compute(self) -> Any:
+        """The mean or sum, or one a pair."""
+        each = self.states["each"]
+        if self.reduction in ("none", None):
+            return list(each)
+        return sum(each) if self.reduction == "sum" else sum(each) / len(each) if each else float("nan")
+
+
+def runs(words: Sequence[str], longest: int) -> Counter[tuple[str, ...]]:
+    """How often each run of 1 to `longest` words occurs."""
+    return Counter(tuple(words[i : i + n]) for n in range(1, longest + 1) for i in range(len(words) - n + 1))
+
+
+SMOOTHINGS = (False, True, "epsilon", "exponential")
+
+
+@explained
+class BLEUScore(Metric):
+    """How many runs of words of a translation are in its references (Papineni et al., 2002).
+
+    n_gram: how long runs are at most. weights: what each length weighs, equal where None. smooth: True adds 1
+    to what is longer than a word (Lin and Och, 2004); "epsilon" takes `epsilon` for a length without any,
+    "exponential" 1/2, 1/4, ... (Chen and Cherry, 2014, 1 and 3); False gives 0 then.
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        n_gram: int = 4,
+        smooth: bool | str = False,
+        weights: Sequence[float] | None = None,
+        epsilon: float = 0.1,
+    ):
+        super().__init__("cpu")
+        check_count(self.name, "n_gram", n_gram, 1)
+        check_option(self.name, "smooth", smooth, SMOOTHINGS)
+        if weights is not None and len(weights) != n_gram:
+            given = f"n_gram={n_gram}, weights of {len(weights)}"
+            raise ValueError(f"{self.name}({given}): each length of runs has a weight: give {n_gram}")
+        self.n_gram, self.smooth, self.epsilon = n_gram, smooth, epsilon
+        self.weights = list(weights or [1 / n_gram] * n_gram)
+        for i in range(1, n_gram + 1):
+            self.add_state(f"found_{i}", 0, "sum")
+            self.add_state(f"total_{i}", 0, "sum")
+        self.add_state("preds_len", 0, "sum")
+        self.add_state("target_len", 0, "sum")
+
+    def update(self, preds: str | Sequence[str], target: Sequence[Any]) -> None:
+        """Count in translations and the references of each, a string or several; ValueError for unequal
+        numbers."""
+        preds = [preds] if isinstance(preds, str) else list(preds)
+        target = [[t] if isinstance(t, str) else list(t) for t in target]
+        check_pairs(self, preds, target)
+        states = self.states
+        for text, references in zip(preds, target, strict=True):
+            words, others = text.split(), [r.split() for r in references]
+            states["preds_len"] += len(words)
+            states["target_len"] += min(map(len, others), key=lambda n: abs(len(words) - n))
+            mine, known = runs(words, self.n_gram), Counter()
+            for other in others:
+                known |= runs(other, self.n_gram)
+            for run, n in mine.items():
+                states[f"total_{len(run)}"] += n
+                states[f"found_{len(run)}"] += min(n, known[run])
+
+    def compute(self) -> float:
+        """From 0 to 1."""
+        states, lengths = self.states, range(1, self.n_gram + 1)
+        pairs = [(states[f"found_{i}"], states[f"total_{i}"]) for i in lengths]
+        shares = self._shares(pairs)
+        if not shares or not all(shares):
+            return 0.0
+        a, b = states["preds_len"], states["target_len"]
+        mean = exp(sum(w * log(p) for w, p in zip(self.weights, shares, strict=True)))
+        return mean * (1.0 if a > b else exp(1 - b / a))
+
+    def _shares(self, pairs: list[tuple[int, int]]) -> list[float]:
+        """The precision of each length, smoothed; none where there is nothing to smooth."""
+        if not pairs[0][0] or (not isinstance(self.smooth, str) and not all(found for found, _ in pairs)):
+            return []
+        if self.smooth is True:
+            return [pairs[0][0] / pairs[0][1], *((f + 1) / (n + 1) for f, n in pairs[1:])]
+        empty, shares = 0, []
+        for found, total in pairs:
+            empty += not found
+            instead = self.epsilon if self.smooth == "epsilon" else 0.5**empty
+            shares.append((found or instead) / max(total, 1))
+        return shares
+
+
+def common(a: Sequence[str], b: Sequence[str]) -> list[list[int]]:
+    """How long the longest common subsequence of each pair of beginnings is."""
+    table = [[0] * (len(b) + 1)]
+    for x in a:
+        row = [0]
+        for j, y in enumerate(b):
+            row.append(table[-1][j] + 1 if x == y else max(row[-1], table[-1][j + 1]))
+        table.append(row)
+    return table
+
+
+def in_common(a: Sequence[str], b: Sequence[str]) -> set[int]:
+    """Places in b of one longest common subsequence."""
+    table, i, j, found = common(a, b), len(a), len(b), set()
+    while i and j:
+        if a[i - 1] == b[j - 1]:
+            i, j = i - 1, j - 1
+            found.add(j)
+        elif table[i - 1][j] > table[i][j - 1]:
+            i -= 1
+        else:
+            j -= 1
+    return found
+
+
+Scores = tuple[float, float, float]  # precision, recall, F1
+KEYS = (*(f"rouge{i}" for i in range(1, 10)), "rougeL", "rougeLsum")
+PARTS = ("precision", "recall", "fmeasure")
+
+
+def scores(hits: int, predicted: int, wanted: int) -> Scores:
+    if not hits:
+        return 0.0, 0.0, 0.0
+    precision, recall = hits / predicted, hits / wanted
+    return precision, recall, 2 * precision * recall / (precision + recall)
+
+
+@explained
+class ROUGEScore(Metric):
+    """How many runs of words a summary and its reference share, and how long a sequence of words (Lin, 2004).
+
+    use_stemmer: words without their endings, by nltk. normalizer: a text into another, in place of small
+    letters and digits alone; tokenizer: a text into words. accumulate: "best" or "avg" of several references.
+    rouge_keys: "rouge1" to "rouge9", "rougeL", "rougeLsum" (by lines); one or several. The value is a dict
+    with "rougeL_precision", "rougeL_recall", "rougeL_fmeasure" and so on.
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        use_stemmer: bool = False,
+        normalizer: Callable[[str], str] | None = None,
+        tokenizer: Callable[[str], Sequence[str]] | None = None,
+        accumulate: str = "best",
+        rouge_keys: str | Sequence[str] = ("rouge1", "rouge2", "rougeL", "rougeLsum"),
+    ):
+        super().__init__("cpu")
+        check_option(self.name, "accumulate", accumulate, ("best", "avg"))
+        self.rouge_keys = [rouge_keys] if isinstance(rouge_keys, str) else list(rouge_keys)
+        for key in self.rouge_keys:
+            check_option(self.name, "rouge_keys", key, KEYS)
+        self.normalizer, self.tokenizer, self.accumulate = normalizer, tokenizer, accumulate
+        self.stem = stemmer(self.name) if use_stemmer else None
+        for key in self.rouge_keys:
+            for part in PARTS:
+                self.add_state(f"{key}_{part}", 0.0, "sum")
+        self.add_state("total", 0, "sum")
+
+    def words(self, text: str) -> list[str]:
+        """The words of a text, as they are compared."""
+        plain = self.normalizer(text) if self.normalizer else re.sub("[^a-z0-9]+", " ", text.lower())
+        words = self.tokenizer(plain) if self.tokenizer else re.split(r"\s+", plain)
+        if self.stem:
+            words = [self.stem(w) if len(w) > 3 else w for w in words]
+        return [w for w in words if w]
+
+    def update(self, preds: str | Sequence[str], target: Any) -> None:
+        """Count in texts and the references of each, a string or several; ValueError for unequal numbers."""
+        preds = [preds] if isinstance(preds, str) else list(preds)
+        target = [target] if isinstance(target, str) else list(target)
+        if len(preds) == 1 and len(target) > 1 and all(isinstance(t, str) for t in target):
+            target = [target]
+        target = [[t] if isinstance(t, str) else list(t) for t in target]
+        check_pairs(self, preds, target)
+        for text, references in zip(preds, target, strict=True):
+            self.states["total"] += 1
+            for key in self.rouge_keys:
+                each = [self._score(key, text, r) for r in references]
+                best = max(each, key=lambda s: s[2])
+                mean = [sum(s) / len(each) for s in zip(*each, strict=True)]
+                for part, value in zip(PARTS, best if self.accumulate == "best" else mean, strict=True):
+                    self.states[f"{key}_{part}"] += value
+
+    def _score(self, key: str, text: str, reference: str) -> Scores:
+        if key == "rougeLsum":
+            return self._by_lines(text.split("\n"), reference.split("\n"))
+        a, b = self.words(text), self.words(reference)
+        if key == "rougeL":
+            return scores(common(a, b)[-1][-1], len(a), len(b))
+        n = int(key[-1])
+        mine, other = ({r: c for r, c in runs(w, n).items() if len(r) == n} for w in (a, b))
+        hits = sum(min(c, other.get(r, 0)) for r, c in mine.items())
+        return scores(hits, sum(mine.values()), sum(other.values()))
+
+    def _by_lines(self, text: list[str], reference: list[str]) -> Scores:
+        a, b = [self.words(t) for t in text], [self.words(t) for t in reference]
+        left, other, hits = Counter(w for t in a for w in t), Counter(w for t in b for w in t), 0
+        for sentence in b:
+            for place in sorted(set().union(*(in_common(t, sentence) for t in a))):
+                word = sentence[place]
+                if left[word] > 0 and other[word] > 0:
+                    hits += 1
+                    left[word], other[word] = left[word] - 1, other[word] - 1
+        return scores(hits, sum(map(len, a)), sum(map(len, b)))
+
+    def compute(self) -> dict[str, float]:
+        """Means over all texts, by name."""
+        names = [f"{key}_{part}" for key in self.rouge_keys for part in ("fmeasure", "precision", "recall")]
+        n = self.states["total"]
+        return {name: self.states[name] / n if n else float("nan") for name in names}
+
+
+def stemmer(name: str) -> Callable[[str], str]:
+    """nltk's Porter stemmer; ImportError that says how to get it."""
+    try:
+        from nltk.stem.porter import PorterStemmer  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ImportError(f"{name}(use_stemmer=True): nltk has the stemmer: pip install nltk") from None
+    return PorterStemmer().stem
