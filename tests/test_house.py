@@ -30,6 +30,7 @@ LAYERS = [
     ["runtime"],
     ["autodiff", "custom"],
     ["tensor"],
+    ["amp"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "cuda"],
     ["autograd", "backends", "capture", "data", "io", "optim", "special", "array_api"],
     ["distributions", "forms", "nn", "export", "profiling", "utils", "vision"],

@@ -10,6 +10,7 @@ from .autodiff.backward import Gradients
 from .autodiff.budget import memory_budget
 from .autodiff.checkpoint import checkpoint
 from .capture.jit import jit
+from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from .core.dtype import (
     DType,
     bfloat16,
@@ -66,10 +67,12 @@ from .tensor import HostScalar, Tensor, tensor
 
 if _TYPE_CHECKING:
     from . import (
+        amp,
         autograd,
         backends,
         cuda,
         data,
+        debug,
         distributions,
         fft,
         func,
@@ -81,6 +84,7 @@ if _TYPE_CHECKING:
         testing,
         utils,
     )
+    from .amp import GradScaler
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
@@ -90,11 +94,13 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("backends", "cuda", "distributions", "special", "testing", "utils")}
+_LATER |= {name: (name, "") for name in ("backends", "cuda", "debug", "distributions", "special")}
+_LATER |= {name: (name, "") for name in ("testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
@@ -132,6 +138,7 @@ __all__ = sorted(
         "DeviceError",
         "FlambeauError",
         "Generator",
+        "GradScaler",
         "Gradients",
         "HostScalar",
         "KernelError",
@@ -140,6 +147,8 @@ __all__ = sorted(
         "Profile",
         "SavedProgram",
         "Tensor",
+        "amp",
+        "autocast",
         "autograd",
         "autotune",
         "backends",
@@ -156,6 +165,7 @@ __all__ = sorted(
         "cuda",
         "custom_op",
         "data",
+        "debug",
         "device",
         "distributions",
         "double",
@@ -168,6 +178,7 @@ __all__ = sorted(
         "float32",
         "float64",
         "func",
+        "get_autocast_dtype",
         "get_default_device",
         "get_default_dtype",
         "get_default_integer",
@@ -186,6 +197,7 @@ __all__ = sorted(
         "int64",
         "int8",
         "int16",
+        "is_autocast_enabled",
         "is_grad_enabled",
         "jacfwd",
         "jacobian",

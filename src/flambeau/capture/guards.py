@@ -4,6 +4,7 @@ import builtins
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import resolve_name
 from types import (
@@ -17,6 +18,7 @@ from types import (
 )
 from typing import Any
 
+from ..core.modes import switches
 from ..ops.random import Generator
 from ..runtime.state import shared
 from ..tensor import HostScalar, Tensor
@@ -159,6 +161,11 @@ class Watch:
             self._content(name, value)
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
+
+    def _switch(self, name: str, value: ContextVar) -> None:
+        """Those of no_grad, autocast and the like belong to what recordings are told apart by."""
+        if not any(value is switch for switch in switches()):
+            self._unknown(name, value)
 
     def _unknown(self, name: str, value: Any) -> None:
         kind = type(value)
@@ -481,6 +488,7 @@ HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
     defaultdict: Watch._dict,
     OrderedDict: Watch._dict,
     MappingProxyType: Watch._proxy,
+    ContextVar: Watch._switch,
     **dict.fromkeys((list, tuple, set, frozenset, deque), Watch._sequence),
     **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch._wrapper),
 }

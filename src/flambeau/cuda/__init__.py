@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from .core.habits import UnknownName
-from .core.notes import note
-from .device import ANY_MAKE, IN_BROWSER, get_device
-from .device.seam import Device
-from .errors import DeviceError
-from .ops.random import manual_seed as _manual_seed
+from ..core.habits import UnknownName
+from ..core.notes import note
+from ..device import ANY_MAKE, IN_BROWSER, get_device
+from ..device.seam import Device
+from ..errors import DeviceError
+from ..ops.random import manual_seed as _manual_seed
 
 
 def _gpu(device: Any = None) -> Device:
@@ -27,7 +27,7 @@ def device_count() -> int:
     """How many GPUs there are."""
     if IN_BROWSER:
         return 1
-    from .device.adapters import adapters
+    from ..device.adapters import adapters
 
     try:
         return len(adapters())
