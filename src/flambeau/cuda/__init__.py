@@ -8,6 +8,7 @@ from ..device import ANY_MAKE, IN_BROWSER, get_device
 from ..device.seam import Device
 from ..errors import DeviceError
 from ..ops.random import manual_seed as _manual_seed
+from . import amp
 
 
 def _gpu(device: Any = None) -> Device:
@@ -89,6 +90,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "empty_cache",
