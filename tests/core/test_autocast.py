@@ -10,7 +10,7 @@ from helpers import autocast as by_torch
 import flambeau as fb
 from flambeau import nn
 from flambeau.core.autocast import RULES
-from flambeau.core.limits import Limits
+from flambeau.core.limits import Limits, Unit
 from flambeau.core.op import COMPOSED, OPS
 from flambeau.fusion.planner import plan
 
@@ -393,6 +393,17 @@ def test_a_weight_that_is_used_often_is_cast_once():
     made = plan([y.node], Limits(software=True))  # a GPU's products cast what they read of buffers
     casts = [k for k in made.kernels if k.ends == "contractions read buffers, one for 3 that are equal"]
     assert [k.name for k in casts] == ["cast"]
+
+
+def test_matrix_units_take_float32_weights_as_they_lie():
+    """Which are cast on the way in: one kernel, with the bias, and no copy of the weight."""
+    x, w, b = (fb.zeros(*shape, device="cpu").clone() for shape in ((1024, 768), (768, 768), (768,)))
+    with fb.autocast():
+        y = F.linear(x, w, b)
+    room = {"invocations": 1024, "workgroup_memory": 49152}
+    units = Limits(software=False, matrix=(Unit("subgroup", 16, 16, 16, 32),), **room)
+    fb.realize(x, w, b)
+    assert [k.shader.template for k in plan([y.node], units).kernels] == ["contract/subgroup_matrix.wgsl"]
 
 
 # --- how far it is from float32 ---
