@@ -30,6 +30,7 @@ LAYERS = [
     ["runtime"],
     ["autodiff", "custom"],
     ["tensor"],
+    ["amp"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "profiling", "utils", "vision"],

@@ -66,6 +66,7 @@ CLAIMING = (
     "docs/from_pytorch.md",
     "docs/dtypes.md",
     "docs/optim.md",
+    "docs/mixed_precision.md",
     "docs/nn.md",
     "docs/profiling.md",
     "docs/tuning.md",

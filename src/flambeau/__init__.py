@@ -10,6 +10,7 @@ from .autodiff.backward import Gradients
 from .autodiff.budget import memory_budget
 from .autodiff.checkpoint import checkpoint
 from .capture.jit import jit
+from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled
 from .core.dtype import (
     DType,
     bfloat16,
@@ -67,10 +68,12 @@ from .tensor import HostScalar, Tensor, tensor
 if _TYPE_CHECKING:
     from . import (
         accelerator,
+        amp,
         autograd,
         backends,
         cuda,
         data,
+        debug,
         distributions,
         fft,
         func,
@@ -83,6 +86,7 @@ if _TYPE_CHECKING:
         testing,
         utils,
     )
+    from .amp import GradScaler
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
@@ -94,12 +98,23 @@ if _TYPE_CHECKING:
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {
     name: (name, "")
-    for name in ("accelerator", "backends", "cuda", "distributions", "metrics", "special", "testing", "utils")
+    for name in (
+        "accelerator",
+        "backends",
+        "cuda",
+        "debug",
+        "distributions",
+        "metrics",
+        "special",
+        "testing",
+        "utils",
+    )
 }
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
@@ -137,6 +152,7 @@ __all__ = sorted(
         "DeviceError",
         "FlambeauError",
         "Generator",
+        "GradScaler",
         "Gradients",
         "HostScalar",
         "KernelError",
@@ -146,6 +162,8 @@ __all__ = sorted(
         "SavedProgram",
         "Tensor",
         "accelerator",
+        "amp",
+        "autocast",
         "autograd",
         "autotune",
         "backends",
@@ -162,6 +180,7 @@ __all__ = sorted(
         "cuda",
         "custom_op",
         "data",
+        "debug",
         "device",
         "distributions",
         "double",
@@ -174,6 +193,7 @@ __all__ = sorted(
         "float32",
         "float64",
         "func",
+        "get_autocast_dtype",
         "get_default_device",
         "get_default_dtype",
         "get_default_integer",
@@ -192,6 +212,7 @@ __all__ = sorted(
         "int64",
         "int8",
         "int16",
+        "is_autocast_enabled",
         "is_grad_enabled",
         "jacfwd",
         "jacobian",

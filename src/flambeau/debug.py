@@ -1,11 +1,21 @@
-"""Debugging: a value that is not finite into the first op that made one; indices outside into their line."""
+"""Debugging: a value that is not finite into the first op that made one; indices outside into their line;
+a function into how far autocast takes its values from float32."""
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import inf
+from typing import Any, NamedTuple
 
+from .core.autocast import autocast, heard, in_full
+from .core.docstrings import explained
+from .core.dtype import float16
 from .core.faults import ADVICE
+from .core.modes import no_grad
 from .core.node import describe, toposort
 from .errors import IndexFault
 from .ops.index.indices import watched
+from .ops.join import stack
+from .ops.random import get_rng_state, set_rng_state
 from .runtime import readback, run, state
 from .tensor import Tensor
 
@@ -51,3 +61,120 @@ def _check(places: Any) -> None:
         except IndexFault as e:
             told = str(e).removesuffix(f": {ADVICE}")
             raise IndexFault(f"{told}: use indices that are inside") from None
+
+
+class Drifted(NamedTuple):
+    """A value under autocast beside float32: the layer and the operation that made it (of a gradient, the
+    parameter and "gradient"), its dtype, |a - b| / |b|, its largest magnitude, and how many elements became
+    infinite or NaN, or 0, that are not in float32."""
+
+    layer: str
+    op: str
+    dtype: str
+    error: float
+    largest: float
+    overflowed: int
+    vanished: int
+
+
+class Drift(list[Drifted]):
+    """What `drift` found, value by value in order; it prints as a table."""
+
+    @property
+    def first_overflow(self) -> Drifted | None:
+        """The first value with infinities or NaN that float32 does not have."""
+        return next((row for row in self if row.overflowed), None)
+
+    def __str__(self) -> str:
+        head = ("layer", "op", "dtype", "error", "largest", "overflowed", "vanished")
+        lines = [
+            head,
+            *((r.layer, r.op, r.dtype, f"{r.error:.1e}", f"{r.largest:.3g}", *r[5:]) for r in self),
+        ]
+        widths = [max(len(str(line[i])) for line in lines) for i in range(len(head))]
+        rows = ["  ".join(str(v).ljust(w) for v, w in zip(line, widths, strict=True)) for line in lines]
+        bad = self.first_overflow
+        told = "nothing overflows" if bad is None else f"the first overflow: {bad.layer} {bad.op}".rstrip()
+        return "\n".join([*(row.rstrip() for row in rows), told])
+
+    __repr__ = __str__
+
+
+@explained
+def drift(fn: Callable[..., Any], *args: Any, dtype: Any = float16, model: Any = None, **kw: Any) -> Drift:
+    """Call a function in float32 and under autocast, and compare the value of every operation, by layer; and,
+    where it returns one number, the gradients of the parameters. Waits for all of it once.
+
+    `fn` is called with `args` and `kw`, twice, with the same random numbers; layers have the names that they
+    have in `model`, which is `fn` where that is one. ValueError where it makes other operations under
+    autocast.
+    """
+    model = fn if model is None and hasattr(fn, "named_modules") else model
+    before = get_rng_state()
+    wide = _values(fn, args, kw, in_full(), model)
+    set_rng_state(before)
+    low = _values(fn, args, kw, autocast(dtype=dtype), model)
+    if [v[:2] for v in wide] != [v[:2] for v in low]:
+        rule = "it makes other operations under autocast: let it not depend on dtypes"
+        raise ValueError(f"drift({getattr(fn, '__name__', type(fn).__name__)}): {rule}")
+    with no_grad():
+        numbers = [_compared(a[2].detach(), b[2].detach()) for a, b in zip(low, wide, strict=True)]
+        found = stack(numbers).tolist() if numbers else []
+    rows = zip(low, found, strict=True)
+    return Drift(
+        Drifted(layer, op, y.dtype.name, error, largest, int(infinite), int(zero))
+        for (layer, op, y), (error, largest, infinite, zero) in rows
+    )
+
+
+def _compared(low: Tensor, wide: Tensor) -> Tensor:
+    """error, largest, how many overflowed, how many vanished. -> [4]"""
+    a, b = low.float(), wide.float()
+    both = a.isfinite() & b.isfinite()
+    off, size = (both.where(x, 0.0).square().sum().sqrt() for x in (a - b, b))
+    infinite = (b.isfinite() & ~a.isfinite()).float().sum()
+    zero = ((a == 0) & (b != 0)).float().sum()
+    largest = a.isfinite().where(a, 0.0).abs().amax()
+    error = (infinite > 0).where(inf, off / size.maximum(1e-30))
+    return stack([error, largest, infinite, zero])
+
+
+def _values(fn: Callable, args: tuple, kw: dict, precision: Any, model: Any) -> list[tuple[str, str, Tensor]]:
+    """(layer, operation, result) of every operation with a float result, and those of gradients."""
+    values: list[tuple[str, str, Tensor]] = []
+    inside: list[str] = []
+
+    def hear(op: str, made: Any) -> None:
+        for y in made if isinstance(made, tuple | list) else (made,):
+            if isinstance(y, Tensor) and y.dtype.is_float and y.numel() and y.link is None and op != "cast":
+                values.append((inside[-1] if inside else "", op, y))
+
+    token = heard.set(hear)
+    try:
+        with _named(model, inside), precision:
+            out = fn(*args, **kw)
+    finally:
+        heard.reset(token)
+    if isinstance(out, Tensor) and out.requires_grad and out.numel() == 1:
+        grads = out.backward(retain_graph=True)
+        named = model.named_parameters() if model is not None else ()
+        values += [(name, "gradient", grads[p]) for name, p in named if p in grads]
+    return values
+
+
+@contextmanager
+def _named(model: Any, inside: list[str]) -> Iterator[None]:
+    """Keep the names of the layers that run, the innermost last."""
+
+    def leave(*_: Any) -> None:
+        inside.pop()
+
+    handles = []
+    for name, layer in model.named_modules() if model is not None else ():
+        handles.append(layer.register_forward_pre_hook(lambda *_, name=name: inside.append(name)))
+        handles.append(layer.register_forward_hook(leave))
+    try:
+        yield
+    finally:
+        for handle in handles:
+            handle.remove()

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core import op as ops
+from ..core.autocast import as_given
 from ..core.docstrings import explained
 from ..core.events import stage
 from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
@@ -27,10 +28,13 @@ class MissingGradient(KeyError):
 
 
 class Gradients:
-    """What backward returns: grads[tensor] is the gradient of the loss by it. Nothing is kept on tensors."""
+    """What backward returns: grads[tensor] is the gradient of the loss by it. Nothing is kept on tensors.
 
-    def __init__(self, found: dict[int, Any], loss: Any):
-        self._found, self.loss = found, loss
+    found_inf: what `GradScaler.unscale_` found, a tensor []: where it is true, optimisers leave all as it is.
+    """
+
+    def __init__(self, found: dict[int, Any], loss: Any, found_inf: Any = None):
+        self._found, self.loss, self.found_inf = found, loss, found_inf
 
     def __getitem__(self, tensor: Any) -> Any:
         """The gradient by a tensor; of a module those by its parameters, a dict by their names."""
@@ -92,7 +96,8 @@ class Gradients:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Gradients":
         """The same values, of the same tensors, in tensors of their own."""
-        return Gradients({k: g.detach().clone() for k, g in self._found.items()}, self.loss.detach())
+        same = {k: g.detach().clone() for k, g in self._found.items()}
+        return Gradients(same, self.loss.detach(), self.found_inf)
 
     def __reduce__(self) -> tuple:
         rule = "belongs to the tensors of this process: save {name: grads[p] for name, p in ...}"
@@ -100,7 +105,7 @@ class Gradients:
 
     def map(self, f: Callable[[Any], Any]) -> "Gradients":
         """New gradients, each f(gradient): how clipping is written."""
-        return Gradients({k: f(g) for k, g in self._found.items()}, self.loss)
+        return Gradients({k: f(g) for k, g in self._found.items()}, self.loss, self.found_inf)
 
     def map_(self, f: Callable[[Any], Any]) -> "Gradients":
         """Put f(gradient) in the place of each gradient; returns self."""
@@ -108,11 +113,16 @@ class Gradients:
         return self
 
     def __add__(self, other: "Gradients") -> "Gradients":
-        """Sums, tensor by tensor, and the sum of the losses: how several batches make one step."""
+        """Sums, tensor by tensor, and the sum of the losses: how several batches make one step. ValueError
+        where a GradScaler unscaled one of both."""
+        if (self.found_inf is None) != (other.found_inf is None):
+            rule = "one of both was unscaled: add them first, and unscale the sum"
+            raise ValueError(f"Gradients({len(self)}) + Gradients({len(other)}): {rule}")
         sums = dict(self._found)
         for k, g in other._found.items():
             sums[k] = sums[k] + g if k in sums else g
-        return Gradients(sums, self.loss + other.loss)
+        found = None if self.found_inf is None else self.found_inf | other.found_inf
+        return Gradients(sums, self.loss + other.loss, found)
 
     def __radd__(self, other: int) -> "Gradients":
         """0 + these, which are these: `grads = 0; grads += loss.backward()`, and sum([...])."""
@@ -135,7 +145,7 @@ class Gradients:
         """Add other gradients to these in place and compute the sums, so that no graph grows; returns
         self."""
         total = self + other
-        self._found, self.loss = total._found, total.loss
+        self._found, self.loss, self.found_inf = total._found, total.loss, total.found_inf
         run.realize(*self, self.loss)
         return self
 
@@ -185,7 +195,7 @@ def walk(
         order = _order([n for n, _ in starts], targets)
         parents = {n: n.parents for n in order}
     tape = Tape()
-    with enable_grad() if create_graph else no_grad():
+    with as_given(), enable_grad() if create_graph else no_grad():
         gradients = _walk(starts, parents, targets, tape)
     recorded = thread.recorder is not None
     balanced = kept() == "balanced" or (recorded and kept() == "auto")

@@ -4,6 +4,7 @@ import builtins
 import sys
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterator
+from contextvars import ContextVar
 from functools import cached_property, partial
 from importlib.util import resolve_name
 from types import (
@@ -17,7 +18,7 @@ from types import (
 )
 from typing import Any
 
-from ..core.node import describe
+from ..core.modes import switches
 from ..ops.random import Generator
 from ..runtime.state import shared
 from ..tensor import HostScalar, Tensor
@@ -161,6 +162,11 @@ class Watch:
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
 
+    def _switch(self, name: str, value: ContextVar) -> None:
+        """Those of no_grad, autocast and the like belong to what recordings are told apart by."""
+        if not any(value is switch for switch in switches()):
+            self._unknown(name, value)
+
     def _unknown(self, name: str, value: Any) -> None:
         kind = type(value)
         if library_of(kind) == "random" or kind.__module__.startswith("numpy.random"):
@@ -209,8 +215,7 @@ class Watch:
 
     def _enter_all(self, name: str, d: Any) -> None:
         self._queue += [(name, k) for k in d if type(k) not in VALUES]
-        said = {k: k if isinstance(k, str) else describe(k) for k in d}  # the repr of a tensor would read it
-        self._queue += [(f"{name}.{said[k]}" if name else said[k], v) for k, v in d.items()]
+        self._queue += [(_named(name, k), v) for k, v in d.items()]
 
     def _sequence(self, name: str, values: Any) -> None:
         if isinstance(values, tuple | frozenset) or self._is_short(name, values):
@@ -423,6 +428,12 @@ class Watch:
         self._followed.setdefault(id(module), (name, module, vars(module), set()))
 
 
+def _named(owner: str, key: Any) -> str:
+    """What is kept under a key; tensors are no names: printing one waits for its values."""
+    told = str(key) if type(key) in VALUES else f"[{type(key).__name__}]"
+    return f"{owner}.{told}" if owner else told
+
+
 def _slot(slot: Any, value: Any) -> tuple:
     """What a slot of an object holds; the slot itself where there is nothing."""
     try:
@@ -483,6 +494,7 @@ HANDLERS: dict[type, Callable[[Watch, str, Any], None]] = {
     defaultdict: Watch._dict,
     OrderedDict: Watch._dict,
     MappingProxyType: Watch._proxy,
+    ContextVar: Watch._switch,
     **dict.fromkeys((list, tuple, set, frozenset, deque), Watch._sequence),
     **dict.fromkeys((staticmethod, classmethod, property, cached_property), Watch._wrapper),
 }

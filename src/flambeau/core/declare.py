@@ -5,6 +5,7 @@ from functools import wraps
 
 from . import op as _op
 from .alias import GIVEN, VIEWS
+from .autocast import NONE, called, lower
 from .docstrings import names_of, told
 from .modes import is_grad_enabled, no_grad
 from .node import Node
@@ -30,6 +31,11 @@ def composed(f: Callable | None = None, dtypes: str = "") -> Callable:
 
     @wraps(f)
     def call(*args, **kw):
+        if lower.get() is not NONE:
+            return called(made_of, f.__name__, args, kw)
+        return made_of(args, kw)
+
+    def made_of(args: tuple, kw: dict):
         try:
             if kw:
                 if "out" in kw and not is_view:
@@ -81,6 +87,11 @@ def composite(grad: Callable) -> Callable:
 
         @wraps(f)
         def call(*inputs, **attrs):
+            if lower.get() is not NONE:
+                return called(made_of, f.__name__, inputs, attrs)
+            return made_of(inputs, attrs)
+
+        def made_of(inputs: tuple, attrs: dict):
             try:
                 if attrs:
                     if "out" in attrs:

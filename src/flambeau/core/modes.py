@@ -28,7 +28,7 @@ def kept() -> str:
     return _kept.get()
 
 
-class _Switch:
+class Switch:
     """A value of this thread for the time of a `with` block or of a decorated function."""
 
     switch: ContextVar[Any] = _grad
@@ -49,7 +49,7 @@ class _Switch:
 
         @wraps(f)
         def run(*args: P.args, **kw: P.kwargs) -> R:
-            inside = _Switch(value)
+            inside = Switch(value)
             inside.switch = switch
             with inside:
                 return f(*args, **kw)
@@ -59,12 +59,13 @@ class _Switch:
 
 def settings() -> tuple[Any, ...]:
     """What every switch is set to: what a recording depends on."""
-    return tuple([switch.get() for switch in _switches()])
+    return tuple([switch.get() for switch in switches()])
 
 
 @cache
-def _switches() -> tuple[Any, ...]:
-    return tuple(dict.fromkeys([*(kind.switch for kind in _Switch.__subclasses__()), *_others]))
+def switches() -> tuple[Any, ...]:
+    """All that `settings` asks."""
+    return tuple(dict.fromkeys([*(kind.switch for kind in Switch.__subclasses__()), *_others]))
 
 
 _others: list[Any] = []
@@ -75,28 +76,28 @@ def depend_on(switch: Any) -> None:
     _others.append(switch)
 
 
-class no_grad(_Switch):
+class no_grad(Switch):
     """Inside this context (or decorated function) results take no part in gradients."""
 
     def __init__(self):
         super().__init__(False)
 
 
-class enable_grad(_Switch):
+class enable_grad(Switch):
     """Inside this context (or decorated function) gradients flow again, even within no_grad."""
 
     def __init__(self):
         super().__init__(True)
 
 
-class inference_mode(_Switch):
+class inference_mode(Switch):
     """The same as no_grad (or enable_grad, with mode=False): there are no version counters to save."""
 
     def __init__(self, mode: bool = True):
         super().__init__(not mode)
 
 
-class set_grad_enabled(_Switch):
+class set_grad_enabled(Switch):
     """Gradients on or off from this call on; as a context or decorator, until its end."""
 
     def __init__(self, mode: bool):
@@ -113,7 +114,7 @@ class set_grad_enabled(_Switch):
         return super().__call__(f)
 
 
-class detect_anomaly(_Switch):
+class detect_anomaly(Switch):
     """Inside this context (or decorated function) a gradient with NaN is a FlambeauError that names the
     operation whose gradient made it. Each backward pass waits for every gradient: for looking into a failure.
     """
@@ -125,7 +126,7 @@ class detect_anomaly(_Switch):
 
 
 @explained
-class set_detect_anomaly(_Switch):
+class set_detect_anomaly(Switch):
     """detect_anomaly on or off from this call on; as a context or decorator, until its end.
 
     mode: whether it is on.
@@ -153,7 +154,7 @@ def is_anomaly_enabled() -> bool:
 
 
 @explained
-class checkpointing(_Switch):
+class checkpointing(Switch):
     """What backward passes inside this context keep of the forward pass.
 
     "none": every value that gradients need is kept until they have used it. "balanced": values made by
@@ -171,7 +172,7 @@ class checkpointing(_Switch):
 
 
 @explained
-class set_matmul_precision(_Switch):
+class set_matmul_precision(Switch):
     """How products of float32 matrices (and convolutions) are made from this call on; as a context or
     decorator, until its end. Where an adapter has no matrix units that we can use, it changes nothing.
 

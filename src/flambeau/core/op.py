@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from . import dtype as dt
 from . import events
 from .alias import link
+from .autocast import NONE, called, lower
 from .modes import is_grad_enabled
 from .node import Node, describe
 from .out import IN_PLACE, in_place, into
@@ -129,8 +130,13 @@ class Op:
         return MethodType(self, tensor)
 
     def __call__(self, *args, **kw):
+        if lower.get() is not NONE:
+            return called(self._staged, self.name, args, kw)
         if events.listener is None:
             return self._made(args, kw)
+        return self._staged(args, kw)
+
+    def _staged(self, args: tuple, kw: dict) -> Any:
         with events.stage("graph"):
             return self._made(args, kw)
 

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ..core import dtype as dt
+from ..core.autocast import ruled
 from ..core.declare import stand_for
 from ..core.modes import no_grad
 from ..core.op import Op
@@ -133,6 +134,7 @@ CELLS = {
 # --- the way forward ---
 
 
+@ruled
 def recurrence(kind: str, s: Sequence) -> Tensor:
     """The states after all steps, differentiable as often as is asked. -> [t, b, parts, hidden]"""
     cell, size, present = CELLS[kind], len(s), [i for i, t in enumerate(s) if t is not None]

@@ -13,6 +13,7 @@ from ..core.op import COMPOSED
 MODULES = {
     "activation": "",
     "attention.attention": "Attention",
+    "autocast": "",
     "attention.kv_cache": "Cache",
     "complex": "Complex",
     "contract": "Contract",

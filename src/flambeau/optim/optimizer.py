@@ -6,6 +6,7 @@ from itertools import count
 from typing import Any, TypedDict
 
 from ..autodiff.backward import Gradients
+from ..core.autocast import as_given
 from ..core.docstrings import explained
 from ..core.dtype import float32
 from ..core.interrupts import uninterrupted
@@ -41,6 +42,31 @@ class Shared(TypedDict, total=False):
 
 
 IMPLEMENTATION = {"foreach": None, "fused": None, "capturable": False, "differentiable": False}
+
+
+class Skip:
+    """What a step changes, to be left as it was where gradients are not finite: told on the device."""
+
+    def __init__(self, found_inf: Tensor | None):
+        self.found_inf = found_inf
+        self._before: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def watch(self, *tensors: Tensor) -> None:
+        """Note what tensors are, before they are moved."""
+        if self.found_inf is not None:
+            for t in tensors:
+                self._before.setdefault(id(t), (t, Tensor(t.node)))
+
+    def kept(self, before: Tensor, after: Tensor) -> Tensor:
+        """A tensor's value after the step, or the one before where an infinity was found."""
+        return after if self.found_inf is None else self.found_inf.where(before, after.to(before.dtype))
+
+    def undo(self) -> None:
+        """Give tensors that were moved what they were, where an infinity was found."""
+        for t, before in self._before.values():
+            if t.node is not before.node:
+                t.assign_(self.kept(before, t))
+        self._before.clear()  # whose memory may be written over
 
 
 @explained
@@ -157,7 +183,8 @@ class Optimizer:
     def step(self, grads: "Gradients | Callable[[], Gradients] | None" = None) -> Tensor | None:
         """Move the parameters that have a gradient, leave the others alone; one run computes all of it.
 
-        `grads` is what backward returned, or a function that gives it: then the loss is returned. A Ctrl-C
+        `grads` is what backward returned, or a function that gives it: then the loss is returned. Where a
+        GradScaler found an infinity in it, everything stays as it is, step counts too. A Ctrl-C
         comes before it or after it, never between two parameters. TypeError where there are no gradients:
         tensors keep none.
         """
@@ -189,24 +216,28 @@ class Optimizer:
             rule = "the loss depends on none of the parameters: make the optimizer of the model's parameters"
             raise ValueError(f"{self._name}.step({len(grads)} gradients): {rule}")
         self._complete()
-        with uninterrupted(), no_grad():
+        read = [t for t in (grads.loss, grads.found_inf) if t is not None]
+        with uninterrupted(), no_grad(), as_given():
             options = {id(group): group.rule() for group in self.param_groups}
-            counted = self._count(moved, options)
-            loss = [] if grads.loss is None else [grads.loss]
+            skip = Skip(grads.found_inf)
+            counted = self._count(moved, options, skip)
+            updates = [(p, g, options[id(group)]) for group, p, g in moved]
             if self.offload:
-                return self._stream([(p, g, options[id(group)]) for group, p, g in moved], counted, loss)
-            for group, p, g in moved:
-                self._move(p, g, self.state[p], options[id(group)])
+                return self._stream(updates, counted, read, skip)
+            for p, g, o in updates:
+                skip.watch(*self.state[p].values())
+                self._move(p, g, self.state[p], o, skip)
             self._after(counted)
-        realize(*(p for _, p, _ in moved), *self._tensors(), *loss)
+            skip.undo()
+        realize(*(p for _, p, _ in moved), *self._tensors(), *read)
 
-    def _move(self, p: Tensor, g: Tensor, s: State, o: Any) -> None:
+    def _move(self, p: Tensor, g: Tensor, s: State, o: Any, skip: Skip) -> None:
         # in float32, also of 16-bit parameters: squares of their gradients would overflow or vanish
         g = -g.float() if o.maximize else g.float()
-        p.assign_(self.update(p.float(), g, s, o))
+        p.assign_(skip.kept(p, self.update(p.float(), g, s, o)))
 
     def _count(
-        self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any]
+        self, moved: list[tuple[ParamGroup, Tensor, Tensor]], options: dict[int, Any], skip: Skip
     ) -> list[tuple[State, Any]]:
         """Move on what parameters share. Those that move without others that they shared it with have their
         own from now on."""
@@ -220,6 +251,7 @@ class Optimizer:
             if s and key not in seen:
                 seen[key] = {n: tensor(t) for n, t in s.items()} if key in stays else s
                 counted.append((seen[key], options[id(group)]))
+                skip.watch(*seen[key].values())
                 self.count(*counted[-1])
             if s and seen[key] is not s:
                 self.state[p].update(seen[key])
@@ -229,18 +261,25 @@ class Optimizer:
         return {n: s[n] for n in self.counts if n in s}
 
     def _stream(
-        self, updates: list[tuple[Tensor, Tensor, Any]], counted: list[tuple[State, Any]], loss: list[Tensor]
+        self,
+        updates: list[tuple[Tensor, Tensor, Any]],
+        counted: list[tuple[State, Any]],
+        read: list[Tensor],
+        skip: Skip,
     ) -> None:
         """Compute all gradients, then the updates one by one: while one is computed, the state of the one
         before is on its way back to the host."""
-        realize(*(t for p, _, _ in updates for t in self._shared(self.state[p]).values()), *loss)
+        realize(*(t for p, _, _ in updates for t in self._shared(self.state[p]).values()), *read)
         realize(*(g for _, g, _ in updates))
         way_back: Callable[[], None] | None = None
         for p, g, o in updates:
             s = self.state[p]
             far = {name: t for name, t in s.items() if name not in self.counts}
             near = {name: t.to(p.device) for name, t in far.items()}
-            self._move(p, g, {**s, **near}, o)
+            one = Skip(skip.found_inf)
+            one.watch(*near.values())
+            self._move(p, g, {**s, **near}, o, one)
+            one.undo()
             realize(p, *near.values())
             if way_back is not None:
                 way_back()
@@ -248,6 +287,7 @@ class Optimizer:
         if way_back is not None:
             way_back()
         self._after(counted)
+        skip.undo()
         realize(*(t for s, _ in counted for t in s.values()))
 
     def _after(self, counted: list[tuple[State, Any]]) -> None:

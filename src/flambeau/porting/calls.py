@@ -1,13 +1,12 @@
 """Calls that are written otherwise here, by tables, and arguments that nothing here takes."""
 
 import ast
-from collections.abc import Iterator
 from typing import Any
 
 from .edits import Edit, Script
 from .gradients import Found, Left
 from .missing import takes, why_not
-from .names import SCALERS, TYPED, TorchNames
+from .names import TYPED, TorchNames
 
 # arguments by another name in torch
 RENAMED = {"axis": "dim", "keepdims": "keepdim"}
@@ -16,20 +15,16 @@ IDLE = {
     ("torch.autograd.grad", "only_inputs"): "True",
     ("torch.nn.TransformerEncoder", "enable_nested_tensor"): "False",
 }
-UNSCALED = ("update", "unscale_")  # methods of a GradScaler that are left out
 
 
 def calls(source: Script, names: TorchNames) -> Found:
     """What becomes of calls, and what is left of them."""
-    dropped: list[ast.stmt] = []
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call):
             path = names.path(node.func)
             yield from _typed(source, node, path)
             for k in node.keywords if path and not why_not(path) else ():
                 yield from _keyword(source, node, path, k)
-            dropped += _of_scalers(source, names, node, path)
-    yield from source.removed(dropped, "float32 needs no GradScaler")
 
 
 def _typed(source: Script, node: ast.Call, path: str) -> Found:
@@ -78,13 +73,3 @@ def _begin(node: Any) -> tuple[int, int]:
 
 def _end(node: Any) -> tuple[int, int]:
     return node.end_lineno, node.end_col_offset
-
-
-def _of_scalers(source: Script, names: TorchNames, node: ast.Call, path: str) -> Iterator[ast.stmt]:
-    """Statements that do nothing else than keep a GradScaler going."""
-    statement = source.statement(node)
-    made = path in SCALERS and isinstance(statement, ast.Assign) and statement.value is node
-    method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-    kept = method in UNSCALED and names.is_scaler(ast.unparse(node.func.value))  # type: ignore[attr-defined]
-    if made or (kept and isinstance(statement, ast.Expr)):
-        yield statement

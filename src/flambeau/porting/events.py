@@ -159,12 +159,16 @@ def none(scope: Scope, node: ast.AST) -> Event | None:
 
 
 def step(scope: Scope, node: ast.AST) -> Event | None:
-    """optimizer.step(), scaler.step(optimizer)"""
-    if _method(node) != "step" or len(node.args) > 1:  # type: ignore[attr-defined]
+    """optimizer.step(), scaler.step(optimizer), scaler.unscale_(optimizer)"""
+    if _method(node) not in ("step", "unscale_") or len(node.args) > 1:  # type: ignore[attr-defined]
         return None
     text, args = ast.unparse(receiver(node)), node.args  # type: ignore[attr-defined]
     if args and scope.names.is_scaler(text):
-        return Event("used", "scaler", node, (ast.unparse(args[0]),))
+        return Event(
+            "used", "scaler" if _method(node) == "step" else "unscale", node, (ast.unparse(args[0]),)
+        )
+    if _method(node) != "step":
+        return None
     if args and scope.names.is_optimizer(text) and not _is_name_of(args[0], scope.closures):
         return Event("asked", "unknown closure", node)
     if args or scope.names.is_optimizer(text) is False:

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from .edits import Edit, Script
-from .events import CLIPPING, LOOPS, Event, Scope, receiver
+from .events import CLIPPING, LOOPS, Event, Scope
 from .flow import EARLIER, START, Flow, is_empty
 from .names import TorchNames
 
@@ -131,11 +131,6 @@ def backward(g: ScopeGradients, e: Event) -> Found:
         return
     words = RULES["backward"].words
     yield g.source.inserted(g.source.start(statement), f"{g.name} {way} ", words)
-    inner = receiver(e.node)
-    is_scaled = isinstance(inner, ast.Call) and isinstance(inner.func, ast.Attribute)
-    if is_scaled and g.scope.names.is_scaler(ast.unparse(receiver(inner))):
-        text = g.source.text(inner.args[0])
-        yield g.source.replaced(inner, text, RULES["scaler"].words)
 
 
 WRONG = {
@@ -170,9 +165,22 @@ def unknown_step(g: ScopeGradients, e: Event) -> Found:
 
 
 def scaler(g: ScopeGradients, e: Event) -> Found:
-    """scaler.step(optimizer): float32 needs no scale."""
+    """scaler.step(optimizer, grads)"""
     text = g.source.text(e.node.args[0])
-    yield g.source.replaced(e.node, f"{text}.step({g.name})", RULES["scaler"].words)
+    if wrong := g.found_by(e):
+        call = f"{g.source.text(e.node.func)}({text}, {g.name})"
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
+        return
+    yield g.source.inserted(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
+
+
+def unscale(g: ScopeGradients, e: Event) -> Found:
+    """scaler.unscale_(grads)"""
+    if wrong := g.found_by(e):
+        call = f"{g.source.text(e.node.func)}({g.name})"
+        yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=call))
+        return
+    yield g.source.replaced(e.node.args[0], g.name, RULES["unscale"].words)
 
 
 def read(g: ScopeGradients, e: Event) -> Found:
@@ -256,7 +264,8 @@ RULES = {
     "backward": EventRule(backward, "backward() returns the gradients"),
     "step": EventRule(step, "step() takes the gradients"),
     "unknown step": EventRule(unknown_step, ""),
-    "scaler": EventRule(scaler, "float32 needs no GradScaler"),
+    "scaler": EventRule(scaler, "step() takes the gradients"),
+    "unscale": EventRule(unscale, "it divides what is in the container"),
     "read": EventRule(read, "gradients are in the container, not on tensors"),
     "question": EventRule(question, "gradients are in the container, not on tensors"),
     "zero": EventRule(zero, ""),

@@ -13,7 +13,7 @@ from ..core.op import COMPOSED, Op
 from .answers import answer
 from .edits import Script
 from .gradients import Left
-from .names import SCALERS, TYPED, TorchNames, is_torch
+from .names import TYPED, TorchNames, is_torch
 
 # methods and attributes of tensors whose names alone say that a tensor is meant
 OF_TENSORS = {
@@ -24,12 +24,8 @@ OF_TENSORS = {
 OF_OPERATIONS = ("input", "out")  # arguments of all of them: their signatures have no such names
 
 NOT_HERE = "it is not here"
-NO_AUTOCAST = "leave it out: all is float32; model.to(flambeau.float16) has 16-bit weights"
 # what to do without names of torch, and of what is in them
 REASONS = {
-    "torch.amp": NO_AUTOCAST,
-    "torch.autocast": NO_AUTOCAST,
-    "torch.cuda.amp": NO_AUTOCAST,
     "torch.autograd.Variable": "a tensor is one: leave Variable(...) out",
     "torch.autograd.profiler": "with flambeau.profile() as p: ..., and print(p)",
     "torch.jit": "leave it out, or record a step with @flambeau.jit",
@@ -64,7 +60,7 @@ def _is_inner(source: Script, names: TorchNames, node: ast.AST) -> bool:
 
 def _lost(source: Script, node: Any, path: str) -> Iterator[Left]:
     parent = source.parents[node]
-    is_written = path in {*TYPED, *SCALERS} and isinstance(parent, ast.Call) and parent.func is node
+    is_written = path in TYPED and isinstance(parent, ast.Call) and parent.func is node
     if path and not is_written and (words := why_not(path)):  # calls.py writes those
         yield Left(node.lineno, path, words)
 

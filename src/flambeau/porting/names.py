@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 
 OPTIM, SCHEDULES = "torch.optim.", "torch.optim.lr_scheduler."
-SCALERS = ("torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
+SCALERS = ("torch.GradScaler", "torch.amp.GradScaler", "torch.cuda.amp.GradScaler")
 
 # torch's old constructors: the dtype of what they make; "" where Tensor itself makes it
 TYPED = {

@@ -2,11 +2,12 @@
 
 from typing import Any
 
-from . import accelerator
-from .core.habits import UnknownName
-from .core.notes import note
-from .device import ANY_MAKE, get_device
-from .ops.random import manual_seed as _manual_seed
+from .. import accelerator
+from ..core.habits import UnknownName
+from ..core.notes import note
+from ..device import ANY_MAKE, get_device
+from ..ops.random import manual_seed as _manual_seed
+from . import amp
 
 
 def is_available() -> bool:
@@ -71,6 +72,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "amp",
     "current_device",
     "device_count",
     "empty_cache",

@@ -1,0 +1,243 @@
+"""Mixed precision under PyTorch's names: autocast, and a scale that keeps 16-bit gradients in range."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from .autodiff.backward import Gradients
+from .core.autocast import autocast, get_autocast_dtype, is_autocast_enabled, kind_of
+from .core.docstrings import explained
+from .core.modes import no_grad
+from .core.node import describe
+from .device import get_device
+from .errors import DeviceError
+from .runtime.run import realize
+from .tensor import Tensor
+
+UNSEEN, FINITE, INFINITE = -1, 0, 1  # what was found since the last update
+OPTIONS = ("growth_factor", "backoff_factor", "growth_interval")
+
+
+class Scaled(Tensor):
+    """A loss times the scale, which remembers the loss: it is computed with the step, and read later."""
+
+    unscaled: Tensor
+
+
+@explained
+class GradScaler:
+    """Scales losses so that float16 gradients do not vanish, leaves out steps whose gradients are not finite,
+    and finds the scale: `backoff_factor` times as large after such a step, `growth_factor` after
+    `growth_interval` others in a row.
+
+    All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide anew at each
+    replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
+    """
+
+    def __init__(
+        self,
+        device: Any = None,
+        init_scale: float = 2.0**16,
+        growth_factor: float = 2.0,
+        backoff_factor: float = 0.5,
+        growth_interval: int = 2000,
+        enabled: bool = True,
+    ):
+        self._enabled = bool(enabled)
+        self._options: dict[str, Any] = dict(
+            zip(OPTIONS, (growth_factor, backoff_factor, growth_interval), strict=True)
+        )
+        for name, value in {"init_scale": init_scale, **self._options}.items():
+            _check(name, value)
+        if self._enabled:
+            to = get_device(device)
+            self._scale = Tensor.full((), float(init_scale), device=to)
+            self._tracker = Tensor.full((), 0.0, device=to)  # steps in a row that were made
+            self._found = Tensor.full((), float(UNSEEN), device=to)
+            realize(self._scale, self._tracker, self._found)
+
+    def scale(self, outputs: Any) -> Any:
+        """A loss times the scale, or several, in a list or tuple: what `backward` is called on.
+
+        TypeError for others. outputs: the loss, or several.
+        """
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            self._move_to(outputs.device)
+            made = Scaled((outputs * self._scale).node)
+            made.unscaled = outputs
+            return made
+        if isinstance(outputs, Iterable):
+            each = (self.scale(x) for x in outputs)
+            return type(outputs)(each) if isinstance(outputs, list | tuple) else each
+        raise TypeError(f"GradScaler.scale({describe(outputs)}): takes a tensor, or several in a list")
+
+    def unscale_(self, grads: Gradients) -> None:
+        """Divide gradients by the scale where they are, and note whether all are finite: before they are
+        clipped. `step` does it where nobody did.
+
+        They become float32. TypeError for others than what backward returned, ValueError where it was done.
+        """
+        if not isinstance(grads, Gradients):
+            rule = "takes what backward returned: grads = scaler.scale(loss).backward(), then unscale_(grads)"
+            raise TypeError(f"GradScaler.unscale_({describe(grads)}): {rule}")
+        if not self._enabled:
+            return
+        if grads.found_inf is not None:
+            raise ValueError(f"GradScaler.unscale_({len(grads)} gradients): these were unscaled: do it once")
+        if not len(grads):
+            rule = "there are none: the loss depends on no parameter"
+            raise ValueError(f"GradScaler.unscale_(0 gradients): {rule}")
+        with no_grad():
+            bad: Any = sum(g.isfinite().where(0.0, 1.0).sum() for g in grads)
+            found = bad > 0.0
+            inverse = 1.0 / self._scale
+            grads.map_(lambda g: g.float() * inverse)
+            loss = grads.loss
+            grads.loss = loss.unscaled if isinstance(loss, Scaled) else loss * inverse
+            grads.found_inf = found
+            self._found.assign_(self._found.maximum(found.where(INFINITE, FINITE)))
+
+    def step(self, optimizer: Any, grads: Gradients, *args: Any, **kwargs: Any) -> Any:
+        """optimizer.step(grads), which leaves everything as it was where a gradient is not finite.
+
+        TypeError where `grads` is no container of gradients: a function is evaluated several times, at scales
+        that nobody knows. args, kwargs: more for optimizer.step.
+        """
+        if self._enabled and (not isinstance(grads, Gradients) or grads.found_inf is None):
+            self.unscale_(grads)
+        return optimizer.step(grads, *args, **kwargs)
+
+    def update(self, new_scale: Any = None) -> None:
+        """Find the next scale, once all optimisers have made their step; or set it to a number or a tensor.
+
+        Where nothing was unscaled since the last call, the scale stays.
+        """
+        if not self._enabled:
+            return
+        with no_grad():
+            if new_scale is not None:
+                self._set(new_scale)
+            else:
+                self._update()
+            self._found.assign_(Tensor.full((), float(UNSEEN), device=self._scale.device))
+        realize(self._scale, self._tracker, self._found)
+
+    def _update(self) -> None:
+        growth, backoff, interval = self._options.values()
+        is_bad, made = self._found == INFINITE, self._tracker + (self._found == FINITE).float()
+        is_due = made >= interval
+        grown = self._scale * growth
+        larger = (is_due & grown.isfinite()).where(grown, self._scale)
+        self._tracker.assign_((is_bad | is_due).where(0.0, made))
+        self._scale.assign_(is_bad.where(self._scale * backoff, larger))
+
+    def _set(self, scale: Any) -> None:
+        if not isinstance(scale, Tensor):
+            _check("new_scale", scale)
+            scale = Tensor.full((), float(scale), device=self._scale.device)
+        if scale.numel() != 1:
+            raise ValueError(f"GradScaler.update({describe(scale)}): a scale is one number: give a tensor []")
+        self._scale.assign_(scale.detach().float().reshape(()))
+
+    def _move_to(self, device: Any) -> None:
+        if self._scale.device is not device:
+            names = ("_scale", "_tracker", "_found")
+            for name in names:
+                setattr(self, name, getattr(self, name).to(device))
+            realize(*(getattr(self, name) for name in names))
+
+    # --- what it is set to ---
+
+    def is_enabled(self) -> bool:
+        """Whether it does anything."""
+        return self._enabled
+
+    def get_scale(self) -> float:
+        """The scale now, 1.0 of one that is not enabled; waits for the device."""
+        return self._scale.item() if self._enabled else 1.0
+
+    def get_growth_factor(self) -> float:
+        """What the scale is multiplied by after `growth_interval` steps."""
+        return self._options["growth_factor"]
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        """Set the growth factor, above 1; ValueError for others. new_factor: the factor."""
+        self._give("growth_factor", new_factor)
+
+    def get_backoff_factor(self) -> float:
+        """What the scale is multiplied by after a step that was left out."""
+        return self._options["backoff_factor"]
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        """Set the backoff factor, between 0 and 1; ValueError for others. new_factor: the factor."""
+        self._give("backoff_factor", new_factor)
+
+    def get_growth_interval(self) -> int:
+        """After how many steps in a row the scale grows."""
+        return int(self._options["growth_interval"])
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        """Set how many steps in a row make the scale grow; ValueError below 1. new_interval: how many."""
+        self._give("growth_interval", new_interval)
+
+    def _give(self, name: str, value: Any) -> None:
+        _check(name, value)
+        self._options[name] = value
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that a later run needs to go on, as PyTorch has it; {} of one that is not enabled. It waits for
+        the device."""
+        if not self._enabled:
+            return {}
+        return {"scale": self.get_scale(), **self._options, "_growth_tracker": int(self._tracker.item())}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken, ours or PyTorch's; ValueError where it lacks something, as one
+        of a scaler that is not enabled does."""
+        if not self._enabled:
+            return
+        missing = [n for n in ("scale", *OPTIONS, "_growth_tracker") if n not in state_dict]
+        if missing:
+            rule = "is it of a scaler that was not enabled?"
+            raise ValueError(f"GradScaler.load_state_dict(...): lacks {', '.join(missing)}: {rule}")
+        for name in OPTIONS:
+            self._give(name, state_dict[name])
+        for t, name in ((self._scale, "scale"), (self._tracker, "_growth_tracker")):
+            t.assign_(Tensor.full((), float(state_dict[name]), device=t.device))
+        realize(self._scale, self._tracker)
+
+
+RULES = {
+    "init_scale": (lambda v: v > 0, "must be above 0"),
+    "new_scale": (lambda v: v > 0, "must be above 0"),
+    "growth_factor": (lambda v: v > 1, "must be above 1"),
+    "backoff_factor": (lambda v: 0 < v < 1, "must be between 0 and 1"),
+    "growth_interval": (lambda v: v >= 1, "must be at least 1"),
+}
+
+
+def _check(name: str, value: Any) -> None:
+    holds, rule = RULES[name]
+    if not holds(value):
+        raise ValueError(f"GradScaler({name}={value}): {rule}: give another")
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there is such a device for autocast: there is one wherever there is a device of that kind.
+
+    device_type: "gpu" ("cuda", "mps") or "cpu". ValueError for others.
+    """
+    try:
+        return get_device(kind_of(device_type, "is_autocast_available")) is not None
+    except DeviceError:
+        return False
+
+
+__all__ = [
+    "GradScaler",
+    "autocast",
+    "get_autocast_dtype",
+    "is_autocast_available",
+    "is_autocast_enabled",
+]
