@@ -96,20 +96,8 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {
-    name: (name, "")
-    for name in (
-        "accelerator",
-        "backends",
-        "cuda",
-        "debug",
-        "distributions",
-        "metrics",
-        "special",
-        "testing",
-        "utils",
-    )
-}
+_LATER |= {name: (name, "") for name in ("accelerator", "backends", "cuda", "debug", "distributions", "metrics")}
+_LATER |= {name: (name, "") for name in ("special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
