@@ -202,7 +202,7 @@ def test_progress_in_plain_lines(monkeypatch):
     clock = iter([0.0, 0.0, 1.0, 6.0, 8.0, 9.0, 10.0])
     monkeypatch.setattr(progress.time, "perf_counter", lambda: next(clock))
     stream = io.StringIO()
-    with progress.Progress(stream) as shown:  # 0 s
+    with progress.ProgressLine(stream) as shown:  # 0 s
         shown.phase("train 1/2", 80)  # 0 s
         shown.update(10, "loss 2")  # 1 s: too soon for a line
         shown.update(60, "loss 1")  # 6 s
@@ -219,7 +219,7 @@ def test_progress_in_plain_lines(monkeypatch):
 def test_progress_on_a_terminal(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(stream, "isatty", lambda: True, raising=False)
-    with progress.Progress(stream) as shown:
+    with progress.ProgressLine(stream) as shown:
         shown.phase("train 1/2", 80)
         shown.update(40, "loss 1")
         assert shown.bar.tasks[0].completed == 40 and "loss 1" in shown.bar.tasks[0].fields["numbers"]

@@ -20,7 +20,7 @@ from ..debug import first_bad
 from ..device import get_device
 from ..errors import FlambeauError
 from ..models.digits import BETAS, LR, MEAN, loss_and_right, network, rate, train_step
-from .progress import Progress
+from .progress import ProgressLine
 
 READ_EVERY = 20  # steps between two reads of losses: no step waits for the GPU
 TEST_BATCH = 500
@@ -65,7 +65,7 @@ class Training:
         """Bytes to floats around 0. uint8 [n, 28, 28] -> [n, 1, 28, 28]"""
         return fb.tensor(pixels[:, None].astype("float32") / 255 - MEAN, device=self.device)
 
-    def logits(self, images: np.ndarray, progress: Progress) -> np.ndarray:
+    def logits(self, images: np.ndarray, progress: ProgressLine) -> np.ndarray:
         """Test images through the network, in batches. uint8 [n, 28, 28] -> float32 [n, 10]"""
         starts, parts = range(0, len(images), TEST_BATCH), []
         progress.phase("test", len(starts))
@@ -113,7 +113,7 @@ class Interrupt:
             signal.signal(signal.SIGINT, self.before)
 
 
-def train(t: Training, sets, epochs: int, steps: int, loader: DataLoader, progress: Progress) -> History:
+def train(t: Training, sets, epochs: int, steps: int, loader: DataLoader, progress: ProgressLine) -> History:
     """Run the epochs, or `steps` steps of them if that is fewer; the accuracy is tested after each epoch."""
     history = History([], [])
     with Interrupt() as interrupt:
@@ -133,7 +133,13 @@ def train(t: Training, sets, epochs: int, steps: int, loader: DataLoader, progre
 
 
 def train_epoch(
-    t: Training, history: History, steps: int, loader: DataLoader, progress: Progress, interrupt, name: str
+    t: Training,
+    history: History,
+    steps: int,
+    loader: DataLoader,
+    progress: ProgressLine,
+    interrupt,
+    name: str,
 ) -> None:
     """Run one epoch; losses are read together, some steps later."""
     waiting: list[Waiting] = []
@@ -236,7 +242,7 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
     """
     begin = time.perf_counter()
     check_out(out)
-    with Progress() as progress:
+    with ProgressLine() as progress:
         progress.phase("load")
         sets = load(data, progress)
         epochs = epochs or (EPOCHS if len(sets[0]) > FEW else EPOCHS_OF_FEW)
@@ -262,7 +268,7 @@ def mnist(epochs, batch_size, lr, device, seed, out, data, steps):
     click.echo(f"test accuracy {accuracy:.4f}")
 
 
-def load(data: str | None, progress: Progress) -> tuple:
+def load(data: str | None, progress: ProgressLine) -> tuple:
     """The training and the test digits; a download shows in the progress."""
 
     def show(name: str, received: int, total: int) -> None:

@@ -1,0 +1,1 @@
+"""Learner: a model, an optimiser and batches into a trained model, by runs that survive being killed."""
