@@ -73,6 +73,7 @@ if _TYPE_CHECKING:
         distributions,
         fft,
         func,
+        learner,
         linalg,
         nn,
         optim,
@@ -85,6 +86,7 @@ if _TYPE_CHECKING:
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
     from .io.checkpoint import load, save
+    from .learner import Learner
     from .profiling import Profile, profile
     from .tune.autotune import autotune
 
@@ -96,6 +98,7 @@ _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
+_LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
 
@@ -136,6 +139,7 @@ __all__ = sorted(
         "HostScalar",
         "KernelError",
         "Launch",
+        "Learner",
         "OutOfMemory",
         "Profile",
         "SavedProgram",
@@ -192,6 +196,7 @@ __all__ = sorted(
         "jacrev",
         "jit",
         "jvp",
+        "learner",
         "linalg",
         "load",
         "load_program",
