@@ -65,6 +65,7 @@ CLAIMING = (
     "docs/devices.md",
     "docs/from_pytorch.md",
     "docs/dtypes.md",
+    "docs/learner.md",
     "docs/optim.md",
     "docs/nn.md",
     "docs/profiling.md",

@@ -11,7 +11,7 @@ from ..errors import FlambeauError
 from ..functions import read
 from ..io.checkpoint import save
 from ..ops.random import get_rng_state, set_rng_state
-from .losses import Window
+from .losses import ReadWindow
 from .steps import Trained, apply, gradients
 
 
@@ -35,7 +35,9 @@ class NotFinite(FlambeauError):
         vars(self).update(facts)
 
 
-def not_finite(t: Trained, window: Window, i: int, loss: float, epoch: int, folder: Path | None) -> NotFinite:
+def not_finite(
+    t: Trained, window: ReadWindow, i: int, loss: float, epoch: int, folder: Path | None
+) -> NotFinite:
     """What is raised for the i-th step of a window. The state of the run is left where the search ended."""
     entry = window.entries[i]
     cause = first_cause(t, window, i)
@@ -51,7 +53,7 @@ def not_finite(t: Trained, window: Window, i: int, loss: float, epoch: int, fold
     return NotFinite(text, **facts, batch=batch, path=path)
 
 
-def first_cause(t: Trained, window: Window, i: int) -> str:
+def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
     """The first op whose value is not finite, found by making the window's steps again, unrecorded."""
     if window.kept is None:
         found = op_of(t, window.entries[i].batches[-1])

@@ -31,19 +31,19 @@ NAME = re.compile(r"epoch-(\d{4,})-step-(\d{9,})\.safetensors")
 BEST = "best.safetensors"
 
 
-class Spec(NamedTuple):
+class TensorSpec(NamedTuple):
     """What a file's header says of a tensor: the tensor itself would keep its old values on the device."""
 
     dtype: DType
     shape: tuple[int, ...]
 
 
-class Job(NamedTuple):
+class CheckpointJob(NamedTuple):
     """A checkpoint that is on its way into its file."""
 
     path: Path
     step: int
-    specs: dict[str, Spec]  # of its tensors, by name
+    specs: dict[str, TensorSpec]  # of its tensors, by name
     tree: Any
     values: Readback
     losses: int  # how many of the values, at the end, are losses that nobody has read yet
@@ -87,11 +87,13 @@ class Checkpoints:
         began = time.perf_counter()
         tensors, tree = taken_apart(state)
         checked(tensors, f"checkpoint {name}")
-        specs = {n: Spec(t.dtype, t.shape) for n, t in tensors.items()}
+        specs = {n: TensorSpec(t.dtype, t.shape) for n, t in tensors.items()}
         values = Readback([*tensors.values(), *(v.float() for v in losses)])
         waited = time.perf_counter() - began
         self.last, self.failed = name, None
-        job = Job(self.folder / name, place[1], specs, tree, values, len(losses), is_best, began, waited)
+        job = CheckpointJob(
+            self.folder / name, place[1], specs, tree, values, len(losses), is_best, began, waited
+        )
         if not THREADS:
             return self._write(job)
         self._thread = threading.Thread(target=self._write, args=(job,), name="flambeau-checkpoint")
@@ -108,7 +110,7 @@ class Checkpoints:
         if self.failed is not None:
             raise FlambeauError(self._trouble(self.failed))
 
-    def _write(self, job: Job) -> None:
+    def _write(self, job: CheckpointJob) -> None:
         try:
             raw = job.values.wait()
             if bad := not_finite(job, raw):
@@ -237,7 +239,7 @@ def probe(folder: Path) -> None:
         raise FlambeauError(f"Learner(directory={str(folder)!r}): {rule}") from None
 
 
-def not_finite(job: Job, raw: list[Any]) -> str:
+def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
     """What of a checkpoint is no number: a loss, a weight; "" where nothing is."""
     for part in raw[len(job.specs) :]:
         if not isfinite(memoryview(part).cast("B").cast("f")[0]):

@@ -73,7 +73,7 @@ class EpochStarted(Event):
 
 @dataclass(frozen=True)
 class Progress(Event):
-    """Batch `index` of `of` was given to the device; at most ten of these a second.
+    """PlacedBatch `index` of `of` was given to the device; at most ten of these a second.
 
     `items` and `seconds` count from where the epoch began, or was gone on with; `waits` are seconds of those
     by cause ("data", "host", "gpu", "read"), `memory` bytes on the device.

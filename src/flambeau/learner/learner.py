@@ -21,15 +21,15 @@ from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
 from .events import EpochEnded, Event, Message, Reason, Renderer, RunEnded, RunStarted, Split
 from .interrupt import Signals
-from .losses import Entry, Losses, Window, kept_of, may_rewind
-from .options import Options, checked
+from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
+from .options import LearnerOptions, checked
 from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import places_of, put_back, put_places, state_of
-from .steps import Batch, Steps, Trained, evaluating, inputs_of, to_batch
+from .steps import PlacedBatch, Steps, Trained, evaluating, inputs_of, to_batch
 from .steps import update as count_beside
-from .tally import Tally
-from .watch import Watch
+from .tally import SplitTally
+from .watch import EpochWatch
 
 Loaders = dict[str, Any]  # by split
 
@@ -54,7 +54,11 @@ class Learner:
     """
 
     def __init__(
-        self, model: Any, optimizer: Any, loss: Callable[[Any, Any], Tensor], **options: Unpack[Options]
+        self,
+        model: Any,
+        optimizer: Any,
+        loss: Callable[[Any, Any], Tensor],
+        **options: Unpack[LearnerOptions],
     ):
         o = self.options = checked(options)
         self.model, self.optimizer, self.scaler = model, optimizer, o.scaler
@@ -65,7 +69,7 @@ class Learner:
         self.row: Row = {}  # what is known of the epoch
         self.reason: Reason | None = None  # why the run is to end
         self.places: dict[str, Any] = {}  # of loaders
-        self.tallies = {split: Tally(o.metrics, self.device) for split in ("train", "valid", "test")}
+        self.tallies = {split: SplitTally(o.metrics, self.device) for split in ("train", "valid", "test")}
         self._trained = Trained(model, loss, optimizer, o.scaler, o.clip)
         self._steps = Steps(self._trained, self.tallies["train"], o.accumulate, self.device)
         self._evaluate = {s: jit(evaluating(model, loss, self.tallies[s])) for s in ("valid", "test")}
@@ -117,7 +121,7 @@ class Learner:
     def _train(self, loader: Any, loaders: Loaders, epochs: int) -> None:
         """The steps of an epoch, or the rest of them."""
         self.model.train()
-        watch = Watch("train", self.epoch, loader, self.device, self.index)
+        watch = EpochWatch("train", self.epoch, loader, self.device, self.index)
         self.emit(watch.started(epochs))
         if not self.index:
             self.tallies["train"].reset()
@@ -129,8 +133,8 @@ class Learner:
             self.row = {"epoch": self.epoch, "step": self.step}
             self._tell_metrics(watch)
 
-    def _make_steps(self, loader: Any, watch: Watch, loaders: Loaders) -> None:
-        group: list[Batch] = []  # of the step that is being made
+    def _make_steps(self, loader: Any, watch: EpochWatch, loaders: Loaders) -> None:
+        group: list[PlacedBatch] = []  # of the step that is being made
         for given in watch.batches(self._rest(loader)):
             group.append(watch.counted(to_batch(given, self.options.prepare, self.device)))
             if (loss := self._steps.train(group[-1])) is not None:
@@ -142,7 +146,7 @@ class Learner:
             self._stepped(loss, group, watch, loaders)
         self.is_trained = self.reason is None
 
-    def _stepped(self, loss: Tensor, group: list[Batch], watch: Watch, loaders: Loaders) -> None:
+    def _stepped(self, loss: Tensor, group: list[PlacedBatch], watch: EpochWatch, loaders: Loaders) -> None:
         """What is done after a step was given to the device; nothing of it waits for that."""
         rates = [group["lr"] for group in self.optimizer.param_groups]
         self._losses.add(Entry(self.step, watch.at, loss, rates, group))
@@ -167,7 +171,7 @@ class Learner:
         tally, was_training = self.tallies[split], self.model.training
         self.model.eval()
         tally.reset()
-        watch = Watch(split, self.epoch, loader, self.device)
+        watch = EpochWatch(split, self.epoch, loader, self.device)
         self.emit(watch.started(epochs))
         with watch.naming():
             self._count_batches(loader, watch)
@@ -175,7 +179,7 @@ class Learner:
             self._tell_metrics(watch)
         self.model.train(was_training)
 
-    def _count_batches(self, loader: Any, watch: Watch) -> None:
+    def _count_batches(self, loader: Any, watch: EpochWatch) -> None:
         evaluate, beside = self._evaluate[watch.split], self.tallies[watch.split].beside
         for given in watch.batches(loader):
             batch = watch.counted(to_batch(given, self.options.prepare, self.device))
@@ -185,7 +189,7 @@ class Learner:
             if self.reason is not None and watch.split == "valid":
                 return
 
-    def _tell_metrics(self, watch: Watch) -> None:
+    def _tell_metrics(self, watch: EpochWatch) -> None:
         found = self.tallies[watch.split].compute()
         self.emit(EpochEnded(watch.split, self.epoch, self.step, found, watch.seconds()))
         self.row = self.row | {f"{watch.split}_{name}": value for name, value in found.items()}
@@ -311,7 +315,7 @@ class Learner:
     def _losses_of_epoch(self) -> Losses:
         return Losses(self.epoch, self._keep, self.emit, self._blame)
 
-    def _blame(self, window: Window, i: int, loss: float) -> NotFinite:
+    def _blame(self, window: ReadWindow, i: int, loss: float) -> NotFinite:
         return not_finite(self._trained, window, i, loss, self.epoch, self.directory)
 
     def _checkpoint(self, loaders: Loaders, is_best: bool = False) -> None:

@@ -28,7 +28,7 @@ class Entry(NamedTuple):
     batches: list[Any]
 
 
-class Kept(NamedTuple):
+class KeptState(NamedTuple):
     """The state before a window of steps."""
 
     model: dict[str, Tensor]
@@ -36,10 +36,10 @@ class Kept(NamedTuple):
     random: tuple[int, int]
 
 
-class Window:
+class ReadWindow:
     """Steps whose losses are read together."""
 
-    def __init__(self, kept: Kept | None):
+    def __init__(self, kept: KeptState | None):
         self.kept, self.nbytes = kept, 0
         self.entries: list[Entry] = []
         self.began = time.perf_counter()
@@ -76,17 +76,17 @@ class Losses:
     def __init__(
         self,
         epoch: int,
-        keep: Callable[[], Kept] | None,
+        keep: Callable[[], KeptState] | None,
         tell: Callable[[Event], Any],
-        blame: Callable[[Window, int, float], FlambeauError],
+        blame: Callable[[ReadWindow, int, float], FlambeauError],
     ):
         self.epoch, self.keep, self.tell, self.blame = epoch, keep, tell, blame
         self.open, self.reading = self._window(), None
-        self.reading: Window | None
+        self.reading: ReadWindow | None
         self.waited = 0.0  # seconds, for reads
 
-    def _window(self) -> Window:
-        return Window(self.keep() if self.keep is not None else None)
+    def _window(self) -> ReadWindow:
+        return ReadWindow(self.keep() if self.keep is not None else None)
 
     @property
     def unread(self) -> list[Tensor]:
@@ -128,9 +128,9 @@ class Losses:
         self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
 
 
-def kept_of(model: Any, optimizer: Any) -> Kept:
+def kept_of(model: Any, optimizer: Any) -> KeptState:
     """The state as it is now: the tensors are copied when a step moves them on."""
-    return Kept(model.state_dict(), optimizer.state_dict(), get_rng_state())
+    return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
 
 
 def may_rewind(model: Any, optimizer: Any) -> bool:

@@ -12,7 +12,7 @@ from .callbacks import Callback, EarlyStopping
 from .events import Renderer
 
 
-class Options(TypedDict, total=False):
+class LearnerOptions(TypedDict, total=False):
     """A learner's options; Learner says what they are."""
 
     metrics: Sequence[Any] | Mapping[str, Any]
@@ -32,7 +32,7 @@ class Options(TypedDict, total=False):
     device: Any
 
 
-DEFAULTS: Options = {
+DEFAULTS: LearnerOptions = {
     "metrics": (),
     "scheduler": None,
     "schedule": "step",
@@ -51,7 +51,7 @@ DEFAULTS: Options = {
 }
 
 
-def checked(given: Options) -> SimpleNamespace:
+def checked(given: LearnerOptions) -> SimpleNamespace:
     """All options; TypeError for one that there is not, ValueError for what can't be meant."""
     o = SimpleNamespace(**options("Learner", given, DEFAULTS))
     for name in ("accumulate", "checkpoint_every", "keep"):

@@ -11,12 +11,12 @@ from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .tally import Tally, count, update
+from .tally import SplitTally, count, update
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
 
 
-class Batch(NamedTuple):
+class PlacedBatch(NamedTuple):
     """A batch on the device: what the model takes, what its output is compared with, how many items."""
 
     inputs: tuple[Any, ...]
@@ -34,7 +34,7 @@ class Trained(NamedTuple):
     clip: float | None
 
 
-def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> Batch:
+def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
     """What a loader gave, on the device: the last of several parts is the target. ValueError for one that has
     no parts."""
     parts = given if prepare is None else prepare(given)
@@ -42,7 +42,7 @@ def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> B
         rule = "a batch is (inputs..., target): have the loader give that, or give the learner prepare="
         raise ValueError(f"fit({type(parts).__name__}): {rule}")
     *inputs, target = (placed(part, device) for part in parts)
-    return Batch(tuple(inputs), target, items_in(inputs[0]))
+    return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
 
 
 def inputs_of(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
@@ -94,7 +94,7 @@ def apply(t: Trained, grads: Gradients) -> None:
         t.scaler.update()
 
 
-def training(t: Trained, tally: Tally) -> Step:
+def training(t: Trained, tally: SplitTally) -> Step:
     """A step of a batch: its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -108,7 +108,7 @@ def training(t: Trained, tally: Tally) -> Step:
     return step
 
 
-def adding(t: Trained, tally: Tally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
+def adding(t: Trained, tally: SplitTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
     """Add the gradients of a batch to sums, and its loss to a total."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -143,7 +143,7 @@ def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Calla
     return step
 
 
-def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], tally: Tally) -> Step:
+def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], tally: SplitTally) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -160,7 +160,7 @@ def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], tally: Tally) -> 
 class Steps:
     """The recorded steps of a run. `accumulate` batches make one step of the optimiser."""
 
-    def __init__(self, trained: Trained, tally: Tally, accumulate: int, device: Any):
+    def __init__(self, trained: Trained, tally: SplitTally, accumulate: int, device: Any):
         self.tally, self.accumulate, self.device, self.waiting = tally, accumulate, device, 0
         self.trained = trained
         if accumulate == 1:
@@ -170,7 +170,7 @@ class Steps:
         total = Tensor.zeros((), device=device)
         self.step, self.move = jit(adding(trained, tally, sums, total)), jit(applying(trained, sums, total))
 
-    def train(self, batch: Batch) -> Tensor | None:
+    def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None where it takes more batches."""
         loss, output = self.step(batch.inputs, batch.target)
         update(self.tally.beside, output, batch.target)

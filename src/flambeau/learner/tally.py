@@ -11,7 +11,7 @@ from ..functions import read
 from ..tensor import Tensor
 
 
-class Tally:
+class SplitTally:
     """The loss and the metrics of one split, which are copies of what the user gave.
 
     metrics: a list of them, or a dict by name. device: where they count.
@@ -67,7 +67,7 @@ class Tally:
             metric.load_state_dict(state_dict["metrics"][name])
 
 
-def count(tally: Tally, loss: Tensor, output: Any, target: Any, items: int) -> None:
+def count(tally: SplitTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
     """Count a batch into the loss, and into the metrics that have a place in a recording."""
     tally.total.assign_(tally.total + loss.detach().float() * items)
     tally.items.assign_(tally.items + items)

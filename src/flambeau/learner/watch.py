@@ -10,7 +10,7 @@ from typing import Any
 from ..functions import memory
 from .blame import NotFinite
 from .events import EpochStarted, Event, Progress, Split
-from .steps import Batch
+from .steps import PlacedBatch
 
 OVER: Any = object()  # what comes after the last batch
 PACE = 0.1  # seconds between two of Progress, at least
@@ -24,7 +24,7 @@ def length(loader: Any) -> int | None:
         return None
 
 
-class Watch:
+class EpochWatch:
     """An epoch of a split as it is gone through: `batches` gives the loader's, and the time that takes.
 
     index: how many were given before. device: whose memory and waits are told.
@@ -54,7 +54,7 @@ class Watch:
             self.index += 1
             yield batch
 
-    def counted(self, batch: Batch) -> Batch:
+    def counted(self, batch: PlacedBatch) -> PlacedBatch:
         """A batch, whose items are counted."""
         self.items += batch.items
         return batch
