@@ -69,6 +69,7 @@ class Learner:
         self.row: Row = {}  # what is known of the epoch
         self.reason: Reason | None = None  # why the run is to end
         self.places: dict[str, Any] = {}  # of loaders
+        self.random: dict[str, Any] | None = None  # numbers that the next fit goes on with
         self.tallies = {split: SplitTally(o.metrics, self.device) for split in ("train", "valid", "test")}
         self._trained = Trained(model, loss, optimizer, o.scaler, o.clip)
         self._steps = Steps(self._trained, self.tallies["train"], o.accumulate, self.device)
@@ -211,6 +212,9 @@ class Learner:
         if self.checkpoints is not None and not self.step:
             self._find_checkpoint(self.checkpoints, resume)
         put_places(loaders, self.places)
+        if self.random is not None:
+            set_random_states(self.random)
+            self.random = None
 
     def _find_checkpoint(self, checkpoints: Checkpoints, resume: bool) -> None:
         if not resume:

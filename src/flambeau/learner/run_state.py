@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .randoms import random_states, set_random_states
+from .randoms import random_states
 
 if TYPE_CHECKING:
     from .learner import Learner
@@ -33,7 +33,7 @@ def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
         "model": learner.model.state_dict(),
         "optimizer": learner.optimizer.state_dict(),
         "scaler": None if learner.scaler is None else learner.scaler.state_dict(),
-        "callbacks": {name: c.state_dict() for name, c in learner.callbacks.items()},
+        "callbacks": states_of(learner.callbacks),
         "metrics": learner.tallies["train"].state_dict(),
         "random": random_states(),
         "loaders": places,
@@ -57,14 +57,20 @@ def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
     for name in COUNTS:
         setattr(learner, name, state[name])
     learner.reason = "early" if state["is_over"] else None
-    learner.places = state["loaders"]
-    set_random_states(state["random"])
+    learner.places, learner.random = state["loaders"], state["random"]
+
+
+def states_of(callbacks: dict[str, Any]) -> dict[str, Any]:
+    """The states of the callbacks that have any."""
+    states = {name: callback.state_dict() for name, callback in callbacks.items()}
+    return {name: state for name, state in states.items() if state}
 
 
 def put_named(callbacks: dict[str, Any], states: dict[str, Any]) -> None:
     """Give callbacks their states; ValueError where those were of others."""
-    if callbacks.keys() != states.keys():
-        own, given = (", ".join(sorted(d)) or "none" for d in (callbacks, states))
-        raise ValueError(f"callbacks: the learner has {own}, given {given}: give the same")
-    for name, callback in callbacks.items():
-        callback.load_state_dict(states[name])
+    own = states_of(callbacks)
+    if own.keys() != states.keys():
+        has, given = (", ".join(sorted(d)) or "none" for d in (own, states))
+        raise ValueError(f"callbacks: the learner has {has}, given {given}: give the same")
+    for name, state in states.items():
+        callbacks[name].load_state_dict(state)
