@@ -133,6 +133,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "export": {"export"},
     "profiling": {"profiling", "tune"},
     "selftest": {"selftest"},
+    "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
     "surface": {

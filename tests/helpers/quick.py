@@ -42,6 +42,10 @@ QUICK = {  # package: its tests, one to three
         "test_contract.py::test_enough_results_are_not_split",
         "test_window.py::test_each_pool_is_one_kernel",
     ],
+    "learner": [
+        "test_learner.py::test_stop_ends_the_run_at_the_step",
+        "test_checkpoints.py::test_a_damaged_checkpoint_gives_way_to_the_one_before",
+    ],
     "models": ["test_digits.py::test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing"],
     "nn": ["test_nn.py::test_linear", "test_nn.py::test_state_goes_round"],
     "ops": [

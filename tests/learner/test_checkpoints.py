@@ -91,8 +91,7 @@ def test_a_run_that_is_killed_ends_in_the_same_bits():
 
 def test_a_run_stopped_in_validation_makes_it_again(whole, tmp_path):
     learner, _ = made(tmp_path)
-    stopping = data.DataLoader(Stopping(lambda: learner), 20, shuffle=True)
-    learner.fit(loader(), stopping, epochs=2)
+    learner.fit(loader(), data.DataLoader(Stopping(lambda: learner), 20, shuffle=True), epochs=2)
     assert learner.step == 7 and learner.history == [] and learner.is_trained
     resumed, _ = made(tmp_path)
     resumed.fit(loader(), loader(), epochs=2, resume=True)
@@ -310,7 +309,8 @@ def test_a_worker_that_dies(tmp_path):
 
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 RUN = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 import flambeau as fb
 from flambeau import nn, optim
 from flambeau.learner import Learner

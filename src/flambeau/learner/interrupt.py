@@ -21,7 +21,8 @@ class Signals:
     def __enter__(self) -> Signals:
         if threading.current_thread() is threading.main_thread():
             for number in [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]:
-                self._before[number] = signal.signal(number, self._first)
+                if signal.getsignal(number) is not signal.SIG_IGN:  # a job in the background ignores Ctrl-C
+                    self._before[number] = signal.signal(number, self._first)
         return self
 
     def _first(self, number: int, _: Any) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .events import EpochEnded, Event, Message, Renderer, RunEnded, RunStarted
+from .events import EpochEnded, Event, Message, Progress, Renderer, RunEnded, RunStarted, Values
+
+PLAIN_EVERY = 5.0  # seconds between plain lines inside of an epoch
 
 
 def default_renderers() -> list[Renderer]:
@@ -19,9 +21,24 @@ class PlainLines:
     def __init__(self, stream: Any = None):
         self.stream = stream
 
+        self.last, self.loss = 0.0, ""
+
     def __call__(self, event: Event) -> None:
-        if text := line_of(event):
-            print(text, file=self.stream or sys.stdout, flush=True)
+        if isinstance(event, Values):
+            self.loss = f"  loss {event.values['loss'][-1]:.4f}"
+        if isinstance(event, Progress) and event.at - self.last >= PLAIN_EVERY:
+            self.last, of = event.at, event.of or "?"
+            speed = event.items / max(event.seconds, 1e-9)
+            self.print(
+                f"{event.split} {event.epoch + 1}  {event.index}/{of}  {speed:,.0f} items/s{self.loss}"
+            )
+        elif text := line_of(event):
+            self.last = event.at
+            self.print(text)
+
+    def print(self, text: str) -> None:
+        """Write a line."""
+        print(text, file=self.stream or sys.stdout, flush=True)
 
 
 def line_of(event: Event) -> str:
