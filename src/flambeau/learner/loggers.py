@@ -1,0 +1,224 @@
+"""Events into files and other people's loggers; one that fails says so once and never stops the run."""
+
+import csv
+import json
+import os
+import time
+import warnings
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from .events import EpochEnded, Event, RunStarted, Values
+from .runs import EVENTS
+from .tensorboard import EventFile, scalars, session_start
+
+AGAIN = 60.0  # seconds after which a logger that failed is tried again
+PER_SECOND = 100  # steps that are passed on where each one costs
+COLUMNS = ("step", "epoch", "split", "of", "name", "value")
+
+
+class Logger:
+    """A logger: `write` takes each event. `start` opens what a run needs, `end` closes it."""
+
+    def __init__(self):
+        self.warned, self.rest = False, -inf  # until when, by time.monotonic(), nothing is tried
+
+    def __call__(self, event: Event) -> None:
+        if time.monotonic() < self.rest:
+            return
+        try:
+            if isinstance(event, RunStarted):
+                self.start(event)
+            self.write(event)
+            if event.kind == "run_ended":
+                self.end()
+        except Exception as e:  # whatever goes wrong in logging is no reason to lose a training
+            self.rest = time.monotonic() + AGAIN
+            self.warn(e)
+
+    def warn(self, error: Exception) -> None:
+        """Say once what went wrong."""
+        if not self.warned:
+            self.warned = True
+            why = f"{type(error).__name__}: {error}"
+            rule = f"the run goes on, and it is tried again every {AGAIN:.0f} s"
+            warnings.warn(f"{type(self).__name__}: an event was not logged: {why}: {rule}", stacklevel=3)
+
+    def start(self, event: RunStarted) -> None:
+        pass
+
+    def write(self, event: Event) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        pass
+
+
+def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
+    """The path that was given, else the name in the run's folder."""
+    if path is None and not event.directory:
+        raise ValueError("the run has no directory: give Learner one, or the logger a path")
+    found = Path(path) if path is not None else Path(event.directory) / name
+    found.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+class JSONL(Logger):
+    """The events themselves, a line each, as `Event.to_dict` has them; what `flambeau runs` reads.
+
+    path: the file, which is appended to; events.jsonl in the run's directory without it.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, -1
+        self.torn = False  # the last line may lack its end
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        path = in_folder(self.path, event, EVENTS)
+        self.torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+
+    def write(self, event: Event) -> None:
+        if self.file < 0:
+            return
+        line = json.dumps(event.to_dict()).encode() + b"\n"
+        before = b"\n" if self.torn else b""
+        self.torn = True
+        self.torn = os.write(self.file, before + line) < len(before + line)  # one call: whole, or a full disk
+
+    def end(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+
+
+class CSV(Logger):
+    """A row a value: step, epoch, split, of ("step" or "epoch"), name, value.
+
+    path: the file; metrics.csv in the run's directory without it. A run that goes on drops the rows after its
+    step, which it writes anew.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, None
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        path = in_folder(self.path, event, "metrics.csv")
+        kept = rows_until(path, event.step) if event.resumed else []
+        part = path.with_suffix(".part")
+        with open(part, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *kept])
+        os.replace(part, path)
+        self.file = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115 - as long as the run
+        self.rows = csv.writer(self.file)
+
+    def write(self, event: Event) -> None:
+        if self.file is None:
+            return
+        if isinstance(event, Values):
+            for name, values in event.values.items():
+                self.rows.writerows(
+                    (s, event.epoch, event.split, "step", name, v) for s, v in zip(event.steps, values)
+                )
+        elif isinstance(event, EpochEnded):
+            head = event.step, event.epoch, event.split, "epoch"
+            self.rows.writerows((*head, name, v) for name, v in event.metrics.items())
+        self.file.flush()
+
+    def end(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def rows_until(path: Path, step: int) -> list[list[str]]:
+    """The rows of a CSV file up to a step; a last one that was cut is left out."""
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    return [row for row in rows if len(row) == len(COLUMNS) and row[0].isdigit() and int(row[0]) <= step]
+
+
+class Thinned(Logger):
+    """A logger that is given so many steps a second at most, evenly spread: see PER_SECOND."""
+
+    def __init__(self):
+        super().__init__()
+        self.since, self.allowed = -inf, 0.0  # by the events' clock; steps that may be passed on
+
+    def some(self, event: Values) -> list[tuple[int, dict[str, float]]]:
+        """(step, values by name) of as many of an event's steps as its time allows, its last among them."""
+        self.allowed = min(self.allowed + PER_SECOND * (event.at - self.since), PER_SECOND)
+        self.since, n = event.at, len(event.steps)
+        most = min(n, int(self.allowed + 1e-6))  # a hundredth of a second, ten times, is no tenth
+        self.allowed -= most
+        chosen = [(i + 1) * n // most - 1 for i in range(most)]
+        return [(event.steps[i], {name: v[i] for name, v in event.values.items()}) for i in chosen]
+
+
+def tagged(split: str, values: dict[str, float]) -> dict[str, float]:
+    return {f"{split}/{name}": value for name, value in values.items()}
+
+
+class TensorBoard(Thinned):
+    """TensorBoard's event files: `train/loss` of steps, `epoch/valid/loss` of whole epochs.
+
+    path: the folder; tensorboard in the run's directory without it. Of more than 100 steps a second so
+    many are written (TensorBoard itself shows 1,000 points of a curve); JSONL has all of them.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, None
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        self.file = EventFile(in_folder(self.path, event, "tensorboard"))
+        if event.resumed:
+            self.file.write(session_start(event.at, event.step + 1))
+
+    def write(self, event: Event) -> None:
+        if self.file is None:
+            return
+        if isinstance(event, Values):
+            self.file.write(*(scalars(event.at, s, tagged(event.split, v)) for s, v in self.some(event)))
+        elif isinstance(event, EpochEnded):
+            values = tagged(f"epoch/{event.split}", event.metrics)
+            self.file.write(scalars(event.at, event.step, values))
+
+    def end(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+class LogCalls(Thinned):
+    """Passes a run on to an object with wandb's calls: `log(dict, step=)`, and `finish()` at the end.
+
+    run: the object, as wandb.init() gives it; its `config` is updated where it has one. Names are as in
+    TensorBoard's files, and as there 100 steps a second are passed on at most.
+    """
+
+    def __init__(self, run: Any):
+        super().__init__()
+        self.run = run
+
+    def start(self, event: RunStarted) -> None:
+        if hasattr(self.run, "config"):
+            self.run.config.update(event.config)
+
+    def write(self, event: Event) -> None:
+        if isinstance(event, Values):
+            for step, values in self.some(event):
+                self.run.log(tagged(event.split, values), step=step)
+        elif isinstance(event, EpochEnded):
+            self.run.log(tagged(f"epoch/{event.split}", event.metrics), step=event.step)
+
+    def end(self) -> None:
+        self.run.finish()
