@@ -30,7 +30,7 @@ LAYERS = [
     ["runtime"],
     ["autodiff", "custom"],
     ["tensor"],
-    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "cuda"],
+    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "cuda", "config"],
     ["autograd", "backends", "capture", "data", "io", "optim", "special", "array_api"],
     ["distributions", "forms", "nn", "export", "profiling", "utils", "vision"],
     ["models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
@@ -44,6 +44,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 # package: the only place that imports it
 ONLY_IN = {
     "jinja2": "flambeau.codegen.render",
+    "textual": "flambeau.learner.screen",
     "array_api_compat": "flambeau.device",
     "array_api_strict": "flambeau.device",
     "cupy": "flambeau.device",

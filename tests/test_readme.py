@@ -60,7 +60,9 @@ def test_python_runs(tmp_path):
 
 CLAIMING = (
     "docs/autodiff.md",
+    "docs/config.md",
     "docs/correctness.md",
+    "docs/dashboard.md",
     "docs/data.md",
     "docs/devices.md",
     "docs/from_pytorch.md",
@@ -136,6 +138,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
+    "learner": {"learner"},
     "surface": {
         ".",
         "nn",
@@ -149,6 +152,7 @@ INTERNALS = {  # page: the packages whose modules it names
         "site",
         "porting",
         "utils",
+        "config",
     },
 }
 

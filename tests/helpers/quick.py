@@ -17,6 +17,7 @@ QUICK = {  # package: its tests, one to three
     ],
     "cli": ["test_cli.py::test_help_has_an_example_for_every_command", "test_cli.py::test_an_unknown_device"],
     "codegen": ["test_golden.py::test_wgsl_is_as_it_was", "test_bounds.py::test_views_stay_in_their_buffers"],
+    "config": ["test_config.py::test_json_and_back"],
     "core": [
         "test_promotion.py::test_numbers_of_dtypes",
         "test_errors.py::test_devices_do_not_mix",
@@ -45,6 +46,7 @@ QUICK = {  # package: its tests, one to three
     "learner": [
         "test_learner.py::test_stop_ends_the_run_at_the_step",
         "test_checkpoints.py::test_a_damaged_checkpoint_gives_way_to_the_one_before",
+        "test_state.py::test_a_run_that_is_done",
     ],
     "models": ["test_digits.py::test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing"],
     "nn": ["test_nn.py::test_linear", "test_nn.py::test_state_goes_round"],

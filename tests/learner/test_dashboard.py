@@ -63,7 +63,7 @@ def test_the_picture_and_its_keys(tmp_path):
                 and "epoch 3/4  valid  loss" in shown["log"]
             )
             assert shown["values"].splitlines()[1].split() == ["loss", "0.3173", "0.5349"]
-            for name in ("train", "valid", "first train", "second valid"):
+            for name in ("train", "valid", "first valid", "second valid"):
                 assert name in shown["curves"]
             assert re.search("[\u2801-\u28ff]{3}", shown["curves"]) and "(full)" in shown["metrics"]
             await pilot.press("o", "up", "l")
@@ -243,7 +243,7 @@ def test_plain_lines_take_over_where_the_dashboard_dies(tmp_path):
         """
 wait(lambda: os.path.exists(FLAG))
 os.kill(dashboard.process.pid, signal.SIGKILL)
-wait(lambda: dashboard.plain is not None)
+wait(lambda: dashboard.died)
 for event in events[20:]:
     dashboard(event)
 print("right:", termios.tcgetattr(0) == before)
@@ -266,5 +266,5 @@ def test_the_training_pays_an_append(monkeypatch):
     events = list(played.run())[:-1]
     for event in events:
         dashboard(event)
-    assert list(dashboard.waiting) == events
+    assert list(dashboard.waiting) == events  # but for what comes before a run, which is a plain line
     assert RunState().take_all(dashboard.waiting).step == 400

@@ -104,10 +104,10 @@ def test_html_has_the_curves_the_values_and_the_line():
     page = Reader(html(state, [RunState().take_all(played.run("before", shift=0.5))]))
     said = " ".join(page.said)
     assert "train epoch 4/4, batch 40/100" in said and "85% of the run" in said
-    assert "waits for data 70% of the time" in said and "before valid" in said
+    assert "waits for data 70% of the time" in said and "before valid" in said and "before train" in said
     assert sum(tag == "svg" for tag, _ in page.tags) == 3  # loss, lr, accuracy
     curves = [a["points"].split() for tag, a in page.tags if tag == "polyline"]
-    assert len(curves) == 2 * (2 + 1 + 2) and [350, 300][0] >= len(curves[2])
+    assert len(curves) == (2 + 1 + 1) + 1 + 1 + 1 + 1  # of loss, lr and accuracy; of the other run validation
     widths = [a["style"] for tag, a in page.tags if tag == "div" and "style" in a]
     assert widths == ["width:40.0%", "width:85.0%"]
 
@@ -174,6 +174,7 @@ def test_which_renderer(monkeypatch):
     assert kinds() == ["Widget"]
     shell.config.clear()  # IPython's console
     assert kinds() == ["PlainLines"]
+    assert [type(r).__name__ for r in default_renderers("runs/a")] == ["PlainLines", "JSONL"]
 
 
 @pytest.mark.parametrize("of", [None, 7])

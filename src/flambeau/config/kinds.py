@@ -33,7 +33,7 @@ def dataclass_in(kind: Any) -> Any:
     return next((k for k in kinds if isinstance(k, type) and is_dataclass(k)), None)
 
 
-class Known(NamedTuple):
+class KnownField(NamedTuple):
     """A field, and its type as resolved."""
 
     field: Field
@@ -49,10 +49,10 @@ class Known(NamedTuple):
         return made() if made is not MISSING else self.field.default
 
 
-def known(cls: Any) -> dict[str, Known]:
+def known(cls: Any) -> dict[str, KnownField]:
     """The fields of a dataclass that its `__init__` takes."""
     hints = get_type_hints(cls)
-    return {f.name: Known(f, hints[f.name]) for f in fields(cls) if f.init}
+    return {f.name: KnownField(f, hints[f.name]) for f in fields(cls) if f.init}
 
 
 def check_class(call: str, cls: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin
 
 from ..errors import suggest
 from .help import help_of, option
-from .kinds import SEQUENCES, Known, check_class, dataclass_in, is_union, known, named, sequence_in
+from .kinds import SEQUENCES, KnownField, check_class, dataclass_in, is_union, known, named, sequence_in
 from .values import AtField, from_fields, of_enum, of_sequence, of_union, read_object
 
 T = TypeVar("T")
@@ -91,7 +91,7 @@ def read_all(kind: Any, words: list[str]) -> Any:
     return list(of_sequence(kind, words, read))
 
 
-def options(cls: Any, prefix: str = "") -> Iterator[tuple[str, Known]]:
+def options(cls: Any, prefix: str = "") -> Iterator[tuple[str, KnownField]]:
     """(dotted name, field) of all fields, those of dataclasses in it too."""
     for name, entry in known(cls).items():
         yield prefix + name, entry
@@ -99,7 +99,7 @@ def options(cls: Any, prefix: str = "") -> Iterator[tuple[str, Known]]:
             yield from options(inner, f"{prefix}{name}.")
 
 
-def split(argv: Sequence[str], names: Mapping[str, Known]) -> Iterator[tuple[str, str, list[str]]]:
+def split(argv: Sequence[str], names: Mapping[str, KnownField]) -> Iterator[tuple[str, str, list[str]]]:
     """(word as it was given, dotted name, its words) of each option. ValueError where a word is none."""
     i = 0
     while i < len(argv):

@@ -2,6 +2,7 @@
 
 from .blame import NotFinite
 from .callbacks import Callback, EarlyStopping
+from .dashboard import Dashboard
 from .events import (
     EpochEnded,
     EpochStarted,
@@ -15,20 +16,38 @@ from .events import (
     Values,
 )
 from .learner import Learner
+from .loggers import CSV, JSONL, LogCalls, TensorBoard
+from .page import html
+from .renderers import PlainLines, Widget, default_renderers
+from .runs import find_runs, read_events, read_run
+from .state import RunState
 
 __all__ = [
+    "CSV",
     "Callback",
+    "Dashboard",
     "EarlyStopping",
     "EpochEnded",
     "EpochStarted",
     "Event",
+    "JSONL",
     "Learner",
+    "LogCalls",
     "Message",
     "NotFinite",
+    "PlainLines",
     "Progress",
     "Renderer",
     "RunEnded",
     "RunStarted",
+    "RunState",
     "Saved",
+    "TensorBoard",
     "Values",
+    "Widget",
+    "default_renderers",
+    "find_runs",
+    "html",
+    "read_events",
+    "read_run",
 ]

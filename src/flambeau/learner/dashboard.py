@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from multiprocessing import Pipe
 from typing import Any
 
 from .events import Event
@@ -82,21 +81,25 @@ class Dashboard:
         self.thread: threading.Thread | None = None
         self.closing = threading.Event()
         self.kills = 0
-        self.plain: PlainLines | None = None  # takes over where the process died
+        self.plain = PlainLines()  # of what happens outside of runs, and where the process died
+        self.died = False
 
     def __call__(self, event: Event) -> None:
-        if self.plain is not None:
+        if event.kind == "run_started" and self.process is None and not self.died:
+            self.open()
+        if self.process is None:
             self.plain(event)
             return
-        if event.kind == "run_started" and self.process is None:
-            self.open()
         self.waiting.append(event)
         if event.kind == "run_ended":
             self.close()
 
     def open(self) -> None:
         """Start the process, and send it what comes from now on."""
+        from multiprocessing import Pipe
+
         self.closing.clear()
+        self.kills = 0
         self.terminal = Terminal()
         self.pipe, theirs = Pipe()
         fds = theirs.fileno(), self.terminal.out
@@ -175,11 +178,10 @@ class Dashboard:
         self.terminal.release()
         self.terminal.restore()
         atexit.unregister(self.close)
-        self.process, plain = None, PlainLines()
-        plain.write("the dashboard's process ended: plain lines from here")
+        self.process, self.died = None, True
+        self.plain.write("the dashboard's process ended: plain lines from here")
         while self.waiting:
-            plain(self.waiting.popleft())
-        self.plain = plain
+            self.plain(self.waiting.popleft())
 
 
 def environment() -> dict[str, str]:

@@ -82,7 +82,9 @@ class Learner:
         self._is_due = False  # a checkpoint
         self.best = None if o.best is None else Best(o.best)
         self.callbacks = self._named_callbacks()
-        self.renderers: list[Renderer] = default_renderers() if o.renderers is None else list(o.renderers)
+        self.renderers: list[Renderer] = (
+            default_renderers(o.directory) if o.renderers is None else list(o.renderers)
+        )
         for renderer in self.renderers:
             if hasattr(renderer, "learner"):
                 setattr(renderer, "learner", self)  # noqa: B010 - callables have no such attribute by type

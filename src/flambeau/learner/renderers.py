@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from . import text
 from .advice import advice
 from .events import Event, Renderer
+from .loggers import JSONL
 from .page import html
 from .state import RunState
 
@@ -121,12 +122,17 @@ def has_dashboard() -> bool:
     return able and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual") is not None
 
 
-def default_renderers() -> list[Renderer]:
+def screen_renderer() -> Renderer:
     """What shows a run here: the dashboard on a terminal, a widget in a notebook, plain lines elsewhere."""
     if in_notebook():
-        return [Widget()]
+        return Widget()
     if has_dashboard():
         from .dashboard import Dashboard
 
-        return [Dashboard()]
-    return [PlainLines()]
+        return Dashboard()
+    return PlainLines()
+
+
+def default_renderers(directory: Any = None) -> list[Renderer]:
+    """What suits the place, and with a directory the events themselves in its events.jsonl."""
+    return [screen_renderer(), *([] if directory is None else [JSONL()])]

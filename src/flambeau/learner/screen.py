@@ -51,6 +51,7 @@ class CurvesPlot(TextualWidget):
         for c in text.key(curves):
             mark = "━━" if app.unicode else MARKS[c.colour % len(MARKS)]
             out.append(f"{mark} ", colour(c.colour)).append(f"{c.name}   ", "dim")
+        out.truncate(width, overflow="ellipsis")
         for row in plot(curves, width, height - 1, unicode=app.unicode, log=app.log_scale):
             out.append("\n")
             for glyph in row:

@@ -5,6 +5,7 @@ from math import isfinite
 
 from ..profiling.report import aligned, si
 from .advice import advice
+from .curve import Points
 from .events import EpochEnded, Split
 from .plot import MARKS, Drawn, lines, plot
 from .state import RunState
@@ -80,15 +81,22 @@ def epoch_line(e: EpochEnded, of: int) -> str:
 def drawn(
     states: Sequence[RunState], name: str, splits: Iterable[Split | str], recent: bool = False
 ) -> list[Drawn]:
-    """The curves of a metric, a colour each, in the order in which they are drawn: the first run's on top."""
-    own: list[Drawn] = []
-    others: list[Drawn] = []
-    for i, state in enumerate(states):
-        for split in splits:
-            if points := state.points(name, split, recent):
-                curve = Drawn(f"{state.name} {split}" if i else split, points, len(own) + len(others))
-                (others if i else own).append(curve)
-    return others + own
+    """The curves of a metric, a colour each, in the order in which they are drawn: the first run's on top.
+
+    Of the other runs the last split alone is drawn that has the metric: validation, where there is one.
+    """
+    own = [(str(split), found) for split in splits if (found := states[0].points(name, split, recent))]
+    others = [
+        (f"{s.name} {split}", found) for s in states[1:] for split, found in last_split(s, name, recent)
+    ]
+    coloured = [Drawn(said, points, i) for i, (said, points) in enumerate([*own, *others])]
+    return coloured[len(own) :] + coloured[: len(own)]
+
+
+def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:
+    """The last split of a run that has a metric, with its curve, as a list of one or none."""
+    found = [(split, state.points(name, split, recent)) for split in state.splits]
+    return [pair for pair in found if pair[1]][-1:]
 
 
 def key(curves: Iterable[Drawn]) -> list[Drawn]:
