@@ -138,6 +138,13 @@ def test_curves_stay_small_and_keep_their_means():
         c.add(i, float(i))
     assert len(c.whole()) <= KEPT and c.stride == 4
     assert c.whole()[0] == (4, 2.5) and c.whole()[-1] == (n, n)
+    many = Curve()  # the same, whether they come one by one or together
+    for i in range(0, n, 37):
+        own = list(range(i + 1, min(i + 37, n) + 1))
+        many.extend(own, [float(s) for s in own])
+    assert (many.stride, list(many.recent), many.low, many.high) == (4, list(c.recent), c.low, c.high)
+    assert len(many.whole()) == len(c.whole()) and many.whole()[-1] == c.whole()[-1]
+    assert max(abs(a - b) for (_, a), (_, b) in zip(many.whole(), c.whole())) <= 4
     assert next(iter(c.recent)) == (n - RECENT + 1, float(n - RECENT + 1)) and len(c.recent) == RECENT
     assert (c.low, c.high, c.last) == (1.0, float(n), float(n))
     c.cut(100)

@@ -1,6 +1,7 @@
 """Values over steps into a curve of bounded size: all of it, ever coarser, and its end as it came."""
 
 from collections import deque
+from collections.abc import Sequence
 from math import isfinite
 
 KEPT = 2048  # points of a whole curve: where there are more, each two neighbours become one
@@ -15,35 +16,46 @@ class Curve:
     def __init__(self):
         self.points: Points = []  # means of `stride` values, at the last one's step
         self.stride = 1
+        self.rest: Points = []  # fewer than `stride` values, that are no point yet
         self.recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
         self.last, self.low, self.high = float("nan"), float("inf"), float("-inf")
-        self.sum, self.count = 0.0, 0  # of the values that are no point yet
 
     def __len__(self) -> int:
         return len(self.points)
 
     def add(self, step: float, value: float) -> None:
         """Append a value."""
-        self.last = value
-        self.recent.append((step, value))
-        if isfinite(value):
-            self.low, self.high = min(self.low, value), max(self.high, value)
-        self.sum, self.count = self.sum + value, self.count + 1
-        if self.count >= self.stride:
-            self.points.append((step, self.sum / self.count))
-            self.sum, self.count = 0.0, 0
-            if len(self.points) >= KEPT:
-                self.halve()
+        self.extend([step], [value])
+
+    def extend(self, steps: Sequence[float], values: Sequence[float]) -> None:
+        """Append values, as many as steps; at a thousand steps a second this must not loop."""
+        if not steps:
+            return
+        finite = values if isfinite(sum(values)) else [v for v in values if isfinite(v)]
+        self.low, self.high = min(self.low, *finite, self.low), max(self.high, *finite, self.high)
+        self.last = values[-1]
+        pairs = list(zip(steps, values, strict=False))
+        self.recent.extend(pairs)
+        if self.stride == 1:
+            self.points.extend(pairs)
+        else:
+            self.rest.extend(pairs)
+            n = self.stride
+            whole = len(self.rest) // n * n
+            self.points.extend(mean(self.rest[i : i + n]) for i in range(0, whole, n))
+            del self.rest[:whole]
+        while len(self.points) >= KEPT:
+            self.halve()
 
     def halve(self) -> None:
-        pairs = zip(self.points[::2], self.points[1::2], strict=False)  # KEPT is even
-        self.points = [(step, (a + b) / 2) for (_, a), (step, b) in pairs]
+        if len(self.points) % 2:  # the odd one is taken apart again
+            self.rest = [self.points.pop()] * self.stride + self.rest
+        self.points = [mean(self.points[i : i + 2]) for i in range(0, len(self.points), 2)]
         self.stride *= 2
 
     def whole(self) -> Points:
         """The curve from its first step to its last."""
-        rest = [(self.recent[-1][0], self.sum / self.count)] if self.count else []
-        return self.points + rest
+        return self.points + ([mean(self.rest)] if self.rest else [])
 
     def cut(self, step: float) -> None:
         """Forget what came after a step: a run that goes on there does it again."""
@@ -51,8 +63,13 @@ class Curve:
         recent = [p for p in self.recent if p[0] <= step]
         if len(kept) == len(self.points) and len(recent) == len(self.recent):
             return
-        self.points, self.sum, self.count = kept, 0.0, 0
+        self.points, self.rest = kept, []
         self.recent = deque(recent or kept[-1:], maxlen=RECENT)
         values = [v for _, v in [*kept, *recent] if isfinite(v)]
         self.low, self.high = min(values, default=float("inf")), max(values, default=float("-inf"))
         self.last = self.recent[-1][1] if self.recent else float("nan")
+
+
+def mean(points: Points) -> tuple[float, float]:
+    """The mean of some points, at the last one's step."""
+    return points[-1][0], sum(v for _, v in points) / len(points)

@@ -105,9 +105,13 @@ class Dashboard:
         fds = theirs.fileno(), self.terminal.out
         command = [sys.executable, "-P", "-m", "flambeau.learner.screen", *map(str, fds), *self.options]
         screen = self.terminal.outputs.get(1)
-        self.process = subprocess.Popen(
-            command, pass_fds=fds, stdout=screen, stderr=screen, env=environment()
-        )
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, signal.SIGTERM])
+        try:  # with these blocked: a Ctrl-C while it starts must not end it
+            self.process = subprocess.Popen(
+                command, pass_fds=fds, stdout=screen, stderr=screen, env=environment()
+            )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         theirs.close()
         self.terminal.redirect()
         os.register_at_fork(after_in_child=self.pipe.close)  # a worker must not keep it open

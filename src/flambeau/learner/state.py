@@ -24,7 +24,8 @@ class RunState:
         self.progress: Progress | None = None
         self.began = self.at = 0.0  # of the first event and of the last
         self.step = 0
-        self.curves: dict[tuple[str, str], Curve] = {}  # (name, split): values of steps
+        self.unfolded: deque[Values] = deque()  # until somebody asks for curves
+        self.folded: dict[tuple[str, str], Curve] = {}
         self.epochs: dict[tuple[str, str], Curve] = {}  # (name, split): metrics of whole epochs
         self.seconds: dict[str, float] = {}  # split: how long its last epoch took
         self.memory = self.most_memory = 0
@@ -71,10 +72,7 @@ class RunState:
             self.first = e.at, self.done
 
     def take_values(self, e: Values) -> None:
-        for name, values in e.values.items():
-            curve = self.curves.setdefault((name, e.split), Curve())
-            for step, value in zip(e.steps, values, strict=False):
-                curve.add(step, value)
+        self.unfolded.append(e)
         if e.split == "train" and e.steps:
             self.step = max(self.step, e.steps[-1])
 
@@ -93,6 +91,15 @@ class RunState:
         self.ended, self.step = e, max(self.step, e.step)
 
     # --- what is asked of it ---
+
+    @property
+    def curves(self) -> dict[tuple[str, str], Curve]:
+        """(name, split): values of steps."""
+        while self.unfolded:
+            e = self.unfolded.popleft()
+            for name, values in e.values.items():
+                self.folded.setdefault((name, e.split), Curve()).extend(e.steps, values)
+        return self.folded
 
     @property
     def name(self) -> str:
