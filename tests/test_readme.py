@@ -138,7 +138,6 @@ INTERNALS = {  # page: the packages whose modules it names
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
-    "learner": {"learner"},
     "surface": {
         ".",
         "nn",
