@@ -19,6 +19,7 @@ STYLE = """
 .flambeau-run .bar div{background:#d9622b;border-radius:3px;height:8px}
 .flambeau-run .grid{display:flex;flex-wrap:wrap;gap:12px}
 .flambeau-run svg{overflow:visible}.flambeau-run text{font-size:10px;fill:currentColor}
+.flambeau-run table{font-size:inherit}
 .flambeau-run td,.flambeau-run th{padding:0 8px;text-align:right;border:0}
 .flambeau-run .key{display:inline-block;width:10px;height:3px;vertical-align:middle;margin:0 4px 0 10px}
 .flambeau-run .advice{border-left:3px solid #d9622b;padding-left:8px;margin:6px 0}
