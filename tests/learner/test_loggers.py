@@ -31,6 +31,19 @@ def test_jsonl_is_exactly_the_events(tmp_path):
     assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 2 * len(events)
 
 
+def test_values_are_held_for_a_moment_and_no_other_event(tmp_path):
+    events, path = list(played.run()), tmp_path / "e.jsonl"
+    logger, holds = JSONL(path), []
+    for i, event in enumerate(events[:-1]):
+        logger(event)
+        written = list(read_events(path))
+        held = events[len(written) : i + 1]
+        assert written == events[: len(written)] and {e.kind for e in held} <= {"values", "progress"}
+        assert not held or event.at - held[0].at < 0.25
+        holds.append(bool(held))
+    assert any(holds)
+
+
 def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
     events, path = list(played.run()), tmp_path / "a" / "log.jsonl"
     log(JSONL(path), events[:-1])
@@ -74,12 +87,11 @@ def test_csv_of_a_run_that_goes_on_has_each_step_once(tmp_path):
     log(CSV(path), events[:30])
     with open(path, "a") as file:
         file.write("99,0,tr")  # cut
-    log(
-        CSV(path), [RunStarted("r", "", "cpu", 4, 1, 57, True, {}), Values("train", 0, [58], {"loss": [1.0]})]
-    )
+    again = RunStarted("r", "", "cpu", 4, 1, 57, True, {})
+    log(CSV(path), [again, Values("train", 0, [58], {"loss": [1.0]}), events[-1]])
     steps = [int(row["step"]) for row in rows(path) if row["name"] == "loss"]
     assert steps == list(range(1, 59))
-    log(CSV(path), events[:4])
+    log(CSV(path), [*events[:4], events[-1]])
     assert len(rows(path)) == 20  # another run
 
 
@@ -133,12 +145,12 @@ def test_a_hundred_steps_a_second_at_most_are_passed_on(tmp_path):
     for i in range(20):  # a second, a thousand steps
         steps = list(range(50 * i, 50 * i + 50))
         logger(Values("train", 0, steps, {"loss": [float(s) for s in steps]}, at=100 + i * 0.05))
+    logger(RunEnded("done", 1, ""))
+    assert given.pop() == "end"
     assert len(given) == 50 + 50 + 10 + 17 * 5  # a second's worth at once at the most, then five in 50 ms
     assert given[-1] == (999, {"train/loss": 999.0}) and [s for s, _ in given] == sorted(
         {s for s, _ in given}
     )
-    logger(RunEnded("done", 1, ""))
-    assert given[-1] == "end"
 
 
 def test_an_object_with_wandbs_calls():
@@ -196,10 +208,10 @@ def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
     events = list(played.run(epochs=1))
     log(logger, events[:3])
     monkeypatch.setattr(os, "write", lambda fd, data: whole(fd, data[:10]))
-    logger(events[3])
+    logger(events[-3])
     monkeypatch.setattr(os, "write", whole)
-    log(logger, events[4:])
-    assert list(read_events(path)) == events[:3] + events[4:]
+    log(logger, events[-2:])
+    assert list(read_events(path)) == events[:2] + events[-2:]
     assert sum(1 for line in path.read_text().splitlines() if not line.endswith("}")) == 1
 
 

@@ -9,10 +9,11 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from .events import EpochEnded, Event, RunStarted, Values
+from .events import EpochEnded, Event, Progress, RunStarted, Values
 from .runs import EVENTS
 from .tensorboard import EventFile, scalars, session_start
 
+HOLD = 0.25  # seconds that values and progress wait to be written together
 AGAIN = 60.0  # seconds after which a logger that failed is tried again
 PER_SECOND = 100  # steps that are passed on where each one costs
 ENCODE = json.JSONEncoder(check_circular=False).encode
@@ -20,18 +21,27 @@ COLUMNS = ("step", "epoch", "split", "of", "name", "value")
 
 
 class Logger:
-    """A logger: `write` takes each event. `start` opens what a run needs, `end` closes it."""
+    """A logger: `write` takes events. `start` opens what a run needs, `end` closes it.
+
+    Values and progress are held for a quarter of a second: written together they cost a third. All others are
+    written at once, with what was held: what came before a checkpoint is there when the checkpoint is.
+    """
 
     def __init__(self):
         self.warned, self.rest = False, -inf  # until when, by time.monotonic(), nothing is tried
+        self.held: list[Event] = []
 
     def __call__(self, event: Event) -> None:
+        self.held.append(event)
+        if isinstance(event, Values | Progress) and event.at - self.held[0].at < HOLD:
+            return
+        events, self.held = self.held, []
         if time.monotonic() < self.rest:
             return
         try:
             if isinstance(event, RunStarted):
                 self.start(event)
-            self.write(event)
+            self.write(events)
             if event.kind == "run_ended":
                 self.end()
         except Exception as e:  # whatever goes wrong in logging is no reason to lose a training
@@ -49,7 +59,7 @@ class Logger:
     def start(self, event: RunStarted) -> None:
         pass
 
-    def write(self, event: Event) -> None:
+    def write(self, events: list[Event]) -> None:
         raise NotImplementedError
 
     def end(self) -> None:
@@ -82,13 +92,13 @@ class JSONL(Logger):
         self.torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
         self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
 
-    def write(self, event: Event) -> None:
+    def write(self, events: list[Event]) -> None:
         if self.file < 0:
             return
-        line = ENCODE({"kind": event.kind, **vars(event)}).encode() + b"\n"  # to_dict copies each list
-        before = b"\n" if self.torn else b""
+        lines = [ENCODE({"kind": e.kind, **vars(e)}) + "\n" for e in events]  # to_dict copies each list
+        data = "".join(["\n" if self.torn else "", *lines]).encode()
         self.torn = True
-        self.torn = os.write(self.file, before + line) < len(before + line)  # one call: whole, or a full disk
+        self.torn = os.write(self.file, data) < len(data)  # one call: all of them, or a full disk
 
     def end(self) -> None:
         if self.file >= 0:
@@ -118,9 +128,15 @@ class CSV(Logger):
         self.file = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115 - as long as the run
         self.rows = csv.writer(self.file)
 
-    def write(self, event: Event) -> None:
+    def write(self, events: list[Event]) -> None:
         if self.file is None:
             return
+        for event in events:
+            self.add(event)
+        self.file.flush()
+
+    def add(self, event: Event) -> None:
+        """The rows of an event."""
         if isinstance(event, Values):
             for name, values in event.values.items():
                 self.rows.writerows(
@@ -129,7 +145,6 @@ class CSV(Logger):
         elif isinstance(event, EpochEnded):
             head = event.step, event.epoch, event.split, "epoch"
             self.rows.writerows((*head, name, v) for name, v in event.metrics.items())
-        self.file.flush()
 
     def end(self) -> None:
         if self.file is not None:
@@ -162,6 +177,14 @@ class Thinned(Logger):
         chosen = [(i + 1) * n // most - 1 for i in range(most)]
         return [(event.steps[i], {name: v[i] for name, v in event.values.items()}) for i in chosen]
 
+    def of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
+        """(step, values by tag) of an event."""
+        if isinstance(event, Values):
+            return [(step, tagged(event.split, values)) for step, values in self.some(event)]
+        if isinstance(event, EpochEnded):
+            return [(event.step, tagged(f"epoch/{event.split}", event.metrics))]
+        return []
+
 
 def tagged(split: str, values: dict[str, float]) -> dict[str, float]:
     return {f"{split}/{name}": value for name, value in values.items()}
@@ -184,14 +207,9 @@ class TensorBoard(Thinned):
         if event.resumed:
             self.file.write(session_start(event.at, event.step + 1))
 
-    def write(self, event: Event) -> None:
-        if self.file is None:
-            return
-        if isinstance(event, Values):
-            self.file.write(*(scalars(event.at, s, tagged(event.split, v)) for s, v in self.some(event)))
-        elif isinstance(event, EpochEnded):
-            values = tagged(f"epoch/{event.split}", event.metrics)
-            self.file.write(scalars(event.at, event.step, values))
+    def write(self, events: list[Event]) -> None:
+        if self.file is not None:
+            self.file.write(*(scalars(e.at, step, values) for e in events for step, values in self.of(e)))
 
     def end(self) -> None:
         if self.file is not None:
@@ -214,12 +232,10 @@ class LogCalls(Thinned):
         if hasattr(self.run, "config"):
             self.run.config.update(event.config)
 
-    def write(self, event: Event) -> None:
-        if isinstance(event, Values):
-            for step, values in self.some(event):
-                self.run.log(tagged(event.split, values), step=step)
-        elif isinstance(event, EpochEnded):
-            self.run.log(tagged(f"epoch/{event.split}", event.metrics), step=event.step)
+    def write(self, events: list[Event]) -> None:
+        for event in events:
+            for step, values in self.of(event):
+                self.run.log(values, step=step)
 
     def end(self) -> None:
         self.run.finish()
