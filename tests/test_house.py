@@ -31,7 +31,7 @@ LAYERS = [
     ["autodiff", "custom"],
     ["tensor"],
     ["amp"],
-    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator"],
+    ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator", "config"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "profiling", "utils", "vision"],
     ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
@@ -45,6 +45,7 @@ RANK = {name: rank for rank, row in enumerate(LAYERS) for name in row}
 # package: the only place that imports it
 ONLY_IN = {
     "jinja2": "flambeau.codegen.render",
+    "textual": "flambeau.learner.screen",
     "array_api_compat": "flambeau.device",
     "array_api_strict": "flambeau.device",
     "cupy": "flambeau.device",

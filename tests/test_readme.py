@@ -60,11 +60,14 @@ def test_python_runs(tmp_path):
 
 CLAIMING = (
     "docs/autodiff.md",
+    "docs/config.md",
     "docs/correctness.md",
+    "docs/dashboard.md",
     "docs/data.md",
     "docs/devices.md",
     "docs/from_pytorch.md",
     "docs/dtypes.md",
+    "docs/learner.md",
     "docs/optim.md",
     "docs/mixed_precision.md",
     "docs/nn.md",
@@ -134,6 +137,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "export": {"export"},
     "profiling": {"profiling", "tune"},
     "selftest": {"selftest"},
+    "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
     "surface": {
@@ -149,6 +153,7 @@ INTERNALS = {  # page: the packages whose modules it names
         "site",
         "porting",
         "utils",
+        "config",
     },
 }
 

@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
         distributions,
         fft,
         func,
+        learner,
         linalg,
         metrics,
         nn,
@@ -91,19 +92,21 @@ if _TYPE_CHECKING:
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
     from .io.checkpoint import load, save
+    from .learner import Learner
     from .profiling import Profile, profile
     from .tune.autotune import autotune
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("accelerator", "backends", "cuda", "debug", "distributions", "metrics")}
-_LATER |= {name: (name, "") for name in ("special", "testing", "utils")}
+_LATER |= {name: (name, "") for name in ("accelerator", "backends", "cuda", "debug", "distributions")}
+_LATER |= {name: (name, "") for name in ("metrics", "special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
+_LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
 
@@ -145,6 +148,7 @@ __all__ = sorted(
         "HostScalar",
         "KernelError",
         "Launch",
+        "Learner",
         "OutOfMemory",
         "Profile",
         "SavedProgram",
@@ -207,6 +211,7 @@ __all__ = sorted(
         "jacrev",
         "jit",
         "jvp",
+        "learner",
         "linalg",
         "load",
         "load_program",

@@ -1,9 +1,12 @@
 """Debugging: a value that is not finite into the first op that made one; indices outside into their line;
 a function into how far autocast takes its values from float32."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
+from pathlib import Path
+from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
 from .core.autocast import autocast, heard, in_full
@@ -11,7 +14,7 @@ from .core.docstrings import explained
 from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
-from .core.node import describe, toposort
+from .core.node import Node, describe, toposort
 from .errors import IndexFault
 from .ops.index.indices import watched
 from .ops.join import stack
@@ -19,11 +22,55 @@ from .ops.random import get_rng_state, set_rng_state
 from .runtime import readback, run, state
 from .tensor import Tensor
 
+HERE = f"{Path(__file__).parent}/"
+INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # whose lines say something to a user
 
-def first_bad(*tensors: Any) -> str | None:
+
+MAKES: CodeType = Node.__init__.__code__
+
+
+class made_at:
+    """Inside this context each node that this thread makes is given the Python line that made it, and the
+    layer of `model` that it is in: `lines[node]`. Calls are slower meanwhile."""
+
+    def __init__(self, model: Any = None):
+        modules = () if model is None else model.named_modules()
+        self._names = {id(m): name for name, m in modules if name}
+        self._lines: dict[Node, str] = {}
+
+    def __enter__(self) -> "made_at":
+        self._before = sys.getprofile()
+        sys.setprofile(self._note)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.setprofile(self._before)
+
+    def _note(self, frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code is MAKES:
+            self._lines[frame.f_locals["self"]] = self._where(frame)
+
+    def _where(self, frame: FrameType | None) -> str:
+        """The nearest line of the user's code, or of a layer, and the layer."""
+        line = layer = ""
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not line and (not file.startswith(HERE) or file.startswith(INSIDE)):
+                line = f"{file}:{frame.f_lineno}"
+            layer = layer or self._names.get(id(frame.f_locals.get("self")), "")
+            frame = frame.f_back
+        return line + (f" (layer {layer!r})" if layer else "")
+
+    def get(self, node: Node) -> str:
+        """Where a node was made; "" where that is not known."""
+        return self._lines.get(node, "")
+
+
+def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:
     """Describe the first op behind not yet computed tensors whose result is not finite; None without one.
 
     Every value of the graph is computed by itself, in order: slow, and only for looking into a failure.
+    lines: a `made_at` that the tensors were made in, for the Python line of the op.
     """
     for node in toposort([t.node for t in tensors]):
         # movements and composites have no values of their own, and windows of an image are large
@@ -35,7 +82,9 @@ def first_bad(*tensors: Any) -> str | None:
             if node.op.kind == "leaf":
                 return f"a value that was given is not finite: {describe(node)}"
             name = node.attrs.get("label", node.op.name).lstrip("_")
-            return f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
+            there = lines.get(node) if lines is not None else ""
+            told = f"{name}({inputs}) made the first value that is not finite: {describe(node)}"
+            return f"{told}, at {there}" if there else told
     return None
 
 

@@ -17,6 +17,7 @@ QUICK = {  # package: its tests, one to three
     ],
     "cli": ["test_cli.py::test_help_has_an_example_for_every_command", "test_cli.py::test_an_unknown_device"],
     "codegen": ["test_golden.py::test_wgsl_is_as_it_was", "test_bounds.py::test_views_stay_in_their_buffers"],
+    "config": ["test_config.py::test_json_and_back"],
     "core": [
         "test_promotion.py::test_numbers_of_dtypes",
         "test_errors.py::test_devices_do_not_mix",
@@ -41,6 +42,11 @@ QUICK = {  # package: its tests, one to three
     "kernels": [
         "test_contract.py::test_enough_results_are_not_split",
         "test_window.py::test_each_pool_is_one_kernel",
+    ],
+    "learner": [
+        "test_learner.py::test_stop_ends_the_run_at_the_step",
+        "test_checkpoints.py::test_a_damaged_checkpoint_gives_way_to_the_one_before",
+        "test_state.py::test_a_run_that_is_done",
     ],
     "metrics": ["test_metric.py::test_updates_read_nothing"],
     "models": ["test_digits.py::test_the_rate_rises_in_a_fifth_of_the_steps_and_falls_to_nothing"],

@@ -12,6 +12,7 @@ from .doctor import doctor
 from .export import export
 from .mnist import mnist
 from .port import port
+from .runs import runs
 from .selftest import selftest
 from .tune import tune
 from .web import web
@@ -47,6 +48,7 @@ main.add_command(doctor)
 main.add_command(export)
 main.add_command(mnist)
 main.add_command(port)
+main.add_command(runs)
 main.add_command(selftest)
 main.add_command(tune)
 main.add_command(web)

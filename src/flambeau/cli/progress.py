@@ -7,7 +7,7 @@ from typing import Any
 PLAIN_EVERY = 5.0  # seconds between plain lines of a phase
 
 
-class Progress:
+class ProgressLine:
     """One line that says phase, speed, loss, accuracy and memory; use it as a context."""
 
     def __init__(self, stream: Any = None):
@@ -16,7 +16,7 @@ class Progress:
         self.start = self.last = time.perf_counter()
         self.bar: Any = None
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "ProgressLine":
         if self.stream.isatty():
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 

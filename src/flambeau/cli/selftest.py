@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .progress import Progress
+from .progress import ProgressLine
 
 FILE = "flambeau-selftest-{seed}.txt"
 LEAST_LEFT = 2.0  # seconds of a run that are kept for its table
@@ -70,7 +70,7 @@ def ran(test: Any, seconds: float) -> bool:
 
     begin = monotonic()
     try:
-        with Progress() as progress:
+        with ProgressLine() as progress:
             progress.phase("selftest", max(int(seconds), 1))
 
             def shown(family: str, tally: Any) -> None:

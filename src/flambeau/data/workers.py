@@ -57,7 +57,7 @@ class Workers:
         def more(n: int) -> None:
             for batch in islice(batches, n):
                 worker = next(numbers) % len(self.threads)
-                waiting.append((batch, self.threads[worker].submit(fetch, worker, batch)))
+                waiting.append((batch, self.threads[worker].submit(_fetched, fetch, worker, batch)))
 
         more(most)
         while waiting:
@@ -78,6 +78,9 @@ class Workers:
             what = f"items {[int(i) for i in batch]}" if batch is not None else "a batch"
             rule = f"took more than {self.timeout:g} s: give a longer timeout, or look at these items"
             raise FlambeauError(f"DataLoader: {what} {rule}") from None
+        except SystemExit as e:  # it would end the process without a word
+            rule = f"it ended by SystemExit({e.code!r}): raise another error"
+            raise FlambeauError(f"DataLoader: a worker is dead: {rule}") from e
 
     def end(self) -> None:
         """Let the threads go, when they are done with what they are at."""
@@ -86,6 +89,16 @@ class Workers:
 
 
 def _begin(info: WorkerInfo, begin: Callable[[int], None] | None) -> None:
-    _here.info = info
-    if begin is not None:
-        begin(info.id)
+    _here.info, _here.failed = info, None
+    try:
+        if begin is not None:
+            begin(info.id)
+    except BaseException as e:  # raised in the loop that reads: a thread would only print it
+        _here.failed = e
+
+
+def _fetched(fetch: Callable[[int, Any], Any], worker: int, batch: Any) -> Any:
+    if (e := _here.failed) is not None:
+        told = f"worker_init_fn({worker}) raised {type(e).__name__}: {e}"
+        raise FlambeauError(f"DataLoader: {told}: the worker is dead: mend that") from e
+    return fetch(worker, batch)

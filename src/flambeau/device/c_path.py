@@ -65,6 +65,7 @@ class CPath:
         self._command = ffi.new("WGPUCommandBuffer[1]")
         self._marks: deque = deque()  # of submits that may not be done
         self._pacing = Lock()  # held by who waits for the oldest of them
+        self.paced = 0.0  # seconds of such waits
         self._finish = lib.wgpuCommandEncoderFinish
 
     def _send(self) -> None:
@@ -273,10 +274,12 @@ class WgpuPath(CPath):
 
     def keep_pace(self) -> None:
         if len(self._marks) > IN_FLIGHT:
+            began = time.perf_counter()
             with self._pacing:
                 while len(self._marks) > IN_FLIGHT:
                     self._index[0] = self._marks.popleft()
                     self.lib.wgpuDevicePoll(self._dev, True, self._index)  # at once where it is done
+            self.paced += time.perf_counter() - began
 
     def finish(self, wgpu: Any, commands: Any) -> None:
         """Submit to a device, and return when that is done."""
@@ -365,11 +368,15 @@ class DawnPath(CPath):
             self._marks.append(self.device._queue.on_submitted_work_done_async())
 
     def keep_pace(self) -> None:
+        if len(self._marks) <= 1:
+            return
+        began = time.perf_counter()
         while len(self._marks) > 1:
             with self.device.lock:
                 mark = self._marks.popleft() if len(self._marks) > 1 else None
             if mark is not None:
                 self.settle(mark)
+        self.paced += time.perf_counter() - began
 
     def settle(self, promise: Any) -> Any:
         """What a promise is of, waited for. Dawn's devices are for one thread at a time (a device that takes

@@ -107,6 +107,11 @@ class NativeDevice(Caches):
         # waits while too many submits are under way; for who has submitted, without the lock
         self.keep_pace = self._fast.keep_pace
 
+    @property
+    def paced(self) -> float:
+        """Seconds for which those who submit have waited because too many submits were under way."""
+        return self._fast.paced
+
     def __repr__(self) -> str:
         return self.name
 

@@ -38,11 +38,11 @@ def save(obj: Any, f: Any) -> None:
     A flat dict of tensors becomes a plain file as other libraries write it. TypeError names what can't be
     saved, FlambeauError a path that can't be written. obj: the nest.
     """
-    tensors, tree = _taken_apart(obj)
+    tensors, tree = taken_apart(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
     checked(tensors, f"save(..., {str(f)!r})")
     raw = readback.read(list(tensors.values()))
-    data = packed(tensors, raw, None if is_flat else {TREE: json.dumps(tree, separators=(",", ":"))})
+    data = packed(tensors, raw, None if is_flat else metadata_of(tree))
     f.write(data) if hasattr(f, "write") else write_bytes(Path(f), data)
 
 
@@ -57,11 +57,16 @@ def load(f: Any, map_location: Any = None, *, device: Any = None, weights_only: 
     if not weights_only:
         raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here reads them")
     data = memoryview(_bytes_of(f, call)).cast("B")
+    return unpacked(data, map_location if device is None else device, call)
+
+
+def unpacked(data: memoryview, device: Any, call: str) -> Any:
+    """What `save` made these bytes of; FlambeauError says what is wrong with them."""
     if bytes(data[:4]).startswith(PICKLES):
         cure = "in PyTorch: safetensors.torch.save_file(torch.load(path), 'x.safetensors')"
         raise FlambeauError(f"{call}: is a pickle, as torch.save writes them: write it anew {cure}")
-    tensors = loaded(data, map_location if device is None else device, call)
-    tree = _metadata(data).get(TREE)
+    tensors = loaded(data, device, call)
+    tree = metadata(data).get(TREE)
     if tree is None:
         return tensors
     try:
@@ -81,12 +86,18 @@ def _bytes_of(f: Any, call: str) -> Any:
         raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
 
 
-def _metadata(data: memoryview) -> dict[str, str]:
+def metadata(data: memoryview) -> dict[str, str]:
+    """The texts in a file's header."""
     size = int.from_bytes(data[:8], "little")
     return json.loads(bytes(data[8 : 8 + size])).get("__metadata__", {})
 
 
-def _taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
+def metadata_of(tree: Any) -> dict[str, str]:
+    """A tree as a file's header holds it."""
+    return {TREE: json.dumps(tree, separators=(",", ":"))}
+
+
+def taken_apart(obj: Any) -> tuple[dict[str, Tensor], Any]:
     """The tensors by their paths, and the tree around them as JSON has it."""
     tensors: dict[str, Tensor] = {}
     names: dict[int, str] = {}

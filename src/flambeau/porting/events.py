@@ -15,7 +15,7 @@ ZEROING = ("zero_", "fill_", "detach_")  # methods of a gradient that a step beg
 
 
 @dataclass(frozen=True, eq=False)
-class Event:
+class GradientEvent:
     """What a node does: `kind` is "found", "used", "asked", "zero" or "new", `owners` are whose gradients.
 
     `rule` is the name of the rule by which it is written here, "" where it stays. `ends`: they are zero then.
@@ -46,7 +46,7 @@ class Scope:
         self.optimizers = [t for t in sorted(texts) if names.is_optimizer(t)]
         self.tensors = texts - {*self.optimizers} | {ALL}
 
-    def of(self, kind: str) -> list[Event]:
+    def of(self, kind: str) -> list[GradientEvent]:
         """The events of a kind."""
         return [e for e in self.events.values() if e.kind == kind]
 
@@ -55,7 +55,7 @@ class Scope:
         root = root_of(node)
         return ALL if root is None or root in self.walked else ast.unparse(node)
 
-    def set_to_zero(self, e: Event) -> set[str]:
+    def set_to_zero(self, e: GradientEvent) -> set[str]:
         """Whose gradients a "zero" event ends."""
         everybody = {*self.tensors, *(self.optimizers if len(self.optimizers) == 1 else ())}
         return {*e.owners, *(everybody if ALL in e.owners else ())}
@@ -122,64 +122,64 @@ def receiver(node: Any) -> Any:
 # --- what a node is ---
 
 
-def backward(scope: Scope, node: ast.AST) -> Event | None:
+def backward(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """loss.backward(), torch.autograd.backward(loss), scaler.scale(loss).backward()"""
     if _method(node) != "backward":
         return None
     path = scope.names.path(receiver(node))
     if path and path != "torch.autograd":
         return None
-    return Event("found", "backward", node)
+    return GradientEvent("found", "backward", node)
 
 
-def zero_grad(scope: Scope, node: ast.AST) -> Event | None:
+def zero_grad(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """optimizer.zero_grad(), model.zero_grad()"""
     if _method(node) != "zero_grad":
         return None
     text = ast.unparse(receiver(node))
     moved = [text] if scope.names.is_optimizer(text) else scope.names.moves(text)
-    return Event("zero", "", node, (*moved, ALL))
+    return GradientEvent("zero", "", node, (*moved, ALL))
 
 
-def zero_in_place(scope: Scope, node: ast.AST) -> Event | None:
+def zero_in_place(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """w.grad.zero_(), w.grad.data.zero_()"""
     if _method(node) not in ZEROING:
         return None
     of: Any = receiver(node)
     of = of.value if isinstance(of, ast.Attribute) and of.attr == "data" else of
-    return Event("zero", "zero", node, (scope.owner(of.value),)) if _is_grad(scope, of) else None
+    return GradientEvent("zero", "zero", node, (scope.owner(of.value),)) if _is_grad(scope, of) else None
 
 
-def none(scope: Scope, node: ast.AST) -> Event | None:
+def none(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """w.grad = None"""
     if not isinstance(node, ast.Assign) or not _is_grad(scope, node.targets[0]):
         return None
     of: Any = node.targets[0]
-    return Event("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
+    return GradientEvent("zero", "", node, (scope.owner(of.value),)) if is_none(node.value) else None  # type: ignore[attr-defined]
 
 
-def step(scope: Scope, node: ast.AST) -> Event | None:
+def step(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """optimizer.step(), scaler.step(optimizer), scaler.unscale_(optimizer)"""
     if _method(node) not in ("step", "unscale_") or len(node.args) > 1:  # type: ignore[attr-defined]
         return None
     text, args = ast.unparse(receiver(node)), node.args  # type: ignore[attr-defined]
     if args and scope.names.is_scaler(text):
-        return Event(
+        return GradientEvent(
             "used", "scaler" if _method(node) == "step" else "unscale", node, (ast.unparse(args[0]),)
         )
     if _method(node) != "step":
         return None
     if args and scope.names.is_optimizer(text) and not _is_name_of(args[0], scope.closures):
-        return Event("asked", "unknown closure", node)
+        return GradientEvent("asked", "unknown closure", node)
     if args or scope.names.is_optimizer(text) is False:
         return None
-    return Event("used", "step" if scope.names.is_optimizer(text) else "unknown step", node, (text,))
+    return GradientEvent("used", "step" if scope.names.is_optimizer(text) else "unknown step", node, (text,))
 
 
-def clip(scope: Scope, node: ast.AST) -> Event | None:
+def clip(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)"""
     path = scope.names.path(node.func) if isinstance(node, ast.Call) else ""
-    return Event("used", "clip", node, (ALL,)) if path in CLIPPING else None
+    return GradientEvent("used", "clip", node, (ALL,)) if path in CLIPPING else None
 
 
 CLIPPING = {
@@ -189,14 +189,14 @@ CLIPPING = {
 }
 
 
-def read(scope: Scope, node: ast.AST) -> Event | None:
+def read(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """w.grad, and the question whether it is None"""
     if not isinstance(node, ast.Attribute) or not _is_grad(scope, node) or _is_zeroed(scope, node):
         return None
     parent = scope.parents[node]
     is_question = isinstance(parent, ast.Compare) and is_none(parent.comparators[0])
     kind, rule = ("asked", "question") if is_question else ("used", "read")
-    return Event(kind, rule, node, (scope.owner(node.value),))
+    return GradientEvent(kind, rule, node, (scope.owner(node.value),))
 
 
 def _is_zeroed(scope: Scope, node: ast.AST) -> bool:
@@ -218,7 +218,7 @@ def _is_grad(scope: Scope, node: ast.AST) -> bool:
     return is_one and not scope.names.path(node.value)  # type: ignore[union-attr]
 
 
-def call(scope: Scope, node: ast.AST) -> Event | None:
+def call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """A function of the script that uses gradients."""
     helper = scope.helpers.get(node.func.id) if _is_plain_call(node) else None  # type: ignore[attr-defined]
     if helper is None or helper.node is scope.node:
@@ -228,7 +228,7 @@ def call(scope: Scope, node: ast.AST) -> Event | None:
     for t in {t for e in helper.of("used") for t in e.owners}:
         same = [t] if helper.names.is_optimizer(t) else [ALL]
         whose |= {*(_given(given[t]) if t in given else same)}
-    return Event("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
+    return GradientEvent("used", "call", node, tuple(sorted(whose)), bool(helper.of("zero")))
 
 
 def _given(node: ast.expr) -> list[str]:
@@ -245,33 +245,35 @@ def _is_name_of(node: ast.AST, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def closure_call(scope: Scope, node: ast.AST) -> Event | None:
+def closure_call(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """loss = closure()"""
     is_one = isinstance(node, ast.Call) and _is_name_of(node.func, scope.closures)
-    return Event("asked", "closure call", node) if is_one else None
+    return GradientEvent("asked", "closure call", node) if is_one else None
 
 
-def closure(scope: Scope, node: ast.AST) -> Event | None:
+def closure(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """optimizer.step(closure): what the function returns is used."""
-    return Event("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
+    return (
+        GradientEvent("used", "closure", node, ("closure",)) if scope.is_closure and _returns(node) else None
+    )
 
 
 def _returns(node: ast.AST) -> bool:
     return isinstance(node, ast.Return) and node.value is not None
 
 
-def new(scope: Scope, node: ast.AST) -> Event | None:
+def new(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """x = ...: another tensor, which has no gradient yet."""
     if not isinstance(node, ast.Assign | ast.AnnAssign | ast.For):
         return None
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     parts = [p for t in targets for p in (t.elts if isinstance(t, ast.Tuple) else [t])]
-    return Event("new", "", node, tuple(ast.unparse(p) for p in parts))
+    return GradientEvent("new", "", node, tuple(ast.unparse(p) for p in parts))
 
 
 MATCHERS = (backward, zero_grad, zero_in_place, none, step, clip, read, call, closure_call, closure, new)
 
 
-def event_of(scope: Scope, node: ast.AST) -> Event | None:
+def event_of(scope: Scope, node: ast.AST) -> GradientEvent | None:
     """What a node does to gradients, or None."""
     return next((e for match in MATCHERS if (e := match(scope, node)) is not None), None)

@@ -7,7 +7,7 @@ may be of, and what may have left it without any. Loops are walked until nothing
 import ast
 from typing import Any
 
-from .events import LOOPS, Event, Scope, header, root_of
+from .events import LOOPS, GradientEvent, Scope, header, root_of
 
 State = dict[str, frozenset]
 START, EARLIER = (
@@ -46,7 +46,9 @@ class Flow:
         return {
             t: frozenset([START])
             if t in fresh
-            else frozenset(EARLIER if isinstance(k, Event) and k.kind == "found" else k for k in tokens)
+            else frozenset(
+                EARLIER if isinstance(k, GradientEvent) and k.kind == "found" else k for k in tokens
+            )
             for t, tokens in state.items()
         }
 
@@ -121,7 +123,7 @@ class Flow:
             return {**state, **{t: frozenset([START]) for t in self._made(e)}}
         return state
 
-    def _made(self, e: Event) -> set[str]:
+    def _made(self, e: GradientEvent) -> set[str]:
         """Tensors that are others behind an assignment."""
         ours = self.scope.tensors - {"*", "closure"}
         return {t for t in ours if any(t == n or t.startswith((f"{n}.", f"{n}[")) for n in e.owners)}
@@ -129,7 +131,7 @@ class Flow:
 
 def is_empty(token: Any) -> bool:
     """Whether a token says that there is no gradient."""
-    return token == START or (isinstance(token, Event) and token.kind != "found")
+    return token == START or (isinstance(token, GradientEvent) and token.kind != "found")
 
 
 def _is_idle(test: ast.expr) -> bool:

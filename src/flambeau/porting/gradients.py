@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from .edits import Edit, Script
-from .events import CLIPPING, LOOPS, Event, Scope
+from .events import CLIPPING, LOOPS, GradientEvent, Scope
 from .flow import EARLIER, START, Flow, is_empty
 from .names import TorchNames
 
@@ -38,14 +38,14 @@ class ScopeGradients:
         self.removed = source.removed(zeros, "there is nothing to set to zero")  # together: they empty blocks
 
     @cached_property
-    def _users(self) -> list[tuple[Event, str]]:
+    def _users(self) -> list[tuple[GradientEvent, str]]:
         return [(e, owner) for e in self.scope.of("used") for owner in e.owners]
 
-    def tokens(self, e: Event, owner: str) -> frozenset:
+    def tokens(self, e: GradientEvent, owner: str) -> frozenset:
         """What an owner's gradients may be of where an event stands."""
         return self.flow.before[e].get(owner, frozenset())
 
-    def _way(self, e: Event) -> str:
+    def _way(self, e: GradientEvent) -> str:
         """ "=" where no earlier gradients are to be kept, "+=" where some may be, or what is wrong."""
         owners = {owner for use, owner in self._users if e in self.tokens(use, owner)}
         met = {owner: self.tokens(e, owner) for owner in owners}
@@ -66,7 +66,7 @@ class ScopeGradients:
             used = {o for use, o in self._users if e in self.tokens(use, o)}
             tokens = frozenset().union(*(self.tokens(e, owner) for owner in used))
             if way == "+=":
-                out |= {k for k in tokens if isinstance(k, Event) and is_empty(k)}
+                out |= {k for k in tokens if isinstance(k, GradientEvent) and is_empty(k)}
                 out |= {self._outermost(e.node)} if START in tokens else set()
         return out
 
@@ -101,16 +101,16 @@ class ScopeGradients:
             else:
                 yield self.left(at, f"write {self.name} = 0 in a line of its own")
 
-    def left(self, e: Event, words: str) -> Left:
+    def left(self, e: GradientEvent, words: str) -> Left:
         return Left(e.node.lineno, self.source.text(e.node).partition("\n")[0], words)
 
-    def found_by(self, e: Event) -> str:
+    def found_by(self, e: GradientEvent) -> str:
         """What is wrong with what an event uses, or ""."""
         if self.scope.is_helper:  # its caller has found them
             return ""
         for owner in e.owners:
             tokens = self.tokens(e, owner)
-            if not any(isinstance(k, Event) and k.kind == "found" for k in tokens):
+            if not any(isinstance(k, GradientEvent) and k.kind == "found" for k in tokens):
                 return "nothing"
             if any(is_empty(k) for k in tokens):
                 return "perhaps"
@@ -120,7 +120,7 @@ class ScopeGradients:
 # --- the rules: what an event becomes ---
 
 
-def backward(g: ScopeGradients, e: Event) -> Found:
+def backward(g: ScopeGradients, e: GradientEvent) -> Found:
     """grads = loss.backward()"""
     statement, way = g.source.statement(e.node), g.ways[e]
     if way in WRONG:
@@ -143,7 +143,7 @@ WRONG = {
 }
 
 
-def step(g: ScopeGradients, e: Event) -> Found:
+def step(g: ScopeGradients, e: GradientEvent) -> Found:
     """optimizer.step(grads)"""
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"{g.source.text(e.node.func)}({g.name})"))
@@ -158,13 +158,13 @@ UNFOUND = {
 }
 
 
-def unknown_step(g: ScopeGradients, e: Event) -> Found:
+def unknown_step(g: ScopeGradients, e: GradientEvent) -> Found:
     """Something's step() among gradients: an optimiser's, or a schedule's."""
     if g.scope.of("found"):
         yield g.left(e, f"of an optimiser write {g.source.text(e.node.func)}({g.name}); else leave it")
 
 
-def scaler(g: ScopeGradients, e: Event) -> Found:
+def scaler(g: ScopeGradients, e: GradientEvent) -> Found:
     """scaler.step(optimizer, grads)"""
     text = g.source.text(e.node.args[0])
     if wrong := g.found_by(e):
@@ -174,7 +174,7 @@ def scaler(g: ScopeGradients, e: Event) -> Found:
     yield g.source.inserted(g.source.end(e.node.args[0]), f", {g.name}", RULES["scaler"].words)
 
 
-def unscale(g: ScopeGradients, e: Event) -> Found:
+def unscale(g: ScopeGradients, e: GradientEvent) -> Found:
     """scaler.unscale_(grads)"""
     if wrong := g.found_by(e):
         call = f"{g.source.text(e.node.func)}({g.name})"
@@ -183,7 +183,7 @@ def unscale(g: ScopeGradients, e: Event) -> Found:
     yield g.source.replaced(e.node.args[0], g.name, RULES["unscale"].words)
 
 
-def read(g: ScopeGradients, e: Event) -> Found:
+def read(g: ScopeGradients, e: GradientEvent) -> Found:
     """grads[p]"""
     node, words = e.node, RULES["read"].words
     if not g.source.is_placed(node):
@@ -197,7 +197,7 @@ def read(g: ScopeGradients, e: Event) -> Found:
     yield Edit(g.source.end(node.value), g.source.end(node), "]", words)
 
 
-def question(g: ScopeGradients, e: Event) -> Found:
+def question(g: ScopeGradients, e: GradientEvent) -> Found:
     """p in grads"""
     compared, owner = g.source.parents[e.node], g.source.text(e.node.value)
     word = "in" if isinstance(compared.ops[0], ast.IsNot) else "not in"  # type: ignore[attr-defined]
@@ -207,13 +207,13 @@ def question(g: ScopeGradients, e: Event) -> Found:
         yield g.source.replaced(compared, f"{owner} {word} {g.name}", RULES["question"].words)
 
 
-def zero(g: ScopeGradients, e: Event) -> Found:
+def zero(g: ScopeGradients, e: GradientEvent) -> Found:
     """w.grad.zero_() in the middle of something; as a statement it is removed"""
     if e not in g.resets:
         yield g.left(e, "leave it out: backward() begins anew")
 
 
-def clip(g: ScopeGradients, e: Event) -> Found:
+def clip(g: ScopeGradients, e: GradientEvent) -> Found:
     """clip_grad_norm_(grads, 1.0)"""
     if wrong := g.found_by(e):
         name = CLIPPING[g.scope.names.path(e.node.func)]
@@ -222,7 +222,7 @@ def clip(g: ScopeGradients, e: Event) -> Found:
         yield g.source.replaced(e.node.args[0], g.name, RULES["clip"].words)
 
 
-def call(g: ScopeGradients, e: Event) -> Found:
+def call(g: ScopeGradients, e: GradientEvent) -> Found:
     """sgd(grads, params): a function of the script that uses them"""
     if wrong := g.found_by(e):
         yield g.left(
@@ -233,7 +233,7 @@ def call(g: ScopeGradients, e: Event) -> Found:
     yield g.source.inserted(place, g.name + ", " * bool(e.node.args or e.node.keywords), RULES["call"].words)
 
 
-def closure(g: ScopeGradients, e: Event) -> Found:
+def closure(g: ScopeGradients, e: GradientEvent) -> Found:
     """return grads, from what an optimiser calls"""
     if wrong := g.found_by(e):
         yield g.left(e, UNFOUND[wrong].format(grads=g.name, call=f"return {g.name}"))
@@ -241,13 +241,13 @@ def closure(g: ScopeGradients, e: Event) -> Found:
         yield g.source.replaced(e.node.value, g.name, RULES["closure"].words)
 
 
-def closure_call(g: ScopeGradients, e: Event) -> Found:
+def closure_call(g: ScopeGradients, e: GradientEvent) -> Found:
     """closure().loss, where the loss is used"""
     if not isinstance(g.source.parents[e.node], ast.Expr):
         yield g.source.inserted(g.source.end(e.node), ".loss", RULES["closure"].words)
 
 
-def unknown_closure(g: ScopeGradients, e: Event) -> Found:
+def unknown_closure(g: ScopeGradients, e: GradientEvent) -> Found:
     """step() of a function that is not in the script"""
     yield g.left(e, "the function must return gradients: def closure(): return loss().backward()")
 
@@ -256,7 +256,7 @@ def unknown_closure(g: ScopeGradients, e: Event) -> Found:
 class EventRule:
     """How an event is written here, and why, in the words that stand beside the change."""
 
-    write: Callable[[ScopeGradients, Event], Found]
+    write: Callable[[ScopeGradients, GradientEvent], Found]
     words: str
 
 

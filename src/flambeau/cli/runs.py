@@ -1,0 +1,81 @@
+"""`flambeau runs`: the runs of a folder with their last metrics, side by side."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import FlambeauError
+from ..learner.runs import find_runs, read_run
+from ..learner.state import RunState
+from ..learner.text import duration, value
+
+GOING = "going"  # or killed: the file alone can't tell
+
+
+@click.command(short_help="List the runs of a folder with their last metrics.")
+@click.argument("folder", default=".", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with the curves of whole epochs.")
+@click.option("--name", default="", help="Only runs whose folder's name has this in it.")
+def runs(folder: Path, as_json: bool, name: str):
+    """List the runs in FOLDER and below, the newest first, with the last value of each metric.
+
+    Example: flambeau runs experiments --name mnist
+    """
+    found = [(path, read_run(path)) for path in find_runs(folder) if name in path.name]
+    found = [(path, state) for path, state in found if state.started]
+    if not found:
+        which = f"no run with {name!r} in its name" if name else "no run"
+        rule = f"{which} is here: a run keeps events.jsonl in its folder"
+        raise FlambeauError(f"runs({str(folder)!r}): {rule}")
+    if as_json:
+        click.echo(json.dumps([row_of(path, state) for path, state in found], indent=2))
+    else:
+        show(folder, found)
+
+
+def row_of(path: Path, state: RunState) -> dict[str, Any]:
+    """What is known of a run, as plain values."""
+    assert state.started is not None
+    shown = {f"{s}/{name}": state.last(name, s) for s in state.splits for name in state.names}
+    return {
+        "directory": str(path),
+        "run": state.name,
+        "state": state.ended.reason if state.ended else GOING,
+        "step": state.step,
+        "epochs": state.started.epochs,
+        "done": state.done,
+        "seconds": state.elapsed,
+        "device": state.started.device,
+        "parameters": state.started.parameters,
+        "config": state.started.config,
+        "metrics": {name: x for name, x in shown.items() if x is not None},
+        "curves": {f"{split}/{name}": c.whole() for (name, split), c in state.epochs.items()},
+    }
+
+
+def show(folder: Path, found: list[tuple[Path, RunState]]) -> None:
+    """A table: a row a run, a column a metric and split."""
+    from rich.console import Console
+    from rich.table import Table
+
+    columns = columns_of([state for _, state in found])
+    table = Table(box=None, header_style="bold")
+    for head in ("run", "state", "step", "done", "time"):
+        table.add_column(head, justify="left" if head in ("run", "state") else "right", no_wrap=head == "run")
+    for name, split in columns:
+        table.add_column(f"{name}\n{split}", justify="right")
+    for path, s in found:
+        own = path.relative_to(folder) if path.is_relative_to(folder) and path != folder else path
+        state = s.ended.reason if s.ended else GOING
+        shown = [value(s.last(name, split)) for name, split in columns]
+        table.add_row(str(own), state, f"{s.step:,}", f"{s.done:.0%}", duration(s.elapsed), *shown)
+    Console().print(table)
+
+
+def columns_of(states: list[RunState]) -> list[tuple[str, str]]:
+    """(metric, split) that any run has, by metric."""
+    found = dict.fromkeys(key for s in states for key in [*s.epochs, *s.curves])
+    names = dict.fromkeys(name for s in states for name in s.names)
+    return [(n, split) for n in names for split in ("train", "valid", "test") if (n, split) in found]

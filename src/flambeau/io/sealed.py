@@ -1,0 +1,43 @@
+"""Bytes of a .safetensors file whose header has a hash of all of them, and whether they still agree."""
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from .safetensors import packed
+
+SEAL = "flambeau.sha256"  # the metadata's name for the hash of the file, in which it is zeros
+OPEN = "0" * 64
+FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
+
+
+def sealed(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> bytearray:
+    """The bytes of a file of tensors (all that is asked of them is dtype and shape), with their hash."""
+    data = bytearray(packed(tensors, raw, {SEAL: OPEN, **metadata}))
+    start, end = _place(memoryview(data))
+    data[start:end] = sha256(data).hexdigest().encode()
+    return data
+
+
+def damage(data: memoryview) -> str:
+    """What is wrong with a sealed file's bytes; "" where nothing is."""
+    try:
+        start, end = _place(data)
+    except ValueError as e:
+        return str(e)
+    whole = sha256(data[:start])
+    whole.update(OPEN.encode())
+    whole.update(data[end:])
+    return (
+        "" if whole.hexdigest().encode() == bytes(data[start:end]) else "its bytes are not those of its hash"
+    )
+
+
+def _place(data: memoryview) -> tuple[int, int]:
+    """Where the hash stands in a header; ValueError where there is none."""
+    size = int.from_bytes(data[:8], "little")
+    found = FOUND.search(bytes(data[8 : 8 + min(size, len(data))]))
+    if found is None:
+        raise ValueError("it ends before its hash" if len(data) < 8 + size else "its header has no hash")
+    return 8 + found.start(1), 8 + found.end(1)

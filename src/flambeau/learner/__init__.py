@@ -1,0 +1,53 @@
+"""Learner: a model, an optimiser and batches into a trained model, by runs that survive being killed."""
+
+from .blame import NotFinite
+from .callbacks import Callback, EarlyStopping
+from .dashboard import Dashboard
+from .events import (
+    EpochEnded,
+    EpochStarted,
+    Event,
+    Message,
+    Progress,
+    Renderer,
+    RunEnded,
+    RunStarted,
+    Saved,
+    Values,
+)
+from .learner import Learner
+from .loggers import CSV, JSONL, LogCalls, TensorBoard
+from .page import html
+from .renderers import PlainLines, Widget, default_renderers
+from .runs import find_runs, read_events, read_run
+from .state import RunState
+
+__all__ = [
+    "CSV",
+    "Callback",
+    "Dashboard",
+    "EarlyStopping",
+    "EpochEnded",
+    "EpochStarted",
+    "Event",
+    "JSONL",
+    "Learner",
+    "LogCalls",
+    "Message",
+    "NotFinite",
+    "PlainLines",
+    "Progress",
+    "Renderer",
+    "RunEnded",
+    "RunStarted",
+    "RunState",
+    "Saved",
+    "TensorBoard",
+    "Values",
+    "Widget",
+    "default_renderers",
+    "find_runs",
+    "html",
+    "read_events",
+    "read_run",
+]

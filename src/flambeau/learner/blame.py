@@ -1,0 +1,95 @@
+"""A loss that is not finite into the op that made the first such value, its line, and its batch in a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..autodiff.backward import Gradients
+from ..debug import first_bad, made_at
+from ..errors import FlambeauError
+from ..functions import read
+from ..io.checkpoint import save
+from ..ops.random import get_rng_state, set_rng_state
+from .losses import ReadWindow
+from .steps import Trained, apply, gradients
+
+
+class NotFinite(FlambeauError):
+    """A loss is not finite; training stopped.
+
+    message: the text. step, epoch, index: of the batch; loss: its loss; cause: the first op; batch: what was
+    computed with, (inputs, target); path: the file that holds it, None where no directory was given.
+    """
+
+    step: int
+    epoch: int
+    index: int
+    loss: float
+    cause: str
+    batch: Any
+    path: Path | None
+
+    def __init__(self, message: str, **facts: Any):
+        super().__init__(message)
+        vars(self).update(facts)
+
+
+def not_finite(
+    t: Trained, window: ReadWindow, i: int, loss: float, epoch: int, folder: Path | None
+) -> NotFinite:
+    """What is raised for the i-th step of a window. The state of the run is left where the search ended."""
+    entry = window.entries[i]
+    cause = first_cause(t, window, i)
+    batch = [(b.inputs, b.target) for b in entry.batches]
+    path = None
+    if folder is not None:
+        path = folder / f"not-finite-step-{entry.step:09}.safetensors"
+        save([{"inputs": list(inputs), "target": target} for inputs, target in batch], path)
+    where = f"step {entry.step} (epoch {epoch + 1}, batch {entry.index})"
+    there = "its batch is in the error's .batch" if path is None else f"its batch is in {path}"
+    text = f"fit: {where}: the loss is {loss}: {cause}: {there}: look at it, or use a smaller learning rate"
+    facts = {"step": entry.step, "epoch": epoch, "index": entry.index, "loss": loss, "cause": cause}
+    return NotFinite(text, **facts, batch=batch, path=path)
+
+
+def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
+    """The first op whose value is not finite, found by making the window's steps again, unrecorded."""
+    if window.kept is None:
+        found = op_of(t, window.entries[i].batches[-1])
+        return found or "the weights were spoilt before, and are too large to go back to"
+    t.model.load_state_dict(window.kept.model)
+    t.optimizer.load_state_dict(window.kept.optimizer)
+    set_rng_state(window.kept.random)
+    for entry in window.entries[: i + 1]:
+        for group, rate in zip(t.optimizer.param_groups, entry.rates, strict=True):
+            group["lr"] = rate
+        total: Gradients | None = None
+        for batch in entry.batches:
+            found = checked(t, batch)
+            if isinstance(found, str):
+                return found
+            total = found if total is None else total + found
+        if total is not None:
+            apply(t, total / len(entry.batches))
+    return "the optimiser's steps made the first value that is not finite"
+
+
+def checked(t: Trained, batch: Any) -> Gradients | str:
+    """The gradients of a batch, or what made the first value in them that is not finite."""
+    before = get_rng_state()
+    loss, _, grads = gradients(t, batch.inputs, batch.target)
+    # a scaler's gradients may overflow: it leaves such a step out
+    asked = [loss] if t.scaler is not None else [loss, *grads]
+    if all(read(*(v.isfinite().all() for v in asked))):
+        return grads
+    set_rng_state(before)  # the numbers that dropout took
+    return op_of(t, batch) or "no op by itself made the first value that is not finite"
+
+
+def op_of(t: Trained, batch: Any) -> str | None:
+    """The op that makes the first bad value of a batch, by the weights as they are; None where there is
+    none."""
+    with made_at(t.model) as lines:
+        loss, _, grads = gradients(t, batch.inputs, batch.target)
+    return first_bad(loss, *(() if t.scaler is not None else grads), lines=lines)

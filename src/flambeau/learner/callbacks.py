@@ -1,0 +1,122 @@
+"""What is done beside the steps of a run: schedules, stopping early, and what a user writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..errors import suggest
+from ..optim.lr_scheduler import ReduceLROnPlateau
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+Row = dict[str, float]
+
+
+class Callback:
+    """What a learner calls: one of your own writes some of these. Its `state_dict` goes into checkpoints.
+
+    `learner` has the model, the optimizer, `step`, `epoch`, `history`, and `stop`; reading a tensor in
+    `after_step` waits for the device. row: the epoch's metrics, as history has them.
+    """
+
+    def begin(self, learner: Learner) -> None:
+        """A run begins, or goes on."""
+
+    def after_step(self, learner: Learner) -> None:
+        """A step was given to the device."""
+
+    def after_epoch(self, learner: Learner, row: Row) -> None:
+        """An epoch is over, and its metrics were read; before its checkpoint."""
+
+    def end(self, learner: Learner) -> None:
+        """The run is over, for whatever reason."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What it needs to go on."""
+        return {}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on there."""
+
+
+class Scheduling(Callback):
+    """Moves a scheduler on after each "step" or "epoch" (`per`).
+
+    ReduceLROnPlateau is given the value of `monitor` after each epoch.
+    """
+
+    def __init__(self, scheduler: Any, per: str, monitor: str):
+        self.scheduler, self.per, self.monitor = scheduler, per, monitor
+        self.follows = isinstance(scheduler, ReduceLROnPlateau)
+
+    def after_step(self, learner: Learner) -> None:
+        if self.per == "step" and not self.follows:
+            self.scheduler.step()
+
+    def after_epoch(self, learner: Learner, row: Row) -> None:
+        if self.follows:
+            self.scheduler.step(value_of(row, self.monitor, "scheduler"))
+        elif self.per == "epoch":
+            self.scheduler.step()
+
+    def state_dict(self) -> dict[str, Any]:
+        return self.scheduler.state_dict()
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.scheduler.load_state_dict(state_dict)
+
+
+class Best(Callback):
+    """Which epoch has the best value of `monitor`, by more than `min_delta`; how many came after it.
+
+    higher: whether higher is better; None asks the metric. With `patience`, so many epochs without a better
+    one end the run.
+    """
+
+    def __init__(
+        self, monitor: str, higher: bool | None = None, min_delta: float = 0.0, patience: int | None = None
+    ):
+        self.monitor, self.higher, self.min_delta, self.patience = monitor, higher, min_delta, patience
+        self.value: float | None = None
+        self.since = 0  # epochs
+
+    def after_epoch(self, learner: Learner, row: Row) -> None:
+        value = value_of(row, self.monitor, type(self).__name__)
+        higher = learner.higher_is_better(self.monitor) if self.higher is None else self.higher
+        gain = None if self.value is None else value - self.value if higher else self.value - value
+        self.since = 0 if gain is None or gain > self.min_delta else self.since + 1
+        if not self.since:
+            self.value = value
+        if self.patience is not None and self.since >= self.patience:
+            learner.stop("early")
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"value": self.value, "since": self.since}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.value, self.since = state_dict["value"], state_dict["since"]
+
+
+class EarlyStopping(Best):
+    """Ends a run when `monitor`, a name in its history, has not got better for `patience` epochs.
+
+    mode: "min" or "max", or "auto", which asks the metric; min_delta: what counts as better. ValueError for
+    another mode, and a patience below 1.
+    """
+
+    def __init__(self, monitor: str, patience: int = 3, min_delta: float = 0.0, mode: str = "auto"):
+        modes = {"auto": None, "min": False, "max": True}
+        if mode not in modes:
+            raise ValueError(f"EarlyStopping(mode={mode!r}): use one of {', '.join(map(repr, modes))}")
+        if patience < 1:
+            raise ValueError(f"EarlyStopping(patience={patience}): must be at least 1: give another")
+        super().__init__(monitor, modes[mode], min_delta, patience)
+
+
+def value_of(row: Row, name: str, who: str) -> float:
+    """A value of a run's history; ValueError where there is none of that name."""
+    if name not in row:
+        rule = f"there is no such value in the history{suggest(name, row)}"
+        raise ValueError(f"{who}({name!r}): {rule}: there are {', '.join(row)}")
+    return row[name]

@@ -1,0 +1,258 @@
+"""The states of a run into files that are whole or not there: written beside the run, and proven."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, NamedTuple
+
+from ..core.dtype import DType
+from ..core.files import part_of, read
+from ..errors import FlambeauError
+from ..io.checkpoint import metadata_of, taken_apart, unpacked
+from ..io.safetensors import checked
+from ..io.sealed import damage, sealed
+from ..runtime.readback import Readback
+from ..tensor import Tensor
+from .events import Event, Message, Saved
+
+THREADS = sys.platform != "emscripten"  # a browser's Python starts none
+NAME = re.compile(r"epoch-(\d{4,})-step-(\d{9,})\.safetensors")
+BEST = "best.safetensors"
+
+
+class TensorSpec(NamedTuple):
+    """What a file's header says of a tensor: the tensor itself would keep its old values on the device."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+
+class CheckpointJob(NamedTuple):
+    """A checkpoint that is on its way into its file."""
+
+    path: Path
+    step: int
+    specs: dict[str, TensorSpec]  # of its tensors, by name
+    tree: Any
+    values: Readback
+    losses: int  # how many of the values, at the end, are losses that nobody has read yet
+    is_best: bool
+    began: float
+    waited: float
+
+
+class Checkpoints:
+    """The checkpoints of a folder. `keep` are kept at least, beside the best.
+
+    What is written is told by `told`, in the thread that asks. FlambeauError where the folder is not to be
+    written to.
+    """
+
+    def __init__(self, folder: Path, keep: int):
+        self.folder, self.keep = folder, keep
+        self.last: str | None = None  # the name of the newest that was begun
+        self.failed: OSError | None = None  # what became of the newest
+        self._told: SimpleQueue[Event] = SimpleQueue()
+        self._thread: threading.Thread | None = None
+        probe(folder)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether one is being written."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def told(self) -> Iterator[Event]:
+        """What has happened since this was asked."""
+        while not self._told.empty():
+            yield self._told.get()
+
+    def begin(self, place: tuple[int, int], state: Any, losses: list[Tensor], is_best: bool = False) -> None:
+        """Write a state: nothing waits here but for the one before. `place` is (epoch, step); with `losses`,
+        or weights, that are not finite nothing is written, and that is told."""
+        name = f"epoch-{place[0]:04}-step-{place[1]:09}.safetensors"
+        if name == self.last and self.failed is None and not is_best:
+            return
+        self.wait()
+        began = time.perf_counter()
+        tensors, tree = taken_apart(state)
+        checked(tensors, f"checkpoint {name}")
+        specs = {n: TensorSpec(t.dtype, t.shape) for n, t in tensors.items()}
+        values = Readback([*tensors.values(), *(v.float() for v in losses)])
+        waited = time.perf_counter() - began
+        self.last, self.failed = name, None
+        job = CheckpointJob(
+            self.folder / name, place[1], specs, tree, values, len(losses), is_best, began, waited
+        )
+        if not THREADS:
+            return self._write(job)
+        self._thread = threading.Thread(target=self._write, args=(job,), name="flambeau-checkpoint")
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Return when nothing is being written."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def finish(self) -> None:
+        """`wait`, and FlambeauError where the newest could not be written."""
+        self.wait()
+        if self.failed is not None:
+            raise FlambeauError(self._trouble(self.failed))
+
+    def _write(self, job: CheckpointJob) -> None:
+        try:
+            raw = job.values.wait()
+            if bad := not_finite(job, raw):
+                told = f"step {job.step}: {bad} is not finite: no checkpoint is written of it"
+                return self._told.put(Message("warning", told))
+            write_proven(job.path, sealed(job.specs, raw[: len(job.specs)], metadata_of(job.tree)))
+            if job.is_best:
+                link(job.path, self.folder / BEST)
+            self._told.put(Saved(str(job.path), job.step, time.perf_counter() - job.began, job.waited))
+            for old in self.paths()[self.keep :]:
+                old.unlink()
+        except OSError as e:
+            self.failed = e
+            self._told.put(Message("error", self._trouble(e)))
+        except Exception as e:
+            self.failed = OSError(errno.EIO, f"{type(e).__name__}: {e}")
+            self._told.put(Message("error", self._trouble(self.failed)))
+
+    def _trouble(self, e: OSError) -> str:
+        there = self.paths()
+        before = f"{there[0].name} is there still" if there else "there is none before it"
+        cure = "free some space, or choose another directory"
+        name = self.folder / (self.last or "")
+        return f"checkpoint {name}: can't be written: {e.strerror or e}: {before}: {cure}"
+
+    def paths(self) -> list[Path]:
+        """The files that are there, the newest first."""
+        with suppress(OSError):
+            found = [(NAME.fullmatch(entry.name), entry.path) for entry in os.scandir(self.folder)]
+            places = [((int(m[1]), int(m[2])), path) for m, path in found if m]
+            return [Path(path) for _, path in sorted(places, reverse=True)]
+        return []
+
+    def newest(self, tell: Callable[[Event], Any]) -> tuple[Path, Any] | None:
+        """The newest state that is whole; what is damaged is told. None where there is no file, FlambeauError
+        where none is whole."""
+        paths, troubles = self.paths(), []
+        for i, path in enumerate(paths):
+            try:
+                return path, load_state(path)
+            except FlambeauError as e:
+                troubles.append(str(e))
+                if i + 1 < len(paths):
+                    tell(Message("warning", f"{e}: {paths[i + 1].name} is taken"))
+        if troubles:
+            raise FlambeauError(
+                f"{'; '.join(troubles)}: there is no other: give resume=False and another directory"
+            )
+        return None
+
+
+def load_state(path: Path) -> Any:
+    """The state in a checkpoint, its tensors on the CPU; FlambeauError where it is damaged."""
+    call = f"checkpoint {path}"
+    try:
+        data = memoryview(read(path))
+    except FileNotFoundError:
+        raise FlambeauError(f"{call}: there is no such file: check the path") from None
+    except OSError as e:
+        raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
+    if trouble := damage(data):
+        raise FlambeauError(f"{call}: is damaged ({trouble})")
+    return unpacked(data, "cpu", call)
+
+
+def save_state(path: Path, state: Any) -> None:
+    """Write a state to a file; FlambeauError where that can't be."""
+    tensors, tree = taken_apart(state)
+    checked(tensors, f"save({str(path)!r})")
+    try:
+        write_proven(path, sealed(tensors, Readback(list(tensors.values())).wait(), metadata_of(tree)))
+    except OSError as e:
+        rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
+        raise FlambeauError(f"save({str(path)!r}): {rule}") from None
+
+
+def write_proven(path: Path, data: bytearray) -> None:
+    """Write a sealed file beside `path` and put it there when it has been read back; OSError where that can't
+    be."""
+    with part_of(path) as part:
+        write_through(part, data)
+        if trouble := damage(memoryview(read(part))):
+            raise OSError(errno.EIO, f"what was read back is not what was written: {trouble}")
+        os.replace(part, path)
+    sync_folder(path.parent)
+
+
+def write_through(part: Path, data: bytearray) -> None:
+    """Write bytes to the disk, and return when they are there."""
+    with open(part, "wb") as f:
+        f.write(data)
+        f.flush()
+        os.fsync(f.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in a folder are on the disk; where folders can't be opened, they are."""
+    with suppress(OSError):
+        opened = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(opened)
+        finally:
+            os.close(opened)
+
+
+def link(path: Path, other: Path) -> None:
+    """Give a file a second name, in the place of what has it."""
+    with part_of(other) as part:
+        part.unlink()
+        try:
+            os.link(path, part)
+        except OSError:  # a file system without links
+            shutil.copyfile(path, part)
+        os.replace(part, other)
+    sync_folder(other.parent)
+
+
+def probe(folder: Path) -> None:
+    """Make a folder and write to it; FlambeauError where that can't be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with part_of(folder / "probe") as part:
+            part.write_bytes(b"")
+    except OSError as e:
+        rule = f"can't write there: {e.strerror or e}: choose another folder"
+        raise FlambeauError(f"Learner(directory={str(folder)!r}): {rule}") from None
+
+
+def not_finite(job: CheckpointJob, raw: list[Any]) -> str:
+    """What of a checkpoint is no number: a loss, a weight; "" where nothing is."""
+    for part in raw[len(job.specs) :]:
+        if not isfinite(memoryview(part).cast("B").cast("f")[0]):
+            return "a loss"
+    for (name, spec), part in zip(job.specs.items(), raw, strict=False):
+        if name.startswith("model.") and has_nan(part, spec.dtype):
+            return name.removeprefix("model.")
+    return ""
+
+
+def has_nan(raw: Any, dtype: DType) -> bool:
+    """Whether one of the floats is NaN, as far as NumPy is there to look."""
+    np = sys.modules.get("numpy")
+    if np is None or dtype.name not in ("float16", "float32", "float64"):
+        return False
+    return bool(np.isnan(np.frombuffer(raw, dtype.name)).any())

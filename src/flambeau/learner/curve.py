@@ -1,0 +1,75 @@
+"""Values over steps into a curve of bounded size: all of it, ever coarser, and its end as it came."""
+
+from collections import deque
+from collections.abc import Sequence
+from math import isfinite
+
+KEPT = 2048  # points of a whole curve: where there are more, each two neighbours become one
+RECENT = 512  # last points, as they came
+
+Points = list[tuple[float, float]]  # (step, value)
+
+
+class Curve:
+    """One metric of one split. `last` is the newest value, `low` and `high` bound the finite ones."""
+
+    def __init__(self):
+        self.points: Points = []  # means of `stride` values, at the last one's step
+        self.stride = 1
+        self.rest: Points = []  # fewer than `stride` values, that are no point yet
+        self.recent: deque[tuple[float, float]] = deque(maxlen=RECENT)
+        self.last, self.low, self.high = float("nan"), float("inf"), float("-inf")
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def add(self, step: float, value: float) -> None:
+        """Append a value."""
+        self.extend([step], [value])
+
+    def extend(self, steps: Sequence[float], values: Sequence[float]) -> None:
+        """Append values, as many as steps; at a thousand steps a second this must not loop."""
+        if not steps:
+            return
+        finite = values if isfinite(sum(values)) else [v for v in values if isfinite(v)]
+        self.low, self.high = min(self.low, *finite, self.low), max(self.high, *finite, self.high)
+        self.last = values[-1]
+        pairs = list(zip(steps, values, strict=False))
+        self.recent.extend(pairs)
+        if self.stride == 1:
+            self.points.extend(pairs)
+        else:
+            self.rest.extend(pairs)
+            n = self.stride
+            whole = len(self.rest) // n * n
+            self.points.extend(mean(self.rest[i : i + n]) for i in range(0, whole, n))
+            del self.rest[:whole]
+        while len(self.points) >= KEPT:
+            self.halve()
+
+    def halve(self) -> None:
+        if len(self.points) % 2:  # the odd one is taken apart again
+            self.rest = [self.points.pop()] * self.stride + self.rest
+        self.points = [mean(self.points[i : i + 2]) for i in range(0, len(self.points), 2)]
+        self.stride *= 2
+
+    def whole(self) -> Points:
+        """The curve from its first step to its last."""
+        return self.points + ([mean(self.rest)] if self.rest else [])
+
+    def cut(self, step: float) -> None:
+        """Forget what came after a step: a run that goes on there does it again."""
+        kept = [p for p in self.points if p[0] <= step]
+        recent = [p for p in self.recent if p[0] <= step]
+        if len(kept) == len(self.points) and len(recent) == len(self.recent):
+            return
+        self.points, self.rest = kept, []
+        self.recent = deque(recent or kept[-1:], maxlen=RECENT)
+        values = [v for _, v in [*kept, *recent] if isfinite(v)]
+        self.low, self.high = min(values, default=float("inf")), max(values, default=float("-inf"))
+        self.last = self.recent[-1][1] if self.recent else float("nan")
+
+
+def mean(points: Points) -> tuple[float, float]:
+    """The mean of some points, at the last one's step."""
+    return points[-1][0], sum(v for _, v in points) / len(points)

@@ -1,0 +1,241 @@
+"""Events into files and other people's loggers; one that fails says so once and never stops the run."""
+
+import csv
+import json
+import os
+import time
+import warnings
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from .events import EpochEnded, Event, Progress, RunStarted, Values
+from .runs import EVENTS
+from .tensorboard import EventFile, scalars, session_start
+
+HOLD = 0.25  # seconds that values and progress wait to be written together
+AGAIN = 60.0  # seconds after which a logger that failed is tried again
+PER_SECOND = 100  # steps that are passed on where each one costs
+ENCODE = json.JSONEncoder(check_circular=False).encode
+COLUMNS = ("step", "epoch", "split", "of", "name", "value")
+
+
+class Logger:
+    """A logger: `write` takes events. `start` opens what a run needs, `end` closes it.
+
+    Values and progress are held for a quarter of a second: written together they cost a third. All others are
+    written at once, with what was held: what came before a checkpoint is there when the checkpoint is.
+    """
+
+    def __init__(self):
+        self.warned, self.rest = False, -inf  # until when, by time.monotonic(), nothing is tried
+        self.held: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.held.append(event)
+        if isinstance(event, Values | Progress) and event.at - self.held[0].at < HOLD:
+            return
+        events, self.held = self.held, []
+        if time.monotonic() < self.rest:
+            return
+        try:
+            if isinstance(event, RunStarted):
+                self.start(event)
+            self.write(events)
+            if event.kind == "run_ended":
+                self.end()
+        except Exception as e:  # whatever goes wrong in logging is no reason to lose a training
+            self.rest = time.monotonic() + AGAIN
+            self.warn(e)
+
+    def warn(self, error: Exception) -> None:
+        """Say once what went wrong."""
+        if not self.warned:
+            self.warned = True
+            why = f"{type(error).__name__}: {error}"
+            rule = f"the run goes on, and it is tried again every {AGAIN:.0f} s"
+            warnings.warn(f"{type(self).__name__}: an event was not logged: {why}: {rule}", stacklevel=3)
+
+    def start(self, event: RunStarted) -> None:
+        pass
+
+    def write(self, events: list[Event]) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        pass
+
+
+def in_folder(path: str | Path | None, event: RunStarted, name: str) -> Path:
+    """The path that was given, else the name in the run's folder."""
+    if path is None and not event.directory:
+        raise ValueError("the run has no directory: give Learner one, or the logger a path")
+    found = Path(path) if path is not None else Path(event.directory) / name
+    found.parent.mkdir(parents=True, exist_ok=True)
+    return found
+
+
+class JSONL(Logger):
+    """The events themselves, a line each, as `Event.to_dict` has them; what `flambeau runs` reads.
+
+    path: the file, which is appended to; events.jsonl in the run's directory without it.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, -1
+        self.torn = False  # the last line may lack its end
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        path = in_folder(self.path, event, EVENTS)
+        self.torn = path.exists() and path.stat().st_size > 0 and path.read_bytes()[-1:] != b"\n"
+        self.file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+
+    def write(self, events: list[Event]) -> None:
+        if self.file < 0:
+            return
+        lines = [ENCODE({"kind": e.kind, **vars(e)}) + "\n" for e in events]  # to_dict copies each list
+        data = "".join(["\n" if self.torn else "", *lines]).encode()
+        self.torn = True
+        self.torn = os.write(self.file, data) < len(data)  # one call: all of them, or a full disk
+
+    def end(self) -> None:
+        if self.file >= 0:
+            os.close(self.file)
+            self.file = -1
+
+
+class CSV(Logger):
+    """A row a value: step, epoch, split, of ("step" or "epoch"), name, value.
+
+    path: the file; metrics.csv in the run's directory without it. A run that goes on drops the rows after its
+    step, which it writes anew.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, None
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        path = in_folder(self.path, event, "metrics.csv")
+        kept = rows_until(path, event.step) if event.resumed else []
+        part = path.with_suffix(".part")
+        with open(part, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([COLUMNS, *kept])
+        os.replace(part, path)
+        self.file = open(path, "a", newline="", encoding="utf-8")  # noqa: SIM115 - as long as the run
+        self.rows = csv.writer(self.file)
+
+    def write(self, events: list[Event]) -> None:
+        if self.file is None:
+            return
+        for event in events:
+            self.add(event)
+        self.file.flush()
+
+    def add(self, event: Event) -> None:
+        """The rows of an event."""
+        if isinstance(event, Values):
+            for name, values in event.values.items():
+                self.rows.writerows(
+                    (s, event.epoch, event.split, "step", name, v) for s, v in zip(event.steps, values)
+                )
+        elif isinstance(event, EpochEnded):
+            head = event.step, event.epoch, event.split, "epoch"
+            self.rows.writerows((*head, name, v) for name, v in event.metrics.items())
+
+    def end(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+def rows_until(path: Path, step: int) -> list[list[str]]:
+    """The rows of a CSV file up to a step; a last one that was cut is left out."""
+    if not path.exists():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        rows = list(csv.reader(file))[1:]
+    return [row for row in rows if len(row) == len(COLUMNS) and row[0].isdigit() and int(row[0]) <= step]
+
+
+class Thinned(Logger):
+    """A logger that is given so many steps a second at most, evenly spread: see PER_SECOND."""
+
+    def __init__(self):
+        super().__init__()
+        self.since, self.allowed = -inf, 0.0  # by the events' clock; steps that may be passed on
+
+    def some(self, event: Values) -> list[tuple[int, dict[str, float]]]:
+        """(step, values by name) of as many of an event's steps as its time allows, its last among them."""
+        self.allowed = min(self.allowed + PER_SECOND * (event.at - self.since), PER_SECOND)
+        self.since, n = event.at, len(event.steps)
+        most = min(n, int(self.allowed + 1e-6))  # a hundredth of a second, ten times, is no tenth
+        self.allowed -= most
+        chosen = [(i + 1) * n // most - 1 for i in range(most)]
+        return [(event.steps[i], {name: v[i] for name, v in event.values.items()}) for i in chosen]
+
+    def of(self, event: Event) -> list[tuple[int, dict[str, float]]]:
+        """(step, values by tag) of an event."""
+        if isinstance(event, Values):
+            return [(step, tagged(event.split, values)) for step, values in self.some(event)]
+        if isinstance(event, EpochEnded):
+            return [(event.step, tagged(f"epoch/{event.split}", event.metrics))]
+        return []
+
+
+def tagged(split: str, values: dict[str, float]) -> dict[str, float]:
+    return {f"{split}/{name}": value for name, value in values.items()}
+
+
+class TensorBoard(Thinned):
+    """TensorBoard's event files: `train/loss` of steps, `epoch/valid/loss` of whole epochs.
+
+    path: the folder; tensorboard in the run's directory without it. Of more than 100 steps a second so
+    many are written (TensorBoard itself shows 1,000 points of a curve); JSONL has all of them.
+    """
+
+    def __init__(self, path: str | Path | None = None):
+        super().__init__()
+        self.path, self.file = path, None
+
+    def start(self, event: RunStarted) -> None:
+        self.end()
+        self.file = EventFile(in_folder(self.path, event, "tensorboard"))
+        if event.resumed:
+            self.file.write(session_start(event.at, event.step + 1))
+
+    def write(self, events: list[Event]) -> None:
+        if self.file is not None:
+            self.file.write(*(scalars(e.at, step, values) for e in events for step, values in self.of(e)))
+
+    def end(self) -> None:
+        if self.file is not None:
+            self.file.close()
+            self.file = None
+
+
+class LogCalls(Thinned):
+    """Passes a run on to an object with wandb's calls: `log(dict, step=)`, and `finish()` at the end.
+
+    run: the object, as wandb.init() gives it; its `config` is updated where it has one. Names are as in
+    TensorBoard's files, and as there 100 steps a second are passed on at most.
+    """
+
+    def __init__(self, run: Any):
+        super().__init__()
+        self.run = run
+
+    def start(self, event: RunStarted) -> None:
+        if hasattr(self.run, "config"):
+            self.run.config.update(event.config)
+
+    def write(self, events: list[Event]) -> None:
+        for event in events:
+            for step, values in self.of(event):
+                self.run.log(values, step=step)
+
+    def end(self) -> None:
+        self.run.finish()

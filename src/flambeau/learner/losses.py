@@ -1,0 +1,140 @@
+"""Losses of steps into numbers some steps later, with one read for many: no step waits for the device."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from math import isfinite
+from typing import Any, NamedTuple
+
+from ..errors import FlambeauError
+from ..functions import Reading, read
+from ..ops.random import get_rng_state
+from ..tensor import Tensor
+from .events import Event, Values
+
+STEPS, SECONDS = 16, 0.25  # a read begins after so many steps, or so long
+BATCHES = 64 << 20  # bytes of batches that are kept until their losses are read
+REWIND = 64 << 20  # bytes of parameters and state up to which copies are kept to go back to
+
+
+class Entry(NamedTuple):
+    """A step whose loss nobody has read, with what repeating it takes."""
+
+    step: int
+    index: int  # of its batch in the epoch
+    loss: Tensor
+    rates: list[float]  # of the groups
+    batches: list[Any]
+
+
+class KeptState(NamedTuple):
+    """The state before a window of steps."""
+
+    model: dict[str, Tensor]
+    optimizer: dict[str, Any]
+    random: tuple[int, int]
+
+
+class ReadWindow:
+    """Steps whose losses are read together."""
+
+    def __init__(self, kept: KeptState | None):
+        self.kept, self.nbytes = kept, 0
+        self.entries: list[Entry] = []
+        self.began = time.perf_counter()
+        self.values: Reading | None = None
+
+    def add(self, entry: Entry) -> None:
+        self.entries.append(entry)
+        self.nbytes += sum(nbytes_of(batch) for batch in entry.batches)
+
+    @property
+    def is_full(self) -> bool:
+        return (
+            len(self.entries) >= STEPS
+            or self.nbytes >= BATCHES
+            or time.perf_counter() - self.began >= SECONDS
+        )
+
+
+def nbytes_of(value: Any) -> int:
+    """The bytes of the tensors in a batch."""
+    if isinstance(value, Tensor):
+        return value.nbytes
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, tuple | list) else ()
+    return sum(map(nbytes_of, parts))
+
+
+class Losses:
+    """The losses of an epoch: those of a window are read while the next one runs, so nothing waits.
+
+    keep: what copies the state, or None where it is too large. tell: takes events. blame: what is raised for
+    an entry whose loss is not finite.
+    """
+
+    def __init__(
+        self,
+        epoch: int,
+        keep: Callable[[], KeptState] | None,
+        tell: Callable[[Event], Any],
+        blame: Callable[[ReadWindow, int, float], FlambeauError],
+    ):
+        self.epoch, self.keep, self.tell, self.blame = epoch, keep, tell, blame
+        self.open, self.reading = self._window(), None
+        self.reading: ReadWindow | None
+        self.waited = 0.0  # seconds, for reads
+
+    def _window(self) -> ReadWindow:
+        return ReadWindow(self.keep() if self.keep is not None else None)
+
+    @property
+    def unread(self) -> list[Tensor]:
+        """The losses that are not known to be finite."""
+        entries = [*(self.reading.entries if self.reading is not None else ()), *self.open.entries]
+        return [e.loss for e in entries]
+
+    def add(self, entry: Entry) -> None:
+        """Take the loss of a step; FlambeauError where one before it is not finite."""
+        self.open.add(entry)
+        if self.open.is_full:
+            self._settle()
+            self.open.values = read(*(e.loss for e in self.open.entries))
+            self.reading, self.open = self.open, self._window()
+
+    def finish(self) -> None:
+        """Read all that is left."""
+        self._settle()
+        if self.open.entries:
+            self.open.values = read(*(e.loss for e in self.open.entries))
+            self.reading = self.open
+            self._settle()
+
+    def _settle(self) -> None:
+        if self.reading is None or self.reading.values is None:
+            return
+        began = time.perf_counter()
+        losses = [float(v) for v in self.reading.values]
+        self.waited += time.perf_counter() - began
+        window, self.reading = self.reading, None
+        for i, loss in enumerate(losses):
+            if not isfinite(loss):
+                raise self.blame(window, i, loss)
+        rates = {
+            f"lr{i or ''}": list(of)
+            for i, of in enumerate(zip(*(e.rates for e in window.entries), strict=True))
+        }
+        steps = [e.step for e in window.entries]
+        self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
+
+
+def kept_of(model: Any, optimizer: Any) -> KeptState:
+    """The state as it is now: the tensors are copied when a step moves them on."""
+    return KeptState(model.state_dict(), optimizer.state_dict(), get_rng_state())
+
+
+def may_rewind(model: Any, optimizer: Any) -> bool:
+    """Whether copies of the state are small enough to be kept."""
+    state = optimizer.state_dict()["state"]
+    nbytes = sum(t.nbytes for t in model.state_dict(keep_vars=True).values())
+    return nbytes + sum(nbytes_of(s) for s in state.values()) <= REWIND

@@ -1,0 +1,129 @@
+"""Curves into lines of text: braille dots, or ASCII where a terminal has no Unicode."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from math import isfinite, log10
+from typing import NamedTuple
+
+from .curve import Points
+
+NONE = -1  # of a cell: no curve's
+MARKS = "*o+x#@%="  # of curves in ASCII
+DOTS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))  # of braille, by row and column
+
+
+class Drawn(NamedTuple):
+    """A curve to draw, with the number of its colour."""
+
+    name: str
+    points: Points
+    colour: int
+
+
+class Glyph(NamedTuple):
+    """A character, and the colour of what it is part of."""
+
+    text: str
+    colour: int = NONE
+
+
+class Canvas:
+    """Cells of width x height with dots in them: 2 x 4 each of braille, one of ASCII."""
+
+    def __init__(self, width: int, height: int, unicode: bool):
+        self.width, self.height, self.unicode = width, height, unicode
+        self.across, self.down = (2, 4) if unicode else (1, 1)
+        self.dots = [[0] * width for _ in range(height)]
+        self.colours = [[NONE] * width for _ in range(height)]
+
+    def dot(self, x: int, y: int, colour: int) -> None:
+        column, row = x // self.across, y // self.down
+        self.dots[row][column] |= DOTS[y % 4][x % 2] if self.unicode else 1
+        self.colours[row][column] = colour
+
+    def line(self, a: tuple[int, int], b: tuple[int, int], colour: int) -> None:
+        steps = max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)
+        for i in range(steps + 1):
+            x, y = a[0] + (b[0] - a[0]) * i / steps, a[1] + (b[1] - a[1]) * i / steps
+            self.dot(round(x), round(y), colour)
+
+    def rows(self) -> list[list[Glyph]]:
+        def text(dots: int, colour: int) -> str:
+            if not dots:
+                return " "
+            return chr(0x2800 + dots) if self.unicode else MARKS[colour % len(MARKS)]
+
+        return [
+            [Glyph(text(d, c), c) for d, c in zip(dots, colours)]
+            for dots, colours in zip(self.dots, self.colours)
+        ]
+
+
+def bounds(curves: Sequence[Drawn]) -> tuple[float, float, float, float] | None:
+    """Lowest and highest step and value of what is finite; None where nothing is."""
+    points = [p for c in curves for p in c.points if isfinite(p[1])]
+    if not points:
+        return None
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    return min(xs), max(xs), min(ys), max(ys)
+
+
+def scaled(curves: Sequence[Drawn], log: bool) -> list[Drawn]:
+    """With logarithms for values where that is asked for; values that have none are left out."""
+    if not log:
+        return list(curves)
+    return [c._replace(points=[(x, log10(y)) for x, y in c.points if 0 < y < float("inf")]) for c in curves]
+
+
+def draw(curves: Sequence[Drawn], canvas: Canvas, box: tuple[float, float, float, float]) -> None:
+    """Lines between the points that are finite; a point alone is a dot."""
+    x0, x1, y0, y1 = box
+    right, bottom = canvas.width * canvas.across - 1, canvas.height * canvas.down - 1
+
+    def place(p: tuple[float, float]) -> tuple[int, int]:
+        x = (p[0] - x0) / (x1 - x0) if x1 > x0 else 0.5
+        y = (p[1] - y0) / (y1 - y0) if y1 > y0 else 0.5
+        return round(x * right), round((1 - y) * bottom)
+
+    for curve in curves:  # the last lies on top
+        places = [place(p) if isfinite(p[1]) else None for p in curve.points]
+        for a in places:
+            if a:
+                canvas.dot(*a, curve.colour)
+        for a, b in pairwise(places):
+            if a and b and a != b:
+                canvas.line(a, b, curve.colour)
+
+
+def number(value: float) -> str:
+    """A value in four digits."""
+    return f"{value:.4g}"
+
+
+def plot(
+    curves: Sequence[Drawn], width: int, height: int, *, unicode: bool = True, log: bool = False
+) -> list[list[Glyph]]:
+    """Rows of cells, with the axes' numbers: height rows of width cells. ``log`` is of values."""
+    curves = scaled(curves, log)
+    box = bounds(curves)
+    if box is None or height < 3 or width < 20:
+        said = "nothing to draw yet" if box is None else "no room to draw"
+        return [[Glyph(said[:width].center(width))] if row == height // 2 else [] for row in range(height)]
+    ends = [10**y if log else y for y in box[2:]]
+    middle = 10 ** ((box[2] + box[3]) / 2) if log else (box[2] + box[3]) / 2
+    labels = {0: number(ends[1]), height - 2: number(ends[0])} if ends[0] < ends[1] else {}
+    if height >= 7 or not labels:
+        labels[(height - 2) // 2] = number(middle)
+    margin = max(map(len, labels.values()))
+    canvas = Canvas(width - margin - 2, height - 1, unicode)
+    draw(curves, canvas, box)
+    bar = "│" if unicode else "|"
+    rows = [[Glyph(f"{labels.get(i, ''):>{margin}} {bar}"), *row] for i, row in enumerate(canvas.rows())]
+    first, last = f"{box[0]:g}", f"{box[1]:g}"
+    gap = max(canvas.width - len(first) - len(last), 1)
+    return [*rows, [Glyph(" " * (margin + 2) + first + " " * gap + last)]]
+
+
+def lines(rows: list[list[Glyph]]) -> list[str]:
+    """Rows of cells as plain text."""
+    return ["".join(cell.text for cell in row).rstrip() for row in rows]

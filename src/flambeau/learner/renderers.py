@@ -1,0 +1,138 @@
+"""Events into what a user sees where no dashboard fits: plain lines, and a notebook's live widget."""
+
+import os
+import sys
+import time
+from contextlib import suppress
+from importlib.util import find_spec
+from typing import Any, TextIO
+
+from . import text
+from .advice import advice
+from .events import Event, Renderer
+from .loggers import JSONL
+from .page import html
+from .state import RunState
+
+EVERY = 10.0  # seconds between plain lines within an epoch
+OF_THE_TIME = 0.005  # what drawing a notebook's widget may take
+UPDATES = 0.5  # seconds between two of them at the least
+
+
+class PlainLines:
+    """A line an epoch, and one now and then within it. stream: standard output without it. every: seconds."""
+
+    def __init__(self, stream: TextIO | None = None, *, every: float = EVERY):
+        self.stream, self.every = stream, every
+        self.state, self.said = RunState(), float("-inf")
+
+    def __call__(self, event: Event) -> None:
+        self.state.take(event)
+        tell = getattr(self, f"on_{event.kind}", None)
+        if tell is not None:
+            tell(event)
+
+    def write(self, line: str) -> None:
+        self.said = self.state.at
+        with suppress(OSError):  # a terminal that was closed is no reason to end
+            print(line, file=self.stream or sys.stdout, flush=True)
+
+    def on_run_started(self, _: Any) -> None:
+        self.write(text.heading(self.state))
+
+    def on_progress(self, event: Any) -> None:
+        if self.state.at - self.said < self.every:
+            return
+        s, split = self.state, event.split
+        names = [n for n in s.names if "loss" in n and (n, split) in s.curves]
+        losses = [f"{name} {text.value(s.last(name, split))}" for name in names]
+        told = [text.place(s), *losses, text.speed(s), text.time_left(s), advice(s)]
+        self.write("  ".join(filter(None, told)))
+
+    def on_epoch_ended(self, event: Any) -> None:
+        self.write(text.epoch_line(event, self.state.epoch.of if self.state.epoch else event.epoch + 1))
+
+    def on_message(self, event: Any) -> None:
+        self.write(event.text if event.level == "info" else f"{event.level}: {event.text}")
+
+    def on_run_ended(self, event: Any) -> None:
+        saved = f", saved {self.state.saved.path}" if self.state.saved else ""
+        self.write(
+            f"{advice(self.state)} at step {event.step:,} after {text.duration(self.state.elapsed)}{saved}"
+        )
+
+
+class Widget:
+    """A notebook's live picture of the run, drawn anew where it stands: HTML through IPython's display.
+
+    display: called as IPython's `display(HTML(...), display_id=True)`, which it is without it.
+    """
+
+    def __init__(self, display: Any = None):
+        self.state, self.display, self.handle = RunState(), display, None
+        self.next = 0.0  # time.perf_counter() before which nothing is drawn
+
+    def __call__(self, event: Event) -> None:
+        self.state.take(event)
+        begin = time.perf_counter()
+        if begin < self.next and event.kind != "run_ended":
+            return
+        self.draw()
+        now = time.perf_counter()
+        self.next = now + max(UPDATES, (now - begin) / OF_THE_TIME)
+
+    def draw(self) -> None:
+        """Show the picture, or change the one that is shown."""
+        shown = Shown(html(self.state), text.summary(self.state))
+        if self.handle is None:
+            self.handle = (self.display or ipython_display())(shown, display_id=True)
+        else:
+            self.handle.update(shown)
+
+
+class Shown:
+    """Something that notebooks show as HTML, and consoles as text."""
+
+    def __init__(self, html: str, plain: str):
+        self.html, self.plain = html, plain
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.plain
+
+
+def ipython_display() -> Any:
+    """IPython's `display`."""
+    from IPython.display import display  # pyright: ignore[reportMissingImports] - is there where it is called
+
+    return display
+
+
+def in_notebook() -> bool:
+    """Does this process serve a notebook? IPython's own console is none."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return shell is not None and "IPKernelApp" in getattr(shell, "config", {})
+
+
+def has_dashboard() -> bool:
+    """Is there a terminal that the dashboard can draw on, and textual to draw it with?"""
+    able = os.name == "posix" and sys.platform != "emscripten" and os.environ.get("TERM", "dumb") != "dumb"
+    return able and sys.stdin.isatty() and sys.stdout.isatty() and find_spec("textual") is not None
+
+
+def screen_renderer() -> Renderer:
+    """What shows a run here: the dashboard on a terminal, a widget in a notebook, plain lines elsewhere."""
+    if in_notebook():
+        return Widget()
+    if has_dashboard():
+        from .dashboard import Dashboard
+
+        return Dashboard()
+    return PlainLines()
+
+
+def default_renderers(directory: Any = None) -> list[Renderer]:
+    """What suits the place, and with a directory the events themselves in its events.jsonl."""
+    return [screen_renderer(), *([] if directory is None else [JSONL()])]

@@ -1,0 +1,76 @@
+"""All that a run needs to go on into a nest of plain values and tensors, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from .randoms import random_states
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+COUNTS = ("epoch", "step", "index", "is_trained", "row", "history")
+
+
+def places_of(loaders: dict[str, Any]) -> dict[str, Any]:
+    """Where the loaders are, those that can say so."""
+    return {name: found.state_dict() for name, found in loaders.items() if hasattr(found, "state_dict")}
+
+
+def put_places(loaders: dict[str, Any], places: dict[str, Any]) -> None:
+    """Have loaders go on where `places_of` was asked."""
+    for name, found in loaders.items():
+        if name in places and hasattr(found, "load_state_dict"):
+            found.load_state_dict(places[name])
+
+
+def state_of(learner: Learner, places: dict[str, Any]) -> dict[str, Any]:
+    """The state of a run between two steps."""
+    state = {name: getattr(learner, name) for name in COUNTS}
+    return {
+        **state,
+        "is_over": learner.reason == "early",
+        "model": learner.model.state_dict(),
+        "optimizer": learner.optimizer.state_dict(),
+        "scaler": None if learner.scaler is None else learner.scaler.state_dict(),
+        "callbacks": states_of(learner.callbacks),
+        "metrics": learner.tallies["train"].state_dict(),
+        "random": random_states(),
+        "loaders": places,
+    }
+
+
+def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
+    """Have a learner go on from a state; ValueError, with `where` it is from, for that of another model."""
+    try:
+        learner.model.load_state_dict(state["model"])
+        learner.optimizer.load_state_dict(state["optimizer"])
+        learner.tallies["train"].load_state_dict(state["metrics"])
+        put_named(learner.callbacks, state["callbacks"])
+        if (learner.scaler is None) != (state["scaler"] is None):
+            has, given = ("none", "one") if learner.scaler is None else ("one", "none")
+            raise ValueError(f"scaler: the learner has {has}, given {given}: give the same")
+    except ValueError as e:
+        raise ValueError(f"{where}: is not of this learner: {e}") from None
+    if learner.scaler is not None:
+        learner.scaler.load_state_dict(state["scaler"])
+    for name in COUNTS:
+        setattr(learner, name, state[name])
+    learner.reason = "early" if state["is_over"] else None
+    learner.places, learner.random = state["loaders"], state["random"]
+
+
+def states_of(callbacks: dict[str, Any]) -> dict[str, Any]:
+    """The states of the callbacks that have any."""
+    states = {name: callback.state_dict() for name, callback in callbacks.items()}
+    return {name: state for name, state in states.items() if state}
+
+
+def put_named(callbacks: dict[str, Any], states: dict[str, Any]) -> None:
+    """Give callbacks their states; ValueError where those were of others."""
+    own = states_of(callbacks)
+    if own.keys() != states.keys():
+        has, given = (", ".join(sorted(d)) or "none" for d in (own, states))
+        raise ValueError(f"callbacks: the learner has {has}, given {given}: give the same")
+    for name, state in states.items():
+        callbacks[name].load_state_dict(state)

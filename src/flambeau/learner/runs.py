@@ -1,0 +1,44 @@
+"""Folders of runs into what is known of each: their events are read from the JSONL that a logger wrote."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from ..errors import FlambeauError
+from .events import Event
+from .state import RunState
+
+EVENTS = "events.jsonl"  # of each run's folder
+
+
+def read_events(path: str | Path) -> Iterator[Event]:
+    """The events of a JSONL file, in order; lines that are none, such as one that was cut, are left out."""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                yield Event.from_dict(json.loads(line))
+            except (ValueError, AttributeError):  # not JSON, of no known kind, or no dict
+                continue
+
+
+def read_run(path: str | Path) -> RunState:
+    """What is known of a run. path: its folder, or its JSONL file. FlambeauError where there is none."""
+    file = Path(path) / EVENTS if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise FlambeauError(f"read_run({str(path)!r}): no run is here: {file} does not exist")
+    return RunState().take_all(read_events(file))
+
+
+def find_runs(folder: str | Path) -> list[Path]:
+    """The folders of runs in a folder and below, the newest first; the folder itself may be one."""
+    files = sorted(Path(folder).rglob(EVENTS), key=lambda p: p.stat().st_mtime, reverse=True)
+    return [file.parent for file in files]
+
+
+def beside(directory: str | Path, most: int = 4) -> list[RunState]:
+    """The newest runs in the folders beside a run's own, at most so many. most: how many."""
+    own = Path(directory).resolve()
+    files = [p for p in own.parent.glob(f"*/{EVENTS}") if p.parent != own]
+    newest = sorted(files, key=lambda p: p.stat().st_mtime, reverse=True)[:most]
+    found = [read_run(path) for path in newest]
+    return [state for state in found if state.started]

@@ -1,0 +1,332 @@
+"""The dashboard's own process: events from a pipe into a picture on the terminal, keys into orders.
+
+It has a process of its own because textual wants a main thread with its signals, because drawing in a thread
+would take the interpreter from the training, and because it outlives a training that is killed: it puts the
+terminal right and tells what it knows.
+"""
+
+import os
+import signal
+import sys
+from collections import deque
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from threading import Thread
+from typing import Any
+
+from rich.style import Style
+from rich.text import Text
+from textual.app import App, ComposeResult
+from textual.binding import Binding
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen
+from textual.widget import Widget as TextualWidget
+from textual.widgets import Footer, Static
+
+from . import text
+from .advice import advice
+from .events import EpochEnded, Event, Message, RunEnded
+from .page import COLOURS, colour
+from .plot import MARKS, NONE, plot
+from .runs import beside
+from .state import RunState
+
+REFRESH = 10.0  # pictures a second, at most
+LINES = 8  # of the log
+HEARD = 10_000  # printed lines that are shown again at the end
+SILENCE = 0.3  # seconds until what was printed has been read
+KILLED = "the training's process ended without a word: it was killed, or it crashed"
+
+
+class CurvesPlot(TextualWidget):
+    """The curves of one metric, with the key of their colours above."""
+
+    app: "DashboardApp"  # pyright: ignore[reportIncompatibleMethodOverride] - textual's own property
+
+    def render(self) -> Text:
+        app = self.app
+        width, height = self.size
+        curves = app.drawn()
+        out = Text(no_wrap=True)
+        for c in text.key(curves):
+            mark = "━━" if app.unicode else MARKS[c.colour % len(MARKS)]
+            out.append(f"{mark} ", colour(c.colour)).append(f"{c.name}   ", "dim")
+        out.truncate(width, overflow="ellipsis")
+        for row in plot(curves, width, height - 1, unicode=app.unicode, log=app.log_scale):
+            out.append("\n")
+            for glyph in row:
+                out.append(glyph.text, "dim" if glyph.colour == NONE else colour(glyph.colour))
+        return out
+
+
+class AskStop(ModalScreen[str]):
+    """What `q` asks; its result is the order."""
+
+    BINDINGS = [
+        ("s", "dismiss('stop')", "Checkpoint and stop"),
+        ("k", "dismiss('kill')", "Kill"),
+        ("g,escape,q", "dismiss('')", "Go on"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        yield Static(
+            "Stop the run?\n\n"
+            "[b]s[/b]  write a checkpoint and stop\n"
+            "[b]k[/b]  kill: end now, without a checkpoint\n"
+            "[b]g[/b]  go on",
+            id="ask",
+        )
+
+
+class DashboardApp(App[None]):
+    """The picture of a run. `inbox` takes its events; keys go to `order` as "stop", "kill" or "interrupt"."""
+
+    CSS = """
+    #heading { text-style: bold; }
+    #middle { height: 1fr; }
+    #curves { width: 1fr; }
+    #values { width: auto; height: 100%; max-width: 50%; padding: 0 1; border-left: solid $panel; }
+    #bars, #facts { height: auto; }
+    #advice { height: auto; color: $warning; }
+    #log { height: 9; border-top: solid $panel; color: $text-muted; }
+    .ascii #log, .ascii #values { border: none; }
+    AskStop { align: center middle; }
+    #ask { width: 46; height: auto; padding: 1 2; border: round $warning; background: $panel; }
+    .ascii #ask { border: ascii $warning; }
+    """
+    BINDINGS = [
+        ("left", "turn(-1)", "Metric"),
+        ("right", "turn(1)", "Metric"),
+        ("up,down,f", "toggle_recent", "Full/recent"),
+        ("l", "toggle_log", "Log scale"),
+        ("o", "toggle_others", "Other runs"),
+        ("q", "ask", "Stop"),
+        Binding("ctrl+q", "ask", show=False, priority=True),
+        Binding("ctrl+c", "interrupt", show=False, priority=True),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+    TITLE = "Flambeau"
+
+    def __init__(
+        self,
+        order: Callable[[str], Any] = lambda _: None,
+        *,
+        refresh: float = REFRESH,
+        stay: bool = False,
+        unicode: bool = True,
+    ):
+        super().__init__()
+        self.order, self.pause, self.stay, self.unicode = order, 1 / min(refresh, REFRESH), stay, unicode
+        self.inbox: deque[Event | None] = deque()  # None: the training's process is gone
+        self.state, self.others = RunState(), list[RunState]()
+        self.metric, self.ordered = "", ""
+        self.recent = self.log_scale = False
+        self.with_others, self.over = True, False
+        self.directory = ""
+        self.lines: deque[str] = deque(maxlen=LINES)
+
+    def compose(self) -> ComposeResult:
+        yield Static("waiting for a run", id="heading", markup=False)
+        yield Static(id="metrics")
+        with Horizontal(id="middle"):
+            with Vertical():
+                yield CurvesPlot(id="curves")
+            yield Static(id="values", markup=False)
+        yield Static(id="bars", markup=False)
+        yield Static(id="facts", markup=False)
+        yield Static(id="advice", markup=False)
+        yield Static(id="log", markup=False)
+        yield Footer()
+
+    def on_mount(self) -> None:
+        self.screen.set_class(not self.unicode, "ascii")
+        self.set_interval(self.pause, self.tick)
+
+    # --- events ---
+
+    def tick(self) -> None:
+        """Fold in what came since the last one, and draw it."""
+        if not self.inbox:
+            return
+        while self.inbox:
+            event = self.inbox.popleft()
+            if event is None:
+                self.over = True
+                if self.state.ended is None:
+                    self.state.take(RunEnded("killed", self.state.step, KILLED, at=self.state.at))
+            else:
+                self.state.take(event)
+                self.note(event)
+        self.over = self.over or self.state.ended is not None
+        self.look_beside()
+        self.draw()
+        if self.over and not self.stay:
+            self.exit()
+
+    def note(self, event: Event) -> None:
+        """Add to the log what has a line there."""
+        if isinstance(event, Message):
+            self.lines.append(event.text if event.level == "info" else f"{event.level}: {event.text}")
+        elif isinstance(event, EpochEnded):
+            self.lines.append(text.epoch_line(event, self.state.epoch.of if self.state.epoch else 0))
+
+    def look_beside(self) -> None:
+        """Read the runs of the folders beside, once a run is known."""
+        started = self.state.started
+        if started and started.directory and started.directory != self.directory:
+            self.directory = started.directory
+            self.run_worker(self.read_others, thread=True)
+
+    def read_others(self) -> None:
+        self.others = beside(self.directory)
+        self.call_from_thread(self.draw)
+
+    # --- the picture ---
+
+    def drawn(self) -> list[Any]:
+        """The curves of the metric that is shown."""
+        states = [self.state, *(self.others if self.with_others else [])]
+        return text.drawn(states, self.metric, self.state.splits, self.recent)
+
+    def draw(self) -> None:
+        s, names = self.state, self.state.names
+        if self.metric not in names:
+            self.metric = names[0] if names else ""
+        shown = {
+            "heading": text.heading(s),
+            "metrics": self.metrics(names),
+            "values": "\n".join(text.last_values(s)),
+            "bars": self.bars(),
+            "facts": "   ".join(
+                filter(None, [text.time_left(s), text.speed(s), text.memory(s), self.saved()])
+            ),
+            "advice": self.advice(),
+            "log": "\n".join(self.lines),
+        }
+        for name, what in shown.items():
+            self.screen_stack[0].query_one(f"#{name}", Static).update(what)
+        self.screen_stack[0].query_one(CurvesPlot).refresh()
+
+    def metrics(self, names: list[str]) -> Text:
+        """The names of the metrics, the one that is shown first among them; each can be clicked on."""
+        out = Text(no_wrap=True)
+        for i, name in enumerate(names):
+            style = "bold reverse" if name == self.metric else "dim"
+            out.append(f" {name} ", Style.parse(style) + Style(meta={"@click": f"app.show({i})"})).append(" ")
+        how = ["recent" if self.recent else "full", *(["log scale"] if self.log_scale else [])]
+        return out.append(f"  ({', '.join(how)})", "dim")
+
+    def bars(self) -> Text:
+        """The epoch's and the whole run's progress."""
+        width = max(self.size.width - 46, 10)
+        rows = (
+            (self.state.part, text.place(self.state)),
+            (self.state.done, f"{self.state.done:.0%} of the run"),
+        )
+        out = Text(no_wrap=True)
+        for i, (part, said) in enumerate(rows):
+            full = round(part * width)
+            out.append("━" * full if self.unicode else "#" * full, COLOURS[0])
+            out.append("━" * (width - full) if self.unicode else "." * (width - full), "dim")
+            out.append(f"  {said}" + ("" if i else "\n"))
+        return out
+
+    def saved(self) -> str:
+        """The step that a run could go on from."""
+        return f"saved at step {self.state.saved.step:,}" if self.state.saved else ""
+
+    def advice(self) -> str:
+        done = {
+            "stop": "stopping: a checkpoint is written first",
+            "kill": "ending after this step: q and k again end it at once",
+        }
+        return done[self.ordered] if self.ordered and not self.over else advice(self.state)
+
+    # --- keys ---
+
+    def action_turn(self, by: int) -> None:
+        names = self.state.names
+        if names:
+            self.metric = names[(names.index(self.metric) + by) % len(names)]
+            self.draw()
+
+    def action_show(self, number: int) -> None:
+        self.metric = self.state.names[number]
+        self.draw()
+
+    def action_toggle_recent(self) -> None:
+        self.recent = not self.recent
+        self.draw()
+
+    def action_toggle_log(self) -> None:
+        self.log_scale = not self.log_scale
+        self.draw()
+
+    def action_toggle_others(self) -> None:
+        self.with_others = not self.with_others
+        self.draw()
+
+    def action_ask(self) -> None:
+        if self.over:
+            self.exit()
+        else:
+            self.push_screen(AskStop(), self.give)
+
+    def give(self, order: str | None) -> None:
+        """Pass an order on to the training."""
+        if order:
+            self.ordered = order
+            self.order(order)
+            self.draw()
+
+    def action_interrupt(self) -> None:
+        """Ctrl-C: what it does where there is no dashboard."""
+        if self.over:
+            self.exit()
+        else:
+            self.order("interrupt")
+
+
+# --- the process ---
+
+
+def listen(pipe: Connection, app: DashboardApp) -> None:
+    """Events from the training into the inbox; None when it is gone."""
+    try:
+        while True:
+            app.inbox.extend(pipe.recv())
+    except (EOFError, OSError):
+        app.inbox.append(None)
+
+
+def overhear(fd: int, app: DashboardApp, heard: deque[str]) -> None:
+    """What the training printed into the log."""
+    with open(fd, encoding="utf-8", errors="replace") as file:
+        for line in file:
+            heard.append(line.rstrip("\n"))
+            app.inbox.append(Message("info", line.rstrip()))
+
+
+def main(arguments: list[str]) -> int:
+    """Draw until the run ends; then what it printed and its summary stay on the terminal."""
+    fd, output, refresh, stay, unicode = arguments
+    for sent in (signal.SIGINT, signal.SIGTERM):  # they are the training's: it ends first
+        signal.signal(sent, signal.SIG_IGN)
+    pipe, heard = Connection(int(fd)), deque[str](maxlen=HEARD)
+    app = DashboardApp(pipe.send, refresh=float(refresh), stay=stay == "1", unicode=unicode == "1")
+    threads = [
+        Thread(target=listen, args=(pipe, app), daemon=True),
+        Thread(target=overhear, args=(int(output), app, heard), daemon=True),
+    ]
+    for thread in threads:
+        thread.start()
+    app.run()
+    threads[1].join(SILENCE)
+    warned = [f"{level}: {said}" for _, level, said in app.state.log if level != "info"]
+    told = text.summary(app.state, unicode=app.unicode)
+    print("\n".join([*heard, *warned, told]), flush=True)
+    os._exit(app.return_code or 0)  # threads may still wait for a training that goes on
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,189 @@
+"""The events of a run into what is to be shown of it: pure, and without a clock of its own."""
+
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from .curve import Curve, Points
+from .events import EpochEnded, EpochStarted, Event, Message, Progress, RunEnded, RunStarted, Saved, Values
+
+WINDOW = 10.0  # seconds that speed and waits are taken from
+LOG = 200  # lines kept
+CAUSES = ("data", "host", "gpu", "read")
+
+
+class RunState:
+    """All that is known of a run; `take` folds an event into it."""
+
+    def __init__(self):
+        self.started: RunStarted | None = None
+        self.ended: RunEnded | None = None
+        self.saved: Saved | None = None
+        self.epoch: EpochStarted | None = None
+        self.progress: Progress | None = None
+        self.began = self.at = 0.0  # of the first event and of the last
+        self.step = 0
+        self.unfolded: deque[Values] = deque()  # until somebody asks for curves
+        self.folded: dict[tuple[str, str], Curve] = {}
+        self.epochs: dict[tuple[str, str], Curve] = {}  # (name, split): metrics of whole epochs
+        self.seconds: dict[str, float] = {}  # split: how long its last epoch took
+        self.memory = self.most_memory = 0
+        self.log: deque[tuple[float, str, str]] = deque(maxlen=LOG)  # (at, level, text)
+        self.window: deque[Progress] = deque()
+        self.first: tuple[float, float] | None = None  # (at, part done) of this session's first progress
+
+    def take(self, event: Event) -> None:
+        """Fold one event in; those of kinds unknown here change nothing but the time."""
+        self.began = self.began or event.at
+        self.at = max(self.at, event.at)
+        take = getattr(self, f"take_{event.kind}", None)
+        if take is not None:
+            take(event)
+
+    def take_all(self, events: Iterable[Event]) -> "RunState":
+        """Fold many in; the state itself."""
+        for event in events:
+            self.take(event)
+        return self
+
+    def take_run_started(self, e: RunStarted) -> None:
+        if self.started is not None and not e.resumed:
+            self.__init__()  # another run in the same file
+        self.started, self.ended, self.began, self.at = e, None, e.at, e.at
+        self.step = e.step
+        for curve in (*self.curves.values(), *self.epochs.values()):
+            curve.cut(e.step)
+        self.window.clear()
+        self.first = None
+
+    def take_epoch_started(self, e: EpochStarted) -> None:
+        self.epoch, self.progress = e, None  # the window stays: what was of late is shown until there is more
+
+    def take_progress(self, e: Progress) -> None:
+        self.progress, self.step = e, max(self.step, e.step)
+        self.memory, self.most_memory = e.memory, max(e.memory, self.most_memory)
+        if self.window and (self.window[-1].split, self.window[-1].epoch) != (e.split, e.epoch):
+            self.window.clear()
+        self.window.append(e)
+        while len(self.window) > 2 and e.seconds - self.window[0].seconds > WINDOW:
+            self.window.popleft()
+        if self.first is None:
+            self.first = e.at, self.done
+
+    def take_values(self, e: Values) -> None:
+        self.unfolded.append(e)
+        if e.split == "train" and e.steps:
+            self.step = max(self.step, e.steps[-1])
+
+    def take_epoch_ended(self, e: EpochEnded) -> None:
+        self.seconds[e.split] = e.seconds
+        for name, value in e.metrics.items():
+            self.epochs.setdefault((name, e.split), Curve()).add(e.step, value)
+
+    def take_saved(self, e: Saved) -> None:
+        self.saved = e
+
+    def take_message(self, e: Message) -> None:
+        self.log.append((e.at, e.level, e.text))
+
+    def take_run_ended(self, e: RunEnded) -> None:
+        self.ended, self.step = e, max(self.step, e.step)
+
+    # --- what is asked of it ---
+
+    @property
+    def curves(self) -> dict[tuple[str, str], Curve]:
+        """(name, split): values of steps."""
+        while self.unfolded:
+            e = self.unfolded.popleft()
+            for name, values in e.values.items():
+                self.folded.setdefault((name, e.split), Curve()).extend(e.steps, values)
+        return self.folded
+
+    @property
+    def name(self) -> str:
+        return self.started.run if self.started else ""
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics, losses first, in the order in which they came."""
+        found = dict.fromkeys(name for name, _ in [*self.curves, *self.epochs])
+        return sorted(found, key=lambda name: "loss" not in name)
+
+    @property
+    def splits(self) -> list[str]:
+        found = {split for _, split in [*self.curves, *self.epochs]}
+        return [s for s in ("train", "valid", "test") if s in found]
+
+    def points(self, name: str, split: str, recent: bool = False) -> Points:
+        """A curve to draw. While training each step counts, elsewhere whole epochs where there are any."""
+        key = name, split
+        order = (self.curves, self.epochs) if split == "train" else (self.epochs, self.curves)
+        curve = next((c[key] for c in order if key in c), None)
+        return [] if curve is None else list(curve.recent) if recent else curve.whole()
+
+    def last(self, name: str, split: str) -> float | None:
+        """The newest value, of a whole epoch or of a step; None where there is none."""
+        found = [c[name, split] for c in (self.epochs, self.curves) if (name, split) in c]
+        newest = max((c for c in found if c.recent), key=lambda c: c.recent[-1][0], default=None)
+        return newest.last if newest else None
+
+    @property
+    def part(self) -> float:
+        """How much of the present epoch is done, 0 to 1."""
+        p = self.progress
+        total = (p.of if p else None) or (self.epoch.steps if self.epoch else None)
+        return min(p.index / total, 1.0) if p and total else 0.0
+
+    @property
+    def done(self) -> float:
+        """How much of the run is done, 0 to 1; validation counts nothing."""
+        if self.ended and self.ended.reason == "done":
+            return 1.0
+        if not self.started or not self.started.epochs or not self.epoch:
+            return 0.0
+        part = self.part if self.epoch.split == "train" else 1.0
+        return min((self.epoch.epoch + part) / self.started.epochs, 1.0)
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds from the start of this session to the last event."""
+        return self.at - self.began
+
+    @property
+    def left(self) -> float | None:
+        """Seconds that the run still takes at this session's pace; None where nothing is known yet."""
+        if self.ended:
+            return 0.0
+        if self.first is None or self.done <= self.first[1]:
+            return None
+        return (self.at - self.first[0]) / (self.done - self.first[1]) * (1 - self.done)
+
+    def over_window(self) -> tuple[Progress | None, Progress | None]:
+        """The progress at both ends of the window; the first is None where it holds one alone."""
+        if not self.window:
+            return None, self.progress
+        return (self.window[0] if len(self.window) > 1 else None), self.window[-1]
+
+    def rate(self, of: str = "index") -> float | None:
+        """Steps a second (`index`) or items (`items`) of late; None where nothing is known yet."""
+        a, b = self.over_window()
+        if b is None:
+            return None
+        done = getattr(b, of) - (getattr(a, of) if a else 0)
+        seconds = b.seconds - (a.seconds if a else 0.0)
+        return done / seconds if seconds > 0 else None
+
+    def waits(self) -> dict[str, float]:
+        """The part of the time that each cause took of late, 0 to 1."""
+        a, b = self.over_window()
+        seconds = (b.seconds - (a.seconds if a else 0.0)) if b else 0.0
+        if b is None or seconds <= 0:
+            return {}
+        before: dict[str, Any] = a.waits if a else {}
+        return {c: min(max(s - before.get(c, 0.0), 0.0) / seconds, 1.0) for c, s in b.waits.items()}
+
+    @property
+    def folder(self) -> Path | None:
+        return Path(self.started.directory) if self.started and self.started.directory else None

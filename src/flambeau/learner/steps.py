@@ -1,0 +1,188 @@
+"""A model, a loss and an optimiser into steps: recorded ones of training and evaluation, and plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ..autodiff.backward import Gradients
+from ..capture.jit import jit
+from ..core.modes import no_grad
+from ..optim.clip import clip_grad_norm
+from ..runtime.run import realize
+from ..tensor import Tensor, tensor
+from .tally import SplitTally, count, update
+
+Step = Callable[[tuple, Any], tuple[Tensor, Any]]
+
+
+class PlacedBatch(NamedTuple):
+    """A batch on the device: what the model takes, what its output is compared with, how many items."""
+
+    inputs: tuple[Any, ...]
+    target: Any
+    items: int
+
+
+class Trained(NamedTuple):
+    """What training is of: what a recorded step depends on, and nothing else."""
+
+    model: Any
+    loss: Callable[[Any, Any], Tensor]
+    optimizer: Any
+    scaler: Any
+    clip: float | None
+
+
+def to_batch(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> PlacedBatch:
+    """What a loader gave, on the device: the last of several parts is the target. ValueError for one that has
+    no parts."""
+    parts = given if prepare is None else prepare(given)
+    if not isinstance(parts, tuple | list) or len(parts) < 2:
+        rule = "a batch is (inputs..., target): have the loader give that, or give the learner prepare="
+        raise ValueError(f"fit({type(parts).__name__}): {rule}")
+    *inputs, target = (placed(part, device) for part in parts)
+    return PlacedBatch(tuple(inputs), target, items_in(inputs[0]))
+
+
+def inputs_of(given: Any, prepare: Callable[[Any], Any] | None, device: Any) -> tuple[Any, ...]:
+    """What the model takes of what a loader gave, with a target or without."""
+    parts = given if prepare is None else prepare(given)
+    if not isinstance(parts, tuple | list):
+        parts = (parts,)
+    return tuple(placed(part, device) for part in (parts[:-1] if len(parts) > 1 else parts))
+
+
+def placed(value: Any, device: Any) -> Any:
+    """Arrays and tensors, also inside of tuples, lists and dicts, as tensors on the device."""
+    if isinstance(value, Tensor):
+        return value if value.device is device else value.to(device)
+    if isinstance(value, Mapping):
+        return {key: placed(part, device) for key, part in value.items()}
+    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
+        return type(value)(placed(part, device) for part in value)
+    return tensor(value, device=device) if hasattr(value, "__array__") else value
+
+
+def items_in(value: Any) -> int:
+    """How many items a part of a batch has: the size of its first dim."""
+    if isinstance(value, Mapping):
+        value = next(iter(value.values()))
+    while isinstance(value, tuple | list) and value:
+        value = value[0]
+    shape = getattr(value, "shape", ())
+    return shape[0] if shape else 1
+
+
+def gradients(t: Trained, inputs: tuple, target: Any) -> tuple[Tensor, Any, Gradients]:
+    """(loss, output, gradients) of a batch; the gradients are the scaler's, where there is one."""
+    output = t.model(*inputs)
+    loss = t.loss(output, target)
+    return loss, output, (loss if t.scaler is None else t.scaler.scale(loss)).backward()
+
+
+def apply(t: Trained, grads: Gradients) -> None:
+    """Clip, and move the parameters."""
+    if t.scaler is not None and t.clip is not None:
+        grads = t.scaler.unscale_(t.optimizer, grads)
+    if t.clip is not None:
+        grads, _ = clip_grad_norm(grads, t.clip)
+    if t.scaler is None:
+        t.optimizer.step(grads)
+    else:
+        t.scaler.step(t.optimizer, grads)
+        t.scaler.update()
+
+
+def training(t: Trained, tally: SplitTally) -> Step:
+    """A step of a batch: its loss and output."""
+
+    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+        loss, output, grads = gradients(t, inputs, target)
+        with no_grad():
+            count(tally, loss, output, target, items_in(inputs[0]))
+        apply(t, grads)
+        realize(loss)
+        return loss, output if tally.beside else None
+
+    return step
+
+
+def adding(t: Trained, tally: SplitTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
+    """Add the gradients of a batch to sums, and its loss to a total."""
+
+    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+        loss, output, grads = gradients(t, inputs, target)
+        with no_grad():
+            count(tally, loss, output, target, items_in(inputs[0]))
+            for p, s in sums:
+                if (g := grads.get(p)) is not None:
+                    s.assign_(s + g.float())
+            total.assign_(total + loss.detach().float())
+        realize(loss, total, *(s for _, s in sums))
+        return loss, output if tally.beside else None
+
+    return step
+
+
+def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Callable[[Tensor], Tensor]:
+    """Move the parameters by a share of the sums, and set these to zero; the share of the total."""
+
+    def step(share: Tensor) -> Tensor:
+        with no_grad():
+            loss = total * share
+            grads = Gradients({}, loss)
+            for p, s in sums:
+                grads.replace(p, s * share)
+            apply(t, grads)
+            for s in [total, *(s for _, s in sums)]:
+                s.assign_(s * 0)
+        realize(loss, total, *(s for _, s in sums))
+        return loss
+
+    return step
+
+
+def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], tally: SplitTally) -> Step:
+    """Count a batch, without gradients; its loss and output."""
+
+    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+        with no_grad():
+            output = model(*inputs)
+            found = loss(output, target)
+            count(tally, found, output, target, items_in(inputs[0]))
+            realize(found)
+        return found, output if tally.beside else None
+
+    return step
+
+
+class Steps:
+    """The recorded steps of a run. `accumulate` batches make one step of the optimiser."""
+
+    def __init__(self, trained: Trained, tally: SplitTally, accumulate: int, device: Any):
+        self.tally, self.accumulate, self.device, self.waiting = tally, accumulate, device, 0
+        self.trained = trained
+        if accumulate == 1:
+            self.step = jit(training(trained, tally))
+            return
+        sums = [(p, Tensor.zeros(p.shape, device=p.device)) for p in trained.optimizer.params]
+        total = Tensor.zeros((), device=device)
+        self.step, self.move = jit(adding(trained, tally, sums, total)), jit(applying(trained, sums, total))
+
+    def train(self, batch: PlacedBatch) -> Tensor | None:
+        """The loss of a step; None where it takes more batches."""
+        loss, output = self.step(batch.inputs, batch.target)
+        update(self.tally.beside, output, batch.target)
+        self.waiting += 1
+        if self.accumulate == 1:
+            self.waiting = 0
+            return loss
+        return self.flush() if self.waiting == self.accumulate else None
+
+    def flush(self) -> Tensor | None:
+        """Make the step of the batches that wait for more; None where none do."""
+        if not self.waiting:
+            return None
+        share, self.waiting = tensor(1 / self.waiting, device=self.device), 0
+        return self.move(share)

@@ -1,0 +1,99 @@
+"""Batches of one split into its loss and metrics: counted on the device, read once an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Any
+
+from ..core.dtype import int32
+from ..functions import read
+from ..tensor import Tensor
+
+
+class SplitTally:
+    """The loss and the metrics of one split, which are copies of what the user gave.
+
+    metrics: a list of them, or a dict by name. device: where they count.
+    """
+
+    def __init__(self, metrics: Any, device: Any):
+        named = metrics.items() if isinstance(metrics, Mapping) else [(m.name, m) for m in metrics]
+        self.metrics: dict[str, Any] = {}
+        for name, metric in named:
+            self.metrics[_free(name, self.metrics)] = _copied(metric, device)
+        self.total = Tensor.zeros((), device=device)  # of losses times items
+        self.items = Tensor.zeros((), dtype=int32, device=device)
+        self.recorded = [m for m in self.metrics.values() if _is_fixed(m)]
+        self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
+
+    def reset(self) -> None:
+        """Begin another epoch."""
+        self.total.assign_(self.total * 0)
+        self.items.assign_(self.items * 0)
+        for metric in self.metrics.values():
+            metric.reset()
+
+    def compute(self) -> dict[str, float]:
+        """The mean loss of the items and all metrics by name; one of several values gives name_part."""
+        total, items = read(self.total, self.items)
+        found = {"loss": total / items} if items else {}
+        for name, metric in self.metrics.items():
+            value = metric.compute()
+            parts = value.items() if isinstance(value, Mapping) else [("", value)]
+            found |= {f"{name}_{part}" if part else name: number for part, number in parts}
+        return found
+
+    def higher_is_better(self, name: str) -> bool | None:
+        """Which way a value of `compute` gets better; None where its metric does not say."""
+        if name == "loss":
+            return False
+        found = next((m for n, m in self.metrics.items() if name == n or name.startswith(f"{n}_")), None)
+        return getattr(found, "higher_is_better", None)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where it is in the epoch."""
+        own = {name: metric.state_dict() for name, metric in self.metrics.items()}
+        return {"total": self.total, "items": self.items, "metrics": own}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Go on there. ValueError where that was of other metrics."""
+        given, own = (", ".join(d) or "none" for d in (state_dict["metrics"], self.metrics))
+        if given != own:
+            raise ValueError(f"metrics: the learner has {own}, given {given}: give the same")
+        self.total.assign_(state_dict["total"].to(self.total.device))
+        self.items.assign_(state_dict["items"].to(self.items.device))
+        for name, metric in self.metrics.items():
+            metric.load_state_dict(state_dict["metrics"][name])
+
+
+def count(tally: SplitTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
+    """Count a batch into the loss, and into the metrics that have a place in a recording."""
+    tally.total.assign_(tally.total + loss.detach().float() * items)
+    tally.items.assign_(tally.items + items)
+    update(tally.recorded, output, target)
+
+
+def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
+    """Give a batch to metrics, each as it wants it."""
+    for metric in metrics:
+        adapt = getattr(metric, "adapt", None)
+        metric.update(*((output, target) if adapt is None else adapt(output, target)))
+
+
+def _free(name: str, taken: Mapping[str, Any]) -> str:
+    """A name that no other metric has, nor the loss."""
+    wanted, number = name, 2
+    while wanted in taken or wanted == "loss":
+        wanted, number = f"{name}{number}", number + 1
+    return wanted
+
+
+def _copied(metric: Any, device: Any) -> Any:
+    mine = metric.clone() if hasattr(metric, "clone") else deepcopy(metric)
+    return mine.to(device) if hasattr(mine, "to") else mine
+
+
+def _is_fixed(metric: Any) -> bool:
+    """Whether all of its state is tensors: one that grows a list has no place in a recording."""
+    return all(isinstance(s, Tensor) for s in metric.state_dict().values())

@@ -1,0 +1,97 @@
+"""Numbers into TensorBoard's event files: records with checksums, each a protocol buffer.
+
+What is written is the part of tensorflow/core/util/event.proto that scalars need, so no package is needed.
+"""
+
+import os
+import socket
+import struct
+import time
+from functools import cache
+from pathlib import Path
+
+POLYNOMIAL = 0x82F63B78  # of CRC-32C (Castagnoli), bits reversed
+MASK = 0xA282EAD8  # records hold checksums of their own, so TensorFlow masks them
+START = 1  # SessionLog.SessionStatus
+DOUBLE, BYTES, FLOAT, VARINT = 1, 2, 5, 0  # wire types
+
+
+@cache
+def table() -> tuple[int, ...]:
+    """The checksum of each byte."""
+
+    def checksum(crc: int) -> int:
+        for _ in range(8):
+            crc = crc >> 1 ^ (POLYNOMIAL if crc & 1 else 0)
+        return crc
+
+    return tuple(checksum(byte) for byte in range(256))
+
+
+def crc32c(data: bytes) -> int:
+    """CRC-32C (Castagnoli), as in RFC 3720."""
+    crc, of = 0xFFFFFFFF, table()
+    for byte in data:
+        crc = of[(crc ^ byte) & 0xFF] ^ crc >> 8
+    return crc ^ 0xFFFFFFFF
+
+
+def masked(data: bytes) -> bytes:
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + MASK) & 0xFFFFFFFF)
+
+
+def record(data: bytes) -> bytes:
+    """Length, its checksum, data, its checksum."""
+    length = struct.pack("<Q", len(data))
+    return length + masked(length) + data + masked(data)
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def field(number: int, kind: int, data: bytes) -> bytes:
+    size = varint(len(data)) if kind == BYTES else b""
+    return varint(number << 3 | kind) + size + data
+
+
+def event(at: float, step: int, rest: bytes) -> bytes:
+    """An Event of some time and step."""
+    return field(1, DOUBLE, struct.pack("<d", at)) + field(2, VARINT, varint(step)) + rest
+
+
+def scalars(at: float, step: int, values: dict[str, float]) -> bytes:
+    """An Event with the values of a step by their tags."""
+    found = b""
+    for tag, value in values.items():
+        one = field(1, BYTES, tag.encode()) + field(2, FLOAT, struct.pack("<f", value))
+        found += field(1, BYTES, one)
+    return event(at, step, field(5, BYTES, found))
+
+
+def session_start(at: float, step: int) -> bytes:
+    """An Event after which readers forget what a killed run wrote of this step and later ones."""
+    return event(at, step, field(7, BYTES, field(1, VARINT, varint(START))))
+
+
+class EventFile:
+    """A new event file in a folder, which is made where it is missing."""
+
+    def __init__(self, folder: Path):
+        folder.mkdir(parents=True, exist_ok=True)
+        name = f"events.out.tfevents.{time.time():.6f}.{socket.gethostname()}.{os.getpid()}"
+        self.file = open(folder / name, "xb")  # noqa: SIM115 - it stays open as long as the run
+        self.write(event(time.time(), 0, field(3, BYTES, b"brain.Event:2")))
+
+    def write(self, *events: bytes) -> None:
+        """Append events, and hand them to the system."""
+        self.file.write(b"".join(map(record, events)))
+        self.file.flush()
+
+    def close(self) -> None:
+        self.file.close()

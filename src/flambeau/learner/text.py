@@ -1,0 +1,125 @@
+"""What is known of a run into words: durations, sizes, lines of an epoch, the picture that stays."""
+
+from collections.abc import Iterable, Sequence
+from math import isfinite
+
+from ..profiling.report import aligned, si
+from .advice import advice
+from .curve import Points
+from .events import EpochEnded, Split
+from .plot import MARKS, Drawn, lines, plot
+from .state import RunState
+
+MARGIN = 78  # columns of what stays at the end
+
+
+def duration(seconds: float) -> str:
+    """Seconds as 0:04, 12:30, 3:00:00 or 2 d 04:00; below ten with a tenth."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    days, hours, minutes = whole // 86400, whole // 3600 % 24, whole // 60 % 60
+    if days:
+        return f"{days} d {hours:02}:{minutes:02}"
+    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
+
+
+def value(x: float | None) -> str:
+    """A metric in four digits; "-" for none."""
+    return "-" if x is None else f"{x:.4g}" if isfinite(x) else str(x)
+
+
+def memory(state: RunState) -> str:
+    """Memory on the device now, and at its most."""
+    if not state.most_memory:
+        return ""
+    return f"memory {si(state.memory, 'B')}, at most {si(state.most_memory, 'B')}"
+
+
+def speed(state: RunState) -> str:
+    """Steps and items a second of late."""
+    steps, items = state.rate(), state.rate("items")
+    if not steps or not items:
+        return ""
+    shown = f"{steps:.1f} steps/s" if steps < 100 else f"{steps:,.0f} steps/s"
+    return f"{shown}, {si(items, '')}".rstrip() + " items/s"
+
+
+def place(state: RunState) -> str:
+    """Split, epoch and batch: `train epoch 2/10, batch 30/600`."""
+    epoch, p = state.epoch, state.progress
+    if epoch is None:
+        return "not begun"
+    total = (p.of if p else None) or epoch.steps
+    batch = f", batch {p.index:,}" + (f"/{total:,}" if total else "") if p else ""
+    return f"{epoch.split} epoch {epoch.epoch + 1}/{epoch.of}{batch}"
+
+
+def heading(state: RunState) -> str:
+    """What runs, where, and how large it is."""
+    s = state.started
+    if s is None:
+        return "waiting for a run"
+    again = f", goes on at step {s.step:,}" if s.resumed else ""
+    return f"{s.run} on {s.device}, {si(s.parameters, '')}".rstrip() + f" parameters{again}"
+
+
+def time_left(state: RunState) -> str:
+    """Time since the start, and what is left."""
+    left = state.left
+    if state.ended:
+        return f"{duration(state.elapsed)} in all"
+    return f"{duration(state.elapsed)} so far, " + ("? left" if left is None else f"{duration(left)} left")
+
+
+def epoch_line(e: EpochEnded, of: int) -> str:
+    """The line of an epoch that ended."""
+    shown = "".join(f"  {name} {value(x)}" for name, x in e.metrics.items())
+    return f"epoch {e.epoch + 1}/{of}  {e.split:<5}{shown}  {duration(e.seconds)}"
+
+
+def drawn(
+    states: Sequence[RunState], name: str, splits: Iterable[Split | str], recent: bool = False
+) -> list[Drawn]:
+    """The curves of a metric, a colour each, in the order in which they are drawn: the first run's on top.
+
+    Of the other runs the last split alone is drawn that has the metric: validation, where there is one.
+    """
+    own = [(str(split), found) for split in splits if (found := states[0].points(name, split, recent))]
+    others = [
+        (f"{s.name} {split}", found) for s in states[1:] for split, found in last_split(s, name, recent)
+    ]
+    coloured = [Drawn(said, points, i) for i, (said, points) in enumerate([*own, *others])]
+    return coloured[len(own) :] + coloured[: len(own)]
+
+
+def last_split(state: RunState, name: str, recent: bool) -> list[tuple[str, Points]]:
+    """The last split of a run that has a metric, with its curve, as a list of one or none."""
+    found = [(split, state.points(name, split, recent)) for split in state.splits]
+    return [pair for pair in found if pair[1]][-1:]
+
+
+def key(curves: Iterable[Drawn]) -> list[Drawn]:
+    """Curves in the order in which their colours are explained: the first run's first."""
+    return sorted(curves, key=lambda c: c.colour)
+
+
+def last_values(state: RunState) -> list[str]:
+    """A table: a row a metric, a column a split."""
+    splits = state.splits
+    if not splits:
+        return []
+    rows = [(name, *(value(state.last(name, s)) for s in splits)) for name in state.names]
+    return aligned([("", *splits), *rows])
+
+
+def summary(state: RunState, *, width: int = MARGIN, height: int = 10, unicode: bool = True) -> str:
+    """What stays when a run is over: what ran, the first metric's curves, last values, why it ended."""
+    out = [heading(state), f"{place(state)}, step {state.step:,}, {time_left(state)}"]
+    for name in state.names[:1]:
+        curves = drawn([state], name, state.splits)
+        rows = lines(plot(curves, width, height, unicode=unicode))
+        named = [c.name if unicode else f"{c.name} {MARKS[c.colour % len(MARKS)]}" for c in key(curves)]
+        out += ["", f"{name} ({', '.join(named)})", *rows]
+    out += ["", *last_values(state), "", advice(state)]
+    return "\n".join(out)

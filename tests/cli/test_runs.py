@@ -1,0 +1,49 @@
+"""`flambeau runs`: folders of made-up runs into a table and into JSON."""
+
+import json
+
+from click.testing import CliRunner
+from helpers import played
+
+from flambeau.cli import main
+from flambeau.learner.loggers import JSONL
+
+
+def flambeau(*args):
+    return CliRunner().invoke(main, [str(a) for a in args], env={"COLUMNS": "100"})
+
+
+def logged(folder, events):
+    logger = JSONL(folder / "events.jsonl")
+    for event in events:
+        logger(event)
+
+
+def test_runs_are_listed_side_by_side(tmp_path):
+    logged(tmp_path / "first", played.run("first"))
+    logged(tmp_path / "deep" / "second", list(played.run("second", shift=0.5))[:40])  # killed
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "events.jsonl").write_text("{")
+    done = flambeau("runs", tmp_path)
+    assert done.exit_code == 0, done.output
+    head, splits, *rows = [line.split() for line in done.stdout.splitlines()]
+    assert head == ["loss", "loss", "lr", "accuracy", "accuracy"]
+    assert splits == ["run", "state", "step", "done", "time", "train", "valid", "train", "train", "valid"]
+    assert sorted(rows) == [
+        ["deep/second", "going", "170", "40%", "1.8", "s", "1.319", "1.878", "0.03704", "0.9", "0.7433"],
+        ["first", "done", "400", "100%", "4.4", "s", "0.2892", "0.3892", "0.02", "0.9", "0.9653"],
+    ]
+    assert flambeau("runs", tmp_path, "--name", "eco").stdout.count("done") == 1  # the head's
+    (row,) = json.loads(flambeau("runs", tmp_path, "--name", "first", "--json").stdout)
+    assert row["directory"] == str(tmp_path / "first") and row["config"] == {"lr": 0.1, "batch_size": 64}
+    assert (row["state"], row["step"], row["epochs"], row["done"]) == ("done", 400, 4, 1.0)
+    assert row["metrics"]["valid/loss"] == played.loss(400) + 0.1
+    assert [step for step, _ in row["curves"]["valid/accuracy"]] == [100, 200, 300, 400]
+
+
+def test_folders_without_runs(tmp_path):
+    for more, which in (((), "no run"), (("--name", "x"), "no run with 'x' in its name")):
+        done = flambeau("runs", tmp_path, *more)
+        assert done.exit_code == 1 and done.stdout == ""
+        rule = f"{which} is here: a run keeps events.jsonl in its folder"
+        assert done.stderr == f"flambeau: runs({str(tmp_path)!r}): {rule}\n"

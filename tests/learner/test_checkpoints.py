@@ -1,0 +1,362 @@
+"""Turns runs that were stopped, killed or damaged into the bits of one that was not."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers.paths import ROOT
+
+import flambeau as fb
+from flambeau import data, nn, optim
+from flambeau.learner import Callback, Learner, Message, RunEnded, Saved, checkpoints
+from flambeau.learner.interrupt import Signals
+
+X = np.random.default_rng(0).normal(size=(50, 3)).astype("float32")
+Y = (X[:, 0] > 0).astype("int64")
+
+
+def network(hidden=4):
+    return nn.Sequential(nn.Linear(3, hidden), nn.Dropout(0.4), nn.Linear(hidden, 2))
+
+
+def made(directory, device="cpu", hidden=4, lr=0.1, **options):
+    """A learner of a small model with dropout and momentum, and what it told."""
+    fb.manual_seed(0)
+    model, events = network(hidden).to(device), []
+    optimizer = optim.SGD(model.parameters(), lr=lr, momentum=0.9)
+    scheduler = optim.lr_scheduler.CosineAnnealingLR(optimizer, 30)
+    options = {"directory": directory, "renderers": [events.append], "scheduler": scheduler, **options}
+    return Learner(model, optimizer, nn.CrossEntropyLoss(), **options), events
+
+
+def loader(workers=0):
+    return data.DataLoader(data.TensorDataset(X, Y), 8, shuffle=True, num_workers=workers)
+
+
+class StopsAt(Callback):
+    def __init__(self, step, reason="stopped"):
+        self.step, self.reason = step, reason
+
+    def after_step(self, learner):
+        if learner.step == self.step:
+            learner.stop(self.reason)
+
+
+def bits(learner):
+    """All that a run leaves, as bytes."""
+    state = learner.optimizer.state_dict()["state"]
+    tensors = [*learner.model.state_dict().values(), *(t for s in state.values() for t in s.values())]
+    return b"".join(t.numpy().tobytes() for t in tensors), learner.history, fb.get_rng_state(), learner.step
+
+
+def messages(events):
+    return [(e.level, e.text) for e in events if isinstance(e, Message)]
+
+
+@pytest.fixture(scope="module")
+def whole():
+    """A run on the CPU that nobody stopped."""
+    learner, _ = made(None)
+    learner.fit(loader(), loader(), epochs=2)
+    return bits(learner)
+
+
+def test_going_on_ends_in_the_same_bits(device, tmp_path):
+    where = str(device)
+    learner, _ = made(None, where, accumulate=2)
+    learner.fit(loader(), loader(), epochs=2)
+    stopped, _ = made(tmp_path, where, accumulate=2, callbacks=[StopsAt(6)])
+    stopped.fit(loader(1), loader(), epochs=2)
+    assert stopped.step == 6 and len(stopped.history) == 1  # in the second epoch
+    fb.rand(5), random.random(), np.random.rand()  # what goes on has its own random numbers
+    resumed, events = made(tmp_path, where, accumulate=2)
+    fb.manual_seed(1)
+    resumed.fit(loader(4), loader(), epochs=2, resume=True)
+    assert bits(resumed) == bits(learner)
+    assert events[0].resumed and events[0].step == 6
+
+
+def test_a_run_that_is_killed_ends_in_the_same_bits():
+    script = [sys.executable, str(ROOT / "bench" / "kills.py"), "--kills", "3", "--seed", "5"]
+    done = subprocess.run(script, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("3 kills (") and done.stdout.endswith("0 differ\n"), done.stdout
+
+
+def test_a_run_stopped_in_validation_makes_it_again(whole, tmp_path):
+    learner, _ = made(tmp_path)
+    learner.fit(loader(), data.DataLoader(Stopping(lambda: learner), 20, shuffle=True), epochs=2)
+    assert learner.step == 7 and learner.history == [] and learner.is_trained
+    resumed, _ = made(tmp_path)
+    resumed.fit(loader(), loader(), epochs=2, resume=True)
+    assert bits(resumed) == whole
+
+
+class Stopping(data.Dataset):
+    """Items, of which one stops the run."""
+
+    def __init__(self, learner):
+        self.learner = learner
+
+    def __len__(self):
+        return 50
+
+    def __getitem__(self, i):
+        if i == 30:
+            self.learner().stop()
+        return X[i], Y[i]
+
+
+def test_what_is_kept(whole, tmp_path):
+    learner, events = made(tmp_path, checkpoint_every=1, keep=3, best="valid_loss")
+    learner.fit(loader(), loader(), epochs=2)
+    names = [p.name for p in learner.checkpoints.paths()]
+    assert names[0] == "epoch-0002-step-000000014.safetensors" and len(names) == 3
+    best = min(range(2), key=lambda i: learner.history[i]["valid_loss"])
+    state = checkpoints.load_state(tmp_path / "best.safetensors")
+    assert state["history"] == learner.history[: best + 1]
+    assert not [p for p in tmp_path.iterdir() if p.name.startswith(".")]
+    saved = [e for e in events if isinstance(e, Saved)]
+    assert saved[-1].path == str(tmp_path / names[0]) and 0 <= saved[-1].waited <= saved[-1].seconds
+    assert bits(learner)[0] == whole[0]
+    with pytest.raises(ValueError) as e:
+        made(tmp_path)[0].fit(loader(), epochs=1)
+    rule = f"{tmp_path / names[0]} is there: give resume=True to go on from it, or another directory"
+    assert str(e.value) == f"fit(resume=False): the directory has a run: {rule}"
+    done, events = made(tmp_path, best="valid_loss")  # the run is over: nothing is left to do
+    assert done.fit(loader(), loader(), epochs=2, resume=True) == learner.history
+
+
+def test_save_and_load(whole, tmp_path):
+    learner, _ = made(None)
+    learner.fit(loader(), loader(), epochs=1)
+    learner.save(tmp_path / "run.safetensors")
+    other, _ = made(None)
+    other.load(tmp_path / "run.safetensors")
+    other.fit(loader(), loader(), epochs=2)
+    assert bits(other) == whole
+    with pytest.raises(fb.FlambeauError) as e:
+        learner.save(tmp_path / "none" / "run.safetensors")
+    told = "can't be written: No such file or directory: choose another path or free some space"
+    assert str(e.value) == f"save('{tmp_path}/none/run.safetensors'): {told}"
+
+
+def stopped_at(directory, step, **options):
+    """A directory with the checkpoints of a run that was killed after some steps."""
+    learner, _ = made(directory, checkpoint_every=2, callbacks=[StopsAt(step, "killed")], **options)
+    learner.fit(loader(), loader(), epochs=2)
+    return learner.checkpoints.paths()
+
+
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(whole, tmp_path):
+    new, old = stopped_at(tmp_path, 7)
+    data_of = bytearray(new.read_bytes())
+    data_of[-5] ^= 1
+    new.write_bytes(data_of)
+    learner, events = made(tmp_path)
+    learner.fit(loader(), loader(), epochs=2, resume=True)
+    assert bits(learner) == whole and events[1].step == 4
+    damaged = f"checkpoint {new}: is damaged (its bytes are not those of its hash)"
+    assert messages(events) == [("warning", f"{damaged}: {old.name} is taken")]
+
+
+def test_no_whole_checkpoint(tmp_path):
+    new, old = stopped_at(tmp_path, 7)
+    new.write_bytes(new.read_bytes()[:200])
+    old.write_bytes(b"")
+    with pytest.raises(fb.FlambeauError) as e:
+        made(tmp_path)[0].fit(loader(), epochs=2, resume=True)
+    first = f"checkpoint {new}: is damaged (its bytes are not those of its hash)"
+    second = f"checkpoint {old}: is damaged (it ends before its hash)"
+    rule = "there is no other: give resume=False and another directory"
+    assert str(e.value) == f"{first}; {second}: {rule}"
+
+
+def test_a_checkpoint_of_another_model(tmp_path):
+    new, _ = stopped_at(tmp_path, 7)
+    with pytest.raises(ValueError) as e:
+        made(tmp_path, hidden=5)[0].fit(loader(), epochs=2, resume=True)
+    shapes = (
+        "'0.weight' is f32[5, 3], given [4, 3], '0.bias' is f32[5], given [4], "
+        "'2.weight' is f32[2, 5], given [2, 4]"
+    )
+    rule = f"load_state_dict(4 tensors): 3 of another shape: {shapes}: give a state_dict of the same model"
+    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    with pytest.raises(ValueError) as e:
+        made(tmp_path, early_stopping=2)[0].fit(loader(), epochs=2, resume=True)
+    rule = "callbacks: the learner has early_stopping, scheduler, given scheduler: give the same"
+    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+    with pytest.raises(ValueError) as e:
+        made(tmp_path, metrics=[Named()])[0].fit(loader(), epochs=2, resume=True)
+    rule = "metrics: the learner has named, given none: give the same"
+    assert str(e.value) == f"checkpoint {new}: is not of this learner: {rule}"
+
+
+class Named:
+    """A metric of nothing."""
+
+    name = "named"
+
+    def state_dict(self):
+        return {}
+
+
+def test_a_folder_that_cant_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(fb.FlambeauError) as e:
+        made(tmp_path / "file" / "run")
+    told = "can't write there: Not a directory: choose another folder"
+    assert str(e.value) == f"Learner(directory='{tmp_path}/file/run'): {told}"
+
+
+def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
+    learner, events = made(tmp_path, checkpoint_every=3)
+    write, calls = checkpoints.write_through, []
+
+    def full(part, data):
+        calls.append(part)
+        if len(calls) > 1:
+            part.write_bytes(data[:100])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        write(part, data)
+
+    monkeypatch.setattr(checkpoints, "write_through", full)
+    with pytest.raises(fb.FlambeauError) as e:
+        learner.fit(loader(), epochs=1)
+    (there,) = learner.checkpoints.paths()
+    last = tmp_path / "epoch-0001-step-000000007.safetensors"
+    rule = f"{there.name} is there still: free some space, or choose another directory"
+    assert str(e.value) == f"checkpoint {last}: can't be written: No space left on device: {rule}"
+    assert learner.step == 7 and len(messages(events)) == len(calls) - 1 >= 2
+    assert messages(events)[-1] == ("error", str(e.value))
+    assert [p.name for p in tmp_path.iterdir()] == [there.name]
+    assert checkpoints.load_state(there)["step"] == 3
+
+
+def test_what_is_not_a_number_is_not_written(tmp_path):
+    learner, _ = made(tmp_path)
+    learner.model[2].bias.assign_(fb.tensor([1.0, float("nan")], device="cpu"))
+    learner.checkpoints.begin((0, 3), {"model": learner.model.state_dict()}, [])
+    learner.checkpoints.begin((0, 4), {"model": {}}, [fb.tensor(float("inf"), device="cpu")])
+    learner.checkpoints.finish()
+    told = [e.text for e in learner.checkpoints.told()]
+    rule = "is not finite: no checkpoint is written of it"
+    assert told == [f"step 3: 2.bias {rule}", f"step 4: a loss {rule}"]
+    assert learner.checkpoints.paths() == []
+
+
+def test_the_first_bad_op_its_line_and_its_batch_are_named(tmp_path):
+    class Bad(nn.Module):
+        def __init__(self):
+            self.inner = nn.Linear(3, 2)
+
+        def forward(self, x):
+            y = self.inner(x)
+            return y + x[:, :1].log()
+
+    fb.manual_seed(0)
+    x = np.abs(X) + 1
+    x[29] = 0.0
+    model, events = Bad().to("cpu"), []
+    optimizer = optim.SGD(model.parameters(), lr=0.1)
+    learner = Learner(model, optimizer, nn.CrossEntropyLoss(), directory=tmp_path, renderers=[events.append])
+    with pytest.raises(fb.learner.NotFinite) as e:
+        learner.fit(data.DataLoader(data.TensorDataset(x, Y), 8), epochs=1)
+    line = next(
+        i for i, text in enumerate(Path(__file__).read_text().splitlines(), 1) if "x[:, :1].log()" in text
+    )
+    made_it = "log(f32[8, 1]) made the first value that is not finite: f32[8, 1]"
+    path = tmp_path / "not-finite-step-000000003.safetensors"
+    advice = f"its batch is in {path}: look at it, or use a smaller learning rate"
+    where = "fit: step 3 (epoch 1, batch 3): the loss is nan"
+    assert str(e.value) == f"{where}: {made_it}, at {__file__}:{line}: {advice}"
+    (batch,) = fb.load(path)
+    assert (batch["inputs"][0].numpy() == x[24:32]).all() and (batch["target"].numpy() == Y[24:32]).all()
+    assert (e.value.step, e.value.index, e.value.path) == (3, 3, path)
+    ended = next(e for e in events if isinstance(e, RunEnded))
+    assert (ended.reason, ended.text) == ("nan", str(e.value))
+
+
+def test_weights_that_grow_too_large_are_gone_back_to(device):
+    learner, _ = made(None, str(device), lr=1e25)
+    with pytest.raises(fb.learner.NotFinite) as e:
+        learner.fit(loader(), epochs=3)
+    text = str(e.value)
+    assert " made the first value that is not finite: f32[" in text and "(layer '" in text
+    assert "nn/linear.py:" in text and text.endswith(
+        ": its batch is in the error's .batch: look at it, or use a smaller learning rate"
+    )
+
+
+def test_a_worker_that_dies(tmp_path):
+    def begin(number):
+        raise RuntimeError("no licence")
+
+    learner, _ = made(None)
+    dying = data.DataLoader(data.TensorDataset(X, Y), 8, num_workers=2, worker_init_fn=begin)
+    with pytest.raises(fb.FlambeauError) as e:
+        learner.fit(dying, epochs=1)
+    rule = "raised RuntimeError: no licence: the worker is dead: mend that"
+    assert str(e.value) == f"DataLoader: worker_init_fn(0) {rule}"
+    assert e.value.__notes__ == ["fit: train epoch 1: batch 0 raised this"]
+
+
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+RUN = """
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.learner import Learner
+fb.manual_seed(0)
+model = nn.Linear(3, 1).to("cpu")
+learner = Learner(model, optim.SGD(model.parameters(), lr=0.1), nn.MSELoss(), directory=sys.argv[1])
+def batches():
+    for i in range(1000):
+        yield fb.ones(4, 3, device="cpu"), fb.zeros(4, 1, device="cpu")
+        print("step", flush=True)
+        time.sleep(0.05)
+learner.fit(batches(), epochs=1)
+"""
+
+
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, 143)])
+def test_a_signal_leaves_a_checkpoint(number, code, tmp_path):
+    script = tmp_path / "run.py"
+    script.write_text(RUN)
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "run")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while process.stdout.readline() != "step\n":
+        assert process.poll() is None, process.stderr.read()
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    (path,) = (tmp_path / "run").iterdir()
+    assert checkpoints.load_state(path)["step"] >= 1
+    name = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}[number]
+    assert f"info: stopped by {name}: the step is finished; once more ends it at once\n" in out
+
+
+def test_the_second_signal_acts_at_once():
+    given, asked = signal.signal(signal.SIGINT, signal.default_int_handler), []
+    try:
+        with Signals(asked.append) as signals:
+            signal.raise_signal(signal.SIGINT)
+            assert asked == ["Ctrl-C"]
+            with pytest.raises(KeyboardInterrupt):
+                signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signals.act()
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, given)

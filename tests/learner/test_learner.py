@@ -1,0 +1,355 @@
+"""Turns small models into trained ones: what the loop computes, tells, counts and stops for."""
+
+import json
+import math
+import threading
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import data, nn, optim
+from flambeau.learner import (
+    Callback,
+    EarlyStopping,
+    EpochEnded,
+    Event,
+    Learner,
+    RunEnded,
+    RunStarted,
+    Values,
+)
+from flambeau.learner.events import KINDS
+
+X = np.random.default_rng(0).normal(size=(50, 3)).astype("float32")
+Y = (X[:, 0] > 0).astype("int64")
+
+
+class Right:
+    """How many are right: a metric as the learner asks for them."""
+
+    name, higher_is_better = "right", True
+
+    def __init__(self):
+        self.count = fb.zeros(())
+
+    def to(self, device):
+        self.count = self.count.to(device)
+        return self
+
+    def update(self, output, target):
+        self.count.assign_(self.count + (output.argmax(1) == target).float().sum())
+
+    def compute(self):
+        return self.count.item()
+
+    def reset(self):
+        self.count.assign_(self.count * 0)
+
+    def state_dict(self):
+        return {"count": self.count}
+
+    def load_state_dict(self, state_dict):
+        self.count.assign_(state_dict["count"].to(self.count.device))
+
+
+class Outputs(Right):
+    """A metric whose state grows: it has no place in a recording."""
+
+    name, higher_is_better = "outputs", None
+
+    def __init__(self):
+        self.parts = []
+
+    def to(self, device):
+        return self
+
+    def update(self, output, target):
+        self.parts.append(output)
+
+    def compute(self):
+        return {"n": float(sum(len(p) for p in self.parts)), "batches": float(len(self.parts))}
+
+    def reset(self):
+        self.parts.clear()
+
+    def state_dict(self):
+        return {"parts": list(self.parts)}
+
+    def load_state_dict(self, state_dict):
+        self.parts = list(state_dict["parts"])
+
+
+def made(device="cpu", lr=0.1, **options):
+    """A learner of a small model, and what it told."""
+    fb.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to(device)
+    events = []
+    options = {"renderers": [events.append], **options}
+    return Learner(model, optim.SGD(model.parameters(), lr=lr), nn.CrossEntropyLoss(), **options), events
+
+
+def loader(size=8, n=50, **more):
+    return data.DataLoader(data.TensorDataset(X[:n], Y[:n]), size, **more)
+
+
+def of(kind, events):
+    return [e for e in events if isinstance(e, kind)]
+
+
+def weights(learner):
+    return np.concatenate([p.numpy().ravel() for p in learner.model.parameters()])
+
+
+def by_hand(epochs, size=8, clip=None, accumulate=1):
+    """The same training written by hand; (weights, mean loss of the items in each epoch)."""
+    fb.manual_seed(0)
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).to("cpu")
+    optimizer, means = optim.SGD(model.parameters(), lr=0.1), []
+    for _ in range(epochs):
+        losses, grads, count = 0.0, 0, 0
+        for i in range(0, 50, size):
+            x, y = fb.tensor(X[i : i + size], device="cpu"), fb.tensor(Y[i : i + size], device="cpu")
+            loss = nn.functional.cross_entropy(model(x), y)
+            grads, count, losses = grads + loss.backward(), count + 1, losses + loss.item() * len(y)
+            if count == accumulate or i + size >= 50:
+                grads = grads / count
+                if clip:
+                    grads, _ = optim.clip_grad_norm(grads, clip)
+                optimizer.step(grads)
+                grads, count = 0, 0
+        means.append(losses / 50)
+    return np.concatenate([p.numpy().ravel() for p in model.parameters()]), means
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": 0.2}, {"accumulate": 3}], ids=str)
+def test_a_run_is_the_loop_written_by_hand(device, options):
+    learner, events = made(device, **options)
+    history = learner.fit(loader(), epochs=2)
+    expected, means = by_hand(2, **options)
+    np.testing.assert_allclose(weights(learner), expected, rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose([row["train_loss"] for row in history], means, rtol=1e-5)
+    steps = 6 if options.get("accumulate") else 14
+    assert learner.step == steps and [row["step"] for row in history] == [steps // 2, steps]
+    told = [s for e in of(Values, events) for s in e.steps]
+    assert told == list(range(steps))
+    rates = [lr for e in of(Values, events) for lr in e.values["lr"]]
+    assert rates == [0.1] * steps
+
+
+def test_metrics_count_each_split_by_itself(device):
+    learner, events = made(device, metrics=[Right(), Right(), Outputs()])
+    (row,) = learner.fit(loader(), loader(20), epochs=1)
+    right = int((learner.predict(loader(7)).numpy().argmax(1) == Y).sum())
+    assert row["valid_right"] == row["valid_right2"] == right
+    assert row["valid_outputs_n"] == row["train_outputs_n"] == 50
+    assert (row["valid_outputs_batches"], row["train_outputs_batches"]) == (3, 7)
+    ended = of(EpochEnded, events)
+    assert [(e.split, e.step) for e in ended] == [("train", 7), ("valid", 7)]
+    assert ended[1].metrics == {k.removeprefix("valid_"): v for k, v in row.items() if "valid" in k}
+    found = learner.evaluate(loader(9))
+    assert found["right"] == right and math.isclose(found["loss"], row["valid_loss"], rel_tol=1e-5)
+    assert learner.history == [row] and learner.model.training
+
+
+def test_a_metric_gets_what_adapt_makes():
+    class Adapted(Right):
+        @staticmethod
+        def adapt(output, target):
+            return -output, target
+
+    learner, _ = made(metrics={"right": Right(), "wrong": Adapted()})
+    (row,) = learner.fit(loader(), epochs=1)
+    assert row["train_right"] + row["train_wrong"] == 50
+
+
+def test_a_batch_is_what_prepare_makes_of_it():
+    rows = [{"x": X[i : i + 10], "y": Y[i : i + 10]} for i in range(0, 50, 10)]
+    learner, _ = made(prepare=lambda b: (b["x"], b["y"]))
+    learner.fit(rows, epochs=1)
+    other, _ = made()
+    other.fit(loader(10), epochs=1)
+    assert (weights(learner) == weights(other)).all()
+    assert (learner.predict(rows).numpy() == other.predict([fb.tensor(X, device="cpu")]).numpy()).all()
+
+
+def test_schedules_move_by_step_or_epoch_and_plateaus_by_a_value():
+    for schedule in ("step", "epoch"):
+        learner, events = made()
+        scheduler = optim.lr_scheduler.StepLR(learner.optimizer, 1 if schedule == "epoch" else 7, 0.5)
+        learner = Learner(
+            learner.model,
+            learner.optimizer,
+            nn.CrossEntropyLoss(),
+            scheduler=scheduler,
+            schedule=schedule,
+            renderers=[events.append],
+        )
+        learner.fit(loader(), epochs=2)
+        found = [lr for e in of(Values, events) for lr in e.values["lr"]]
+        assert found[:7] == [0.1] * 7 and found[7:] == [0.05] * 7
+        assert learner.optimizer.lr == 0.025
+    learner, _ = made()
+    scheduler = optim.lr_scheduler.ReduceLROnPlateau(learner.optimizer, patience=0, threshold=10.0)
+    model, optimizer = learner.model, learner.optimizer
+    Learner(model, optimizer, nn.CrossEntropyLoss(), scheduler=scheduler, renderers=[]).fit(
+        loader(), loader(), epochs=2
+    )
+    assert math.isclose(optimizer.lr, 0.001)
+
+
+def test_it_stops_when_nothing_gets_better():
+    learner, events = made(lr=0.0, early_stopping=2)
+    learner.fit(loader(), loader(), epochs=9)
+    assert len(learner.history) == 3 and of(RunEnded, events)[0].reason == "early"
+    learner, _ = made(metrics=[Right()], early_stopping=EarlyStopping("valid_right", 1, mode="min"))
+    assert len(learner.fit(loader(), loader(), epochs=9)) < 9
+    with pytest.raises(ValueError) as e:
+        made(early_stopping=EarlyStopping("valid_los"))[0].fit(loader(), loader(), epochs=2)
+    rule = "there is no such value in the history: did you mean 'valid_loss'?"
+    there = "epoch, step, train_loss, valid_loss"
+    assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: there are {there}"
+    with pytest.raises(ValueError) as e:
+        made(metrics=[Outputs()], early_stopping=EarlyStopping("valid_outputs_n"))[0].fit(
+            loader(), loader(), epochs=3
+        )
+    rule = "its metric does not say: give early_stopping=EarlyStopping(name, mode='max'), or 'min'"
+    assert str(e.value) == f"higher_is_better('valid_outputs_n'): {rule}"
+
+
+def test_events_go_to_json_and_back():
+    learner, events = made(metrics=[Right()])
+    learner.fit(loader(), loader(), epochs=1)
+    assert [type(e).kind for e in events if e.kind not in ("progress",)] == [
+        "run_started",
+        "epoch_started",
+        "values",
+        "epoch_ended",
+        "epoch_started",
+        "epoch_ended",
+        "run_ended",
+    ]
+    for event in events:
+        assert Event.from_dict(json.loads(json.dumps(event.to_dict()))) == event
+    started = of(RunStarted, events)[0]
+    assert (started.parameters, started.epochs, started.resumed) == (26, 1, False)
+    with pytest.raises(ValueError) as e:
+        Event.from_dict({"kind": "ended"})
+    told = f"unknown kind: known are {', '.join(KINDS)}"
+    assert str(e.value) == f"Event.from_dict(kind='ended'): {told}"
+    with pytest.raises(ValueError) as e:
+        Event.from_dict({"kind": "message", "level": "info"})
+    lacks = "Message.__init__() missing 1 required positional argument: 'text'"
+    assert str(e.value) == f"Event.from_dict(kind='message'): {lacks}: give what to_dict made"
+
+
+def test_a_renderer_that_raises_is_left_out(capsys):
+    def broken(event):
+        raise RuntimeError("no terminal")
+
+    class Asks:
+        learner = None
+        seen = 0
+
+        def __call__(self, event):
+            self.seen += 1
+
+    learner, _ = made(renderers=[broken, asks := Asks()])
+    learner.fit(loader(), epochs=1)
+    assert asks.learner is learner and asks.seen > 3 and learner.step == 7
+    told = "function raised RuntimeError: no terminal: it is left out from now on"
+    assert capsys.readouterr().err == f"flambeau: fit: {told}\n"
+
+
+def test_stop_ends_the_run_at_the_step():
+    class AtThree(Callback):
+        def after_step(self, learner):
+            if learner.step == 3:
+                learner.stop()
+
+    learner, events = made(callbacks=[AtThree()])
+    learner.fit(loader(), loader(), epochs=2)
+    assert learner.step == 3 and learner.history == []
+    ended = of(RunEnded, events)[0]
+    assert (ended.reason, ended.step) == ("stopped", 3)
+    learner.fit(loader(), loader(), epochs=2)  # goes on, and ends as one that was not stopped
+    other, _ = made()
+    other.fit(loader(), loader(), epochs=2)
+    assert learner.history == other.history and (weights(learner) == weights(other)).all()
+
+
+def test_it_trains_in_another_thread():
+    learner, events = made()
+    thread = threading.Thread(target=lambda: learner.fit(loader(), epochs=1))
+    thread.start()
+    thread.join()
+    assert of(RunEnded, events)[0].reason == "done"
+
+
+REFUSED = [
+    ({"clip": 0}, ValueError, "Learner(clip=0): must be above 0: give another, or None"),
+    ({"keep": 0}, ValueError, "Learner(keep=0): must be a positive integer: give 1 or more"),
+    ({"accumulate": 1.5}, ValueError, "Learner(accumulate=1.5): must be a positive integer: give 1 or more"),
+    ({"schedule": "batch"}, ValueError, "Learner(schedule='batch'): unknown: use 'step' or 'epoch'"),
+    (
+        {"checkpoint_every": 5},
+        ValueError,
+        "Learner(checkpoint_every=5): there is no place for it: give directory",
+    ),
+    ({"best": "x"}, ValueError, "Learner(best='x'): there is no place for it: give directory"),
+    ({"metric": []}, TypeError, "Learner(metric=[]): no such option: did you mean 'metrics'?"),
+]
+
+
+@pytest.mark.parametrize("options, error, told", REFUSED, ids=[next(iter(r[0])) for r in REFUSED])
+def test_options_that_cant_be_meant(options, error, told):
+    with pytest.raises(error) as e:
+        made(**options)
+    assert str(e.value) == told
+
+
+def test_other_options_that_cant_be_meant():
+    for call, told in (
+        (lambda: EarlyStopping("x", mode="up"), "EarlyStopping(mode='up'): use one of 'auto', 'min', 'max'"),
+        (lambda: EarlyStopping("x", 0), "EarlyStopping(patience=0): must be at least 1: give another"),
+        (
+            lambda: made()[0].fit(loader(), resume=True),
+            "fit(resume=True): there is nothing to go on from: give the learner a directory",
+        ),
+        (
+            lambda: Learner(nn.ReLU(), None, nn.MSELoss()),
+            "Learner(ReLU): has no parameters: there is nothing to train",
+        ),
+        (
+            lambda: made()[0].fit([fb.tensor([1.0], device="cpu")]),
+            "fit(Tensor): a batch is (inputs..., target): have the loader give that, "
+            "or give the learner prepare=",
+        ),
+    ):
+        with pytest.raises(ValueError) as e:
+            call()
+        assert str(e.value) == told
+
+
+def test_what_is_raised_for_a_batch_says_which():
+    class Items(data.Dataset):
+        def __len__(self):
+            return 50
+
+        def __getitem__(self, i):
+            if i == 21:
+                raise OSError("no such picture")
+            return X[i], Y[i]
+
+    for workers in (0, 2):
+        learner, events = made()
+        with pytest.raises(OSError) as e:
+            learner.fit(data.DataLoader(Items(), 8, num_workers=workers), epochs=1)
+        notes = ["Items: item 21 raised this", "fit: train epoch 1: batch 2 raised this"]
+        assert (str(e.value), e.value.__notes__) == ("no such picture", notes)
+        assert of(RunEnded, events)[0].text == "OSError: no such picture"
+    learner, _ = made()
+    with pytest.raises(ValueError) as e:
+        learner.fit([(X[:8], Y[:8]), (X[:8, :2], Y[:8])], epochs=1)
+    assert str(e.value).startswith("linear(f32[8, 2], f32[4, 3]")
+    assert e.value.__notes__ == ["fit: train epoch 1: batch 1 raised this"]

@@ -1,0 +1,221 @@
+"""Events into files, read back by csv, json, and TensorBoard's format as its own reader takes it apart."""
+
+import csv
+import json
+import struct
+import warnings
+from types import SimpleNamespace
+
+import pytest
+from helpers import played
+
+from flambeau.errors import FlambeauError
+from flambeau.learner.events import EpochEnded, RunEnded, RunStarted, Values
+from flambeau.learner.loggers import CSV, JSONL, LogCalls, TensorBoard
+from flambeau.learner.runs import beside, find_runs, read_events, read_run
+from flambeau.learner.tensorboard import crc32c
+
+
+def log(logger, events):
+    for event in events:
+        logger(event)
+    return logger
+
+
+def test_jsonl_is_exactly_the_events(tmp_path):
+    events = list(played.run(directory=str(tmp_path)))
+    log(JSONL(), events)
+    assert list(read_events(tmp_path / "events.jsonl")) == events
+    log(JSONL(), played.run("again", str(tmp_path)))
+    assert read_run(tmp_path).name == "again"
+    assert len((tmp_path / "events.jsonl").read_text().splitlines()) == 2 * len(events)
+
+
+def test_values_are_held_for_a_moment_and_no_other_event(tmp_path):
+    events, path = list(played.run()), tmp_path / "e.jsonl"
+    logger, holds = JSONL(path), []
+    for i, event in enumerate(events[:-1]):
+        logger(event)
+        written = list(read_events(path))
+        held = events[len(written) : i + 1]
+        assert written == events[: len(written)] and {e.kind for e in held} <= {"values", "progress"}
+        assert not held or event.at - held[0].at < 0.25
+        holds.append(bool(held))
+    assert any(holds)
+
+
+def test_a_line_that_was_cut_costs_itself_alone(tmp_path):
+    events, path = list(played.run()), tmp_path / "a" / "log.jsonl"
+    log(JSONL(path), events[:-1])
+    path.write_bytes(path.read_bytes()[:-7])
+    log(JSONL(path), [RunStarted("r", "", "cpu", 4, 1, 300, True, {}, at=5.0), events[-1]])
+    assert [e.kind for e in read_events(path)] == [e.kind for e in events[:-2]] + ["run_started", "run_ended"]
+    path.write_text('3\n[]\n{"kind": "unknown"}\n{"kind": "saved"}\n\xff\n')
+    assert list(read_events(path)) == []
+
+
+def test_runs_of_a_folder(tmp_path):
+    for name in ("a", "b", "c"):
+        log(JSONL(), played.run(name, str(tmp_path / name)))
+    assert {p.name for p in find_runs(tmp_path)} == {"a", "b", "c"}
+    assert {s.name for s in beside(tmp_path / "b")} == {"a", "c"} and len(beside(tmp_path / "b", most=1)) == 1
+    rule = f"read_run({str(tmp_path)!r}): no run is here: {tmp_path}/events.jsonl does not exist"
+    with pytest.raises(FlambeauError) as caught:
+        read_run(tmp_path)
+    assert str(caught.value) == rule
+
+
+def rows(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_csv_has_a_row_a_value(tmp_path):
+    log(CSV(), played.run(directory=str(tmp_path), epochs=2))
+    found = rows(tmp_path / "metrics.csv")
+    assert len(found) == 2 * 200 + 2 * 2 * 2
+    assert list(found[0].values()) == ["1", "0", "train", "step", "loss", str(played.loss(1))]
+    assert list(found[0]) == ["step", "epoch", "split", "of", "name", "value"]
+    assert (
+        found[-1]["value"] == str(1 - 0.5 * 2.718281828459045 ** (-200 / 150)) and found[-1]["of"] == "epoch"
+    )
+
+
+def test_csv_of_a_run_that_goes_on_has_each_step_once(tmp_path):
+    path = tmp_path / "m.csv"
+    events = list(played.run())
+    log(CSV(path), events[:30])
+    with open(path, "a") as file:
+        file.write("99,0,tr")  # cut
+    again = RunStarted("r", "", "cpu", 4, 1, 57, True, {})
+    log(CSV(path), [again, Values("train", 0, [58], {"loss": [1.0]}), events[-1]])
+    steps = [int(row["step"]) for row in rows(path) if row["name"] == "loss"]
+    assert steps == list(range(1, 59))
+    log(CSV(path), [*events[:4], events[-1]])
+    assert len(rows(path)) == 20  # another run
+
+
+def records(path):
+    """The data of each record, whose checksums are right."""
+    data, out = path.read_bytes(), []
+    while data:
+        (n,) = struct.unpack("<Q", data[:8])
+        for part, sum_ in ((data[:8], data[8:12]), (data[12 : 12 + n], data[12 + n : 16 + n])):
+            crc = crc32c(part)
+            assert (
+                struct.unpack("<I", sum_)[0]
+                == ((crc >> 15 | crc << 17 & 0xFFFFFFFF) + 0xA282EAD8) & 0xFFFFFFFF
+            )
+        out.append(data[12 : 12 + n])
+        data = data[16 + n :]
+    return out
+
+
+def test_checksums_are_those_of_the_rfc():
+    assert crc32c(b"123456789") == 0xE3069283
+    assert crc32c(bytes(32)) == 0x8A9136AA and crc32c(b"\xff" * 32) == 0x62A8AB43  # RFC 3720, B.4
+
+
+def test_tensorboard_files(tmp_path):
+    """Bytes as protoc's code writes them; `tensorboard` 2.21 read such a file when this was written."""
+    log(TensorBoard(), [
+        RunStarted("r", str(tmp_path), "cpu", 4, 1, 7, True, {}, at=1.0),
+        Values("train", 0, [300], {"loss": [0.5]}, at=2.0),
+        EpochEnded("valid", 0, 300, {"a": -1.0}, 1.0, at=3.0),
+        RunEnded("done", 300, "", at=4.0),
+    ])  # fmt: skip
+    (path,) = (tmp_path / "tensorboard").iterdir()
+    assert path.name.startswith("events.out.tfevents.")
+    first, *rest = records(path)
+    assert first[9:] == b"\x10\x00\x1a\x0dbrain.Event:2"
+    at = [b"\x09" + struct.pack("<d", t) for t in (1.0, 2.0, 3.0)]
+    assert rest == [
+        at[0] + b"\x10\x08" + b"\x3a\x02\x08\x01",  # a session that starts at step 8
+        at[1] + b"\x10\xac\x02" + b"\x2a\x13\x0a\x11\x0a\x0atrain/loss\x15" + struct.pack("<f", 0.5),
+        at[2] + b"\x10\xac\x02" + b"\x2a\x16\x0a\x14\x0a\x0depoch/valid/a\x15" + struct.pack("<f", -1.0),
+    ]
+
+
+def test_a_hundred_steps_a_second_at_most_are_passed_on(tmp_path):
+    given = []
+    run = SimpleNamespace(
+        log=lambda values, step: given.append((step, values)), finish=lambda: given.append("end")
+    )
+    logger = LogCalls(run)
+    for i in range(20):  # a second, a thousand steps
+        steps = list(range(50 * i, 50 * i + 50))
+        logger(Values("train", 0, steps, {"loss": [float(s) for s in steps]}, at=100 + i * 0.05))
+    logger(RunEnded("done", 1, ""))
+    assert given.pop() == "end"
+    assert len(given) == 50 + 50 + 10 + 17 * 5  # a second's worth at once at the most, then five in 50 ms
+    assert given[-1] == (999, {"train/loss": 999.0}) and [s for s, _ in given] == sorted(
+        {s for s, _ in given}
+    )
+
+
+def test_an_object_with_wandbs_calls():
+    calls, config = [], {}
+    run = SimpleNamespace(
+        log=lambda values, step: calls.append((values, step)), finish=lambda: calls.append("finish")
+    )
+    run.config = config
+    log(LogCalls(run), played.run(epochs=1))
+    assert config == {"lr": 0.1, "batch_size": 64}
+    assert calls[0] == ({"train/loss": played.loss(1), "train/lr": 0.1 / 1.01}, 1)
+    assert calls[-2][0].keys() == {"epoch/valid/loss", "epoch/valid/accuracy"} and calls[-1] == "finish"
+
+
+def test_a_logger_that_fails_says_so_once_and_is_tried_again(monkeypatch):
+    now, calls = [1000.0], []
+    monkeypatch.setattr("flambeau.learner.loggers.time", SimpleNamespace(monotonic=lambda: now[0]))
+
+    def fail(values, step):
+        calls.append(step)
+        raise ConnectionError("no network")
+
+    logger = LogCalls(SimpleNamespace(log=fail, finish=lambda: None))
+    message = (
+        "LogCalls: an event was not logged: ConnectionError: no network: the run goes on, and it is tried"
+        " again every 60 s"
+    )
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        log(logger, played.run(epochs=1))
+        assert len(calls) == 1
+        now[0] += 61
+        log(logger, played.run(epochs=1))
+    assert len(calls) == 2 and [str(w.message) for w in caught] == [message]
+
+
+def test_a_folder_that_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    for make in (JSONL, CSV, TensorBoard):
+        with pytest.warns(
+            UserWarning, match=f"{make.__name__}: an event was not logged: (FileExists|NotADirectory)Error"
+        ):
+            log(make(tmp_path / "file" / "x"), played.run(epochs=1))
+        with pytest.warns(
+            UserWarning, match="ValueError: the run has no directory: give Learner one, or the logger a path"
+        ):
+            log(make(), played.run(epochs=1))
+
+
+def test_a_full_disk_leaves_whole_lines(tmp_path, monkeypatch):
+    """A write that was cut short is followed by a new line."""
+    import os
+
+    logger, path, whole = JSONL(tmp_path / "e.jsonl"), tmp_path / "e.jsonl", os.write
+    events = list(played.run(epochs=1))
+    log(logger, events[:3])
+    monkeypatch.setattr(os, "write", lambda fd, data: whole(fd, data[:10]))
+    logger(events[-3])
+    monkeypatch.setattr(os, "write", whole)
+    log(logger, events[-2:])
+    assert list(read_events(path)) == events[:2] + events[-2:]
+    assert sum(1 for line in path.read_text().splitlines() if not line.endswith("}")) == 1
+
+
+def test_the_first_line_of_a_file_is_readable_by_anybody(tmp_path):
+    log(JSONL(), played.run(directory=str(tmp_path)))
+    first = json.loads((tmp_path / "events.jsonl").read_text().splitlines()[0])
+    assert first["kind"] == "run_started" and first["config"] == {"lr": 0.1, "batch_size": 64}

@@ -1,0 +1,177 @@
+"""The events of a made-up run into what is shown of it, on paper: no clock, no terminal."""
+
+from math import isnan, nan
+
+import pytest
+from helpers import played
+
+from flambeau.learner.advice import advice
+from flambeau.learner.curve import KEPT, RECENT, Curve
+from flambeau.learner.events import (
+    EpochEnded,
+    EpochStarted,
+    Event,
+    Message,
+    Progress,
+    RunEnded,
+    RunStarted,
+    Values,
+)
+from flambeau.learner.state import RunState
+
+
+def folded(events) -> RunState:
+    return RunState().take_all(events)
+
+
+def test_a_run_that_is_done():
+    s = folded(played.run(directory="runs/a"))
+    assert (s.name, s.step, s.done, s.left, s.splits) == ("mnist", 400, 1.0, 0.0, ["train", "valid"])
+    assert s.names == ["loss", "lr", "accuracy"] and s.folder.as_posix() == "runs/a"
+    assert s.saved.step == 400 and s.ended.reason == "done" and s.elapsed == pytest.approx(4.4)
+    assert s.points("loss", "train")[0] == (1, played.loss(1)) and len(s.points("loss", "train")) == 400
+    assert [x for x, _ in s.points("loss", "valid")] == [100, 200, 300, 400]
+    assert s.last("loss", "valid") == played.loss(400) + 0.1 and s.last("lr", "valid") is None
+    assert [said for _, _, said in s.log] == ["the last batch of [3] was left out"]
+    assert s.memory == 300_000_400 and s.most_memory == 300_000_400
+    assert advice(s) == "ended: done"
+
+
+def test_a_run_on_its_way():
+    events = list(played.run())
+    at = next(i for i, e in enumerate(events) if e.kind == "progress" and e.step == 250)
+    s = folded(events[: at + 1])
+    assert s.part == 0.5 and s.done == 2.5 / 4 and s.epoch.split == "train"
+    assert s.rate() == pytest.approx(100) and s.rate("items") == pytest.approx(6400)
+    assert s.waits() == pytest.approx({"data": 0.7, "host": 0.1})
+    # since the first progress, at 0.1 s and 2.5% of the run, 60% more took 2.6 s
+    assert s.left == pytest.approx(2.6 / 0.6 * 0.375)
+    assert s.elapsed == pytest.approx(2.7)
+
+
+def test_nothing_is_known_yet():
+    s = RunState()
+    assert (s.name, s.names, s.splits, s.done, s.part, s.left, s.rate()) == ("", [], [], 0.0, 0.0, None, None)
+    assert (
+        s.waits() == {}
+        and s.folder is None
+        and s.points("loss", "train") == []
+        and s.last("a", "train") is None
+    )
+    s.take(EpochStarted("train", 0, 2, None, at=1.0))
+    s.take(Progress("train", 0, 3, None, 3, 3, 0.0, {}, 0, at=1.0))
+    assert (s.part, s.done, s.rate(), s.waits()) == (0.0, 0.0, None, {})  # no number of batches, no time
+
+    class Unknown(Event):
+        pass
+
+    s.take(Unknown(at=7.0))
+    assert s.at == 7.0
+    from flambeau.learner.events import KINDS
+
+    del KINDS["unknown"]
+
+
+def test_a_run_that_goes_on_forgets_what_it_does_again():
+    s = folded(list(played.run())[:48])  # killed in the second epoch
+    assert s.step == 200
+    s.take(RunStarted("mnist", "", "cpu", 4, 10, 150, True, {}, at=2_000_000.0))
+    assert s.step == 150 and [x for x, _ in s.points("loss", "train")] == list(range(1, 151))
+    assert [x for x, _ in s.points("loss", "valid")] == [100] and s.last("loss", "train") == played.loss(150)
+    assert s.elapsed == 0.0 and s.left is None
+    s.take(Values("train", 1, [151], {"loss": [9.0]}, at=2_000_001.0))
+    assert s.points("loss", "train")[-1] == (151, 9.0)
+
+
+def test_another_run_in_the_same_file_begins_anew():
+    s = folded([*played.run("a"), *list(played.run("b"))[:6]])
+    assert s.name == "b" and s.ended is None and s.step == 20 and len(s.points("loss", "train")) == 20
+
+
+@pytest.mark.parametrize(
+    "cause, said",
+    [
+        (
+            "data",
+            "waits for data 70% of the time: more workers (num_workers=), less work an item, or items"
+            " kept ready-made",
+        ),
+        (
+            "gpu",
+            "waits for the GPU 70% of the time: as it should; fb.autocast is faster, fb.profile() shows"
+            " the kernels",
+        ),
+        (
+            "read",
+            "waits for values to be read 70% of the time: no .item() or print in a step: what it returns"
+            " is read together",
+        ),
+        ("", "nothing is known yet of what the run waits for"),
+    ],
+)
+def test_the_line_that_says_what_a_run_waits_for(cause, said):
+    s = folded(list(played.run(waits=cause))[:25])
+    assert advice(s) == said and s.epoch.split == "valid"  # what was of late stays until there is more
+
+
+def test_waits_are_those_of_late():
+    """30 s of data in the first minute, then Python alone: the last ten seconds count."""
+    s = RunState()
+    s.take(EpochStarted("train", 0, 1, 1000, at=0.0))
+    for second in range(1, 91):
+        waits = {"data": 0.5 * min(second, 60), "host": 0.9 * max(second - 60, 0)}
+        s.take(Progress("train", 0, second, 1000, second, second, float(second), waits, 0, at=float(second)))
+    assert s.waits() == pytest.approx({"data": 0.0, "host": 0.9})
+    assert advice(s).startswith("waits for Python 90% of the time: record the step (fb.jit)")
+    s.take(Progress("train", 0, 100, 1000, 100, 100, 100.0, {"data": 30.0, "host": 28.0}, 0, at=100.0))
+    assert advice(s) == "waits for nothing much: host takes most, 10% of the time"
+
+
+def test_an_end_says_why():
+    s = folded([RunEnded("nan", 3, "loss is nan at step 3", at=1.0)])
+    assert advice(s) == "ended: nan: loss is nan at step 3"
+
+
+def test_curves_stay_small_and_keep_their_means():
+    c, n = Curve(), 3 * KEPT + 5
+    for i in range(1, n + 1):
+        c.add(i, float(i))
+    assert len(c.whole()) <= KEPT and c.stride == 4
+    assert c.whole()[0] == (4, 2.5) and c.whole()[-1] == (n, n)
+    many = Curve()  # the same, whether they come one by one or together
+    for i in range(0, n, 37):
+        own = list(range(i + 1, min(i + 37, n) + 1))
+        many.extend(own, [float(s) for s in own])
+    assert (many.stride, list(many.recent), many.low, many.high) == (4, list(c.recent), c.low, c.high)
+    assert len(many.whole()) == len(c.whole()) and many.whole()[-1] == c.whole()[-1]
+    assert max(abs(a - b) for (_, a), (_, b) in zip(many.whole(), c.whole())) <= 4
+    assert next(iter(c.recent)) == (n - RECENT + 1, float(n - RECENT + 1)) and len(c.recent) == RECENT
+    assert (c.low, c.high, c.last) == (1.0, float(n), float(n))
+    c.cut(100)
+    assert c.whole()[-1] == (100, 98.5) and (c.low, c.high, c.last) == (2.5, 98.5, 98.5)
+    c.cut(0)
+    assert c.whole() == [] and isnan(c.last)
+
+
+def test_curves_with_values_that_are_not_finite():
+    c = Curve()
+    for step, x in enumerate((1.0, nan, 3.0)):
+        c.add(step, x)
+    assert (c.low, c.high) == (1.0, 3.0) and isnan(c.whole()[1][1])
+
+
+def test_events_are_what_jsonl_has():
+    for e in played.run():
+        assert Event.from_dict(e.to_dict()) == e
+
+
+def test_messages_are_kept_to_a_length():
+    s = folded(Message("info", str(i), at=1.0) for i in range(500))
+    assert len(s.log) == 200 and s.log[-1][2] == "499"
+
+
+def test_the_newest_value_counts():
+    s = folded([Values("train", 0, [1], {"loss": [5.0]}, at=1.0)])
+    assert s.last("loss", "train") == 5.0
+    s.take(EpochEnded("train", 0, 1, {"loss": 4.0}, 1.0, at=1.0))
+    assert s.last("loss", "train") == 4.0 and s.points("loss", "train") == [(1, 5.0)]
