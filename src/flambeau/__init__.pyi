@@ -2,25 +2,34 @@
 
 Made by `python scripts/write_stubs.py`."""
 
+from . import accelerator as accelerator
+from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
 from . import cuda as cuda
 from . import data as data
+from . import debug as debug
 from . import distributions as distributions
 from . import errors as errors
 from . import fft as fft
 from . import func as func
+from . import learner as learner
 from . import linalg as linalg
+from . import metrics as metrics
 from . import nn as nn
 from . import optim as optim
 from . import signal as signal
 from . import special as special
 from . import testing as testing
 from . import utils as utils
+from .amp import GradScaler as GradScaler
 from .autodiff.backward import Gradients
 from .autodiff.budget import memory_budget as memory_budget
 from .autodiff.checkpoint import checkpoint as checkpoint
 from .capture.jit import jit as jit
+from .core.autocast import autocast as autocast
+from .core.autocast import get_autocast_dtype as get_autocast_dtype
+from .core.autocast import is_autocast_enabled as is_autocast_enabled
 from .core.dtype import DType
 from .core.dtype import bfloat16 as bfloat16
 from .core.dtype import bool_ as bool
@@ -534,6 +543,7 @@ from .functions import zeros_like as zeros_like
 from .functions import zeta as zeta
 from .io.checkpoint import load as load
 from .io.checkpoint import save as save
+from .learner import Learner as Learner
 from .ops.random import Generator
 from .ops.random import get_rng_state as get_rng_state
 from .ops.random import initial_seed as initial_seed
@@ -552,16 +562,19 @@ __all__ = [
     "DeviceError",
     "FlambeauError",
     "Generator",
+    "GradScaler",
     "Gradients",
     "HostScalar",
     "KernelError",
     "Launch",
+    "Learner",
     "OutOfMemory",
     "Profile",
     "SavedProgram",
     "Tensor",
     "abs",
     "absolute",
+    "accelerator",
     "acos",
     "acosh",
     "adaptive_avg_pool1d",
@@ -580,6 +593,7 @@ __all__ = [
     "amax",
     "amin",
     "aminmax",
+    "amp",
     "angle",
     "any",
     "arange",
@@ -605,6 +619,7 @@ __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "autocast",
     "autograd",
     "autotune",
     "avg_pool1d",
@@ -684,6 +699,7 @@ __all__ = [
     "cumulative_trapezoid",
     "custom_op",
     "data",
+    "debug",
     "deform_conv2d",
     "deg2rad",
     "det",
@@ -758,6 +774,7 @@ __all__ = [
     "geometric",
     "geqrf",
     "ger",
+    "get_autocast_dtype",
     "get_default_device",
     "get_default_dtype",
     "get_default_integer",
@@ -806,6 +823,7 @@ __all__ = [
     "int64",
     "int8",
     "inverse",
+    "is_autocast_enabled",
     "is_complex",
     "is_conj",
     "is_floating_point",
@@ -839,6 +857,7 @@ __all__ = [
     "lcm",
     "ldexp",
     "le",
+    "learner",
     "lerp",
     "less",
     "less_equal",
@@ -885,6 +904,7 @@ __all__ = [
     "memory",
     "memory_budget",
     "meshgrid",
+    "metrics",
     "min",
     "minimum",
     "mm",

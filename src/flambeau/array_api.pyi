@@ -382,14 +382,15 @@ def vecdot(x1: Tensor, x2: Tensor, /, *, axis: _int = -1) -> Tensor:
 
 def where(
     condition: Tensor,
-    input: Tensor | _float | HostScalar,
-    other: Tensor | _float | HostScalar,
+    input: Tensor | _float | HostScalar | None = None,
+    other: Tensor | _float | HostScalar | None = None,
     *,
     out: Tensor | None = None,
-) -> Tensor:
-    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]
+) -> Any:
+    """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
-    out: a tensor that takes the result, and is returned."""
+    [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one
+    of input and other is missing."""
 
 def zeros(shape: _int | Sequence[_int], **kw: Any) -> Any: ...
 def zeros_like(

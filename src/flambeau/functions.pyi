@@ -5,7 +5,7 @@ Made by `python scripts/write_stubs.py`."""
 from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, overload
 
 from .core.dtype import DType
@@ -1861,7 +1861,7 @@ def matrix_power(input: Tensor, n: _int) -> Tensor:
 @overload
 def max(input: Tensor) -> Tensor:
     """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
-    tensor in the place of dim: maximum."""
+    tensor in the place of dim, or as other: maximum."""
 
 @overload
 def max(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
@@ -1981,7 +1981,7 @@ def meshgrid(*tensors: Sequence[Tensor], indexing: str = "ij") -> tuple[Tensor, 
 @overload
 def min(input: Tensor) -> Tensor:
     """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
-    tensor in the place of dim: minimum."""
+    tensor in the place of dim, or as other: minimum."""
 
 @overload
 def min(input: Tensor, dim: _int, keepdim: _bool = False) -> Chosen: ...
@@ -2454,14 +2454,17 @@ def repeat(input: Tensor, *repeats: _int | Sequence[_int]) -> Tensor:
     Raises ValueError where there are fewer counts than dims."""
 
 def repeat_interleave(
-    input: Tensor, repeats: _int | Tensor, dim: _int | None = None, output_size: _int | None = None
+    input: Tensor,
+    repeats: _int | Tensor | None = None,
+    dim: _int | None = None,
+    output_size: _int | None = None,
 ) -> Tensor:
-    """Each element so many times in a row: a count, a list, or a tensor of counts.
+    """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
+    tensor has the counts, and the places are repeated.
 
     Counts in a tensor take one read for their sum, unless it is given as output_size.
     [..., n, ...] -> [..., sum of the counts, ...]
 
-    repeats: how often
     Raises ValueError where counts are not one for each element, or below 0."""
 
 def reshape(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
@@ -2525,8 +2528,17 @@ def rsqrt(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Tensor | _float | HostScalar, *, alpha: _float | HostScalar = 1) -> Tensor:
     """other - alpha * input. [...], [...] -> [...]"""
 
-def scatter(input: Tensor, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
-    """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+def scatter(
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    src: Tensor | _float | HostScalar | None = None,
+    *,
+    value: _float | None = None,
+    reduce: str | None = None,
+) -> Tensor:
+    """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
+    last counts. With reduce, "add" or "multiply", it is joined to what is there.
 
     [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
 
@@ -3053,14 +3065,15 @@ def vstack(tensors: Sequence[Tensor]) -> Tensor:
 
 def where(
     condition: Tensor,
-    input: Tensor | _float | HostScalar,
-    other: Tensor | _float | HostScalar,
+    input: Tensor | _float | HostScalar | None = None,
+    other: Tensor | _float | HostScalar | None = None,
     *,
     out: Tensor | None = None,
-) -> Tensor:
-    """`input` where the condition is true, else `other`. [...], [...], [...] -> [...]
+) -> Any:
+    """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
-    out: a tensor that takes the result, and is returned."""
+    [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one
+    of input and other is missing."""
 
 def xlog1py(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """x * log(1 + y); 0 where x is, whatever y is"""
@@ -3094,7 +3107,7 @@ class Reading(Sequence[Any]):
     def _with(self, raw: list[Any]) -> list[Any]: ...
     def _waited(self) -> list[Any]: ...
     async def _arrived(self) -> list[Any]: ...
-    def __await__(self) -> Iterator[Any]: ...
+    def __await__(self) -> Generator[Any, Any, list]: ...
     def __len__(self) -> _int: ...
     def __getitem__(self, i: Any) -> Any: ...
     def __eq__(self, other: Any) -> _bool: ...

@@ -150,6 +150,8 @@ class Tensor:
     def item(self) -> Any:
         """The value of a tensor of one element, as a Python number; runs the graph and waits."""
     def __repr__(self) -> str: ...
+    def _repr_html_(self) -> str | None:
+        """What a notebook shows; None where values can't be read, which is said by the text."""
     def plan(self) -> Any:
         """What would run to compute this tensor: a list of kernels that prints as a table."""
     def wgsl(self) -> str:
@@ -177,6 +179,8 @@ class Tensor:
         self."""
     def _check_write(self) -> None:
         """ValueError where gradients are taken by the tensor as it is."""
+    def _show_as(self, view: Tensor, name: str) -> Tensor:
+        """Be what a new view of this tensor shows; `name` is the method that asks for it."""
     def _become(self, new: Any) -> None:
         """Have another value, and all that shows the same elements with it."""
     def float(self) -> Tensor:
@@ -865,8 +869,17 @@ class Tensor:
         A bool tensor on a device costs one read, since the shape depends on it, and can't be recorded.
 
         key: what queries are compared with"""
-    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
-        """src (a tensor or a number) put at `index` along a dim; of equal indices the last counts.
+    def scatter(
+        self,
+        dim: _int,
+        index: Tensor,
+        src: Tensor | _float | HostScalar | None = None,
+        *,
+        value: _float | None = None,
+        reduce: str | None = None,
+    ) -> Tensor:
+        """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
+        last counts. With reduce, "add" or "multiply", it is joined to what is there.
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -1302,7 +1315,15 @@ class Tensor:
         """Gives the tensor the value of round(...), and returns it."""
     def rsqrt_(self) -> Tensor:
         """Gives the tensor the value of rsqrt(...), and returns it."""
-    def scatter_(self, dim: _int, index: Tensor, src: Tensor | _float | HostScalar) -> Tensor:
+    def scatter_(
+        self,
+        dim: _int,
+        index: Tensor,
+        src: Tensor | _float | HostScalar | None = None,
+        *,
+        value: _float | None = None,
+        reduce: str | None = None,
+    ) -> Tensor:
         """Gives the tensor the value of scatter(...), and returns it."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """Gives the tensor the value of scatter_add(...), and returns it."""
@@ -1372,6 +1393,18 @@ class Tensor:
         """Gives the tensor the value of __lshift__(...), and returns it."""
     def __irshift__(self, other: Tensor) -> Tensor:
         """Gives the tensor the value of __rshift__(...), and returns it."""
+    def squeeze_(self, dim: _int | Sequence[_int] | None = None) -> Tensor:
+        """Gives the tensor the shape of squeeze(...), and returns it; ValueError where it has views."""
+    def swapaxes_(self, dim0: _int, dim1: _int) -> Tensor:
+        """Gives the tensor the shape of swapaxes(...), and returns it; ValueError where it has views."""
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
+        """Gives the tensor the shape of swapdims(...), and returns it; ValueError where it has views."""
+    def t_(self) -> Tensor:
+        """Gives the tensor the shape of t(...), and returns it; ValueError where it has views."""
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
+        """Gives the tensor the shape of transpose(...), and returns it; ValueError where it has views."""
+    def unsqueeze_(self, dim: _int) -> Tensor:
+        """Gives the tensor the shape of unsqueeze(...), and returns it; ValueError where it has views."""
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Pieces of split_size (the last may be smaller), or of the sizes listed. [..., n, ...] -> tuple
 
@@ -1655,14 +1688,14 @@ class Tensor:
     def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
         """repeat, where counts for leading dims may be left out. [n, m], (2,) -> [n, 2 * m]"""
     def repeat_interleave(
-        self, repeats: _int | Tensor, dim: _int | None = None, output_size: _int | None = None
+        self, repeats: _int | Tensor | None = None, dim: _int | None = None, output_size: _int | None = None
     ) -> Tensor:
-        """Each element so many times in a row: a count, a list, or a tensor of counts.
+        """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
+        tensor has the counts, and the places are repeated.
 
         Counts in a tensor take one read for their sum, unless it is given as output_size.
         [..., n, ...] -> [..., sum of the counts, ...]
 
-        repeats: how often
         Raises ValueError where counts are not one for each element, or below 0."""
     def tensor_unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
@@ -1716,13 +1749,13 @@ class Tensor:
     @overload
     def max(self) -> Tensor:
         """Largest of all, or (values, indices) over one dim; the gradient goes to the first largest. With a
-        tensor in the place of dim: maximum."""
+        tensor in the place of dim, or as other: maximum."""
     @overload
     def max(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
     @overload
     def min(self) -> Tensor:
         """Smallest of all, or (values, indices) over one dim; the gradient goes to the first smallest. With a
-        tensor in the place of dim: minimum."""
+        tensor in the place of dim, or as other: minimum."""
     @overload
     def min(self, dim: _int, keepdim: _bool = False) -> Chosen: ...
     def var(

@@ -398,12 +398,12 @@ class Upsample(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    antialias: average over more elements where the result is smaller
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has none."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any
@@ -427,12 +427,12 @@ class UpsamplingBilinear2d(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    antialias: average over more elements where the result is smaller
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has none."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any
@@ -456,12 +456,12 @@ class UpsamplingNearest2d(Module):
     """Resize the dims after the second to `size`, or by scale_factor. [n, c, *size] -> [n, c, *out]
 
     mode: nearest, nearest-exact, linear (1-d), bilinear (2-d), trilinear (3-d), bicubic (a = -0.75), lanczos3
-    (weights normalised, edges repeated) or area (adaptive_avg_pool). No mode filters before shrinking.
+    (weights normalised, edges repeated) or area (adaptive_avg_pool). With antialias, of bilinear and bicubic
+    (a = -0.5), an output is made of as many more inputs as it stands for.
 
     align_corners: the outermost places are centres of elements, not their edges
     recompute_scale_factor: take the factor from the rounded sizes
-    antialias: average over more elements where the result is smaller
-    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for."""
+    Raises ValueError where the input has not 3 to 5 dims, or antialias is asked for of a mode that has none."""
 
     size: _int | Sequence[_int] | None
     scale_factor: Any
