@@ -1,6 +1,6 @@
 """The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from threading import Lock
 from typing import Any
 
@@ -172,7 +172,7 @@ class Reading(Sequence[Any]):
     async def _arrived(self) -> list[Any]:
         return self._with(await self._fetch.arrive())
 
-    def __await__(self) -> Generator[Any, Any, list]:
+    def __await__(self) -> Any:
         return self._arrived().__await__()
 
     def __len__(self) -> int:

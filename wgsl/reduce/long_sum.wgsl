@@ -8,6 +8,18 @@ var<workgroup> sums: array<vec2<u32>, 256>;
 //% endblock
 //% block work
 //% set add = wgsl("u32", 1).call(join)
+//# a piece by a thread: four reads under way at once, then one at a time
+//% macro going_on_by(turns)
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+//% for j in range(turns)
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
+    let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
+//% endfor
+//% for j in range(turns)
+    sum = {{ add }}(sum, x{{ j }});
+//% endfor
+  }
+//% endmacro
 //% if shared
   let piece = group % p.pieces;
   let row = group / p.pieces;
@@ -42,18 +54,8 @@ var<workgroup> sums: array<vec2<u32>, 256>;
   let end = min((piece + 1u) * p.piece, p.n);
   var sum = vec2<u32>({{ start[0] }}u, {{ start[1] }}u);
   var i = piece * p.piece;
-//# four reads under way at once
-//% for turns in (4, 1)
-  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
-//% for j in range(turns)
-    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
-    let x{{ j }} = {{ long.element("at%d" % j, functions, narrow) }};
-//% endfor
-//% for j in range(turns)
-    sum = {{ add }}(sum, x{{ j }});
-//% endfor
-  }
-//% endfor
+{{ going_on_by(4) }}
+{{ going_on_by(1) }}
   out[id] = sum;
 //% endif
 //% endblock

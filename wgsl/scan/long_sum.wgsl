@@ -10,6 +10,19 @@ var<workgroup> sums: array<vec2<u32>, 512>;
 //% endblock
 //% block work
 //% set add = wgsl("u32", 1).call("long_sum")
+//# a piece by a thread: four reads under way at once, then one at a time
+//% macro going_on_by(turns)
+  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
+//% for j in range(turns)
+    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
+    let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }};
+//% endfor
+//% for j in range(turns)
+    sum = {{ add }}(sum, x{{ j }});
+    out[at{{ j }}] = sum;
+//% endfor
+  }
+//% endmacro
 //% if shared
   let t = lid.x;
   let column = 0u;
@@ -66,17 +79,7 @@ var<workgroup> sums: array<vec2<u32>, 512>;
   }
 //% else
   var i = piece * p.piece;
-//% for turns in (4, 1)
-  for (; i + {{ turns - 1 }}u < end; i += {{ turns }}u) {
-//% for j in range(turns)
-    let at{{ j }} = first + (i + {{ j }}u) * p.inner;
-    let x{{ j }} = {{ long.element("at%d" % j, True, narrow) }};
-//% endfor
-//% for j in range(turns)
-    sum = {{ add }}(sum, x{{ j }});
-    out[at{{ j }}] = sum;
-//% endfor
-  }
-//% endfor
+{{ going_on_by(4) }}
+{{ going_on_by(1) }}
 //% endif
 //% endblock
