@@ -45,16 +45,17 @@ class Counted:
 
 def stream(directory: str, steps: int) -> Iterator[tuple[float, Event]]:
     """(seconds since the start, event) of an epoch of so many steps."""
+    began = time.time()
     yield 0.0, RunStarted("bench", directory, "none", 1, 1, 0, False, {})
     yield 0.0, EpochStarted("train", 0, 1, steps)
     for step in range(WINDOW, steps + 1, WINDOW):
         now, own = step / RATE, range(step - WINDOW, step)
         values = {"loss": [1 / (s + 1.1) for s in own], "lr": [1e-3 + s * 1e-9 for s in own]}
-        yield now, Values("train", 0, list(own), values)
+        yield now, Values("train", 0, list(own), values, at=began + now)
         if step % PACE < WINDOW:
             waits = {"data": now * 0.1, "host": now * 0.7, "gpu": 0.0, "read": now * 0.01}
-            yield now, Progress("train", 0, step, steps, step, step * 64, now, waits, 1 << 28)
-    yield steps / RATE, RunEnded("done", steps, "")
+            yield now, Progress("train", 0, step, steps, step, step * 64, now, waits, 1 << 28, at=began + now)
+    yield steps / RATE, RunEnded("done", steps, "", at=began + steps / RATE)
 
 
 def played(renderers: list[Callable[[Event], Any]], steps: int, directory: str) -> tuple[float, float]:

@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import debug, export, functions, io, ops  # noqa: E402
+from flambeau import config, debug, export, functions, io, ops  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 
@@ -208,7 +208,7 @@ MODULES = {
     "flambeau.distributions": fb.distributions, "flambeau.distributions.kl": fb.distributions.kl,
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
     "flambeau.metrics": fb.metrics, "flambeau.metrics.functional": fb.metrics.functional,
-    "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
+    "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
 }  # fmt: skip
 
 

@@ -71,6 +71,7 @@ if _TYPE_CHECKING:
         amp,
         autograd,
         backends,
+        config,
         cuda,
         data,
         debug,
@@ -98,8 +99,8 @@ if _TYPE_CHECKING:
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
-_LATER |= {name: (name, "") for name in ("accelerator", "backends", "cuda", "debug", "distributions")}
-_LATER |= {name: (name, "") for name in ("metrics", "special", "testing", "utils")}
+_LATER |= {name: (name, "") for name in ("accelerator", "backends", "config", "cuda", "debug")}
+_LATER |= {name: (name, "") for name in ("distributions", "metrics", "special", "testing", "utils")}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -169,6 +170,7 @@ __all__ = sorted(
         "checkpointing",
         "complex64",
         "complex128",
+        "config",
         "cuda",
         "custom_op",
         "data",

@@ -139,7 +139,7 @@ def from_dict(cls: type[T], given: Mapping[str, Any]) -> T:
 
 
 def to_dict(config: Any) -> Any:
-    """A dataclass as plain values of JSON: enums by name, tuples as lists, paths as text."""
+    """The dataclass `config` as plain values of JSON: enums by name, tuples as lists, paths as text."""
     if is_dataclass(config) and not isinstance(config, type):
         return {f.name: to_dict(getattr(config, f.name)) for f in fields(config) if f.init}
     if isinstance(config, Enum):
@@ -152,7 +152,7 @@ def to_dict(config: Any) -> Any:
 
 
 def save(config: Any, path: str | os.PathLike) -> None:
-    """Write a dataclass to a JSON file, which is there whole or as it was before."""
+    """Write the dataclass `config` to the JSON file `path`, which is there whole or as it was before."""
     part = f"{os.fspath(path)}.part"
     with open(part, "w", encoding="utf-8") as file:
         file.write(json.dumps(to_dict(config), indent=2) + "\n")
@@ -160,7 +160,7 @@ def save(config: Any, path: str | os.PathLike) -> None:
 
 
 def load(cls: type[T], path: str | os.PathLike) -> T:
-    """The dataclass in a JSON file. ValueError where the file holds no JSON object, and as from_dict."""
+    """The dataclass `cls` in the JSON file `path`. ValueError where it holds no object, or as from_dict."""
     check_class("load", cls)
     given = read_object("load", path)
     try:

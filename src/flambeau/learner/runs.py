@@ -12,7 +12,7 @@ EVENTS = "events.jsonl"  # of each run's folder
 
 
 def read_events(path: str | Path) -> Iterator[Event]:
-    """The events of a JSONL file, in order; lines that are none, such as one that was cut, are left out."""
+    """The events of the JSONL file `path`, in order; lines that are none, or were cut, are left out."""
     with open(path, encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
