@@ -205,7 +205,6 @@ MODULES = {
     "flambeau.linalg": fb.linalg, "flambeau.fft": fb.fft, "flambeau.signal.windows": fb.signal.windows,
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,
-    "flambeau.distributions": fb.distributions, "flambeau.distributions.kl": fb.distributions.kl,
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
     "flambeau.metrics": fb.metrics, "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,

@@ -19,7 +19,7 @@ import flambeau as fb
 from flambeau import array_api, functions, nn, ops
 from flambeau.core.op import COMPOSED, OPS, Op
 from flambeau.nn import activation, loss, pool, stateless
-from flambeau.ops.inplace import METHODS
+from flambeau.ops.inplace import METHODS, SHAPED
 from flambeau.runtime.exchange import Exchange
 from flambeau.runtime.protocols import Protocols
 from flambeau.tensor import Plans
@@ -303,7 +303,7 @@ def parameters(entry: Any) -> tuple[list[inspect.Parameter], str]:
 
 def table_name(entry: Any, name: str) -> str:
     """What the tables above call an entry; a method in place takes what its op takes."""
-    if base := METHODS.get(name):
+    if base := (METHODS | SHAPED).get(name):
         return table_name(getattr(fb.Tensor, base), base)
     own = entry.name if isinstance(entry, Op) else getattr(entry, "__name__", name)
     return own if own in OPS or own in COMPOSED else name

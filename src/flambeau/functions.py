@@ -82,7 +82,7 @@ def from_dlpack(ext_tensor: Any, device=None) -> Tensor:
     return Tensor(shared(array, DTYPES[to.xp.name_of(array)], to))
 
 
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Any:
+def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one
@@ -90,7 +90,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Tenso
     """
     choose: Any = condition.where
     if input is None and other is None:
-        return condition.nonzero(as_tuple=True)
+        found: Any = condition.nonzero(as_tuple=True)
+        return found
     if input is None or other is None:
         raise TypeError("where(): takes a condition, or that with input and other: give both")
     return choose(input, other, out=out)

@@ -23,7 +23,6 @@ MEANINGS = {
     "align_corners": "the outermost places are centres of elements, not their edges",
     "anchor": "the rows that others are compared with",
     "angle": "angles in radians",
-    "antialias": "average over more elements where the result is smaller",
     "argnums": "the place, or places, of the arguments that gradients are taken by",
     "as_tuple": "one tensor of places for each dim, in place of a row a place",
     "assume_unique": "taken and without effect",

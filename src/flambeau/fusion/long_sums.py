@@ -18,7 +18,10 @@ LEAST = 256  # elements that are worth a thread of their own
 SHARED = 4096  # elements that are worth a workgroup, whose threads read neighbours
 GROUPS = 1024  # workgroups that fill a large GPU
 MOST = 64  # pieces whose sums are added up by each piece behind them
-REDUCE_TEMPLATE, SCAN_TEMPLATE = "reduce/long_sum.wgsl", "scan/long_sum.wgsl"
+REDUCE_TEMPLATE, SCAN_TEMPLATE = (
+    "reduce/long_sum{}.wgsl",
+    "scan/long_sum{}.wgsl",
+)  # "_shared": a workgroup a row
 
 
 def _pieces(limits: Limits, shape: Shape, shared: bool, most: int) -> tuple[int, int]:
@@ -37,7 +40,7 @@ def _launch(template: str, shape: Shape, cut: tuple[int, int], shared: bool, **r
     sizes: dict[str, int | float] = {"n": n, "pieces": pieces, "piece": piece}
     if not shared:
         sizes |= {"inner": max(inner, 1), "threads": count}
-    rest["options"] = {"shared": shared, **rest["options"]}
+    template = template.format("_shared" if shared else "")
     groups, workgroup = (count, 256) if shared else (-(-count // 64), 64)
     turns = piece // 4 + pieces + 4
     return Launch(

@@ -136,8 +136,8 @@ class Rearrange(Family):
 
     @composed
     def repeat_interleave(self, repeats=None, dim: int | None = None, output_size: int | None = None):
-        """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
-        tensor has the counts, and the places are repeated.
+        """Each element so many times in a row: a count, a list, or a tensor of counts. Without
+        any, the tensor has the counts, and its places are repeated.
 
         Counts in a tensor take one read for their sum, unless it is given as output_size.
         [..., n, ...] -> [..., sum of the counts, ...]

@@ -20,7 +20,7 @@ class Scatter(Family):
     @composed
     def scatter(self, dim: int, index, src=None, *, value: float | None = None, reduce: str | None = None):
         """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
-        last counts. With reduce, "add" or "multiply", it is joined to what is there.
+        last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]
         """
