@@ -135,6 +135,9 @@ class MetricCollection:
         last = self.postfix if postfix is None else postfix
         return type(self)(metrics, prefix=first, postfix=last)
 
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.clone()
+
     def to(self, device: Any) -> Self:
         """Move the states to a device; returns self."""
         for metric in self._metrics.values():
