@@ -143,6 +143,7 @@ def test_a_collection_has_states_once():
         + [m.BinaryAveragePrecision(device="cpu"), m.BinaryCohenKappa(device="cpu")]
     )
     assert [len(g) for g in binary.compute_groups] == [3, 2]
+    assert c.name == "metrics"
     named = three(prefix="train/", postfix="_3")
     assert list(named.compute()) == ["train/precision_3", "train/recall_3", "train/f1_3"]
     assert list(named.clone(prefix="valid/")(*batch())) == [

@@ -67,6 +67,8 @@ class MetricCollection:
 
     # --- as of one metric ---
 
+    name = "metrics"  # what a Learner calls it among others
+
     def update(self, *args: Any, **kw: Any) -> None:
         """Count a batch in, into each state once."""
         update_all(list(self._leaders.values()), args, kw)
