@@ -40,6 +40,8 @@ def test_what_is_computed_views_and_unsigned(adapter):
         ((x * 3 - 1).sum(0), (a * 3 - 1).sum(0)),
         ((x + x).cumsum(1), (a + a).cumsum(1)),
         (x.T.cumsum(0) * 2, a.T.cumsum(0) * 2),
+        (x.sum(1, keepdim=True) - x, a.sum(1, keepdims=True) - a),  # whose dims are kept
+        (x - x.amax(0, keepdim=True), a - a.max(0, keepdims=True)),
         (u.sum(1).to(fb.uint64), a.view("u8").sum(1)),
         (u.cumsum(0).to(fb.uint64), a.view("u8").cumsum(0)),
         (fb.tensor(a, device=adapter).sum(dtype=fb.int64) // 7, a.sum() // 7),

@@ -1,6 +1,7 @@
 """What all metrics do: updates that read nothing, recorded steps, states joined and kept, collections."""
 
 import asyncio
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -142,6 +143,7 @@ def test_a_collection_has_states_once():
         + [m.BinaryAveragePrecision(device="cpu"), m.BinaryCohenKappa(device="cpu")]
     )
     assert [len(g) for g in binary.compute_groups] == [3, 2]
+    assert c.name == "metrics"
     named = three(prefix="train/", postfix="_3")
     assert list(named.compute()) == ["train/precision_3", "train/recall_3", "train/f1_3"]
     assert list(named.clone(prefix="valid/")(*batch())) == [
@@ -219,6 +221,9 @@ def test_states_are_joined_kept_and_forgotten(name):
     assert np.asarray(forward.compute()) == near
     assert asyncio.run(forward.read()) == forward.compute()
     assert np.asarray(whole.clone().to("cpu").compute()) == near
+    copied = deepcopy(whole)
+    whole.reset()
+    assert np.asarray(copied.compute()) == near
 
 
 def test_collections_are_joined_and_kept():
@@ -232,7 +237,7 @@ def test_collections_are_joined_and_kept():
     second.load_state_dict(whole.state_dict())
     assert second.compute() == whole.compute() == asyncio.run(whole.read())
     assert {k: v.item() for k, v in three()(*batch()).items()} == pytest.approx(WANTED)
-    assert whole.clone().to("cpu").compute() == whole.compute()
+    assert whole.clone().to("cpu").compute() == whole.compute() == deepcopy(whole).compute()
     assert {k: v.item() for k, v in whole.value().items()} == pytest.approx(whole.compute())
 
 
@@ -293,6 +298,27 @@ def test_sums_of_floats_lose_nothing(device):
         total = plus(total, one).realize()
     assert total_of(total).item() == 2**24 + 1000
     assert (total[0].item(), total[1].item()) == (2**24, 1000)
+
+
+def test_variances_of_large_numbers():
+    """About 10^4 sums of squares in float32 would know nothing of a variance of 1."""
+    rng = np.random.default_rng(0)
+    y = 1e4 + rng.standard_normal((20, 50))
+    x = (y + 0.5 * rng.standard_normal(y.shape)).astype("f4")
+    y = y.astype("f4")
+    kinds = (m.R2Score, m.ExplainedVariance, m.PearsonCorrCoef, m.ConcordanceCorrCoef)
+    found = m.MetricCollection([kind(device="cpu") for kind in kinds])
+    for a, b in zip(x, y, strict=True):
+        found.update(fb.tensor(a, device="cpu"), fb.tensor(b, device="cpu"))
+    x, y = x.reshape(-1).astype("f8"), y.reshape(-1).astype("f8")
+    r, apart = np.corrcoef(x, y)[0, 1], (x.mean() - y.mean()) ** 2
+    wanted = {
+        "R2Score": 1 - ((y - x) ** 2).sum() / ((y - y.mean()) ** 2).sum(),
+        "ExplainedVariance": 1 - (y - x).var() / y.var(),
+        "PearsonCorrCoef": r,
+        "ConcordanceCorrCoef": 2 * r * x.std() * y.std() / (x.var() + y.var() + apart),
+    }
+    assert found.compute() == pytest.approx(wanted, rel=1e-3)
 
 
 @pytest.mark.parametrize("dtype", [fb.float16, fb.bfloat16])

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers.metric_cases import CASES
+from helpers.metric_cases import CASES, Case
 
 import flambeau as fb
 from flambeau import metrics
@@ -91,6 +91,45 @@ def test_every_metric_has_a_case():
     }  # fmt: skip
     doors = {name for name in metrics.__all__ if "by_task" in vars(getattr(metrics, name))}
     assert set(metrics.__all__) - doors - others == tested
+
+
+def drawn(rng) -> tuple[str, dict, list]:
+    """A classifier's metric, its arguments, and batches of any sizes, labels, ties and ignored targets."""
+    task = rng.choice(["binary", "multiclass", "multilabel"])
+    c, dims = int(rng.integers(2, 7)), tuple(rng.integers(1, 4, rng.integers(0, 3)).tolist())
+    options: dict = {"binary": {}, "multiclass": {"num_classes": c}, "multilabel": {"num_labels": c}}[
+        task
+    ] | {}
+    kinds = ["Accuracy", "Precision", "Recall", "F1Score", "ConfusionMatrix", "AUROC", "AveragePrecision"]
+    kind = str(rng.choice(kinds))
+    ignore = int(rng.choice([-1, 0, 1])) if rng.random() < 0.5 and task == "multiclass" else None
+    ignore = -1 if ignore is None and rng.random() < 0.3 else ignore
+    options |= {} if ignore is None else {"ignore_index": ignore}
+    is_curve, labels = kind in ("AUROC", "AveragePrecision"), 2 if task != "multiclass" else c
+    if task != "binary" and kind != "ConfusionMatrix":
+        options["average"] = str(rng.choice(["macro", "weighted", "none"] + ["micro"] * (not is_curve)))
+    if is_curve and rng.random() < 0.5:
+        options["thresholds"] = int(rng.integers(2, 30))
+    batches = []
+    for n in rng.integers(1, 9, 3):
+        shape = (n, c, *dims) if task != "binary" else (n, *dims)
+        x = rng.standard_normal(shape).round(int(rng.integers(1, 6))).astype("f4")
+        t = rng.integers(0, labels, (n, *dims) if task == "multiclass" else shape)
+        batches.append((x, t if ignore is None else np.where(rng.random(t.shape) < 0.2, ignore, t)))
+        batches[-1][1].reshape(-1)[0] = (
+            2 if ignore == 1 and labels > 2 else 1 if ignore != 1 else 0
+        )  # one counts
+    return task.capitalize() + kind, options, batches
+
+
+def test_drawn_cases_are_torchmetrics(torch, torchmetrics):
+    seed, wrong = int(os.environ.get("FLAMBEAU_GRID_SEED", 1)), []
+    for i in range(150):
+        name, options, batches = drawn(np.random.default_rng([seed, i]))
+        case = Case("classification", name, lambda _, given=batches: given, options)
+        found = is_near(case, value(case, "cpu"), theirs(torchmetrics, torch, case))
+        wrong += [f"{i}: {case.name}: {found}"] if found else []
+    assert not wrong
 
 
 def write(torchmetrics, torch):

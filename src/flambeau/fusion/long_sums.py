@@ -162,7 +162,8 @@ def reduced(x: Integer, name: str, dims: tuple[int, ...]) -> Integer:
         n = prod(x.shape[d] for d in run)
         shape = prod(before), n, prod(after)
         made = _applied(REDUCTIONS[name], x, shape, n if name == "sum" else 0, join=join)
-        x = moved(made, "reshape", shape=(*before, *after))  # type: ignore[assignment]
+        ones = (1,) * len(run)  # the primitive keeps its dims
+        x = moved(made, "reshape", shape=(*before, *ones, *after))  # type: ignore[assignment]
     return x
 
 

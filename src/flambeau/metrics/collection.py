@@ -67,6 +67,8 @@ class MetricCollection:
 
     # --- as of one metric ---
 
+    name = "metrics"  # what a Learner calls it among others
+
     def update(self, *args: Any, **kw: Any) -> None:
         """Count a batch in, into each state once."""
         update_all(list(self._leaders.values()), args, kw)
@@ -134,6 +136,9 @@ class MetricCollection:
         first = self.prefix if prefix is None else prefix
         last = self.postfix if postfix is None else postfix
         return type(self)(metrics, prefix=first, postfix=last)
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.clone()
 
     def to(self, device: Any) -> Self:
         """Move the states to a device; returns self."""

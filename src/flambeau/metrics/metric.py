@@ -226,6 +226,9 @@ class Metric:
         vars(other)["states"] = {name: copied(s) for name, s in self.states.items()}
         return other
 
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self.clone()  # the device stays the one there is
+
     def to(self, device: Any) -> Self:
         """Move the states to a device; returns self."""
         self.device = get_device(device)

@@ -14,7 +14,7 @@ OTHERS = {
     "flambeau.data reads MNIST and arrays",
     "torchaudio": "read the sound with another library, and take flambeau.tensor of its array",
     "torchtext": "make numbers of the words yourself, as tests/porting/scripts/lstm_tagger.py does",
-    "torchmetrics": "compute it of arrays: x.numpy()",
+    "torchmetrics": "flambeau.metrics has its names; compute() gives numbers there, value() tensors",
     "pytorch_lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); "
     "optimizer.step(grads)",
     "lightning": "write the loop: for x, y in loader: grads = loss(x, y).backward(); optimizer.step(grads)",
