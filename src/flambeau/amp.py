@@ -10,6 +10,7 @@ from .core.modes import no_grad
 from .core.node import describe
 from .device import get_device
 from .errors import DeviceError
+from .ops.join import stack
 from .runtime.run import realize
 from .tensor import Tensor
 
@@ -190,7 +191,8 @@ class GradScaler:
         the device."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), **self._options, "_growth_tracker": int(self._tracker.item())}
+        scale, tracker = stack([self._scale, self._tracker]).tolist()  # with one wait
+        return {"scale": scale, **self._options, "_growth_tracker": int(tracker)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where state_dict was taken, ours or PyTorch's; ValueError where it lacks something, as one
