@@ -207,7 +207,8 @@ MODULES = {
     "flambeau.autograd.functional": fb.autograd.functional,
     "flambeau.distributions": fb.distributions, "flambeau.distributions.kl": fb.distributions.kl,
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
-    "flambeau.metrics": fb.metrics, "flambeau.metrics.functional": fb.metrics.functional,
+    "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics,
+    "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export,
 }  # fmt: skip
 

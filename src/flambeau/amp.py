@@ -28,7 +28,8 @@ class Scaled(Tensor):
 class GradScaler:
     """Scales losses so that float16 gradients do not vanish, leaves out steps whose gradients are not finite,
     and finds the scale: `backoff_factor` times as large after such a step, `growth_factor` after
-    `growth_interval` others in a row.
+    `growth_interval` others in a row. It begins at `init_scale`. One that is not `enabled` changes
+    nothing.
 
     All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide anew at each
     replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
