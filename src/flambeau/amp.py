@@ -10,6 +10,7 @@ from .core.modes import no_grad
 from .core.node import describe
 from .device import get_device
 from .errors import DeviceError
+from .ops.join import stack
 from .runtime.run import realize
 from .tensor import Tensor
 
@@ -27,7 +28,8 @@ class Scaled(Tensor):
 class GradScaler:
     """Scales losses so that float16 gradients do not vanish, leaves out steps whose gradients are not finite,
     and finds the scale: `backoff_factor` times as large after such a step, `growth_factor` after
-    `growth_interval` others in a row.
+    `growth_interval` others in a row. It begins at `init_scale`. One that is not `enabled` changes
+    nothing.
 
     All of that happens on the device: nothing waits for it, and recorded steps (`fb.jit`) decide anew at each
     replay. `device` is where losses are. ValueError for factors and intervals that can't be meant.
@@ -190,7 +192,8 @@ class GradScaler:
         the device."""
         if not self._enabled:
             return {}
-        return {"scale": self.get_scale(), **self._options, "_growth_tracker": int(self._tracker.item())}
+        scale, tracker = stack([self._scale, self._tracker]).tolist()  # with one wait
+        return {"scale": scale, **self._options, "_growth_tracker": int(tracker)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on where state_dict was taken, ours or PyTorch's; ValueError where it lacks something, as one

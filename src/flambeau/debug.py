@@ -113,9 +113,12 @@ def _check(places: Any) -> None:
 
 
 class Drifted(NamedTuple):
-    """A value under autocast beside float32: the layer and the operation that made it (of a gradient, the
-    parameter and "gradient"), its dtype, |a - b| / |b|, its largest magnitude, and how many elements became
-    infinite or NaN, or 0, that are not in float32."""
+    """A value under autocast beside float32: the layer and the op that made it (of a gradient, the parameter
+    and "gradient"), its dtype.
+
+    error: |a - b| / |b|. largest: its largest magnitude. overflowed, vanished: how many elements became
+    infinite or NaN, or 0, that are not in float32.
+    """
 
     layer: str
     op: str

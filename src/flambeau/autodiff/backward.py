@@ -30,7 +30,7 @@ class MissingGradient(KeyError):
 class Gradients:
     """What backward returns: grads[tensor] is the gradient of the loss by it. Nothing is kept on tensors.
 
-    found_inf: what `GradScaler.unscale_` found, a tensor []: where it is true, optimisers leave all as it is.
+    found_inf: a tensor [] of `GradScaler.unscale_`: where it is true, optimisers leave everything as it is.
     """
 
     def __init__(self, found: dict[int, Any], loss: Any, found_inf: Any = None):

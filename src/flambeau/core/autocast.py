@@ -35,8 +35,9 @@ class autocast(Switch):
     that need the range of float32 take theirs in float32.
 
     Weights stay what they are, and their gradients are of their dtype. `device_type` is "gpu" ("cuda",
-    "mps"), "cpu", or None for both; `dtype` is float16 or bfloat16: without, float16, and bfloat16 for "cpu".
-    ValueError for others. Gradients are taken as operations were computed, wherever `backward` is called.
+    "mps"), "cpu", or None for both; with enabled=False there is no autocast on these. `dtype` is float16 or
+    bfloat16: without, float16, and bfloat16 for "cpu". ValueError for others. Gradients are taken as
+    operations were computed, wherever `backward` is called.
     cache_enabled: taken, and of no meaning: a graph computes equal casts once.
     """
 

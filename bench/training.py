@@ -1,0 +1,223 @@
+"""Training steps a second of an LSTM, a small CNN and a 12-layer GPT: autocast beside float32, and peers.
+
+    python bench/training.py [--size small] [--networks lstm cnn gpt] [--seconds 2] [--rounds 3]
+        [--sides float16 bfloat16 torch compile]
+    FLAMBEAU_WEBGPU=dawn python bench/training.py --size card --sides float16 bfloat16 torch compile
+
+It asks for nothing and ends with a table. Whole steps: forward, gradients, AdamW, recorded (`fb.jit`); with
+float16 a GradScaler too, on both sides. Weights are the same, and the first losses are compared with
+float32's before anything is timed (within 2e-3; 16 bits within 0.1, for a step that a scaler leaves out).
+Contestants take turns; a ratio is the median over rounds of a side's rate through that of our float32.
+`small` is for CPUs and software adapters, `card` for a GPU (`gpt` is GPT-2 small then, batch 16 x 512).
+
+Expected, written down before it was measured (2026-11-23). On a card with matrix units, by Dawn (H200):
+float16 1.5x or more for the GPT (its products are three quarters of a float32 step), 1.2x for the LSTM (its
+steps are short products, which wait for each other) and 1.0x to 1.3x for the CNN (Winograd's products are
+float32 alone, and its images are small); bfloat16, which has no matrix units here, 0.9x to 1.2x: half the
+bytes of what is stored. By wgpu, which has no matrix units: 0.9x to 1.2x for both. Beside torch: the GPT at
+float32 no slower than torch.compile. On a software adapter: 0.6x to 0.9x for either, since casts are
+work that saves nothing; torch on the CPU 2x to 6x ours.
+"""
+
+import argparse
+import time
+from typing import NamedTuple
+
+import numpy as np
+from _measure import interleave, queued, rates, ratio, show_table, timed
+
+import flambeau as fb
+from flambeau.models.gpt2 import Size, digits_cnn, drawn, gpt
+
+LEARNING_RATE = 1e-3
+CLASSES = 10
+FEATURES = 32  # of a step of the LSTM
+
+
+class Net(NamedTuple):
+    """Rows of a batch and their length, width and depth of the network, heads and vocabulary of a GPT."""
+
+    rows: int
+    length: int
+    width: int
+    layers: int = 1
+    heads: int = 4
+    vocabulary: int = 256
+
+
+SIZES = {  # for a software adapter or a CPU, and for a card
+    "small": {"lstm": Net(16, 24, 64), "cnn": Net(32, 28, 32), "gpt": Net(4, 64, 64, 12)},
+    "card": {
+        "lstm": Net(64, 64, 512),
+        "cnn": Net(512, 28, 32),
+        "gpt": Net(16, 512, 768, 12, 12, 50257),
+    },
+}
+
+
+def batch(network: str, net: Net) -> tuple[np.ndarray, np.ndarray]:
+    """What goes in, and the classes that should come out."""
+    draw = np.random.default_rng(1)
+    if network == "gpt":
+        ids = draw.integers(0, net.vocabulary, (net.rows, net.length + 1)).astype(np.int32)
+        return ids[:, :-1].copy(), ids[:, 1:].copy()
+    shape = (net.length, net.rows, FEATURES) if network == "lstm" else (net.rows, 1, net.length, net.length)
+    y = draw.integers(0, CLASSES, net.rows).astype(np.int32)
+    return draw.standard_normal(shape, np.float32), y
+
+
+TOLERANCE = {"float32": 2e-3, "float16": 0.1, "bfloat16": 0.1}  # relative, of each of the first losses
+OURS = ("float32", "float16", "bfloat16")
+TORCH = {"torch": ("float32", False), "compile": ("float32", True)}
+TORCH |= {"torch-float16": ("float16", False), "torch-bfloat16": ("bfloat16", False)}
+TORCH |= {"compile-float16": ("float16", True), "compile-bfloat16": ("bfloat16", True)}
+
+
+def lstm(f, net: Net):
+    """Steps of features into classes, by the last state. [t, b, features] -> [b, classes]"""
+
+    class Last(f.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = f.nn.LSTM(FEATURES, net.width, net.layers)
+            self.end = f.nn.Linear(net.width, CLASSES)
+
+        def forward(self, x):
+            return self.end(self.steps(x)[0][-1])
+
+    return Last()
+
+
+def network(f, name: str, net: Net):
+    """A network of either package."""
+    sizes = Size(net.layers, net.width, net.heads, net.vocabulary, net.length)
+    made = {"lstm": lambda: lstm(f, net), "cnn": lambda: digits_cnn(f), "gpt": lambda: gpt(f, sizes)}
+    return drawn(f, made[name](), scale=0.02 if name == "gpt" else 0.05)
+
+
+def our_step(name: str, net: Net, dtype: str):
+    """(a call that trains once and gives the loss, what waits for it)"""
+    model = network(fb, name, net)
+    optimizer = fb.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    scaler = fb.GradScaler(enabled=dtype == "float16")
+    lower = fb.bfloat16 if dtype == "bfloat16" else fb.float16
+    context = fb.autocast(dtype=lower, enabled=dtype != "float32")
+
+    @fb.jit
+    def step(x, y):
+        with context:
+            scores = model(x)
+            loss = fb.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+        scaler.step(optimizer, scaler.scale(loss).backward())
+        scaler.update()
+        return loss
+
+    x, y = map(fb.tensor, batch(name, net))
+    device = x.device
+    return lambda: step(x, y), device.wait if device.kind == "gpu" else int
+
+
+def torch_step(name: str, net: Net, dtype: str, compiled: bool):
+    """The same of PyTorch, on the card that it sees, else on the CPU; OSError where it lacks a compiler."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    place = "cuda" if torch.cuda.is_available() else "cpu"
+    model = network(torch, name, net).to(place)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE)
+    forward = torch.compile(model) if compiled else model
+    scaler = torch.amp.GradScaler(place, enabled=dtype == "float16")
+    x, y = (torch.from_numpy(a).to(place) for a in batch(name, net))
+    x, y = x.long() if name == "gpt" else x, y.long()
+    lower = torch.bfloat16 if dtype == "bfloat16" else torch.float16
+
+    def step():
+        optimizer.zero_grad()
+        with torch.autocast(place, dtype=lower, enabled=dtype != "float32"):
+            scores = forward(x)
+            loss = torch.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        return loss.detach()
+
+    return step, torch.cuda.synchronize if place == "cuda" else int
+
+
+def contestant(side: str, name: str, net: Net, wanted: list[float]):
+    """(a call that trains once, what waits for it, the seconds of its first call, its first losses); None
+    where it can't be had or is wrong."""
+    begin = time.perf_counter()
+    try:
+        if side in OURS:
+            dtype, (call, wait) = side, our_step(name, net, side)
+        else:
+            dtype, compiled = TORCH[side]
+            call, wait = torch_step(name, net, dtype, compiled)
+        losses = [call().item()]
+        first = time.perf_counter() - begin
+        losses += [call().item() for _ in range(4)]
+    except (
+        Exception
+    ) as error:  # a peer that is not installed, has no compiler, has no memory: the rest goes on
+        print(f"{name}, {side}: left out: {type(error).__name__}: {str(error)[:200]}", flush=True)
+        return None
+    wanted = wanted or losses
+    off = max(abs(a - b) / max(abs(b), 1e-6) for a, b in zip(losses, wanted, strict=True))
+    print(f"{name}, {side}: first losses {losses[0]:.4f} to {losses[-1]:.4f}, off by {off:.0e}", flush=True)
+    if not off <= TOLERANCE[dtype]:
+        print(f"{name}, {side}: left out: these are not float32's", flush=True)
+        return None
+    return call, wait, first, losses
+
+
+def a_round(call, wait, size: str):
+    """A round of a given length. On a card steps queue up, with one wait for many; others have no time for
+    that many."""
+    if size == "card":
+        return lambda seconds: queued(call, wait, seconds)
+    return lambda seconds: timed(lambda: (call(), wait()), seconds)
+
+
+def measured(name: str, args) -> list[tuple[str, ...]]:
+    """The rows of a network: each side's rate, and how many times our float32's that is."""
+    net, found, firsts, wanted = SIZES[args.size][name], {}, {}, []
+    for side in dict.fromkeys(["float32", *args.sides]):
+        made = contestant(side, name, net, wanted)
+        if made is not None:
+            call, wait, firsts[side], losses = made
+            found[side], wanted = a_round(call, wait, args.size), wanted or losses
+    timings = interleave(found, args.rounds, args.seconds)
+    rows = []
+    for side, each in timings.items():
+        middle, worst, best = rates(each)
+        times = f"{ratio(each, timings['float32']):.2f}" if "float32" in timings else "-"
+        cells = (f"{middle:.2f}", f"{worst:.2f} to {best:.2f}", f"{1e3 / middle:.1f}", f"{firsts[side]:.1f}")
+        rows.append((f"{name}, {'our ' * (side in OURS)}{side}", *cells, times))
+        print(*rows[-1], sep=", ", flush=True)
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--size", choices=SIZES, default="small")
+    parser.add_argument("--networks", nargs="+", choices=SIZES["small"], default=list(SIZES["small"]))
+    sides = (*OURS[1:], *TORCH)
+    parser.add_argument(
+        "--sides", nargs="*", choices=sides, default=["float16", "bfloat16", "torch", "compile"]
+    )
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    args = parser.parse_args()
+    device = fb.get_default_device()
+    print(
+        f"ours on {device}; matrix units: {len(device.limits.matrix) if device.kind == 'gpu' else 0}",
+        flush=True,
+    )
+    rows = [row for name in args.networks for row in measured(name, args)]
+    columns = ("network, side", "steps/s", "rounds", "ms", "first s", "x our float32")
+    show_table(f"training, {args.size}, on {device}", columns, rows)
+
+
+if __name__ == "__main__":
+    main()
