@@ -44,6 +44,8 @@ class StopsAt(Callback):
         self.step, self.reason = step, reason
 
     def after_step(self, learner):
+        if learner.checkpoints is not None:
+            learner.checkpoints.wait()  # else one that is due is written some steps later
         if learner.step == self.step:
             learner.stop(self.reason)
 
@@ -216,7 +218,7 @@ def test_a_folder_that_cant_be_written(tmp_path):
 
 
 def test_a_full_disk_is_told_and_raised_at_the_end(tmp_path, monkeypatch):
-    learner, events = made(tmp_path, checkpoint_every=3)
+    learner, events = made(tmp_path, checkpoint_every=3, callbacks=[StopsAt(-1)])
     write, calls = checkpoints.write_through, []
 
     def full(part, data):

@@ -353,3 +353,25 @@ def test_what_is_raised_for_a_batch_says_which():
         learner.fit([(X[:8], Y[:8]), (X[:8, :2], Y[:8])], epochs=1)
     assert str(e.value).startswith("linear(f32[8, 2], f32[4, 3]")
     assert e.value.__notes__ == ["fit: train epoch 1: batch 1 raised this"]
+
+
+def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monkeypatch):
+    from flambeau.runtime import readback
+
+    begun, init = [], readback.Readback.__init__
+
+    def counted(self, tensors):
+        begun.append(len(tensors))
+        init(self, tensors)
+
+    learner, events = made(str(gpu), metrics=[Right()])
+    capsys.readouterr()
+    monkeypatch.setattr(readback.Readback, "__init__", counted)
+    monkeypatch.setattr("flambeau.learner.losses.SECONDS", 1e9)
+    learner.fit([(X[:8], Y[:8])] * 40, [(X[:8], Y[:8])] * 9, epochs=2)
+    step, valid = learner._steps.step, learner._evaluate["valid"]
+    assert [len(v) for v in step.programs.values()] == [len(v) for v in valid.programs.values()] == [1]
+    assert capsys.readouterr().err == ""
+    # of 40 steps 16, 16 and 8; each split's loss and its metric
+    assert begun == [16, 16, 8, 1, 1, 1, 1] * 2
+    assert [len(e.steps) for e in of(Values, events)] == [16, 16, 8] * 2
