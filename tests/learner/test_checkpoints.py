@@ -343,10 +343,10 @@ def test_a_signal_leaves_a_checkpoint(number, code, tmp_path):
     process.send_signal(number)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err
-    (path,) = (tmp_path / "run").iterdir()
+    (path,) = (tmp_path / "run").glob("epoch-*")
     assert checkpoints.load_state(path)["step"] >= 1
     name = {signal.SIGINT: "Ctrl-C", signal.SIGTERM: "SIGTERM"}[number]
-    assert f"info: stopped by {name}: the step is finished; once more ends it at once\n" in out
+    assert f"stopped by {name}: the step is finished; once more ends it at once\n" in out
 
 
 def test_the_second_signal_acts_at_once():

@@ -137,6 +137,51 @@ def test_a_run_is_the_loop_written_by_hand(device, options):
     assert rates == [0.1] * steps
 
 
+class Scaler:
+    """What a learner asks of a GradScaler."""
+
+    updates = 0
+
+    def scale(self, loss):
+        return loss * 1024.0
+
+    def unscale_(self, grads):
+        grads.map_(lambda g: g / 1024.0)
+        self.is_unscaled = True
+
+    def step(self, optimizer, grads):
+        if not getattr(self, "is_unscaled", False):
+            self.unscale_(grads)
+        self.is_unscaled = False
+        optimizer.step(grads)
+
+    def update(self):
+        self.updates += 1
+
+    def state_dict(self):
+        return {"updates": self.updates}
+
+    def load_state_dict(self, state_dict):
+        self.updates = state_dict["updates"]
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": 0.2}, {"accumulate": 3, "clip": 0.2}], ids=str)
+def test_scaled_gradients_are_unscaled_before_they_are_clipped(options, tmp_path):
+    learner, _ = made(scaler=(scaler := Scaler()), **options)
+    learner.fit(loader(), epochs=2)
+    expected, _ = by_hand(2, **options)
+    np.testing.assert_allclose(weights(learner), expected, rtol=2e-5, atol=1e-6)
+    assert scaler.updates == learner.step
+    learner.save(tmp_path / "run.safetensors")
+    other, _ = made(scaler=Scaler())
+    other.load(tmp_path / "run.safetensors")
+    assert other.scaler.updates == scaler.updates
+    with pytest.raises(ValueError) as e:
+        made()[0].load(tmp_path / "run.safetensors")
+    rule = "scaler: the learner has none, given one: give the same"
+    assert str(e.value) == f"load('{tmp_path}/run.safetensors'): is not of this learner: {rule}"
+
+
 def test_metrics_count_each_split_by_itself(device):
     learner, events = made(device, metrics=[Right(), Right(), Outputs()])
     (row,) = learner.fit(loader(), loader(20), epochs=1)

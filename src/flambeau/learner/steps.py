@@ -84,7 +84,7 @@ def gradients(t: Trained, inputs: tuple, target: Any) -> tuple[Tensor, Any, Grad
 def apply(t: Trained, grads: Gradients) -> None:
     """Clip, and move the parameters."""
     if t.scaler is not None and t.clip is not None:
-        grads = t.scaler.unscale_(t.optimizer, grads)
+        t.scaler.unscale_(grads)
     if t.clip is not None:
         grads, _ = clip_grad_norm(grads, t.clip)
     if t.scaler is None:
@@ -136,7 +136,7 @@ def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Calla
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
-                s.assign_(s * 0)
+                s.assign_(Tensor.zeros(s.shape, device=s.device))  # of what is not finite, too
         realize(loss, total, *(s for _, s in sums))
         return loss
 

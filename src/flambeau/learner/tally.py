@@ -37,7 +37,7 @@ class SplitTally:
 
     def reset(self) -> None:
         """Begin another epoch."""
-        self.total.assign_(self.total * 0)
+        self.total.assign_(Tensor.zeros((), device=self.total.device))
         self.items = 0
         for metric in self.metrics.values():
             metric.reset()
