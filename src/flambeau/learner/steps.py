@@ -11,7 +11,7 @@ from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .tally import Counted, SplitTally, count, count_beside
+from .tally import RecordedTally, SplitTally, count, count_beside
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
 
@@ -94,7 +94,7 @@ def apply(t: Trained, grads: Gradients) -> None:
         t.scaler.update()
 
 
-def training(t: Trained, into: Counted) -> Step:
+def training(t: Trained, into: RecordedTally) -> Step:
     """A step of a batch: its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -108,7 +108,7 @@ def training(t: Trained, into: Counted) -> Step:
     return step
 
 
-def adding(t: Trained, into: Counted, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
+def adding(t: Trained, into: RecordedTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
     """Add the gradients of a batch to sums, and its loss to a total."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
@@ -143,7 +143,7 @@ def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Calla
     return step
 
 
-def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: Counted) -> Step:
+def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedTally) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:

@@ -10,7 +10,7 @@ from ..functions import read
 from ..tensor import Tensor
 
 
-class Counted(NamedTuple):
+class RecordedTally(NamedTuple):
     """What a recorded step counts into, and nothing that changes beside it, which would be recorded anew."""
 
     total: Tensor  # of losses times items
@@ -33,7 +33,7 @@ class SplitTally:
         self.items = 0
         self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
         fixed = [m for m in self.metrics.values() if _is_fixed(m)]
-        self.recorded = Counted(self.total, fixed, bool(self.beside))
+        self.recorded = RecordedTally(self.total, fixed, bool(self.beside))
 
     def reset(self) -> None:
         """Begin another epoch."""
@@ -74,7 +74,7 @@ class SplitTally:
             metric.load_state_dict(state_dict["metrics"][name])
 
 
-def count(into: Counted, loss: Tensor, output: Any, target: Any, items: int) -> None:
+def count(into: RecordedTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
     """Count a batch into the loss, and into the metrics that have a place in a recording."""
     into.total.assign_(into.total + loss.detach().float() * items)
     update(into.metrics, output, target)
