@@ -1,6 +1,6 @@
 """How many of N runs that are killed (SIGKILL) at drawn moments end in the bits of a run that was not?
 
-python bench/kills.py [--kills 60] [--device cpu] [--seed 0]
+python bench/kills.py [--kills 60] [--device cpu] [--seed 0] [--autocast]
 
 A small network with dropout, a metric, a schedule and clipping; checkpoints every 3 steps. Moments: a time, a
 step, a batch of the validation, half of a checkpoint's bytes, before it is proven, before its name is synced.
@@ -20,6 +20,7 @@ import time
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 EPOCHS, BATCH, EVERY = 3, 16, 3
 STEPS = EPOCHS * 10
@@ -57,7 +58,7 @@ def plan(moment: str, n: int) -> None:
     setattr(checkpoints, names[moment], patched)
 
 
-def child(directory: str, device: str, workers: int, moment: str, n: int) -> None:
+def child(directory: str, device: str, workers: int, moment: str, n: int, is_cast: bool) -> None:
     """One run, which goes on where the directory's stopped; prints its hash."""
     import numpy as np
 
@@ -113,14 +114,24 @@ def child(directory: str, device: str, workers: int, moment: str, n: int) -> Non
 
     model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.3), nn.Linear(8, 3))
     optimizer = optim.Adam(model.parameters(), lr=0.01)
+
+    class Cast(nn.Module):
+        def __init__(self):
+            self.inner = model
+
+        def forward(self, x):
+            with fb.autocast(dtype=fb.float16, enabled=is_cast):
+                return self.inner(x).float()
+
     train = data.DataLoader(data.TensorDataset(x, y), BATCH, shuffle=True, num_workers=workers)
     learner = Learner(
-        model,
+        Cast(),
         optimizer,
         nn.CrossEntropyLoss(),
         metrics=[Right()],
         scheduler=optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS),
         clip=1.0,
+        scaler=fb.GradScaler() if is_cast else None,
         directory=directory,
         checkpoint_every=EVERY,
         best="valid_right",
@@ -137,8 +148,8 @@ def child(directory: str, device: str, workers: int, moment: str, n: int) -> Non
     print(found.hexdigest())
 
 
-def start(directory: str, device: str, workers: int, moment: str = "none", n: int = 0) -> subprocess.Popen:
-    words = ["--child", directory, "--workers", workers, "--moment", moment, "--n", n, "--device", device]
+def start(directory: str, given: list[str], workers: int, moment: str = "none", n: int = 0) -> Any:
+    words = ["--child", directory, "--workers", workers, "--moment", moment, "--n", n, *given]
     return subprocess.Popen(
         [sys.executable, __file__, *map(str, words)],
         stdout=subprocess.PIPE,
@@ -167,9 +178,9 @@ MOMENTS = {  # moment: the n-th of it, at most
 }
 
 
-def killed(directory: str, device: str, moment: str, draw: random.Random, counts: Counter) -> str:
+def killed(directory: str, given: list[str], moment: str, draw: random.Random, counts: Counter) -> str:
     """One start that is to be killed; the hash where it was too late for that."""
-    process = start(directory, device, draw.choice([0, 1, 4]), moment, draw.randint(1, MOMENTS[moment] or 1))
+    process = start(directory, given, draw.choice([0, 1, 4]), moment, draw.randint(1, MOMENTS[moment] or 1))
     if moment == "time":
         process.stdout.readline()  # begun
         time.sleep(draw.random() * 0.6)
@@ -184,25 +195,27 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=60)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--autocast", action="store_true", help="float16, with a GradScaler")
     parser.add_argument("--child")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--moment", default="none")
     parser.add_argument("--n", type=int, default=0)
     given = parser.parse_args()
     if given.child:
-        return child(given.child, given.device, given.workers, given.moment, given.n)
+        return child(given.child, given.device, given.workers, given.moment, given.n, given.autocast)
+    words = ["--device", given.device, *["--autocast"] * given.autocast]
     draw, counts, differ, runs = random.Random(given.seed), Counter(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
-        whole = finish(start(f"{folder}/whole", given.device, 0))
+        whole = finish(start(f"{folder}/whole", words, 0))
         moments = list(MOMENTS) * given.kills  # each in turn
         while sum(counts.values()) - counts["too late"] < given.kills:
             runs += 1
             directory, found = f"{folder}/{runs}", ""
             for _ in range(min(draw.randint(1, 4), given.kills - sum(counts.values()) + counts["too late"])):
-                found = killed(directory, given.device, moments.pop(0), draw, counts)
+                found = killed(directory, words, moments.pop(0), draw, counts)
                 if found:
                     break
-            found = found or finish(start(directory, given.device, draw.choice([0, 1, 4])))
+            found = found or finish(start(directory, words, draw.choice([0, 1, 4])))
             differ += found != whole
     late = counts.pop("too late", 0)
     told = ", ".join(f"{name} {count}" for name, count in counts.items())

@@ -137,6 +137,51 @@ def test_a_run_is_the_loop_written_by_hand(device, options):
     assert rates == [0.1] * steps
 
 
+class Scaler:
+    """What a learner asks of a GradScaler."""
+
+    updates = 0
+
+    def scale(self, loss):
+        return loss * 1024.0
+
+    def unscale_(self, grads):
+        grads.map_(lambda g: g / 1024.0)
+        self.is_unscaled = True
+
+    def step(self, optimizer, grads):
+        if not getattr(self, "is_unscaled", False):
+            self.unscale_(grads)
+        self.is_unscaled = False
+        optimizer.step(grads)
+
+    def update(self):
+        self.updates += 1
+
+    def state_dict(self):
+        return {"updates": self.updates}
+
+    def load_state_dict(self, state_dict):
+        self.updates = state_dict["updates"]
+
+
+@pytest.mark.parametrize("options", [{}, {"clip": 0.2}, {"accumulate": 3, "clip": 0.2}], ids=str)
+def test_scaled_gradients_are_unscaled_before_they_are_clipped(options, tmp_path):
+    learner, _ = made(scaler=(scaler := Scaler()), **options)
+    learner.fit(loader(), epochs=2)
+    expected, _ = by_hand(2, **options)
+    np.testing.assert_allclose(weights(learner), expected, rtol=2e-5, atol=1e-6)
+    assert scaler.updates == learner.step
+    learner.save(tmp_path / "run.safetensors")
+    other, _ = made(scaler=Scaler())
+    other.load(tmp_path / "run.safetensors")
+    assert other.scaler.updates == scaler.updates
+    with pytest.raises(ValueError) as e:
+        made()[0].load(tmp_path / "run.safetensors")
+    rule = "scaler: the learner has none, given one: give the same"
+    assert str(e.value) == f"load('{tmp_path}/run.safetensors'): is not of this learner: {rule}"
+
+
 def test_metrics_count_each_split_by_itself(device):
     learner, events = made(device, metrics=[Right(), Right(), Outputs()])
     (row,) = learner.fit(loader(), loader(20), epochs=1)
@@ -353,3 +398,25 @@ def test_what_is_raised_for_a_batch_says_which():
         learner.fit([(X[:8], Y[:8]), (X[:8, :2], Y[:8])], epochs=1)
     assert str(e.value).startswith("linear(f32[8, 2], f32[4, 3]")
     assert e.value.__notes__ == ["fit: train epoch 1: batch 1 raised this"]
+
+
+def test_a_step_is_recorded_once_and_losses_are_read_together(gpu, capsys, monkeypatch):
+    from flambeau.runtime import readback
+
+    begun, init = [], readback.Readback.__init__
+
+    def counted(self, tensors):
+        begun.append(len(tensors))
+        init(self, tensors)
+
+    learner, events = made(str(gpu), metrics=[Right()])
+    capsys.readouterr()
+    monkeypatch.setattr(readback.Readback, "__init__", counted)
+    monkeypatch.setattr("flambeau.learner.losses.SECONDS", 1e9)
+    learner.fit([(X[:8], Y[:8])] * 40, [(X[:8], Y[:8])] * 9, epochs=2)
+    step, valid = learner._steps.step, learner._evaluate["valid"]
+    assert [len(v) for v in step.programs.values()] == [len(v) for v in valid.programs.values()] == [1]
+    assert capsys.readouterr().err == ""
+    # of 40 steps 16, 16 and 8; each split's loss and its metric
+    assert begun == [16, 16, 8, 1, 1, 1, 1] * 2
+    assert [len(e.steps) for e in of(Values, events)] == [16, 16, 8] * 2

@@ -18,43 +18,13 @@ from ..device import get_device
 from ..errors import FlambeauError
 from ..learner import Callback, Event, Learner, NotFinite, Values
 from ..learner.renderers import default_renderers
+from ..metrics import Accuracy
 from ..models.digits import BETAS, LR, MEAN, network, rate
 from .progress import ProgressLine
 
 TEST_BATCH = 500
 EPOCHS, EPOCHS_OF_FEW, FEW = 3, 10, 20_000  # fewer digits are gone through more often
 NEEDED = 2_000_000  # bytes that both files fit into
-
-
-class RightShare:
-    """The share of digits that are told right: a metric of two counts on the device."""
-
-    name, higher_is_better = "accuracy", True
-
-    def __init__(self, device: Any):
-        self.counts = fb.zeros(2, dtype=fb.int32, device=device)  # right, of how many
-
-    def update(self, logits: fb.Tensor, labels: fb.Tensor) -> None:
-        """Count a batch in."""
-        right = (logits.argmax(1) == labels).int().sum()
-        self.counts.assign_(self.counts + fb.stack([right, right * 0 + len(labels)]).int())
-
-    def compute(self) -> float:
-        """The share."""
-        right, of = self.counts.tolist()
-        return right / of if of else 0.0
-
-    def reset(self) -> None:
-        """Begin anew."""
-        self.counts.assign_(self.counts * 0)
-
-    def state_dict(self) -> dict[str, fb.Tensor]:
-        """The counts."""
-        return {"counts": self.counts}
-
-    def load_state_dict(self, state_dict: dict[str, fb.Tensor]) -> None:
-        """Go on from counts."""
-        self.counts.assign_(state_dict["counts"].to(self.counts.device))
 
 
 class StopsAfter(Callback):
@@ -92,7 +62,7 @@ def learner_of(lr: float, steps: int, device: Any, curve: LossCurve) -> Learner:
         model,
         optimizer,
         nn.CrossEntropyLoss(),
-        metrics=[RightShare(device)],
+        metrics={"accuracy": Accuracy("multiclass", num_classes=10)},
         scheduler=optim.lr_scheduler.LambdaLR(optimizer, lambda step: rate(1.0, min(step, steps - 1), steps)),
         prepare=lambda batch: (images(batch[0], device), batch[1]),
         callbacks=[StopsAfter(steps)],

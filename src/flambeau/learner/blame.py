@@ -55,13 +55,13 @@ def not_finite(
 
 def first_cause(t: Trained, window: ReadWindow, i: int) -> str:
     """The first op whose value is not finite, found by making the window's steps again, unrecorded."""
-    if window.kept is None:
+    if window.rewind.kept is None:
         found = op_of(t, window.entries[i].batches[-1])
         return found or "the weights were spoilt before, and are too large to go back to"
-    t.model.load_state_dict(window.kept.model)
-    t.optimizer.load_state_dict(window.kept.optimizer)
-    set_rng_state(window.kept.random)
-    for entry in window.entries[: i + 1]:
+    t.model.load_state_dict(window.rewind.kept.model)
+    t.optimizer.load_state_dict(window.rewind.kept.optimizer)
+    set_rng_state(window.rewind.kept.random)
+    for entry in window.rewind.entries[: window.first + i + 1]:
         for group, rate in zip(t.optimizer.param_groups, entry.rates, strict=True):
             group["lr"] = rate
         total: Gradients | None = None

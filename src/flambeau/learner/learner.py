@@ -27,8 +27,7 @@ from .randoms import random_states, set_random_states
 from .renderers import default_renderers
 from .run_state import places_of, put_back, put_places, state_of
 from .steps import PlacedBatch, Steps, Trained, evaluating, inputs_of, to_batch
-from .steps import update as count_beside
-from .tally import SplitTally
+from .tally import SplitTally, count_beside
 from .watch import EpochWatch
 
 Loaders = dict[str, Any]  # by split
@@ -73,7 +72,9 @@ class Learner:
         self.tallies = {split: SplitTally(o.metrics, self.device) for split in ("train", "valid", "test")}
         self._trained = Trained(model, loss, optimizer, o.scaler, o.clip)
         self._steps = Steps(self._trained, self.tallies["train"], o.accumulate, self.device)
-        self._evaluate = {s: jit(evaluating(model, loss, self.tallies[s])) for s in ("valid", "test")}
+        self._evaluate = {
+            s: jit(evaluating(model, loss, self.tallies[s].recorded)) for s in ("valid", "test")
+        }
         self._predict = jit(predicting(model))
         self._keep = partial(kept_of, model, optimizer) if may_rewind(model, optimizer) else None
         self._losses = self._losses_of_epoch()
@@ -183,11 +184,11 @@ class Learner:
         self.model.train(was_training)
 
     def _count_batches(self, loader: Any, watch: EpochWatch) -> None:
-        evaluate, beside = self._evaluate[watch.split], self.tallies[watch.split].beside
+        evaluate, tally = self._evaluate[watch.split], self.tallies[watch.split]
         for given in watch.batches(loader):
             batch = watch.counted(to_batch(given, self.options.prepare, self.device))
             _, output = evaluate(batch.inputs, batch.target)
-            count_beside(beside, output, batch.target)
+            count_beside(tally, output, batch.target, batch.items)
             watch.progress(self.step, 0.0, self.emit)
             if self.reason is not None and watch.split == "valid":
                 return

@@ -13,7 +13,8 @@ from ..ops.random import get_rng_state
 from ..tensor import Tensor
 from .events import Event, Values
 
-STEPS, SECONDS = 16, 0.25  # a read begins after so many steps, or so long
+KEPT_STEPS = 64  # after so many, a state is kept anew
+STEPS, SECONDS = 16, 0.5  # a read begins after so many steps, or so long
 BATCHES = 64 << 20  # bytes of batches that are kept until their losses are read
 REWIND = 64 << 20  # bytes of parameters and state up to which copies are kept to go back to
 
@@ -36,26 +37,48 @@ class KeptState(NamedTuple):
     random: tuple[int, int]
 
 
-class ReadWindow:
-    """Steps whose losses are read together."""
+class Rewind:
+    """A state, where it is small enough to be kept, and the steps since."""
 
     def __init__(self, kept: KeptState | None):
-        self.kept, self.nbytes = kept, 0
+        self.kept, self.nbytes = kept, 0  # of the batches
         self.entries: list[Entry] = []
-        self.began = time.perf_counter()
-        self.values: Reading | None = None
 
     def add(self, entry: Entry) -> None:
+        """Take a step."""
         self.entries.append(entry)
         self.nbytes += sum(nbytes_of(batch) for batch in entry.batches)
 
     @property
     def is_full(self) -> bool:
-        return (
-            len(self.entries) >= STEPS
-            or self.nbytes >= BATCHES
-            or time.perf_counter() - self.began >= SECONDS
-        )
+        """Whether a state should be kept anew."""
+        return len(self.entries) >= KEPT_STEPS or self.nbytes >= BATCHES or self.kept is None
+
+
+class ReadWindow:
+    """Steps whose losses are read together; `first` is the place of its first in what it is gone back to."""
+
+    def __init__(self, rewind: Rewind):
+        self.rewind, self.first = rewind, len(rewind.entries)
+        self.losses: list[Tensor] = []
+        self.began = time.perf_counter()
+        self.values: Reading | None = None
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The steps of this window."""
+        return self.rewind.entries[self.first :][: len(self.losses)]
+
+    def add(self, entry: Entry) -> None:
+        """Take a step."""
+        self.rewind.add(entry)
+        self.losses.append(entry.loss)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether its losses should be read."""
+        late = time.perf_counter() - self.began >= SECONDS
+        return late or len(self.losses) >= STEPS or self.rewind.nbytes >= BATCHES
 
 
 def nbytes_of(value: Any) -> int:
@@ -81,33 +104,32 @@ class Losses:
         blame: Callable[[ReadWindow, int, float], FlambeauError],
     ):
         self.epoch, self.keep, self.tell, self.blame = epoch, keep, tell, blame
-        self.open, self.reading = self._window(), None
-        self.reading: ReadWindow | None
+        self.open = ReadWindow(Rewind(None if keep is None else keep()))
+        self.reading: ReadWindow | None = None
         self.waited = 0.0  # seconds, for reads
-
-    def _window(self) -> ReadWindow:
-        return ReadWindow(self.keep() if self.keep is not None else None)
 
     @property
     def unread(self) -> list[Tensor]:
         """The losses that are not known to be finite."""
-        entries = [*(self.reading.entries if self.reading is not None else ()), *self.open.entries]
-        return [e.loss for e in entries]
+        return [*(self.reading.losses if self.reading is not None else ()), *self.open.losses]
 
     def add(self, entry: Entry) -> None:
         """Take the loss of a step; FlambeauError where one before it is not finite."""
         self.open.add(entry)
         if self.open.is_full:
             self._settle()
-            self.open.values = read(*(e.loss for e in self.open.entries))
-            self.reading, self.open = self.open, self._window()
+            self.open.values = read(*self.open.losses)
+            self.reading, rewind = self.open, self.open.rewind
+            if rewind.is_full:
+                rewind = Rewind(None if self.keep is None else self.keep())
+            self.open = ReadWindow(rewind)
 
     def finish(self) -> None:
         """Read all that is left."""
         self._settle()
-        if self.open.entries:
-            self.open.values = read(*(e.loss for e in self.open.entries))
-            self.reading = self.open
+        if self.open.losses:
+            self.open.values = read(*self.open.losses)
+            self.reading, self.open = self.open, ReadWindow(Rewind(None))
             self._settle()
 
     def _settle(self) -> None:
@@ -120,11 +142,10 @@ class Losses:
         for i, loss in enumerate(losses):
             if not isfinite(loss):
                 raise self.blame(window, i, loss)
-        rates = {
-            f"lr{i or ''}": list(of)
-            for i, of in enumerate(zip(*(e.rates for e in window.entries), strict=True))
-        }
-        steps = [e.step for e in window.entries]
+        entries = window.entries
+        by_group = enumerate(zip(*(e.rates for e in entries), strict=True))
+        rates = {f"lr{i or ''}": list(of) for i, of in by_group}
+        steps = [e.step for e in entries]
         self.tell(Values("train", self.epoch, steps, {"loss": losses, **rates}))
 
 

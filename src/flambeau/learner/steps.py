@@ -11,7 +11,7 @@ from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
-from .tally import SplitTally, count, update
+from .tally import RecordedTally, SplitTally, count, count_beside
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
 
@@ -84,7 +84,7 @@ def gradients(t: Trained, inputs: tuple, target: Any) -> tuple[Tensor, Any, Grad
 def apply(t: Trained, grads: Gradients) -> None:
     """Clip, and move the parameters."""
     if t.scaler is not None and t.clip is not None:
-        grads = t.scaler.unscale_(t.optimizer, grads)
+        t.scaler.unscale_(grads)
     if t.clip is not None:
         grads, _ = clip_grad_norm(grads, t.clip)
     if t.scaler is None:
@@ -94,33 +94,33 @@ def apply(t: Trained, grads: Gradients) -> None:
         t.scaler.update()
 
 
-def training(t: Trained, tally: SplitTally) -> Step:
+def training(t: Trained, into: RecordedTally) -> Step:
     """A step of a batch: its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
         with no_grad():
-            count(tally, loss, output, target, items_in(inputs[0]))
+            count(into, loss, output, target, items_in(inputs[0]))
         apply(t, grads)
         realize(loss)
-        return loss, output if tally.beside else None
+        return loss, output if into.is_not_all else None
 
     return step
 
 
-def adding(t: Trained, tally: SplitTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
+def adding(t: Trained, into: RecordedTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
     """Add the gradients of a batch to sums, and its loss to a total."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
         loss, output, grads = gradients(t, inputs, target)
         with no_grad():
-            count(tally, loss, output, target, items_in(inputs[0]))
+            count(into, loss, output, target, items_in(inputs[0]))
             for p, s in sums:
                 if (g := grads.get(p)) is not None:
                     s.assign_(s + g.float())
             total.assign_(total + loss.detach().float())
         realize(loss, total, *(s for _, s in sums))
-        return loss, output if tally.beside else None
+        return loss, output if into.is_not_all else None
 
     return step
 
@@ -136,23 +136,23 @@ def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Calla
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
-                s.assign_(s * 0)
+                s.assign_(Tensor.zeros(s.shape, device=s.device))  # of what is not finite, too
         realize(loss, total, *(s for _, s in sums))
         return loss
 
     return step
 
 
-def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], tally: SplitTally) -> Step:
+def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedTally) -> Step:
     """Count a batch, without gradients; its loss and output."""
 
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
         with no_grad():
             output = model(*inputs)
             found = loss(output, target)
-            count(tally, found, output, target, items_in(inputs[0]))
+            count(into, found, output, target, items_in(inputs[0]))
             realize(found)
-        return found, output if tally.beside else None
+        return found, output if into.is_not_all else None
 
     return step
 
@@ -164,16 +164,17 @@ class Steps:
         self.tally, self.accumulate, self.device, self.waiting = tally, accumulate, device, 0
         self.trained = trained
         if accumulate == 1:
-            self.step = jit(training(trained, tally))
+            self.step = jit(training(trained, tally.recorded))
             return
         sums = [(p, Tensor.zeros(p.shape, device=p.device)) for p in trained.optimizer.params]
         total = Tensor.zeros((), device=device)
-        self.step, self.move = jit(adding(trained, tally, sums, total)), jit(applying(trained, sums, total))
+        self.step = jit(adding(trained, tally.recorded, sums, total))
+        self.move = jit(applying(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None where it takes more batches."""
         loss, output = self.step(batch.inputs, batch.target)
-        update(self.tally.beside, output, batch.target)
+        count_beside(self.tally, output, batch.target, batch.items)
         self.waiting += 1
         if self.accumulate == 1:
             self.waiting = 0

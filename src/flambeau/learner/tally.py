@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..core.dtype import int32
 from ..functions import read
 from ..tensor import Tensor
+
+
+class RecordedTally(NamedTuple):
+    """What a recorded step counts into, and nothing that changes beside it, which would be recorded anew."""
+
+    total: Tensor  # of losses times items
+    metrics: list[Any]
+    is_not_all: bool  # other metrics want the output
 
 
 class SplitTally:
@@ -23,21 +30,21 @@ class SplitTally:
         for name, metric in named:
             self.metrics[_free(name, self.metrics)] = _copied(metric, device)
         self.total = Tensor.zeros((), device=device)  # of losses times items
-        self.items = Tensor.zeros((), dtype=int32, device=device)
-        self.recorded = [m for m in self.metrics.values() if _is_fixed(m)]
+        self.items = 0
         self.beside = [m for m in self.metrics.values() if not _is_fixed(m)]
+        fixed = [m for m in self.metrics.values() if _is_fixed(m)]
+        self.recorded = RecordedTally(self.total, fixed, bool(self.beside))
 
     def reset(self) -> None:
         """Begin another epoch."""
-        self.total.assign_(self.total * 0)
-        self.items.assign_(self.items * 0)
+        self.total.assign_(Tensor.zeros((), device=self.total.device))
+        self.items = 0
         for metric in self.metrics.values():
             metric.reset()
 
     def compute(self) -> dict[str, float]:
         """The mean loss of the items and all metrics by name; one of several values gives name_part."""
-        total, items = read(self.total, self.items)
-        found = {"loss": total / items} if items else {}
+        found = {"loss": read(self.total)[0] / self.items} if self.items else {}
         for name, metric in self.metrics.items():
             value = metric.compute()
             parts = value.items() if isinstance(value, Mapping) else [("", value)]
@@ -62,16 +69,21 @@ class SplitTally:
         if given != own:
             raise ValueError(f"metrics: the learner has {own}, given {given}: give the same")
         self.total.assign_(state_dict["total"].to(self.total.device))
-        self.items.assign_(state_dict["items"].to(self.items.device))
+        self.items = state_dict["items"]
         for name, metric in self.metrics.items():
             metric.load_state_dict(state_dict["metrics"][name])
 
 
-def count(tally: SplitTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
+def count(into: RecordedTally, loss: Tensor, output: Any, target: Any, items: int) -> None:
     """Count a batch into the loss, and into the metrics that have a place in a recording."""
-    tally.total.assign_(tally.total + loss.detach().float() * items)
-    tally.items.assign_(tally.items + items)
-    update(tally.recorded, output, target)
+    into.total.assign_(into.total + loss.detach().float() * items)
+    update(into.metrics, output, target)
+
+
+def count_beside(tally: SplitTally, output: Any, target: Any, items: int) -> None:
+    """Count a batch into what has no place in a recording."""
+    tally.items += items
+    update(tally.beside, output, target)
 
 
 def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
