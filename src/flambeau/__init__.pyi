@@ -6,6 +6,7 @@ from . import accelerator as accelerator
 from . import amp as amp
 from . import autograd as autograd
 from . import backends as backends
+from . import config as config
 from . import cuda as cuda
 from . import data as data
 from . import debug as debug
@@ -675,6 +676,7 @@ __all__ = [
     "complex64",
     "concat",
     "concatenate",
+    "config",
     "conj",
     "conj_physical",
     "conv1d",

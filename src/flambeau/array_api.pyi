@@ -386,7 +386,7 @@ def where(
     other: Tensor | _float | HostScalar | None = None,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one

@@ -2459,12 +2459,13 @@ def repeat_interleave(
     dim: _int | None = None,
     output_size: _int | None = None,
 ) -> Tensor:
-    """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
-    tensor has the counts, and the places are repeated.
+    """Each element so many times in a row: a count, a list, or a tensor of counts. Without
+    any, the tensor has the counts, and its places are repeated.
 
     Counts in a tensor take one read for their sum, unless it is given as output_size.
     [..., n, ...] -> [..., sum of the counts, ...]
 
+    repeats: how often
     Raises ValueError where counts are not one for each element, or below 0."""
 
 def reshape(input: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
@@ -2538,7 +2539,7 @@ def scatter(
     reduce: str | None = None,
 ) -> Tensor:
     """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
-    last counts. With reduce, "add" or "multiply", it is joined to what is there.
+    last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
 
     [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
 
@@ -3069,7 +3070,7 @@ def where(
     other: Tensor | _float | HostScalar | None = None,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """`input` where the condition is true, else `other`; of a condition alone its nonzero(as_tuple=True).
 
     [...], [...], [...] -> [...]. out: a tensor that takes the result, and is returned. TypeError where one

@@ -879,7 +879,7 @@ class Tensor:
         reduce: str | None = None,
     ) -> Tensor:
         """src (a tensor or a number, or a number as value) put at `index` along a dim; of equal indices the
-        last counts. With reduce, "add" or "multiply", it is joined to what is there.
+        last counts. With reduce, "add" or "multiply", it is joined to what is there; ValueError for others.
 
         [..., n, ...], [..., m, ...], [..., m, ...] -> [..., n, ...]"""
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -1690,12 +1690,13 @@ class Tensor:
     def repeat_interleave(
         self, repeats: _int | Tensor | None = None, dim: _int | None = None, output_size: _int | None = None
     ) -> Tensor:
-        """Each element so many times in a row: a count, a list, or a tensor of counts. Without repeats, the
-        tensor has the counts, and the places are repeated.
+        """Each element so many times in a row: a count, a list, or a tensor of counts. Without
+        any, the tensor has the counts, and its places are repeated.
 
         Counts in a tensor take one read for their sum, unless it is given as output_size.
         [..., n, ...] -> [..., sum of the counts, ...]
 
+        repeats: how often
         Raises ValueError where counts are not one for each element, or below 0."""
     def tensor_unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """Windows sliding over a dim, as a new last dim. [.., n, ..] -> [.., positions, .., size]
