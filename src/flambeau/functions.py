@@ -1,6 +1,6 @@
 """The op table as functions: fb.exp(x) is x.exp(), and the few functions that are no methods."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from threading import Lock
 from typing import Any
 
@@ -173,7 +173,7 @@ class Reading(Sequence[Any]):
     async def _arrived(self) -> list[Any]:
         return self._with(await self._fetch.arrive())
 
-    def __await__(self) -> Any:
+    def __await__(self) -> Any:  # a Generator, whose name is that of random numbers in the stub
         return self._arrived().__await__()
 
     def __len__(self) -> int:
