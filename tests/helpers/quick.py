@@ -72,6 +72,10 @@ QUICK = {  # package: its tests, one to three
         "test_measure.py::test_whole_numbers_are_equal_or_not",
         "test_autotune.py::test_files_are_readable",
     ],
+    "vision": [
+        "test_transforms.py::test_crop_flip_affine_jitter_and_normalise_are_two_kernels",
+        "test_transforms.py::test_crops_and_flips_move_pixels",
+    ],
     ".": ["test_tiny.py", "test_house.py"],
 }
 

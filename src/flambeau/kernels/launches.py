@@ -9,7 +9,7 @@ from ..core.node import Node
 from ..core.op import Launch
 from .ir import Bindings, Kernel, Quantities, Shader, Stored
 from .kernel import is_whole, spread_grid
-from .lower import NeedStore, Trace, check_turns, collapse_domain, view_through
+from .lower import LONGEST_TRACED, NeedStore, Trace, check_turns, collapse_domain, view_through
 from .map import copy_kernel
 
 
@@ -131,7 +131,7 @@ class _LaunchBuilder:
 def _traced(planner: Stored, node: Node, b: Bindings, q: Quantities, launch: Launch):
     """The function that computes an input at a place of its domain (four neighbours, where asked for and
     possible), and the sizes of its coordinates."""
-    trace = Trace(planner, node.shape, outputs=1 + len(launch.also))
+    trace = Trace(planner, node.shape, outputs=1 + len(launch.also), longest=LONGEST_TRACED)
     trace.reads |= set(b.values)
     root = trace.value(node)
     if trace.turns > 1 and trace.turns * launch.turns > planner.limits.turns:

@@ -18,6 +18,11 @@ MAX_STEPS = 120  # longer chains are cut: compile time grows faster than what fu
 MAX_DEPTH = 60
 PARAMS = 256  # words of Params that a kernel may have
 MAX_WORDS = 160  # of these that the steps of one expression may ask for: a kernel needs some for itself
+LONGEST = (MAX_STEPS, MAX_WORDS)
+LONGEST_TRACED = (
+    300,
+    220,
+)  # of a whole op's input, computed where it is read: to store it is one more kernel
 # elementwise ops whose WGSL has a loop, and its turns
 LOOPS = {
     "digamma": 6,
@@ -164,10 +169,12 @@ class Trace:
         head: Node | None = None,
         outputs: int = 1,
         can_check: bool = False,
+        longest: tuple[int, int] = LONGEST,
     ):
         check_size(domain)
         self.planner, self.domain, self.head = planner, domain, head
         self.most = planner.limits.storage_buffers - outputs
+        self.most_steps, self.most_words = longest
         self.can_check, self.checks = can_check, False  # one that checks indices binds what notes faults
         self.steps: list[Raw] = []
         self.words = 0  # how many Params the steps ask for at most
@@ -203,7 +210,7 @@ class Trace:
             return self._source(node, chain)
         if kind == "gather":
             return self._gather(node, chain, depth)
-        if depth > MAX_DEPTH or len(self.steps) > MAX_STEPS or self.words > MAX_WORDS:
+        if depth > MAX_DEPTH or len(self.steps) > self.most_steps or self.words > self.most_words:
             raise NeedStore(node, "the chain is long")
         if node.op.name == "_inside":
             return self._inside(node, chain, depth)

@@ -1,0 +1,5 @@
+"""Images on the device, under torchvision's names."""
+
+from . import transforms
+
+__all__ = ["transforms"]

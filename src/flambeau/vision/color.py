@@ -1,0 +1,143 @@
+"""Transforms of colours: each pixel by itself, but for contrast."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..core import dtype as dt
+from .arguments import by_channel, checked, range_of
+from .compose import ImageTransform
+from .geometry import between, drawn_parts, first_of, uniform, whole_below
+from .stages import Cast, Images, Tone
+
+JITTERS = ("brightness", "contrast", "saturation", "hue")
+
+
+class ColorJitter(ImageTransform):
+    """Brightness, contrast, saturation and hue of each sample changed, in this order.
+
+    The first three are a number x for factors from max(0, 1 - x) to 1 + x, or (low, high); hue, in parts of
+    the circle, is a number up to 0.5 for both sides, or (low, high).
+    """
+
+    def __init__(self, brightness: Any = None, contrast: Any = None, saturation: Any = None, hue: Any = None):
+        self.brightness, self.contrast, self.saturation, self.hue = brightness, contrast, saturation, hue
+        self._ranges = {}
+        for name, value in zip(JITTERS, (brightness, contrast, saturation, hue), strict=True):
+            if found := _jitter(name, value):
+                self._ranges[name] = found
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        drawn = uniform(images, 4)
+        return {
+            k: between(u, *self._ranges[k]) for k, u in zip(JITTERS, drawn, strict=True) if k in self._ranges
+        }
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        if images.channels not in (1, 3):
+            rule = "colours have 3 channels, or 1"
+            raise ValueError(f"ColorJitter: the images have {images.channels} channels: {rule}")
+        gray = images.channels == 1  # which has no hue, and no saturation to change
+        return [
+            Tone(k, (params[k],), (images.bound,))
+            for k in JITTERS
+            if k in params and not (gray and k in ("saturation", "hue"))
+        ]
+
+
+def _jitter(name: str, value: Any) -> tuple[float, float] | None:
+    """(low, high), or None where nothing changes."""
+    center, low, high = (0, -0.5, 0.5) if name == "hue" else (1, 0, float("inf"))
+    if value is None:
+        return None
+    ends = tuple(value) if isinstance(value, Sequence) else (max(center - value, low), center + value)
+    if (
+        len(ends) != 2
+        or not low <= ends[0] <= ends[1] <= high
+        or (ends[1] < center and not isinstance(value, Sequence))
+    ):
+        span = (
+            "from 0 to 0.5, or (low, high) in -0.5 to 0.5" if name == "hue" else "from 0 on, or (low, high)"
+        )
+        raise ValueError(f"ColorJitter({name}={value!r}): it is a number {span}")
+    return None if ends == (center, center) else ends
+
+
+class Grayscale(ImageTransform):
+    """0.2989 red + 0.587 green + 0.114 blue, as one channel or as three that are equal."""
+
+    def __init__(self, num_output_channels: int = 1):
+        if num_output_channels not in (1, 3):
+            raise ValueError(f"Grayscale(num_output_channels={num_output_channels!r}): it is 1 or 3")
+        self.num_output_channels = num_output_channels
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        if images.channels == self.num_output_channels == 1:
+            return []
+        if images.channels != 3:
+            raise ValueError(f"Grayscale: the images have {images.channels} channels, not 3")
+        return [Tone("gray", (), (float(self.num_output_channels),))]
+
+
+class Normalize(ImageTransform):
+    """(x - mean) / std of each channel; images are floats by then: ToDtype(float32, scale=True) first."""
+
+    def __init__(self, mean: Sequence[float], std: Sequence[float]):
+        if 0 in std:
+            raise ValueError(f"Normalize(std={std!r}): a channel is divided by 0")
+        self.mean, self.std = mean, std
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        if not images.dtype.is_float:
+            rule = "put ToDtype(fb.float32, scale=True) before it"
+            raise TypeError(f"Normalize: images of {images.dtype.name} can't hold the results: {rule}")
+        mean = by_channel(self, "mean", self.mean, images.channels)
+        return [Tone("normalize", (), mean + by_channel(self, "std", self.std, images.channels))]
+
+
+class ToDtype(ImageTransform):
+    """Another dtype: uint8 or a float; with `scale` white is 255 in uint8, 1.0 in floats; else it stays."""
+
+    def __init__(self, dtype: Any, scale: bool = False):
+        if dtype is not dt.uint8 and not dtype.is_float:
+            raise TypeError(f"ToDtype({dtype.name}): images are of uint8 or floats: use one of these")
+        self.dtype, self.scale = dtype, scale
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        bound = 255.0 if self.dtype is dt.uint8 else 1.0
+        cast = Cast(self.dtype, bound)
+        scaled = self.scale and bound != images.bound
+        return [Tone("scale", (), (bound / images.bound,)), cast] if scaled else [cast]
+
+
+class RandomErasing(ImageTransform):
+    """A box of each sample set to `value` with probability p: of an area in `scale`, its ratio in `ratio`.
+
+    Of ten draws the first that fits inside, else none. value: a number, or one a channel.
+    """
+
+    def __init__(
+        self,
+        p: float = 0.5,
+        scale: Sequence[float] = (0.02, 0.33),
+        ratio: Sequence[float] = (0.3, 3.3),
+        value: float | Sequence[float] = 0,
+    ):
+        self.p = checked(type(self), "p", p, 0, 1)
+        self.scale, self.ratio = range_of(type(self), "scale", scale), range_of(type(self), "ratio", ratio)
+        if isinstance(value, str):
+            raise ValueError(f"RandomErasing(value={value!r}): it is a number, or one a channel")
+        self.value = value
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
+        h, w = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
+        found, (h, w, v, u) = first_of((h < images.height) & (w < images.width), h, w, v, u)
+        (chance,) = uniform(images)
+        erased = (found & (chance < self.p)).float()
+        top, left = whole_below(v, images.height - h + 1), whole_below(u, images.width - w + 1)
+        return {"top": top, "left": left, "height": h * erased, "width": w * erased}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        top, left = params["top"], params["left"]
+        numbers = (top, left, top + params["height"], left + params["width"])
+        return [Tone("erase", numbers, by_channel(self, "value", self.value, images.channels))]

@@ -1,0 +1,125 @@
+"""Transforms that weigh neighbours: steps of their own, as products with matrices and sums of shifts."""
+
+from collections.abc import Sequence
+from math import ceil, floor
+from typing import Any
+
+from ..tensor import Tensor, tensor
+from .arguments import interpolation_of, pair_of, range_of
+from .compose import ImageTransform
+from .geometry import between, uniform
+from .stages import Images, Whole
+
+
+class Resize(ImageTransform):
+    """Images of another size: (height, width), or a whole number for the shorter side.
+
+    bilinear, smoothed where it shrinks (antialias), or nearest. max_size: the most that the longer side
+    may be.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        interpolation: str = "bilinear",
+        max_size: int | None = None,
+        antialias: bool = True,
+    ):
+        pair_of(type(self), "size", size)
+        if max_size is not None and (isinstance(size, Sequence) and len(size) == 2):
+            raise ValueError(
+                "Resize(max_size=...): it goes with one number for the shorter side: leave it out"
+            )
+        self.size, self.max_size, self.antialias = size, max_size, antialias
+        self.interpolation = interpolation_of(type(self), interpolation)
+
+    def _made(self, images: Images) -> tuple[int, int]:
+        given = tuple(self.size) if isinstance(self.size, Sequence) else (self.size,)
+        if len(given) == 2:
+            return given[0], given[1]
+        short, long = sorted((images.height, images.width))
+        new_short, new_long = given[0], int(given[0] * long / short)
+        if self.max_size is not None and new_long > self.max_size:
+            new_short, new_long = int(self.max_size * new_short / new_long), self.max_size
+        return (new_short, new_long) if images.height <= images.width else (new_long, new_short)
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        made = self._made(images)
+        if made == (images.height, images.width):
+            return []
+
+        def resized(x: Any) -> Any:
+            down, across = (
+                tensor(self._weights(n, m), device=x.device) for n, m in zip(x.shape[2:], made, strict=True)
+            )
+            return down @ x @ across.T
+
+        return [Whole(resized, made)]
+
+    def _weights(self, n: int, made: int) -> list[list[float]]:
+        """What each of `made` elements takes of n, in rows that sum up to 1."""
+        if self.interpolation == "nearest":
+            return [_row(n, {min(i * n // made, n - 1): 1.0}) for i in range(made)]
+        scale = n / made
+        reach = max(scale, 1.0) if self.antialias else 1.0
+        return [_row(n, _tent(n, (i + 0.5) * scale - 0.5, reach, self.antialias)) for i in range(made)]
+
+
+def _tent(n: int, at: float, reach: float, leaves_out: bool) -> dict[int, float]:
+    """The weights about a place, by how near elements are; outside they are left out, or count at an edge."""
+    found: dict[int, float] = {}
+    for k in range(ceil(at - reach), floor(at + reach) + 1):
+        inside = min(max(k, 0), n - 1)
+        if inside == k or not leaves_out:
+            found[inside] = found.get(inside, 0.0) + max(1 - abs(k - at) / reach, 0.0)
+    return found
+
+
+def _row(n: int, weights: dict[int, float]) -> list[float]:
+    total = sum(weights.values())
+    return [weights.get(k, 0.0) / total for k in range(n)]
+
+
+class GaussianBlur(ImageTransform):
+    """Each sample smoothed by a Gaussian of its own width, sigma in (low, high) or one for all, in pixels.
+
+    kernel_size: odd numbers, (height, width) or one for both; edges are reflected.
+    """
+
+    def __init__(self, kernel_size: int | Sequence[int], sigma: float | Sequence[float] = (0.1, 2.0)):
+        self.kernel_size = pair_of(type(self), "kernel_size", kernel_size)
+        if any(k % 2 == 0 for k in self.kernel_size):
+            raise ValueError(f"GaussianBlur(kernel_size={kernel_size!r}): it is one or two odd numbers")
+        self.sigma = range_of(type(self), "sigma", sigma if isinstance(sigma, Sequence) else (sigma, sigma))
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        (u,) = uniform(images)
+        return {"sigma": between(u, *self.sigma)}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        high, wide = self.kernel_size
+        for name, k, n in (("height", high, images.height), ("width", wide, images.width)):
+            if k // 2 >= n:
+                rule = f"reflects {k // 2} pixels of a {name} of {n}: use a smaller one"
+                raise ValueError(f"GaussianBlur: kernel_size {self.kernel_size} {rule}")
+
+        def blurred(x: Any) -> Any:
+            return _smoothed(_smoothed(x, params["sigma"], wide, 3), params["sigma"], high, 2)
+
+        return [Whole(blurred, (images.height, images.width))]
+
+
+def _smoothed(x: Any, sigma: Any, size: int, dim: int) -> Any:
+    """The weighted sum of shifts along a dim. [n, c, h, w], [n] -> [n, c, h, w]"""
+    if size == 1:
+        return x
+    half, n = size // 2, x.shape[dim]
+    steps = Tensor.arange(size, device=x.device).float() - half
+    weights = (-0.5 * (steps / sigma.reshape(-1, 1)).square()).exp()
+    weights = weights / weights.sum(1, keepdim=True)
+    sides = (half, half, 0, 0) if dim == 3 else (0, 0, half, half)
+    padded = x.pad(sides, "reflect")
+    y: Any = 0.0
+    for k in range(size):
+        y = y + padded.narrow(dim, k, n) * weights[:, k].reshape(-1, 1, 1, 1)
+    return y

@@ -1,0 +1,294 @@
+"""Transforms that move pixels: crops, flips, rotations, affine maps."""
+
+from collections.abc import Sequence
+from math import log, pi
+from typing import Any
+
+from ..functions import rand
+from ..tensor import Tensor
+from .arguments import checked, fill_of, interpolation_of, pair_of, range_of, symmetric
+from .compose import ImageTransform
+from .stages import Images, Place
+
+TRIES = 10  # draws of a part that may not fit, of which the first that does is taken, as in torchvision
+PADDINGS = ("constant", "edge", "reflect", "symmetric")
+
+
+def uniform(images: Images, count: int = 1) -> list[Any]:
+    """`count` numbers in [0, 1) of each sample."""
+    return [rand(images.n, device=images.device) for _ in range(count)]
+
+
+def between(u: Any, low: float, high: float) -> Any:
+    """Numbers in [0, 1) as numbers from low to high."""
+    return u * (high - low) + low
+
+
+def whole_below(u: Any, n: Any) -> Any:
+    """Numbers in [0, 1) as whole numbers from 0 to n - 1."""
+    return (u * n).floor().minimum(n - 1)
+
+
+class RandomHorizontalFlip(ImageTransform):
+    """Left and right exchanged, with probability p."""
+
+    def __init__(self, p: float = 0.5):
+        self.p = checked(type(self), "p", p, 0, 1)
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        (u,) = uniform(images)
+        return {"flip": (u < self.p).float()}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        flip = params["flip"]
+        numbers = (1 - 2 * flip, 0.0, flip * (images.width - 1), 0.0, 1.0, 0.0)
+        return [Place(numbers, (images.height, images.width))]
+
+
+class RandomVerticalFlip(RandomHorizontalFlip):
+    """Top and bottom exchanged, with probability p."""
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        flip = params["flip"]
+        numbers = (1.0, 0.0, 0.0, 0.0, 1 - 2 * flip, flip * (images.height - 1))
+        return [Place(numbers, (images.height, images.width))]
+
+
+class CenterCrop(ImageTransform):
+    """The middle part of size (height, width), 0 where the image is smaller."""
+
+    def __init__(self, size: int | Sequence[int]):
+        self.size = pair_of(type(self), "size", size)
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        top, left = (
+            _middle(have, want) for have, want in zip((images.height, images.width), self.size, strict=True)
+        )
+        return [Place((1.0, 0.0, left, 0.0, 1.0, top), self.size, fill=fill_of(self, 0, images))]
+
+
+def _middle(have: int, want: int) -> float:
+    return float(-((want - have) // 2)) if want > have else float(round((have - want) / 2.0))
+
+
+class RandomCrop(ImageTransform):
+    """A part of size (height, width) at a place of each sample's own, after padding.
+
+    padding: on all sides, (left and right, top and bottom), or (left, top, right, bottom); pad_if_needed: up
+    to the size, on both sides. padding_mode: constant (`fill`), edge, reflect or symmetric.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        padding: int | Sequence[int] | None = None,
+        pad_if_needed: bool = False,
+        fill: float | Sequence[float] = 0,
+        padding_mode: str = "constant",
+    ):
+        self.size = pair_of(type(self), "size", size)
+        self.padding, self.pad_if_needed, self.fill = padding, pad_if_needed, fill
+        self._sides = _sides(padding)
+        if padding_mode not in PADDINGS:
+            rule = f"is unknown: use one of {', '.join(PADDINGS)}"
+            raise ValueError(f"RandomCrop(padding_mode={padding_mode!r}): {rule}")
+        self.padding_mode = padding_mode
+
+    def _room(self, images: Images) -> list[tuple[int, int]]:
+        """Along height and width: the padding before, and how many places there are."""
+        left, top, right, bottom = self._sides
+        room = []
+        for want, have, before, behind in (
+            (self.size[0], images.height, top, bottom),
+            (self.size[1], images.width, left, right),
+        ):
+            lack = max(want - have - before - behind, 0) if self.pad_if_needed else 0
+            places = have + before + behind + 2 * lack - want + 1
+            if places < 1:
+                have = (images.height + top + bottom, images.width + left + right)
+                rule = "is larger than the padded images: pass pad_if_needed=True"
+                raise ValueError(f"RandomCrop: size {self.size} {rule}, or at most {have}")
+            room.append((before + lack, places))
+        return room
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        v, u = uniform(images, 2)
+        (_, rows), (_, columns) = self._room(images)
+        return {"top": whole_below(v, rows), "left": whole_below(u, columns)}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        (above, _), (before, _) = self._room(images)
+        numbers = (1.0, 0.0, params["left"] - before, 0.0, 1.0, params["top"] - above)
+        if self.padding_mode == "constant":
+            return [Place(numbers, self.size, fill=fill_of(self, self.fill, images))]
+        return [Place(numbers, self.size, self.padding_mode)]
+
+
+def _sides(padding: Any) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom)"""
+    given = [padding or 0] if not isinstance(padding, Sequence) else list(padding)
+    if len(given) not in (1, 2, 4) or not all(isinstance(p, int) and p >= 0 for p in given):
+        raise ValueError(f"RandomCrop(padding={padding!r}): padding is 1, 2 or 4 whole numbers from 0 on")
+    left, top, right, bottom = (given * 4)[:4] if len(given) < 4 else given
+    return left, top, right, bottom
+
+
+class RandomResizedCrop(ImageTransform):
+    """A part of an area of `scale` and a ratio of width to height in `ratio`, as large as `size`.
+
+    Read where its pixels lie, by `interpolation`, without smoothing (torchvision's antialias=False); of ten
+    draws the first that fits, else the middle. Each sample has a part of its own.
+    """
+
+    def __init__(
+        self,
+        size: int | Sequence[int],
+        scale: Sequence[float] = (0.08, 1.0),
+        ratio: Sequence[float] = (3.0 / 4.0, 4.0 / 3.0),
+        interpolation: str = "bilinear",
+        antialias: bool = False,
+    ):
+        self.size = pair_of(type(self), "size", size)
+        self.scale, self.ratio = range_of(type(self), "scale", scale), range_of(type(self), "ratio", ratio)
+        self.interpolation = interpolation_of(type(self), interpolation)
+        if antialias:
+            rule = "parts of many sizes are read in one pass, without smoothing: leave it out"
+            raise ValueError(f"RandomResizedCrop(antialias=True): {rule}")
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        height, width = images.height, images.width
+        narrow, wide = self.ratio
+        area, ratio, v, u = drawn_parts(images, self.scale, self.ratio)
+        w, h = (area * ratio).sqrt().round(), (area / ratio).sqrt().round()
+        inside = (w > 0) & (w <= width) & (h > 0) & (h <= height)
+        whole = width / height
+        w0 = round(height * wide) if whole > wide else width
+        h0 = round(width / narrow) if whole < narrow else height
+        found, (w, h, v, u) = first_of(inside, w, h, v, u)
+        w, h = found.where(w, float(w0)), found.where(h, float(h0))
+        top = found.where(whole_below(v, height - h + 1), float((height - h0) // 2))
+        left = found.where(whole_below(u, width - w + 1), float((width - w0) // 2))
+        return {"top": top, "left": left, "height": h, "width": w}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        across, down = params["width"] / self.size[1], params["height"] / self.size[0]
+        c, f = params["left"] + across * 0.5 - 0.5, params["top"] + down * 0.5 - 0.5
+        numbers = (across, 0.0, c, 0.0, down, f)
+        return [Place(numbers, self.size, "box", bilinear=self.interpolation == "bilinear")]
+
+
+def drawn_parts(images: Images, scale: Any, ratio: Any) -> tuple[Any, Any, Any, Any]:
+    """TRIES draws of a sample: areas, ratios, and two numbers in [0, 1) for the place. each [n, TRIES]"""
+    u = rand(images.n, 4, TRIES, device=images.device)
+    area = between(u[:, 0], *scale) * (images.height * images.width)
+    return area, between(u[:, 1], log(ratio[0]), log(ratio[1])).exp(), u[:, 2], u[:, 3]
+
+
+def first_of(inside: Any, *numbers: Any) -> tuple[Any, list[Any]]:
+    """Whether any try is inside, and the numbers of the first that is. [n, TRIES] -> [n]"""
+    order = inside.where(Tensor.arange(TRIES, device=inside.device).float(), float(TRIES))
+    best = order.amin(1, keepdim=True)
+    return best.squeeze(1) < TRIES, [(order == best).where(x, 0.0).amax(1) for x in numbers]
+
+
+def radians(degrees: Any) -> Any:
+    return degrees * (pi / 180)
+
+
+def turned(images: Images, center: Any, params: dict[str, Any]) -> tuple[Any, ...]:
+    """The inverse of a map by angle, translate, scale and shear about the centre, as torchvision has it."""
+    rot = radians(params["angle"])
+    if "shear_x" in params:
+        sx, sy = radians(params["shear_x"]), radians(params["shear_y"])
+        a, c = (rot - sy).cos() / sy.cos(), (rot - sy).sin() / sy.cos()
+        a, b, c, d = -c * sx.tan() + rot.cos(), a * sx.tan() + rot.sin(), -c, a
+    else:
+        a, b = rot.cos(), rot.sin()
+        c, d = -b, a
+    if "scale" in params:
+        a, b, c, d = (v / params["scale"] for v in (a, b, c, d))
+    # centres of pixels count from the middle of the image, and so does the centre
+    cx, cy = (images.width - 1) / 2, (images.height - 1) / 2
+    if center is not None:
+        cx, cy = center[0] - 0.5, center[1] - 0.5
+    x, y = params.get("translate_x", 0.0) + cx, params.get("translate_y", 0.0) + cy
+    return (a, b, cx - (a * x + b * y), c, d, cy - (c * x + d * y))
+
+
+class RandomAffine(ImageTransform):
+    """Each sample turned, moved, scaled and sheared.
+
+    degrees: (low, high), or a number for both sides of 0; translate: the largest parts of width and height,
+    in whole pixels; scale: (low, high); shear: degrees along x, or (low, high) for x, or those of x and y.
+    interpolation: nearest or bilinear. center: (x, y), else the middle.
+    """
+
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        translate: Sequence[float] | None = None,
+        scale: Sequence[float] | None = None,
+        shear: float | Sequence[float] | None = None,
+        interpolation: str = "nearest",
+        **more: Any,
+    ):
+        kind = type(self)
+        self.degrees = symmetric(kind, "degrees", degrees)
+        if translate is not None and (len(translate) != 2 or not all(0 <= t <= 1 for t in translate)):
+            raise ValueError(f"{kind.__name__}(translate={translate!r}): it is two parts from 0 to 1")
+        self.translate = translate
+        self.scale = None if scale is None else range_of(kind, "scale", scale)
+        self.shear = None if shear is None else symmetric(kind, "shear", shear, (2, 4))
+        self.interpolation = interpolation_of(kind, interpolation)
+        self.fill, self.center = more.pop("fill", 0), more.pop("center", None)
+        if more:
+            raise TypeError(f"{kind.__name__}({', '.join(more)}=...): no such option: use fill or center")
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        spans: dict[str, Any] = {"angle": self.degrees}
+        if self.translate is not None:
+            across, down = self.translate[0] * images.width, self.translate[1] * images.height
+            spans |= {"translate_x": (-across, across), "translate_y": (-down, down)}
+        if self.scale is not None:
+            spans["scale"] = self.scale
+        if self.shear is not None:
+            spans |= {"shear_x": self.shear[:2], "shear_y": (*self.shear, 0.0, 0.0)[2:4]}
+        drawn = zip(spans.items(), uniform(images, len(spans)), strict=True)
+        made = {k: between(u, *span) for (k, span), u in drawn}
+        return {k: v.round() if k.startswith("translate") else v for k, v in made.items()}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        size, fill = (images.height, images.width), fill_of(self, self.fill, images)
+        numbers = turned(images, self.center, params)
+        return [Place(numbers, size, fill=fill, bilinear=self.interpolation == "bilinear")]
+
+
+class RandomRotation(ImageTransform):
+    """Each sample turned counter-clockwise by degrees in (low, high), or up to a number to both sides.
+
+    expand must be False: a batch has images of one size.
+    """
+
+    def __init__(
+        self,
+        degrees: float | Sequence[float],
+        interpolation: str = "nearest",
+        expand: bool = False,
+        center: Sequence[float] | None = None,
+        fill: float | Sequence[float] = 0,
+    ):
+        self.degrees = symmetric(type(self), "degrees", degrees)
+        self.interpolation = interpolation_of(type(self), interpolation)
+        if expand:
+            rule = "images of a batch have one size: pad them first"
+            raise ValueError(f"RandomRotation(expand=True): {rule}")
+        self.center, self.fill = center, fill
+
+    def draw(self, images: Images) -> dict[str, Any]:
+        (u,) = uniform(images)
+        return {"angle": between(u, *self.degrees)}
+
+    def stages(self, images: Images, params: dict[str, Any]) -> list[Any]:
+        numbers = turned(images, self.center, {"angle": -params["angle"]})
+        size, fill = (images.height, images.width), fill_of(self, self.fill, images)
+        return [Place(numbers, size, fill=fill, bilinear=self.interpolation == "bilinear")]

@@ -1,0 +1,139 @@
+"""The pass over the pixels on arrays: what the CPU device runs, and what the kernels are compared with."""
+
+from typing import Any
+
+from .stages import Pass
+
+
+def augmented(xp: Any, x: Any, table: Any, structure: Pass, sizes: Any) -> Any:
+    """[n, c, h, w], [n, k] -> float32 [n, c, h, w]"""
+    height, width = sizes[-1]
+    px = xp.astype(xp.arange(width, dtype="int64"), "float32").reshape(1, 1, -1)
+    py = xp.astype(xp.arange(height, dtype="int64"), "float32").reshape(1, -1, 1)
+    row = [table[:, k].reshape(-1, 1, 1) for k in range(table.shape[1])]
+    x = xp.astype(x, "float32")
+    at, lost = _places(xp, px, py, row, structure, sizes)
+    v = _read(xp, x, at, lost, structure)
+    for tone in structure.tones:
+        v = TONES[tone.kind](xp, v, _values(row, tone.numbers), tone.constants, (px, py))
+    return xp.astype(xp.stack(v[: structure.made], axis=1), "float32")
+
+
+def _values(row: list[Any], numbers: tuple[str, ...]) -> list[Any]:
+    return [row[int(v[1:])] if v[0] == "t" else float(v) for v in numbers]
+
+
+def _places(xp, x, y, row, structure, sizes):
+    """Where each pixel lies in the given images, and whether a stage has it outside."""
+    lost = xp.astype(x * 0 + y * 0, "bool") & (row[0] != row[0])
+    x, y = x + y * 0 + row[0] * 0, x * 0 + y + row[0] * 0
+    for k, stage in reversed(list(enumerate(structure.stages))):
+        a, b, c, d, e, f = _values(row, stage.numbers)
+        x, y = a * x + b * y + c, d * x + e * y + f
+        h, w = sizes[k]
+        if stage.rule == "box":
+            high, wide = sizes[k + 1]
+            left, top = c - 0.5 * a + 0.5, f - 0.5 * e + 0.5
+            x = xp.minimum(xp.maximum(x, left), left + a * wide - 1)
+            y = xp.minimum(xp.maximum(y, top), top + e * high - 1)
+        elif stage.rule != "fill":
+            x, y = RULES[stage.rule](xp, x, w), RULES[stage.rule](xp, y, h)
+        elif k:
+            lost = lost | (x < -0.5) | (y < -0.5) | (x > w - 0.5) | (y > h - 0.5)
+    return (x, y), lost
+
+
+def _reflect(xp, x, n):
+    period = max(2 * (n - 1), 1)
+    m = x - xp.floor(x / period) * period
+    return xp.minimum(xp.minimum(m, period - m), n - 1.0 + m * 0)
+
+
+def _symmetric(xp, x, n):
+    m = x + 0.5 - xp.floor((x + 0.5) / (2 * n)) * 2 * n
+    return xp.clip(xp.minimum(m, 2 * n - m) - 0.5, 0, n - 1)
+
+
+RULES = {"edge": lambda xp, x, n: xp.clip(x, 0, n - 1), "reflect": _reflect, "symmetric": _symmetric}
+
+
+def _read(xp, x, at, lost, structure):
+    """The images at places, the fill outside: a list of channels [n, h, w]."""
+    px, py = at
+    if structure.bilinear:
+        x0, y0 = xp.floor(px), xp.floor(py)
+        fx, fy = px - x0, py - y0
+        corners = (
+            (x0, y0, (1 - fx) * (1 - fy)),
+            (x0 + 1, y0, fx * (1 - fy)),
+            (x0, y0 + 1, (1 - fx) * fy),
+            (x0 + 1, y0 + 1, fx * fy),
+        )
+    else:
+        corners = ((xp.round(px), xp.round(py), px * 0 + 1),)
+    n, c, h, w = x.shape
+    kept, found = 0.0, [0.0] * c
+    first = xp.arange(n, dtype="int64").reshape(-1, 1, 1) * (c * h * w)
+    flat = x.reshape(-1)
+    for tx, ty, weight in corners:
+        inside = (tx >= 0) & (ty >= 0) & (tx < w) & (ty < h) & ~lost
+        weight = xp.where(inside, weight, weight * 0)
+        place = xp.astype(xp.where(inside, ty * w + tx, tx * 0), "int64") + first
+        kept = kept + weight
+        for k in range(c):
+            taken = xp.take(flat, (place + k * h * w).reshape(-1)).reshape(place.shape)
+            found[k] = found[k] + weight * taken
+    return [v + (1 - kept) * fill for v, fill in zip(found, structure.fill, strict=True)]
+
+
+def _gray(v):
+    return 0.2989 * v[0] + 0.587 * v[1] + 0.114 * v[2] if len(v) == 3 else v[0]
+
+
+def _mix(xp, v, share, other, bound):
+    return [xp.clip(c * share + other * (1 - share), 0, bound) for c in v]
+
+
+def _contrast(xp, v, row, numbers, _):
+    gray = _gray(v)
+    return _mix(xp, v, row[0], xp.mean(gray, axis=(1, 2), keepdims=True), numbers[0])
+
+
+def _hue(xp, v, row, numbers, _):
+    """The hue turned by a part of the circle; it is a piecewise linear function of the channels."""
+    r, g, b = (c / numbers[0] for c in v)
+    high, low = xp.maximum(r, xp.maximum(g, b)), xp.minimum(r, xp.minimum(g, b))
+    span = high - low
+    by = xp.where(span == 0, span + 1, span)
+    ar, ag, ab = (high - r) / by, (high - g) / by, (high - b) / by
+    h = xp.where(high == r, ab - ag, xp.where(high == g, 2 + ar - ab, 4 + ag - ar))
+    place = xp.where(span == 0, h * 0, h) / 6 + row[0]
+    made = []
+    for third in (1.0, 2 / 3, 1 / 3):
+        turned = place + third
+        ramp = xp.abs((turned - xp.floor(turned)) * 6 - 3) - 1
+        made.append((high - span * (1 - xp.clip(ramp, 0, 1))) * numbers[0])
+    return made
+
+
+def _normalize(xp, v, row, numbers, _):
+    return [(c - numbers[k]) / numbers[len(v) + k] for k, c in enumerate(v)]
+
+
+def _erase(xp, v, row, numbers, at):
+    top, left, bottom, right = row
+    px, py = at
+    inside = (px >= left) & (px < right) & (py >= top) & (py < bottom)
+    return [xp.where(inside, c * 0 + value, c) for c, value in zip(v, numbers, strict=True)]
+
+
+TONES = {
+    "brightness": lambda xp, v, row, numbers, _: [xp.clip(c * row[0], 0, numbers[0]) for c in v],
+    "contrast": _contrast,
+    "erase": _erase,
+    "gray": lambda xp, v, row, numbers, _: [_gray(v)] * len(v),
+    "hue": _hue,
+    "normalize": _normalize,
+    "saturation": lambda xp, v, row, numbers, _: _mix(xp, v, row[0], _gray(v), numbers[0]),
+    "scale": lambda xp, v, row, numbers, _: [c * numbers[0] for c in v],
+}

@@ -1,0 +1,100 @@
+"""What transforms say of themselves: stages of one pass over the pixels, places first, then colours."""
+
+from typing import Any, NamedTuple
+
+from ..core import dtype as dt
+
+
+class Images(NamedTuple):
+    """A batch as the next transform finds it; `bound` is what white is."""
+
+    n: int
+    channels: int
+    height: int
+    width: int
+    dtype: dt.DType
+    bound: float
+    device: Any
+
+    @classmethod
+    def of(cls, images: Any) -> "Images":
+        """Those of a tensor [n, c, h, w] of uint8 or floats; TypeError and ValueError for others."""
+        if not hasattr(images, "node") or images.ndim != 4:
+            given = f"shape {list(images.shape)}" if hasattr(images, "node") else f"{type(images).__name__}"
+            raise ValueError(
+                f"transforms take images [n, c, h, w]: got {given}: use unsqueeze(0) for one image"
+            )
+        if images.dtype is not dt.uint8 and not images.dtype.is_float:
+            raise TypeError(
+                f"transforms take images of uint8 or floats: got {images.dtype.name}: cast with .to(...)"
+            )
+        if 0 in images.shape[1:]:
+            raise ValueError(f"transforms take images with pixels: got shape {list(images.shape)}")
+        white = 255.0 if images.dtype is dt.uint8 else 1.0
+        n, c, h, w = images.shape
+        return cls(n, c, h, w, images.dtype, white, images.device)
+
+
+class Place(NamedTuple):
+    """Where a pixel (x, y) of the result lies in what is given: (a x + b y + c, d x + e y + f).
+
+    numbers: a to f, each a tensor [n] or a number. size: (height, width) of the result. rule: what lies
+    beyond the image: "fill", "edge", "reflect", "symmetric", or "box", which also ends at the edges of what
+    the result shows. fill: by channel; None where nothing can lie beyond.
+    """
+
+    numbers: tuple[Any, ...]
+    size: tuple[int, int]
+    rule: str = "fill"
+    fill: tuple[float, ...] | None = None
+    bilinear: bool = False
+
+
+class Tone(NamedTuple):
+    """What becomes of a pixel's colours: by numbers of its sample (a tensor [n] each), and by constants."""
+
+    kind: str
+    numbers: tuple[Any, ...] = ()
+    constants: tuple[float, ...] = ()
+
+
+class Cast(NamedTuple):
+    """Another dtype, or another number for white, from here on."""
+
+    dtype: dt.DType
+    bound: float
+
+
+class Whole(NamedTuple):
+    """A step of its own, between passes: a function of float32 images [n, c, h, w], and the size it gives."""
+
+    function: Any
+    size: tuple[int, int]
+
+
+# what stands in a kernel's structure: numbers as it writes them, t0 the first of a sample's row
+
+
+class PlaceStage(NamedTuple):
+    numbers: tuple[str, ...]
+    rule: str
+
+
+class ToneStage(NamedTuple):
+    kind: str
+    numbers: tuple[str, ...]
+    constants: tuple[float, ...]
+
+
+class Pass(NamedTuple):
+    """The structure of a pass; `before` are the stages before contrast, which needs their mean."""
+
+    stages: tuple[PlaceStage, ...]
+    bilinear: bool
+    fill: tuple[float, ...]
+    tones: tuple[ToneStage, ...]
+    before: tuple[ToneStage, ...]
+    channels: int
+    made: int
+    numbers: int
+    contrast: bool

@@ -1,0 +1,26 @@
+//# Augmented images: a workgroup is a part of one sample's pixels, a thread every so-many-th of them.
+//% extends "launch.wgsl"
+//% import "vision/_pixel.wgsl" as pixel
+//% block shared
+{{ pixel.library() }}
+//% endblock
+//% block work
+//% set T = wgsl(dtypes[0], 1)
+  let sample = group / p.parts;
+  let begin = (group % p.parts) * p.part;
+  let end = min(begin + p.part, p.pixels);
+//% for k in range(g.numbers)
+  let t{{ k }} = in1[sample * {{ g.numbers }}u + {{ k }}u];
+//% endfor
+  for (var i = begin + lid.x; i < end; i += {{ workgroup[0] }}u) {
+  var x = f32(i % p.width);
+  var y = f32(i / p.width);
+  let px = x;
+  let py = y;
+{{ pixel.read(T, g) }}
+{{ pixel.toned(g.tones, g.channels, "t%d" % (g.numbers - 1)) }}
+//% for c in range(g.made)
+  out[(sample * {{ g.made }}u + {{ c }}u) * p.pixels + i] = v{{ c }};
+//% endfor
+  }
+//% endblock

@@ -1,0 +1,49 @@
+//# The row of numbers of a sample, by a workgroup; behind them, where contrast asks for it, the sample's mean
+//# brightness, which has to be known before any pixel can be written.
+//% extends "launch.wgsl"
+//% import "vision/_pixel.wgsl" as pixel
+//% block shared
+//% if g.contrast
+{{ pixel.library() }}
+var<workgroup> row: array<f32, {{ g.numbers }}>;
+var<workgroup> sums: array<f32, {{ workgroup[0] }}>;
+//% endif
+//% endblock
+//% block work
+//% set given = g.numbers - 1 if g.contrast else g.numbers
+  let sample = group;
+  for (var k = lid.x; k < {{ given }}u; k += {{ workgroup[0] }}u) {
+    let number = value_at(sample * {{ given }}u + k);
+//% if g.contrast
+    row[k] = number;
+//% endif
+    out[sample * {{ g.numbers }}u + k] = number;
+  }
+//% if g.contrast
+//% set T = wgsl(dtypes[0], 1)
+  workgroupBarrier();
+//% for k in range(given)
+  let t{{ k }} = row[{{ k }}];
+//% endfor
+  var sum = 0.0;
+  for (var i = lid.x; i < p.pixels; i += {{ workgroup[0] }}u) {
+  var x = f32(i % p.width);
+  var y = f32(i / p.width);
+  let px = x;
+  let py = y;
+{{ pixel.read(T, g) }}
+{{ pixel.toned(g.before, g.channels, "0.0") }}
+  sum += {{ pixel.gray(g.channels) }};
+  }
+  sums[lid.x] = sum;
+  for (var apart = {{ workgroup[0] // 2 }}u; apart > 0u; apart /= 2u) {
+    workgroupBarrier();
+    if (lid.x < apart) {
+      sums[lid.x] += sums[lid.x + apart];
+    }
+  }
+  if (lid.x == 0u) {
+    out[sample * {{ g.numbers }}u + {{ given }}u] = sums[0] / f32(p.pixels);
+  }
+//% endif
+//% endblock
