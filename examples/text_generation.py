@@ -2,8 +2,8 @@
 
 python examples/text_generation.py
 
-32,448 numbers. The loss falls from 4.6 nats a character, which is guessing, to 2.39 after 100 of the 200
-steps.
+32,448 numbers. Validation loss after 200 steps: 2.39 nats a character, where guessing is 4.56; what it
+writes then has indents, brackets and words like `oresth`.
 """
 
 import argparse
