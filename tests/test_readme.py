@@ -154,6 +154,8 @@ INTERNALS = {  # page: the packages whose modules it names
         "porting",
         "utils",
         "config",
+        "cuda",
+        "vision",
     },
 }
 

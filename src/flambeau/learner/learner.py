@@ -46,7 +46,8 @@ class Learner:
     when it is stopped; the last `keep` stay, and that of the best value of `best`, such as "valid_loss", as
     best.safetensors. `early_stopping` is an EarlyStopping, or its patience for `best` (or the loss).
     `callbacks` are called beside the steps, `renderers` (None: what suits the terminal) with each event.
-    device: where batches go, and the model is moved; None is where it is.
+    device: where batches go, and the model is moved; None is where it is. options: these, by name
+    (`LearnerOptions`).
 
     TypeError for an option that there is not, ValueError for one that can't be meant, FlambeauError for a
     directory that can't be written to.
