@@ -84,13 +84,14 @@ def test_python_of_the_docs_runs(page, tmp_path):
 
 
 def test_python_does_what_it_says(gpu, tmp_path):
-    """The claim of one kernel, on an adapter: NumPy has no kernels to count."""
+    """The claim of one kernel, on an adapter: NumPy has no kernels to count. A large GPU may sum in pieces."""
     import flambeau as fb
 
     x, w, b = fb.randn(64, 784, device=gpu), fb.randn(784, 128, device=gpu), fb.zeros(128, device=gpu)
     fb.realize(x, w, b)
-    kernels = (x @ w + b).relu().plan()
-    assert [k.name for k in kernels] == ["matmul+add+relu"]
+    kernels = [k.name for k in (x @ w + b).relu().plan()]
+    assert kernels in (["matmul+add+relu"], ["matmul", "sum+add+relu"])
+    assert len(kernels) == 1 or not gpu.limits.software
 
 
 @pytest.mark.parametrize("page", PAGES)

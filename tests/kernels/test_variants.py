@@ -67,7 +67,7 @@ CASES = {
     "several sums": lambda t: [x for y in (t(300, 64),) for x in (y.sum(0), (y * y).sum(0) + 1, y.amax(0))],
     "large maps": lambda t: (t(4099, 2049) * 2 + t(2049)).relu(),
     "losses": with_gradients(lambda t, d: F.cross_entropy(t(64, 100), d.steps(100, 64))),
-    "attention": lambda t, _: [  # its gradients: test_attention.py, in each tile
+    "attention": lambda t: [  # its gradients: test_attention.py, in each tile
         F.scaled_dot_product_attention(*(t(2, 2, 70, 32) for _ in "qkv"), is_causal=True)
     ],
     "one query": lambda t: [
