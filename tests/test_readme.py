@@ -84,7 +84,7 @@ def test_python_of_the_docs_runs(page, tmp_path):
 
 
 def test_python_does_what_it_says(gpu, tmp_path):
-    """The claim of one kernel, on an adapter: NumPy has no kernels to count. A large GPU may sum in pieces."""
+    """The claim of one kernel, on an adapter: NumPy has none to count. A large GPU may sum in pieces."""
     import flambeau as fb
 
     x, w, b = fb.randn(64, 784, device=gpu), fb.randn(784, 128, device=gpu), fb.zeros(128, device=gpu)

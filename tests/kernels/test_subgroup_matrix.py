@@ -105,6 +105,47 @@ def test_convolution(units):
     assert off(y, want.numpy().astype("f8")) < EXACT
 
 
+def drawn_product(rng, split: int):
+    """Sizes whose sums have `split` pieces, of whole turns or beside them, and which sides are turned."""
+    k = 512 * split + int(rng.choice([0, 64, 1, 130]))
+    m, n = (int(rng.choice([16, 33, 72])) for _ in "mn")
+    return int(rng.choice([1, 2])), m, n, k, rng.random(2) < 0.5
+
+
+@pytest.mark.parametrize("split", [2, 8])
+def test_sums_in_pieces(split, units, monkeypatch):
+    """Where few tiles leave cores idle: drawn sizes, sides as they lie, with an epilogue behind the sum."""
+    monkeypatch.setattr(choose, "forced", lambda: {"contract": f"matrix64/{split}"})
+    for seed in range(2):
+        rng = np.random.default_rng([split, seed])
+        batch, m, n, k, turned = drawn_product(rng, split)
+        a, b = made(rng, batch, m, k, dtype="f2"), made(rng, batch, k, n, dtype="f2")
+        sides = [
+            fb.tensor(np.ascontiguousarray(s.swapaxes(1, 2)), device=units).mT
+            if t
+            else fb.tensor(s, device=units)
+            for s, t in zip((a, b), turned)
+        ]
+        z = (sides[0] @ sides[1]).float() * 2 + 1
+        assert templates(z) == ["contract/subgroup_matrix.wgsl", "contract/split_k_sum.wgsl"], (m, n, k)
+        want = (a.astype("f8") @ b.astype("f8")).astype("f2").astype("f8") * 2 + 1
+        assert off(z, want) < EXACT, (split, batch, m, n, k, turned)
+
+
+def test_gradients_of_few_weights_fill_the_cores(gpu, monkeypatch):
+    """[64, 100352] @ [100352, 288] are five tiles: on an H200 one alone took ten times as long as float32."""
+    with planned_for(gpu, False, matrix=(PLAIN,)):
+        x, g = (fb.zeros(512, c, 14, 14, dtype=fb.float16, device=gpu) + 0 for c in (32, 64))
+        w = fb.zeros(64, 32, 3, 3, dtype=fb.float16, device=gpu).realize().detach().requires_grad_()
+        fb.realize(x, g)
+        dw = (F.conv2d(x, w, padding=1) * g).sum().backward()[w]
+        units, added = dw.plan()
+        assert units.shader.template == "contract/subgroup_matrix.wgsl" and np.prod(units.grid) >= 132
+        assert added.shader.template == "contract/split_k_sum.wgsl"
+        many = fb.zeros(1664, 512, dtype=fb.float16, device=gpu).realize()
+        assert templates(many @ many.T) == ["contract/subgroup_matrix.wgsl"]  # 169 tiles
+
+
 # --- float32 on units ---
 
 

@@ -1,6 +1,6 @@
 """Contractions on matrix units: products of float16 fragments that a subgroup holds, added up in float32."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
@@ -10,7 +10,7 @@ from ...core.dtype import float16, float32
 from ...core.limits import Unit
 from ..ir import Bindings, Kernel, Quantities, Shader, Stored, WgslFunction
 from ..kernel import fitting, spread_grid
-from .cost_model import CORES
+from .cost_model import CORES, PARTIAL, rounds_of, second_pass
 from .operand import BATCH, COLUMNS, ROWS, SUMMED, DimGroup, Operand, OperandIndexing, OperandSpec
 from .product import ContractionBuilder, GemmTile, Product, SumPieces, TileLoad, in_pieces, plan_load
 from .variant import Variant
@@ -22,6 +22,7 @@ TURNS = 2  # tiles that a turn of the loop takes, where none is fetched ahead an
 LONGEST = 4096  # summed places that "high" adds up in a unit, which truncates: more are added in pieces
 RANGE_THREADS, RANGE_GROUPS = 256, 1024  # of the search for an operand's range
 OFTEN = 8  # times that each element of a float32 side is staged, from which on a pass before makes it float16
+CUTS = 2, 4, 8, 16, 32, 64  # pieces of the summed dims, where few tiles leave cores idle
 TILES = {"matrix": GemmTile(128, 128, 32, 8, 16), "matrix64": GemmTile(64, 64, 64, 4, 8)}
 PLAIN = Unit("plain", 32, 32, 16, 32)
 
@@ -67,7 +68,17 @@ def candidates(product: Product) -> list[Variant]:
         return []
     room = product.limits.workgroup_memory
     fits = [Variant(name) for name, tile in TILES.items() if memory(tile, precision) <= room]
-    return fits if precision == "exact" else [*fits, *(v._replace(f16=True) for v in fits)]
+    return [*fits, *(_cut(product, fits) if precision == "exact" else (v._replace(f16=True) for v in fits))]
+
+
+def _cut(product: Product, fits: list[Variant]) -> Iterator[Variant]:
+    """The same in pieces of the summed dims, of four turns or more each."""
+    results = prod(product.head.shape)
+    for variant in fits:
+        least = 4 * TURNS * TILES[variant.kernel].step
+        yield from (
+            variant._replace(split=n) for n in CUTS if n * least <= product.k and n * results <= PARTIAL
+        )
 
 
 def bucket_of(product: Product) -> tuple:
@@ -81,13 +92,26 @@ def by_rule(product: Product, variants: list[Variant]) -> Variant | None:
     least = 16 if precision_of(product) == "exact" else 128  # float32 is read twice, and scaled
     if not variants or min(product.m, product.n, product.k) < least:
         return None
-    tiles = product.batch * -(-product.m // 128) * -(-product.n // 128)
-    fits = [v for v in variants if not v.f16]
-    variant = fits[0] if tiles >= CORES else fits[-1]
+    fits = [v for v in variants if not v.f16 and v.split == 1]
+    variant = fits[0] if _groups(product, TILES["matrix"]) >= CORES else fits[-1]
     rows, columns = TILES[variant.kernel][:2]
+    if _groups(product, TILES[variant.kernel]) < CORES:
+        same = (v for v in variants if v.kernel == variant.kernel and not v.f16)
+        variant = min(same, key=lambda v: _lone(product, v))
     often = product.m > rows * (OFTEN - 1) and product.n > columns * (OFTEN - 1)
     converted = variant._replace(f16=True)
     return converted if often and converted in variants else variant
+
+
+def _groups(product: Product, tile: GemmTile) -> int:
+    return product.batch * -(-product.m // tile.rows) * -(-product.n // tile.columns)
+
+
+def _lone(product: Product, variant: Variant) -> float:
+    """Time in multiply-adds where no core has two workgroups: one alone is no faster than without units."""
+    tile = TILES[variant.kernel]
+    rounds = rounds_of(_groups(product, tile), variant.split, CORES)
+    return rounds * tile.rows * tile.columns * product.k + second_pass(product, variant.split)
 
 
 @dataclass(frozen=True)
@@ -122,7 +146,7 @@ def product_kernels(product: Product, variant: Variant) -> list[Kernel]:
         before += [kernel for kernel, _ in made]
         of = replace(of, converted=tuple(side for _, side in made))
     turn = tile_turn(of)
-    count = -(-product.k // LONGEST) if precision == "high" else 1
+    count = -(-product.k // LONGEST) if precision == "high" else int(variant.split)
     long = -(-product.k // (count * turn)) * turn if count > 1 else product.k
     make = partial(_unit_kernel, of)
     return [*before, *in_pieces(product, long, lambda pieces: fitting(partial(make, pieces)))]
