@@ -22,7 +22,8 @@ const NUMBER = 1, SHORT_WORDS = 2;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
 const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
-// of `executor.faults`: words: 0, or 1 or 2 where a signed or unsigned index was outside its dim, site, index, size of the dim
+// of `executor.faults`: words: 0, or 1 or 2 (where a signed or unsigned index was outside its dim) << 16 | site, both words of the
+// index, size of the dim
 export const FAULT_BYTES = 16;
 const FAULTS = "var<storage, read_write> faults:"; // in the text of kernels that note it
 // smaller buffers are taken to fit: asking costs a round trip

@@ -157,6 +157,19 @@ def test_other_integers(dtype, kernels):
         raises(lambda bad=bad: x[given([4, bad], kernels, dtype)].tolist(), told("__getitem__", bad, 5))
 
 
+@pytest.mark.parametrize("dtype, bads", [("i8", (2**31 + 5, -(2**40) - 3)), ("u8", (2**40 + 7, 2**64 - 1))])
+def test_an_index_of_64_bits_is_told_as_it_is(dtype, bads, kernels):
+    x = fb.arange(5, device=kernels)
+    for bad in bads:
+        for values in ([bad, 0, 1], [0, 0, bad, 0]):  # by one element, and by four
+            index = given(values, kernels, dtype)
+            raises(x.gather(0, index).tolist, told("gather", bad, 5))
+            raises(x[index].tolist, told("__getitem__", bad, 5))
+    ignored = given([1, -100, bads[0]], kernels, dtype) if dtype == "i8" else None
+    if ignored is not None:
+        raises(F.cross_entropy(ones(x, 3, 5), ignored).tolist, told("cross_entropy", bads[0], 5))
+
+
 GRADIENTS = {
     "embedding": lambda w, i: F.embedding(i, w).sum(),
     "gather": lambda w, i: w.gather(0, i.unsqueeze(1).expand(i.shape[0], 4)).square().sum(),

@@ -1,8 +1,10 @@
 //# Indices as places in 0..n: src/flambeau/core/faults.py. One compare tells, of negative ones too. There is no early return:
-//# software adapters run both sides of a branch.
-{% macro checked(T, name, wraps, known) %}
+//# software adapters run both sides of a branch. wide: of an index of 64 bits, i or u, whose place i is as far outside as can be
+//# where it does not fit; its words are what is told.
+{% macro checked(T, name, wraps, known, wide="") %}
 //% set I = T.i
-fn {{ T.fn(name) }}(i: {{ T }}, n: u32, site: u32{{ ", none: i32" if known }}) -> {{ I }} {
+//% set words = ["low", "high"] if wide else ["i"]
+fn {{ T.fn(name) }}(i: {{ T }}, {{ "low: %s, high: %s, " % (T.u, T.u) if wide }}n: u32, site: u32{{ ", none: i32" if known }}) -> {{ I }} {
 //% if wraps and T.kind == "i"
   let w = select(i, i + {{ I }}(i32(n)), i < {{ I }}(0));
 //% else
@@ -12,11 +14,14 @@ fn {{ T.fn(name) }}(i: {{ T }}, n: u32, site: u32{{ ", none: i32" if known }}) -
   let bad = outside{{ " & (w != %s(none))" % I if known }};
 //% if T.width == 4
   if (any(bad)) {
-    {{ T.scalar.call("noted") }}(select(select(select(i.w, i.z, bad.z), i.y, bad.y), i.x, bad.x), n, site);
+//% for v in words
+    let {{ v }}_bad = select(select(select({{ v }}.w, {{ v }}.z, bad.z), {{ v }}.y, bad.y), {{ v }}.x, bad.x);
+//% endfor
+    {{ T.scalar.call("noted" ~ wide) }}({% for v in words %}{{ v }}_bad, {% endfor %}n, site);
   }
 //% else
   if (bad) {
-    {{ T.call("noted") }}(i, n, site);
+    {{ T.call("noted" ~ wide) }}({{ words | join(", ") }}, n, site);
   }
 //% endif
 //% if known
@@ -31,9 +36,22 @@ fn {{ T.fn(name) }}(i: {{ T }}, n: u32, site: u32{{ ", none: i32" if known }}) -
 {% macro inside(T) %}{{ checked(T, "inside", false, false) }}{% endmacro %}
 {% macro wrapped(T) %}{{ checked(T, "wrapped", true, false) }}{% endmacro %}
 {% macro known(T) %}{{ checked(T, "known", false, true) }}{% endmacro %}
+{% macro inside_i64(T) %}{{ checked(T, "inside_i64", false, false, "_i64") }}{% endmacro %}
+{% macro wrapped_i64(T) %}{{ checked(T, "wrapped_i64", true, false, "_i64") }}{% endmacro %}
+{% macro known_i64(T) %}{{ checked(T, "known_i64", false, true, "_i64") }}{% endmacro %}
+{% macro inside_u64(T) %}{{ checked(T, "inside_u64", false, false, "_u64") }}{% endmacro %}
+{% macro wrapped_u64(T) %}{{ checked(T, "wrapped_u64", false, false, "_u64") }}{% endmacro %}
+{% macro known_u64(T) %}{{ checked(T, "known_u64", false, true, "_u64") }}{% endmacro %}
 //# the threads of a kernel differ in the index alone: any of theirs will do
 {% macro noted(T) %}
 fn {{ T.fn("noted") }}(i: {{ T }}, n: u32, site: u32) {
-  faults[0] = vec4<u32>({{ "2u" if T.kind == "u" else "1u" }}, site, u32(i), n);
+  faults[0] = vec4<u32>({{ "0x20000u" if T.kind == "u" else "0x10000u" }} | site, u32(i), {{ "0u" if T.kind == "u" else "u32(i >> 31u)" }}, n);
 }
 {% endmacro %}
+{% macro noted_words(T, name, kind) %}
+fn {{ T.fn(name) }}(low: u32, high: u32, n: u32, site: u32) {
+  faults[0] = vec4<u32>({{ kind }} | site, low, high, n);
+}
+{% endmacro %}
+{% macro noted_i64(T) %}{{ noted_words(T, "noted_i64", "0x10000u") }}{% endmacro %}
+{% macro noted_u64(T) %}{{ noted_words(T, "noted_u64", "0x20000u") }}{% endmacro %}

@@ -121,7 +121,7 @@ fn {{ name }}({% for v, d, w in f.given %}{{ v }}: {{ wgsl(d, w) }}, {% endfor %
 
 //# an index as a place: src/flambeau/core/faults.py
 {% macro inside(s, f, wgsl) -%}
-  let {{ s.var }} = {{ wgsl(s.extra[0], f.width).call(s.name) }}({{ s.args[0] }}{% for word in s.extra[1:] %}, p.{{ word }}{% endfor %});
+  let {{ s.var }} = {{ wgsl(s.extra[0], f.width).call(s.name) }}({{ s.args | join(", ") }}{% for word in s.extra[1:] %}, p.{{ word }}{% endfor %});
 {%- endmacro %}
 
 {% macro settle(s, f, wgsl) -%}

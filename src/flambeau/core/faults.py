@@ -1,8 +1,8 @@
 """Faults: what a kernel noted of an index outside its dim into an error, at the next read on its device.
 
 A kernel that uses indices from a device has one binding more, `faults`: words that say whether there was a
-fault, and of one of them the site, the index and the size of the dim. The next read raises, whatever it
-reads; what such kernels computed since the read before, and what is made of that, does at every read.
+fault and of which site, and of one of them the index and the size of the dim. The next read raises, whatever
+it reads; what such kernels computed since the read before, and what is made of that, does at every read.
 """
 
 import threading
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from ..errors import IndexFault
 
-WORDS = 4  # 0 where there is none, site, index, size
-SIGNED = 1  # the first word, where the index is signed
+WORDS = 4  # 0 where there is none, else kind << 16 | site; the index's low and high word; the size
+SIGNED = 1  # the kind, where the index is signed
 BYTES = 4 * WORDS
 DECLARED = "var<storage, read_write> faults:"  # in the text of each kernel that notes faults
 CLASSES = ("cross_entropy", "nll_loss", "multi_margin_loss", "multilabel_margin_loss", "one_hot")
@@ -150,13 +150,15 @@ def raise_noted(device: Any, last: Doubt, words: Any) -> None:
 
     last: the last doubt that it settles.
     """
-    kind, site, index, size = memoryview(words).cast("B").cast("I")
+    told, low, high, size = memoryview(words).cast("B").cast("I")
+    kind, site = divmod(told, 1 << 16)
     if not kind:
         return device.doubts.settle(last)
     with device.lock:
         if last.fault is not None:
             return
-        fault = Fault(site, index - (index >> 31 << 32 if kind == SIGNED else 0), size)
+        index = low | high << 32
+        fault = Fault(site, index - (index >> 63 << 64 if kind == SIGNED else 0), size)
         device.doubts.found(fault)
         device.write(device.faults, bytes(BYTES))
     raise error_of(fault)

@@ -416,7 +416,10 @@ def index_of(x: Any) -> Any:
 
 
 def inside(x: Any, **attrs: Any) -> Any:
-    return tensor_of(apply(OPS["_inside"], (index_of(x).node,), attrs))
+    if not isinstance(x, Integer) or x.is_narrow:
+        return tensor_of(apply(OPS["_inside"], (index_of(x).node,), attrs))
+    nodes = tuple(t.node for t in (index_of(x), *x.words))
+    return tensor_of(apply(w.INSIDE, nodes, {**attrs, "kind": x.dtype.kind}))
 
 
 def _same(x: Any) -> Any:

@@ -7,7 +7,7 @@ Each is a macro of its name in wgsl/lib/elementwise.wgsl; the functions behind t
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.op import Op, apply
+from ..core.op import OPS, Op, apply
 from .pair import tensor_of
 
 
@@ -63,6 +63,16 @@ FLOAT = _op("whole_to_float", _float, 8, dt.float32)
 
 # a place that does not fit in 32 bits is as far outside as can be
 INDEX = {kind: _op(f"index_{kind}64", _index(kind == "i"), 2, dt.int32) for kind in "iu"}
+
+
+def _inside(xp, index, low, high, kind, **attrs):
+    return OPS["_inside"].xp(xp, index, **attrs)
+
+
+# `_inside` of a place, with the words of the index (of `kind` i or u) that it was: the fault tells these
+INSIDE = Op(
+    "elementwise", xp=_inside, shape=lambda s, *_, **__: s, dtype=lambda *_, **__: dt.int32, name="_inside"
+)
 
 
 def word(op: Op, *words: Any) -> Any:

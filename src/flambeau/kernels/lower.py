@@ -277,12 +277,13 @@ class Trace:
         if not self.checks:
             self.begin_checks(node)
         self.top = node
-        at = self.value(node.inputs[0], chain, depth + 1)
+        args = tuple(self.value(x, chain, depth + 1) for x in node.inputs)
+        name = f"{node.attrs['mode']}_{node.attrs['kind']}64" if len(args) > 1 else node.attrs["mode"]
         kinds = {"n": "u32", "site": "u32", "none": "i32"}
         words = tuple((kind, node.attrs[word]) for word, kind in kinds.items() if word in node.attrs)
         extra = (node.inputs[0].dtype, words)
-        raw = Raw("inside", node.dtype, node, (at,), name=node.attrs["mode"], extra=extra)
-        return self._add(raw, self.uses[at])
+        raw = Raw("inside", node.dtype, node, args, name=name, extra=extra)
+        return self._add(raw, set().union(*(self.uses[a] for a in args)))
 
     def begin_checks(self, node: Node) -> None:
         """Keep one of the buffers that the kernel may bind for what notes faults."""
