@@ -193,3 +193,34 @@ def test_many_sources(software, width, rows, gpu):
         ours = [fb.tensor(v, device=gpu) for v in (x, index, src)]
         assert np.array_equal(ours[0].index_copy(0, ours[1], ours[2]).numpy(), put)
         check(ours[0].index_add(0, ours[1], ours[2]).numpy(), added, 2e-5)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "uint64", "complex64"])
+def test_products_of_two_words(dtype, kernels):
+    rng = np.random.default_rng(6)
+    for rows, count, width in ((3, 5, 1), (7, 40, 3), (4, 2, 2)):
+        x, src = rng.integers(-9, 9, (rows, width)), rng.integers(-9, 9, (count, width))
+        x, src = (a + 1j * a[::-1] if dtype == "complex64" else a for a in (x, src))
+        x, src, index = x.astype(dtype), src.astype(dtype), rng.integers(0, rows, count)
+        want = x.copy()
+        np.multiply.at(want, index, src)
+        t, u, i = (fb.tensor(a, device=kernels) for a in (x, src, index))
+        got = t.index_reduce(0, i, u, "prod")
+        assert got.dtype.name == dtype
+        if dtype == "complex64":
+            np.testing.assert_allclose(got.numpy(), want, rtol=3e-5)
+        else:
+            assert (got.numpy() == want).all()
+        again = t.scatter_reduce(0, i.unsqueeze(1).expand(count, width), u, "prod")
+        assert (again == got).all().item()
+
+
+def test_the_gradient_of_a_complex_product(kernels):
+    x = fb.tensor([1 + 2j, 3 - 1j, 2j], device=kernels, requires_grad=True)
+    u = fb.tensor([2 - 1j, 1j + 0.5, 3], device=kernels, requires_grad=True)
+    by = fb.tensor([1j, 2, 1 + 1j], device=kernels)
+    y = x.scatter_reduce(0, fb.tensor([0, 0, 2], device=kernels), u, "prod")
+    same = fb.stack([x[0] * u[0] * u[1], x[1], x[2] * u[2]])
+    got, want = ((t * by).real.sum().backward() for t in (y, same))
+    for t in (x, u):
+        np.testing.assert_allclose(got[t].numpy(), want[t].numpy(), rtol=1e-5, atol=1e-5)

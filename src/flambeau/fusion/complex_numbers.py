@@ -11,7 +11,7 @@ from typing import Any
 from ..core import dtype as dt
 from ..core.node import Node
 from ..core.shape import Shape, broadcast
-from . import integers
+from . import integers, segments
 from .pair import Pair, Words, applied, gathered, tensor_of
 
 FLAT = 40.0  # from where on tanh is 1, and cosh no infinity
@@ -335,10 +335,14 @@ def linear(name: str) -> Callable[..., Parts]:
 
 
 def _added(z: Parts, keys: Any, places: Any, src: Parts, join: str) -> Parts:
-    if join not in ("sum", "last"):
-        raise LookupError
+    keys, places = integers.index_of(keys), integers.index_of(places)
+    if join == "prod":
+        return segments.product(ARITHMETIC, z, keys, places, src)
     pairs = zip(z.words, src.words, strict=True)
     return parts(*(applied("_scatter_sorted", x, keys, places, s, join=join) for x, s in pairs))
+
+
+ARITHMETIC = segments.Arithmetic(lambda a, b: a * b, choose, along, lambda a, b: joined(a, b, dim=0))
 
 
 RULES: dict[str, Callable[..., Any]] = {

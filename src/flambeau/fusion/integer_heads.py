@@ -11,7 +11,7 @@ from ..core import dtype as dt
 from ..core.op import OPS, apply
 from ..core.shape import Shape
 from . import integers as rule
-from . import long_sums
+from . import long_sums, segments
 from .integers import Integer, filled, narrowed, widened
 from .pair import applied, gathered, moved, tensor_of
 
@@ -228,6 +228,8 @@ def search(table: Integer, x: Integer, right: bool) -> Any:
 
 # --- scatters ---
 
+ARITHMETIC = segments.Arithmetic(rule.multiply, rule.choose, part_of_dim, lambda a, b: joined([a, b], 0))
+
 
 def scatter(x: Integer, keys: Any, places: Any, src: Integer, join: str) -> Integer:
     """Rows of src joined to rows of x; keys are the destinations sorted, by `places`."""
@@ -239,8 +241,8 @@ def scatter(x: Integer, keys: Any, places: Any, src: Integer, join: str) -> Inte
     if join == "sum":
         added = total(src, max(src.shape[0], 1), lambda t: put(filled(x.words[0], 0, t.dtype), t, "sum"))
         return rule.add(x, added)
-    if join not in ("max", "min"):
-        raise LookupError
+    if join == "prod":
+        return segments.product(ARITHMETIC, x, keys, places, src)
     worst = 0 if join == "max" else 2**32 - 1
     top = put(x.top, src.top, join)
     where = applied("_back", keys.reshape(1, -1), places.reshape(1, -1)).reshape(-1)
