@@ -76,14 +76,16 @@ def stand_for(op: Op, lowered: Node, parents: tuple[Node, ...], attrs: dict) -> 
     return node
 
 
-def composite(grad: Callable) -> Callable:
+def composite(grad: Callable, holomorphic: bool = True) -> Callable:
     """Declare an op computed by the ops in its body but with a gradient of its own.
 
-    The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) as in Op.
+    The body takes tensors first, then keyword attributes; `grad` is (g, y, *inputs, **attrs) and
+    `holomorphic` what it says of complex inputs, as in Op.
     """
 
     def declare(f: Callable) -> Callable:
-        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, doc=f.__doc__ or "", name=f.__name__)
+        known = {"doc": f.__doc__ or "", "name": f.__name__, "holomorphic": holomorphic}
+        op = Op("composite", xp=lambda xp, x, **_: x, grad=grad, **known)
 
         @wraps(f)
         def call(*inputs, **attrs):

@@ -3,10 +3,11 @@
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...core.declare import composed
+from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
 from .kernels import LARGEST
-from .lu import failed, matrices, unchecked
+from .lu import failed, is_complex, matrices, unchecked
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -59,15 +60,16 @@ def _not_larger(x):
 @composed
 def linalg_cholesky(A, upper: bool = False):
     """L with A = L @ L^T (or U with U^T @ U), of the lower triangle; NaN where A is not positive definite."""
-    low = lf._cholesky(mT(matrices(A, square=True)) if upper else matrices(A, square=True))
-    return mT(low) if upper else low
+    a = matrices(A, square=True, complex_too=True)
+    found = host.cholesky if is_complex(a) else lf._cholesky
+    return found(a.mH).mH if upper else found(a)
 
 
 @composed
 def linalg_cholesky_ex(A, upper: bool = False, check_errors: bool = False):
     """linalg.cholesky, and info: the order (from 1) of the first minor that is not positive, or 0."""
     unchecked(check_errors)
-    found = linalg_cholesky(A, upper=upper)
+    found = linalg_cholesky(matrices(A, square=True), upper=upper)
     return CholeskyEx(found, failed(lf.diagonal(found.detach())))
 
 
@@ -101,9 +103,12 @@ def linalg_qr(A, mode: str = "reduced"):
 
     mode: "reduced", "complete" (Q is [m, m]), "r" (Q is empty). Signs of R's diagonal are as Householder's.
     """
-    a = matrices(A)
+    a = matrices(A, complex_too=True)
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode {mode!r} is not 'reduced', 'complete' or 'r'")
+    if is_complex(a):
+        q, r = host.qr(a, mode == "complete")
+        return QR(q if mode != "r" else q.new_zeros(0), r)
     packed = lf._qr(a, complete=mode == "complete")
     m = a.shape[-2]
     return QR(packed[..., :m, :] if mode != "r" else lf.zeros(a, 0), mT(packed[..., m:, :]))
@@ -135,7 +140,7 @@ def linalg_householder_product(A, tau):
 def _lower(a, UPLO):
     if UPLO.upper() not in ("L", "U"):
         raise ValueError(f"UPLO={UPLO!r} is not 'L' or 'U'")
-    return a if UPLO.upper() == "L" else mT(a)
+    return a if UPLO.upper() == "L" else a.mH
 
 
 @composed
@@ -144,7 +149,10 @@ def linalg_eigh(A, UPLO: str = "L"):
 
     One triangle is read. Signs of the vectors, and the basis of equal values, are arbitrary.
     """
-    packed = lf._eigh(_lower(_not_larger(matrices(A, square=True)), UPLO))
+    a = _lower(matrices(A, square=True, complex_too=True), UPLO)
+    if is_complex(a):
+        return Eigh(*host.eigh(a))
+    packed = lf._eigh(_not_larger(a))
     return Eigh(packed[..., 0, :], packed[..., 1:, :])
 
 
@@ -160,13 +168,25 @@ def linalg_svd(A, full_matrices: bool = True, driver: str | None = None):
 
     full_matrices: U is [m, m] and V^T [n, n]; no gradient flows through their further columns and rows.
     """
-    a = _not_larger(matrices(A))
+    a = matrices(A, complex_too=True)
+    if is_complex(a):
+        return _complex_svd(a, full_matrices)
+    a = _not_larger(a)
     m, n = a.shape[-2:]
     u, s, v = lf.svd_parts(lf._svd(a if m >= n else mT(a)), max(m, n))
     if full_matrices and m != n:
         whole = lf._qr(u.detach(), complete=True)[..., : max(m, n), min(m, n) :]
         u = lf.join([u, whole], -1)
     return SVD(u, s, mT(v)) if m >= n else SVD(v, s, mT(u))
+
+
+def _complex_svd(a, full_matrices):
+    (m, n), (u, s, vh) = a.shape[-2:], host.svd(a)
+    if full_matrices and m > n:
+        u = lf.join([u, host.qr(u.detach(), True)[0][..., n:]], -1)
+    if full_matrices and m < n:
+        vh = lf.join([vh, host.qr(vh.detach().mH, True)[0][..., m:].mH], -2)
+    return SVD(u, s, vh)
 
 
 @composed

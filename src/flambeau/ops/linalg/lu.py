@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ...core import dtype as dt
 from ...core.declare import composed, composite
 from ..elementwise import as_float
+from . import complex_matrices as host
 from . import factor as lf
 from .factor import mT
 from .kernels import Factor
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from ...tensor import Tensor
 
 FUNCTIONS = ("lu_unpack",)
+COMPLEX = "solve, inv, det, cholesky, qr, svd, eigh, eig, pinv or lstsq, which the host computes of them"
 
 
 class LU(NamedTuple):
@@ -47,17 +49,17 @@ class SignLogDet(NamedTuple):
     logabsdet: "Tensor"
 
 
-def matrices(x, square: bool = False):
-    """Check that x is a batch of (square) matrices of floats: float32 or float64."""
+def matrices(x, square: bool = False, complex_too: bool = False):
+    """Check that x is a batch of (square) matrices of floats (or complex numbers): float32 or float64."""
     if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
         kind = "square matrices" if square else "matrices"
         raise ValueError(
             f"shape {list(x.shape)} is not a batch of {kind}: needs [..., {'n, n' if square else 'm, n'}]"
         )
+    if x.dtype.is_complex and not complex_too:
+        raise TypeError(f"takes no complex matrices: use {COMPLEX}")
     if x.dtype.is_complex:
-        raise TypeError(
-            "complex matrices are not factorised here: only products and eig's results are complex"
-        )
+        return x
     if not x.dtype.is_float:
         raise TypeError(f"{x.dtype.name} matrices: linear algebra needs floats: cast with .float()")
     return as_float(x)
@@ -210,24 +212,42 @@ def linalg_solve_ex(A, B, left: bool = True, check_errors: bool = False):
     return SolveEx(x if left else mT(x), info)
 
 
+def is_complex(*xs) -> bool:
+    return any(x.dtype.is_complex for x in xs)
+
+
+def _complex_solve(A, B, left):
+    a, vector = matrices(A, square=True, complex_too=True), is_vector(A, B)
+    b = B.unsqueeze(-1) if vector else B
+    a, b = (a, b) if left else (mT(a), mT(b))
+    fits(A, b, a.shape[-1])
+    x = host.solve(*lf.batched(*host.same(a, b)))
+    x = x.squeeze(-1) if vector else x
+    return x if left else mT(x)
+
+
 @composed
 def linalg_solve(A, B, left: bool = True):
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
 
-    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them.
+    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them; complex ones on the host.
     """
+    if is_complex(A, B):
+        return _complex_solve(A, B, left)
     return linalg_solve_ex(A, B, left=left).result
 
 
 @composed
 def linalg_solve_triangular(A, B, upper: bool, left: bool = True, unitriangular: bool = False):
     """X with A X = B (X A = B if not left) for the upper or lower triangle of A. -> [..., n, k]"""
-    a, b = matrices(A, square=True), matrices(B)
+    a, b = matrices(A, True, complex_too=True), matrices(B, complex_too=True)
+    a, b = host.same(a, b) if is_complex(a, b) else (a, b)
     if not left:
         a, b, upper = mT(a), mT(b), not upper
     fits(A, b, a.shape[-1])
     a, b = lf.batched(a, b)
-    x = lf._triangular(a, b, upper=bool(upper), unit=bool(unitriangular))
+    solved = host.triangular if is_complex(a) else lf._triangular
+    x = solved(a, b, upper=bool(upper), unit=bool(unitriangular))
     return x if left else mT(x)
 
 
@@ -246,7 +266,8 @@ def _inverse(a):
 @composed
 def linalg_inv(A):
     """The inverse; inf or NaN where there is none. [..., n, n] -> [..., n, n]"""
-    return _inverse(matrices(A, square=True))
+    a = matrices(A, square=True, complex_too=True)
+    return host.inverse(a) if is_complex(a) else _inverse(a)
 
 
 @composed
@@ -286,15 +307,21 @@ def _det(a, packed):
 
 @composed
 def linalg_det(A):
-    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]"""
-    a = matrices(A, square=True)
+    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]"""
+    a = matrices(A, square=True, complex_too=True)
+    if is_complex(a):
+        sign, size = host.slogdet(a)
+        return sign * size.exp()
     return _det(a, lf._lu(a)) if 0 not in a.shape else a.sum((-2, -1)) + 1
 
 
 @composed
 def linalg_slogdet(A):
     """Sign (or 0) and logarithm of the determinant's size (or -inf). [..., n, n] -> [...], [...]"""
-    packed = lf._lu(matrices(A, square=True))
+    a = matrices(A, square=True, complex_too=True)
+    if is_complex(a):
+        return SignLogDet(*host.slogdet(a))
+    packed = lf._lu(a)
     d = lf.diagonal(packed[..., :-2])
     return SignLogDet((d.sign().prod(-1) * _sign(packed)).detach(), d.abs().log().sum(-1))
 

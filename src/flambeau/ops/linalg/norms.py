@@ -9,7 +9,6 @@ from ..reduce import reduced_dims
 from . import factor as lf
 from . import lu
 from .decompose import linalg_eigvalsh, linalg_qr, linalg_svd, linalg_svdvals
-from .factor import mT
 
 if TYPE_CHECKING:
     from ...tensor import Tensor
@@ -138,7 +137,7 @@ def _sizes(a, hermitian):
 @composed
 def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = False):
     """How many singular values are above a threshold (int64). [..., m, n] -> [...]"""
-    a = lu.matrices(A).detach()
+    a = lu.matrices(A, complex_too=True).detach()
     if 0 in a.shape[-2:]:
         return type(a).zeros(a.shape[:-2], device=a.device).int()
     values = _sizes(a, hermitian)
@@ -148,31 +147,31 @@ def linalg_matrix_rank(A, tol=None, *, atol=None, rtol=None, hermitian: bool = F
 
 def _pseudo_grad(g, y, a, bound):
     """Golub and Pereyra (1973)."""
-    gt, yt = mT(g), mT(y)
+    gt, yt = g.mH, y.mH
     if a.shape[-2] <= a.shape[-1]:
         k = gt @ y
         ky = k @ yt
-        return [-mT(y @ k) + ky - (a @ y) @ ky + (yt @ y) @ (gt - k @ a), None]
+        return [-(y @ k).mH + ky - (a @ y) @ ky + (yt @ y) @ (gt - k @ a), None]
     k = y @ gt
     yk = yt @ k
-    return [-mT(k @ y) + (gt - a @ k) @ y @ yt + yk - (yk @ y) @ a, None]
+    return [-(k @ y).mH + (gt - a @ k) @ y @ yt + yk - (yk @ y) @ a, None]
 
 
-@composite(grad=_pseudo_grad)
+@composite(grad=_pseudo_grad, holomorphic=False)
 def _pseudo(a, bound):
     """The pseudo-inverse, singular values up to bound taken for 0. [..., m, n], [..., 1] -> [..., n, m]"""
     u, s, vh = linalg_svd(a, full_matrices=False)
     kept = s > bound
-    return mT(vh) @ (kept.where(1 / kept.where(s, 1.0), 0.0).unsqueeze(-1) * mT(u))
+    return vh.mH @ (kept.where(1 / kept.where(s, 1.0), 0.0).unsqueeze(-1) * u.mH)
 
 
 @composed
 def linalg_pinv(A, *, atol=None, rtol=None, hermitian: bool = False):
     """The pseudo-inverse by singular values. [..., m, n] -> [..., n, m]"""
-    a = lu.matrices(A, square=hermitian)
+    a = lu.matrices(A, square=hermitian, complex_too=True)
     if 0 in a.shape:
         return lf.zeros(a, *a.shape[:-2], a.shape[-1], a.shape[-2])
-    a = a.tril() + mT(a.tril(-1)) if hermitian else a
+    a = a.tril() + a.tril(-1).mH if hermitian else a
     largest = linalg_svdvals(a.detach()).amax(-1, keepdim=True)
     return _pseudo(a, _threshold(largest, a.shape, atol, rtol))
 
@@ -187,9 +186,9 @@ def _by_qr(a, b):
     m, n = a.shape[-2:]
     if m >= n:
         q, r = linalg_qr(a)
-        return lf._triangular(r, mT(q) @ b, upper=True, unit=False)
-    q, r = linalg_qr(mT(a))
-    return q @ lf._triangular(mT(r), b, upper=False, unit=False)
+        return lu.linalg_solve_triangular(r, q.mH @ b, upper=True)
+    q, r = linalg_qr(a.mH)
+    return q @ lu.linalg_solve_triangular(r.mH, b, upper=False)
 
 
 @composed
@@ -199,7 +198,8 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
     driver "gels" (the default): by QR, for matrices of full rank. "gelsy", "gelsd", "gelss": by singular
     values, of any rank, with the rank and (but for gelsy) the singular values. Residuals are given for m > n.
     """
-    a, b = lu.matrices(A), as_float(B)
+    a, b = lu.matrices(A, complex_too=True), as_float(B)
+    a, b = lu.host.same(a, b) if lu.is_complex(a, b) else (a, b)
     vector = lu.is_vector(a, b)
     b = b.unsqueeze(-1) if vector else b
     lu.fits(A, b, a.shape[-2])
@@ -216,5 +216,5 @@ def linalg_lstsq(A, B, rcond: float | None = None, *, driver: str | None = None)
         values = linalg_svdvals(a) if driver != "gelsy" else empty
     else:
         raise ValueError(f"driver {driver!r} is not 'gels', 'gelsy', 'gelsd' or 'gelss'")
-    residuals = ((a @ x - b) ** 2).sum(-2) if m > n else empty
+    residuals = ((a @ x - b).abs() ** 2).sum(-2) if m > n else empty
     return LeastSquares(x.squeeze(-1) if vector else x, residuals, rank, values)

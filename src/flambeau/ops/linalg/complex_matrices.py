@@ -1,0 +1,253 @@
+"""Factorisations of complex matrices, found on the host as eigenvalues are, with PyTorch's gradients.
+
+Only the NumPy device has them: a matrix of a GPU is read, and the result is moved back, so a recorded call
+can't. Results of several parts are rows of one array, as those of real matrices.
+"""
+
+from typing import Any
+
+from ...core.declare import kernel
+from ...core.dtype import promote
+from ..elementwise import as_float
+from ..join import cat
+
+
+def on_host(op: Any, *xs: Any, **attrs: Any) -> Any:
+    """An op of this module on the NumPy device, and its result where the first input is."""
+    made = op(*(as_float(x).to("cpu") for x in xs), **attrs)
+    return made.to(xs[0].device)
+
+
+def eye(x: Any, n: int) -> Any:
+    """Ones on the diagonal, in the dtype and on the device of x."""
+    at = type(x).arange(n, device=x.device)
+    return (at.unsqueeze(-1) == at).to(x.dtype)
+
+
+def diagonal(x: Any) -> Any:
+    return x.diagonal(0, -2, -1)
+
+
+def embedded(d: Any) -> Any:
+    """Vectors as diagonals of matrices. [..., n] -> [..., n, n]"""
+    return d.unsqueeze(-1) * eye(d, d.shape[-1])
+
+
+def _each(xp: Any, f: Any, shape: Any, *xs: Any) -> Any:
+    """f of every matrix of a batch, NaN where it says that there is none. -> [..., *shape]"""
+    lead = xs[0].shape[:-2]
+    found = xp.full((*lead, *shape), float("nan"), dtype=xs[0].dtype)
+    if 0 in xs[0].shape:
+        return found
+    rows = found.reshape(-1, *shape)
+    for i, given in enumerate(zip(*(x.reshape(-1, *x.shape[-2:]) for x in xs), strict=True)):
+        try:
+            rows[i] = f(*given)
+        except xp.linalg.LinAlgError:
+            continue
+    return rows.reshape(found.shape)
+
+
+# --- what they are on arrays ---
+
+
+def _solve_reference(xp, a, b):
+    return _each(xp, xp.linalg.solve, b.shape[-2:], a, b)
+
+
+def _cholesky_reference(xp, a):
+    return _each(xp, xp.linalg.cholesky, a.shape[-2:], a)
+
+
+def _qr_reference(xp, a, complete):
+    q, r = xp.linalg.qr(a, mode="complete" if complete else "reduced")
+    return xp.concatenate([q, xp.swapaxes(r, -1, -2)], axis=-2)
+
+
+def _eigh_reference(xp, a):
+    values, vectors = xp.linalg.eigh(a)
+    return xp.concatenate([xp.astype(values[..., None, :], a.dtype), vectors], axis=-2)
+
+
+def _slogdet_reference(xp, a):
+    sign, size = xp.linalg.slogdet(a)
+    return xp.stack([sign, xp.astype(size, sign.dtype)], axis=-1)
+
+
+def _svd_reference(xp, a):
+    u, s, vh = xp.linalg.svd(a, full_matrices=False)
+    values = xp.astype(s[..., None, :], a.dtype)
+    return xp.concatenate([values, u, xp.conj(xp.swapaxes(vh, -1, -2))], axis=-2)
+
+
+# --- gradients: what a loss's slope by the real part is, plus i times that by the imaginary one ---
+
+
+def _solve_grad(g, y, a, b):
+    gb = on_host(Host._solve_on_host, a.mH, g)
+    return [-(gb @ y.mH), gb]
+
+
+def _halved(x: Any) -> Any:
+    """The lower triangle, its diagonal halved."""
+    return x.tril() - embedded(diagonal(x)) * 0.5
+
+
+def _cholesky_grad(g, y, a):
+    """Murray (2016)."""
+    inner = _halved(y.mH @ g)
+    inner = inner + inner.mH
+    left = on_host(Host._solve_on_host, y.mH, inner)
+    return [on_host(Host._solve_on_host, y.mH, left.mH).mH * 0.5]
+
+
+def _qr_grad(g, y, a, complete):
+    """Walter and Lehmann (2018); of more columns than rows those behind are what the first make of them."""
+    m, n = a.shape[-2:]
+    if complete and m > n:
+        raise ValueError("the columns of Q beyond those of A have no gradient: use mode='reduced'")
+    q, r, gq, gr = y[..., :m, :], y[..., m:, :].mT, g[..., :m, :], g[..., m:, :].mT
+    k = min(m, n)
+    square, late = r[..., :k], None
+    if n > k:
+        late = q @ gr[..., k:]
+        gq, gr = gq + a[..., k:] @ gr[..., k:].mH, gr[..., :k]
+    inner = (gr @ square.mH - q.mH @ gq).triu()
+    inner = inner + inner.mH - embedded(diagonal(inner).real)
+    made = on_host(Host._solve_on_host, square, (gq + q @ inner).mH).mH
+    return [made if late is None else cat([made, late], -1)]
+
+
+def _gaps(values: Any) -> Any:
+    """1 / (values[j] - values[i]), 0 where they are equal. [..., n] -> [..., n, n]"""
+    gap = values.unsqueeze(-2) - values.unsqueeze(-1)
+    same = gap == 0
+    return same.where(0.0, 1 / same.where(1.0, gap))
+
+
+def _eigh_grad(g, y, a):
+    values, v = y[..., 0, :].real, y[..., 1:, :]
+    inner = (v.mH @ g[..., 1:, :]) * _gaps(values) + embedded(g[..., 0, :].real).to(y.dtype)
+    return [v @ inner @ v.mH]
+
+
+def _svd_grad(g, y, a):
+    """Of losses that do not depend on the vectors' phases, which are free."""
+    m = a.shape[-2]
+    u, s, v = y[..., 1 : m + 1, :], y[..., 0, :].real, y[..., m + 1 :, :]
+    gu, gs, gv = g[..., 1 : m + 1, :], g[..., 0, :].real, g[..., m + 1 :, :]
+    none = s == 0
+    inverse = none.where(0.0, 1 / none.where(1.0, s))
+    gaps = _gaps(s * s)
+    of_u, of_v = u.mH @ gu, v.mH @ gv
+    inner = (of_u - of_u.mH) * gaps * s.unsqueeze(-2) + s.unsqueeze(-1) * ((of_v - of_v.mH) * gaps)
+    inner = inner + embedded(gs) + embedded(diagonal(of_u).imag * inverse * 1j)
+    found = u @ inner @ v.mH
+    if u.shape[-2] > u.shape[-1]:
+        found = found + ((gu - u @ of_u) * inverse.unsqueeze(-2)) @ v.mH
+    if v.shape[-2] > v.shape[-1]:
+        found = found + u @ ((gv - v @ of_v) * inverse.unsqueeze(-2)).mH
+    return [found]
+
+
+def _slogdet_grad(g, y, a):
+    """The logarithm's derivative is the inverse; its imaginary part is the angle of the sign."""
+    turned = (g[..., 0].conj() * y[..., 0]).imag
+    slope = g[..., 1].real - turned * 1j
+    return [inverse(a).mH * slope.unsqueeze(-1).unsqueeze(-1)]
+
+
+def _op(shape: Any, xp: Any, grad: Any) -> Any:
+    return kernel(
+        "whole", shape=shape, dtype=lambda d, *_, **__: d, dtypes="c", xp=xp, grad=grad, holomorphic=False
+    )
+
+
+class Host:
+    """The ops. They are no methods of tensors: linalg's functions move matrices to the host first."""
+
+    @_op(lambda a, b: b, _solve_reference, _solve_grad)
+    def _solve_on_host(self, b):
+        """X with self @ X = b, NaN where self is singular. [..., n, n], [..., n, k] -> [..., n, k]"""
+        return (self, b), {}
+
+    @_op(lambda a: a, _cholesky_reference, _cholesky_grad)
+    def _cholesky_on_host(self):
+        """L with self = L @ L.mH, NaN where self is not positive definite. [..., n, n] -> [..., n, n]"""
+        return (self,), {}
+
+    @_op(
+        lambda s, complete: (*s[:-2], s[-2] + s[-1], s[-2] if complete else min(s[-2:])),
+        _qr_reference,
+        _qr_grad,
+    )
+    def _qr_on_host(self, complete):
+        """Q over R transposed. [..., m, n] -> [..., m + n, k]"""
+        return (self,), {"complete": complete}
+
+    @_op(lambda s: (*s[:-2], s[-1] + 1, s[-1]), _eigh_reference, _eigh_grad)
+    def _eigh_on_host(self):
+        """Eigenvalues over eigenvectors, of the lower triangle. [..., n, n] -> [..., n + 1, n]"""
+        return (self,), {}
+
+    @_op(lambda s: (*s[:-2], 2), _slogdet_reference, _slogdet_grad)
+    def _slogdet_on_host(self):
+        """The determinant's sign, and the logarithm of its size. [..., n, n] -> [..., 2]"""
+        return (self,), {}
+
+    @_op(lambda s: (*s[:-2], 1 + s[-2] + s[-1], min(s[-2:])), _svd_reference, _svd_grad)
+    def _svd_on_host(self):
+        """Singular values over U over V. [..., m, n] -> [..., 1 + m + n, k]"""
+        return (self,), {}
+
+
+def same(a: Any, b: Any) -> tuple[Any, Any]:
+    """Both in the dtype that holds both, where one of them may be real."""
+    dtype = promote(a.dtype, b.dtype)
+    return a.to(dtype), b.to(dtype)
+
+
+def solve(a: Any, b: Any) -> Any:
+    """X with a @ X = b. [..., n, n], [..., n, k] -> [..., n, k]"""
+    return on_host(Host._solve_on_host, a, b)
+
+
+def inverse(a: Any) -> Any:
+    """The inverse. [..., n, n] -> [..., n, n]"""
+    return solve(a, eye(a, a.shape[-1]).expand(*a.shape))
+
+
+def cholesky(a: Any) -> Any:
+    """L with a = L @ L.mH, of the lower triangle. [..., n, n] -> [..., n, n]"""
+    return on_host(Host._cholesky_on_host, a)
+
+
+def qr(a: Any, complete: bool) -> tuple[Any, Any]:
+    """Q and R. [..., m, n] -> [..., m, k], [..., k, n]"""
+    m, found = a.shape[-2], on_host(Host._qr_on_host, a, complete=complete)
+    return found[..., :m, :], found[..., m:, :].mT
+
+
+def slogdet(a: Any) -> tuple[Any, Any]:
+    """The determinant's sign, of size 1 (or 0), and the logarithm of its size. [..., n, n] -> [...], [...]"""
+    found = on_host(Host._slogdet_on_host, a)
+    return found[..., 0], found[..., 1].real
+
+
+def eigh(a: Any) -> tuple[Any, Any]:
+    """Eigenvalues, which are real, and eigenvectors. [..., n, n] -> [..., n], [..., n, n]"""
+    found = on_host(Host._eigh_on_host, a)
+    return found[..., 0, :].real, found[..., 1:, :]
+
+
+def svd(a: Any) -> tuple[Any, Any, Any]:
+    """U, S and V^H, k = min(m, n). [..., m, n] -> [..., m, k], [..., k], [..., k, n]"""
+    m, found = a.shape[-2], on_host(Host._svd_on_host, a)
+    return found[..., 1 : m + 1, :], found[..., 0, :].real, found[..., m + 1 :, :].mH
+
+
+def triangular(a: Any, b: Any, upper: bool, unit: bool) -> Any:
+    """X with T @ X = b, T being one triangle of a, with ones on its diagonal if unit. -> [..., n, k]"""
+    kept = (1 if upper else -1) if unit else 0
+    half = a.triu(kept) if upper else a.tril(kept)
+    return solve(half + eye(a, a.shape[-1]) if unit else half, b)
