@@ -112,7 +112,7 @@ def test_models_move(device):
         assert move(model) is model and all(a is b for a, b in zip(before, model.parameters(), strict=True))
         assert all(t.dtype is fb.float16 and t.device is device for t in before)
         assert (
-            model[1].num_batches_tracked.dtype is fb.int32 and model[1].num_batches_tracked.device is device
+            model[1].num_batches_tracked.dtype is fb.int64 and model[1].num_batches_tracked.device is device
         )
     assert model.cpu()[0].weight.device.name == "cpu" and model.eval()(x.cpu().half()).shape == (1, 2)
     with pytest.raises(TypeError) as told:

@@ -54,7 +54,7 @@ class BatchNorm(Module):
         self.register_buffer("running_mean", Tensor.zeros(num_features, device=device) if tracked else None)
         self.register_buffer("running_var", Tensor.ones(num_features, device=device) if tracked else None)
         if tracked:
-            count = Tensor.full((), 0, dt.int32, device)
+            count = Tensor.full((), 0, dt.int64, device)
             self.register_buffer("num_batches_tracked", count)
 
     def forward(self, x: Tensor) -> Tensor:
