@@ -359,15 +359,17 @@ class Tensor(Protocols, Exchange, ops.Table):
         gradient: "Tensor | None" = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
+        inputs: Any = None,
     ) -> Gradients:
-        """Gradients of this scalar by every tensor with requires_grad behind it; nothing is stored on
+        """Gradients of this scalar by every tensor with requires_grad behind it, or by the parameters
+        `inputs` alone, one or several of them (ValueError for one that was computed); nothing is stored on
         tensors.
 
         `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
         when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
         backward. With `create_graph` the gradients can be differentiated themselves.
         """
-        return backward(self, gradient, retain_graph, create_graph)
+        return backward(self, gradient, retain_graph, create_graph, inputs)
 
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Make this tensor one that gradients are taken by (or not); returns self.

@@ -152,20 +152,42 @@ class Gradients:
 
 @explained
 def backward(
-    loss: Any, gradient: Any = None, retain_graph: bool | None = None, create_graph: bool = False
+    loss: Any,
+    gradient: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Any = None,
 ) -> Gradients:
     """Gradients of `loss` by every tensor with requires_grad that it was made from; `gradient` is where to
-    start from when the loss is no scalar. ValueError where there is no such tensor.
+    start from when the loss is no scalar.
+
+    inputs: the parameters to take gradients by, one or several; by others none are. ValueError where there is
+    no such tensor, or for one of inputs that was computed.
     """
     root = loss.node
     if not root.requires_grad:
         raise ValueError(f"backward({describe(loss)}): nothing it was made from has requires_grad=True")
     start = first_gradient("backward", loss, gradient)
+    by = None if inputs is None else _chosen(loss, inputs)
+    if by is not None and root.released:
+        check_kept(root, root)
     with stage("backward"):
-        gradients = walk([(root, start)], None, create_graph)
+        gradients = walk([(root, start)], by, create_graph)
     if not (create_graph if retain_graph is None else retain_graph):
         root.released = True  # the graph may go once the loss has its value
     return Gradients({n.param: g for n, g in gradients.items()}, loss)
+
+
+def _chosen(loss: Any, inputs: Any) -> list[Node]:
+    """The nodes of the parameters that gradients are asked by."""
+    given = [inputs] if isinstance(inputs, ops.Tensor) else list(inputs)
+    if not given:
+        raise ValueError(f"backward({describe(loss)}, inputs=[]): there is nothing to take gradients by")
+    for t in given:
+        if t.node.param is None:
+            rule = "was computed, or has requires_grad=False: autograd.grad(loss, [t]) has such gradients"
+            raise ValueError(f"backward({describe(loss)}, inputs={describe(t)}): {rule}")
+    return [t.node for t in given]
 
 
 def first_gradient(call: str, output, gradient) -> Any:

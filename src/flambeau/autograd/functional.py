@@ -51,12 +51,17 @@ def _strategy(call: str, name: str) -> Callable:
 
 @explained
 def jacobian(
-    func: Callable[..., Any], inputs: Any, create_graph: bool = False, strategy: str = "reverse-mode"
+    func: Callable[..., Any],
+    inputs: Any,
+    create_graph: bool = False,
+    vectorize: bool = True,
+    strategy: str = "reverse-mode",
 ) -> Any:
     """The Jacobian of a function at `inputs`, a tensor or a tuple of them.
 
     [*output, *input], for tuples in tuples: by output, then by input. strategy: "reverse-mode" or
-    "forward-mode". ValueError where it is unknown.
+    "forward-mode". vectorize: all rows together, which they are here in any case. ValueError for an unknown
+    strategy.
     """
     by = _strategy("jacobian", strategy)
     with _recorded(create_graph):
@@ -68,12 +73,13 @@ def hessian(
     func: Callable[..., Any],
     inputs: Any,
     create_graph: bool = False,
+    vectorize: bool = True,
     outer_jacobian_strategy: str = "reverse-mode",
 ) -> Any:
     """The second derivatives of a function of one number at `inputs`, a tensor or a tuple of them.
 
     [*input, *input], for tuples in tuples. outer_jacobian_strategy: how the gradient is differentiated,
-    "reverse-mode" or "forward-mode". ValueError where it is unknown.
+    "reverse-mode" or "forward-mode". vectorize: as of jacobian. ValueError for an unknown strategy.
     """
     by = _strategy("hessian", outer_jacobian_strategy)
     places = _places(inputs)

@@ -5,10 +5,12 @@ from typing import Any, Self
 
 from ..core import dtype as dt
 from ..core.docstrings import explained
+from ..core.modes import no_grad
 from ..core.node import describe
 from ..ops.contract import linear
 from ..ops.einsum import bilinear
 from ..ops.index.embedding import embedding, embedding_bag
+from ..ops.linalg.norms import linalg_vector_norm
 from ..tensor import Tensor
 from . import init
 from .module import Module
@@ -122,15 +124,44 @@ class _Table(Module):
 
 @explained
 class Embedding(_Table):
-    """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]"""
+    """A table of vectors, looked up by integers; no gradient flows to row padding_idx. [...] -> [..., dim]
+
+    max_norm: vectors that are looked up and longer than this, by norm_type, are first shortened to it in the
+    table. ValueError where it is not above 0.
+    """
 
     def __init__(
-        self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, device: Any = None
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        padding_idx: int | None = None,
+        max_norm: float | None = None,
+        norm_type: float = 2.0,
+        device: Any = None,
     ):
+        if max_norm is not None and not max_norm > 0:
+            raise ValueError(f"Embedding(max_norm={max_norm}): no vector is so short: give a number above 0")
         self._setup(num_embeddings, embedding_dim, padding_idx, device)
+        self.max_norm, self.norm_type = max_norm, norm_type
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.max_norm is not None:
+            self._shorten(x, self.max_norm)
         return embedding(x, self.weight, self.padding_idx)
+
+    @no_grad()
+    def _shorten(self, x: Tensor, longest: float) -> None:
+        """Give the rows that x names a norm of at most `longest`."""
+        table = self.weight.detach()
+        size = linalg_vector_norm(table, self.norm_type, 1, True)
+        rows = Tensor.zeros(self.num_embeddings, dtype=dt.bool_, device=table.device)
+        named = rows.index_fill(0, x.flatten(), True).unsqueeze(1)
+        scale = (named & (size > longest)).where(longest / (size + 1e-7), 1.0)
+        self.weight.assign_(table * scale)
+
+    def extra_repr(self) -> str:
+        longest = "" if self.max_norm is None else f", max_norm={self.max_norm}"
+        return f"{super().extra_repr()}{longest}"
 
 
 @explained

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..core import dtype as dt
 from ..core.declare import composed
+from ..core.dtype import as_dtype
 from ..core.op import Family
 from ..core.shape import broadcast, sizes_of
 from ..device import get_device
@@ -114,8 +115,9 @@ def uniform(size, low: float = 0.0, high: float = 1.0, *, generator=None, device
 
 
 @composed
-def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device=None):
-    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast."""
+def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device=None, dtype=None):
+    """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
+    broadcast. ValueError for numbers without a size, TypeError for a dtype that is none of floats."""
     given: list[Any] = [v for v in (mean, std) if hasattr(v, "shape")]
     if not given:
         if size is None:
@@ -123,7 +125,12 @@ def normal(mean: Any = 0.0, std: Any = 1.0, size=None, *, generator=None, device
         drawn = normal_bits(sizes_of((size,)), get_device(device), generator)
     else:
         drawn = normal_bits(broadcast(*(v.shape for v in given)), given[0].device, generator)
-    return drawn * std + mean
+    made = drawn * std + mean
+    if dtype is None:
+        return made
+    if not as_dtype(dtype).is_float:
+        raise TypeError(f"dtype={dtype!r} has no fractions: give a float dtype")
+    return made.to(dtype)
 
 
 @composed

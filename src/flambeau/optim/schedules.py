@@ -131,6 +131,11 @@ class MultiStepLR(LRScheduler):
         self.milestones, self.gamma = Counter(milestones), gamma
         super().__init__(optimizer, last_epoch)
 
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on where state_dict was taken; from a file too, which has the milestones as a plain dict."""
+        super().load_state_dict(state_dict)
+        self.milestones = Counter({int(step): count for step, count in self.milestones.items()})
+
     def rate(self, lr: float, base: float) -> float:
         return (
             lr * self.gamma ** self.milestones[self.last_epoch] if self.last_epoch in self.milestones else lr
