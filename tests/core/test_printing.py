@@ -101,3 +101,20 @@ def test_a_notebook_shows_the_text_of_what_is_recorded(gpu):
     seen = []
     fb.jit(lambda x: seen.append(x._repr_html_()) or x)(fb.ones(1, device=gpu))
     assert seen == [None]
+
+
+def test_modules_and_gradients_in_html():
+    layer = fb.nn.Linear(2, 1, bias=False, device="cpu")
+    html = layer._repr_html_()
+    assert html == (
+        "<pre>Linear(in_features=2, out_features=1, bias=False)</pre>"
+        "<table><caption>2 parameters in 1 tensors</caption>"
+        "<tr><th>parameter</th><th>dtype</th><th>shape</th><th>requires_grad</th></tr>"
+        "<tr><td>weight</td><td>float32</td><td>[1, 2]</td><td>True</td></tr></table>"
+    )
+    grads = layer(fb.ones(1, 2, device="cpu")).sum().backward()
+    assert grads._repr_html_() == (
+        "<table><caption>1 gradients: grads[p], grads[model]</caption>"
+        "<tr><th>dtype</th><th>shape</th><th>device</th></tr>"
+        "<tr><td>float32</td><td>[1, 2]</td><td>cpu</td></tr></table>"
+    )

@@ -9,6 +9,7 @@ from ..core.docstrings import explained
 from ..core.events import stage
 from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
+from ..core.printing import table_in_html
 from ..core.shape import Shape
 from ..device import get_device
 from ..errors import FlambeauError
@@ -76,6 +77,12 @@ class Gradients:
     def __repr__(self) -> str:
         shown = [describe(g) for g in list(self)[:SHOWN]] + ["..."] * (len(self) > SHOWN)
         return f"Gradients({len(self)}: {', '.join(shown)}; grads[p], grads[model])"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: a table of the gradients, none of which is read."""
+        rows = [(g.dtype.name, list(g.shape), g.device.name) for g in self]
+        heads = ("dtype", "shape", "device")
+        return table_in_html(f"{len(self)} gradients: grads[p], grads[model]", heads, rows)
 
     def get(self, tensor: Any, default: Any = None) -> Any:
         """The gradient, or `default` where the loss does not depend on the tensor."""

@@ -1,7 +1,7 @@
 """Values on the host into text, as PyTorch prints them: one format for all elements of a tensor."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from math import ceil, isfinite, prod
@@ -87,6 +87,13 @@ def in_html(data: Data, facts: list[str]) -> str:
     form = _form(list(_leaves(rows)), data)
     body = "".join(f"<tr>{_cells(row, rows, form)}</tr>" for row in rows)
     return f"<table><caption>{told}</caption>{body}</table>"
+
+
+def table_in_html(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """A table for a notebook, of text."""
+    told = "".join(f"<th>{escape(head)}</th>" for head in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(str(v))}</td>" for v in row) + "</tr>" for row in rows)
+    return f"<table><caption>{escape(caption)}</caption><tr>{told}</tr>{body}</table>"
 
 
 def _cells(row: Any, rows: list[Any], form: Format) -> str:

@@ -1,6 +1,7 @@
 """Module, a tree of parameters, buffers and modules with PyTorch's names."""
 
 from collections.abc import Callable, Iterable, Iterator
+from html import escape
 from typing import Any, NamedTuple, Self
 
 from ..capture.compile import compile_call
@@ -8,6 +9,7 @@ from ..core.dtype import DType, as_dtype, bfloat16, float16, float32
 from ..core.modes import no_grad
 from ..core.node import describe
 from ..core.notes import NO_GRAD_KEPT, note
+from ..core.printing import table_in_html
 from ..errors import nearest, suggest
 from ..runtime.state import with_next_run
 from ..tensor import Tensor, tensor
@@ -454,6 +456,14 @@ class Module:
         if not lines:
             return f"{type(self).__name__}({extra})"
         return "\n  ".join([f"{type(self).__name__}(", *([extra] if extra else []), *lines]) + "\n)"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: the modules as they print, and a table of the parameters."""
+        named = list(self.named_parameters())
+        rows = [(name, p.dtype.name, list(p.shape), p.requires_grad) for name, p in named]
+        caption = f"{sum(p.numel() for _, p in named):,} parameters in {len(named)} tensors"
+        heads = ("parameter", "dtype", "shape", "requires_grad")
+        return f"<pre>{escape(repr(self))}</pre>{table_in_html(caption, heads, rows)}"
 
     def _lines(self) -> list[str]:
         """Each module of its own as it is printed."""
