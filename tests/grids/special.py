@@ -14,8 +14,12 @@ def plain(d, name):
     return call(*drawn(d, name))
 
 
+BESSEL = [f"bessel_{kind}{n}" for kind in "jy" for n in (0, 1)]
+BESSEL += [f"{scaled}modified_bessel_k{n}" for scaled in ("", "scaled_") for n in (0, 1)]
+
+
 @GRIDS(
-    "zeta", "spherical_bessel_j0", "igamma", "igammac", fixed=1, half=False, slopes=False, tol=2e-5
+    *BESSEL, "zeta", "spherical_bessel_j0", "igamma", "igammac", fixed=1, half=False, slopes=False, tol=2e-5
 )  # torch has no gradients of them
 def without_gradient(d, name):
     return call(*drawn(d, name))

@@ -131,3 +131,18 @@ def test_statistics_of_one_row_and_choices_of_none(device):
     assert x.cov().shape == x.corrcoef().shape == () and abs(x.cov().item() - 7 / 3) < 1e-6
     assert x.corrcoef().item() == 1
     assert fb.combinations(x[0, :2], 3).shape == (0, 3) and fb.combinations(x[0], 0).shape == (0,)
+
+
+def test_edges_of_bessel_functions():
+    x = fb.tensor([0.0, -1.0, np.inf, np.nan], device="cpu")
+    for name in ("bessel_y0", "bessel_y1"):
+        np.testing.assert_array_equal(getattr(fb.special, name)(x).numpy(), [-np.inf, np.nan, np.nan, np.nan])
+    for name in ("modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0"):
+        np.testing.assert_array_equal(getattr(fb.special, name)(x).numpy(), [np.inf, np.nan, 0, np.nan])
+    zero = fb.tensor([0.0], device="cpu", requires_grad=True)
+    found = fb.special.bessel_j0(zero) + fb.special.bessel_j1(zero) * 2
+    np.testing.assert_allclose(found.tolist(), [1], atol=3e-6)
+    np.testing.assert_allclose(found.sum().backward()[zero].tolist(), [1], atol=3e-6)
+    exact = fb.tensor([1.0, 3.0, 12.0], device="cpu", dtype=fb.float64)  # Abramowitz and Stegun, table 9.1
+    want = [0.7651976865579666, -0.2600519549019334, 0.0476893107968335]
+    np.testing.assert_allclose(fb.special.bessel_j0(exact).tolist(), want, atol=1e-8)

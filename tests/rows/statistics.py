@@ -119,3 +119,36 @@ POLYNOMIALS: dict[str, Row] = {
     "legendre_polynomial_p": polynomial("legendre_polynomial_p", of_degree(np.polynomial.legendre.legval)),
     "spherical_bessel_j0": unary(lambda x: np.sinc(x / np.pi), -9, 9, tol=4e-6, special=False),
 }
+
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
+
+
+def integral(f, low, high):
+    """Of f over a range, for every x in its first argument's place."""
+    t = (NODES + 1) / 2 * (high - low) + low
+    return lambda x: (f(np.asarray(x, "f8")[..., None], t) * WEIGHTS).sum(-1) * ((high - low) / 2)
+
+
+def first_kind(n):
+    return integral(lambda x, t: np.cos(n * t - x * np.sin(t)) / np.pi, 0, np.pi)
+
+
+def second_kind(n):
+    waves = integral(lambda x, t: np.sin(x * np.sin(t) - n * t) / np.pi, 0, np.pi)
+    rest = integral(lambda x, t: (np.exp(n * t) + (-1) ** n * np.exp(-n * t)) * np.exp(-x * np.sinh(t)), 0, 6)
+    return lambda x: waves(x) - rest(x) / np.pi
+
+
+def modified(n, scaled=False):
+    return integral(lambda x, t: np.exp(x * (scaled - np.cosh(t))) * np.cosh(n * t), 0, 6)
+
+
+BESSEL: dict[str, Row] = {
+    name: unary(want, low, 20, tol=1e-5, special=False)
+    for name, want, low in (
+        *((f"bessel_j{n}", first_kind(n), -20) for n in (0, 1)),
+        *((f"bessel_y{n}", second_kind(n), 0.3) for n in (0, 1)),
+        *((f"modified_bessel_k{n}", modified(n), 0.3) for n in (0, 1)),
+        *((f"scaled_modified_bessel_k{n}", modified(n, True), 0.3) for n in (0, 1)),
+    )
+}

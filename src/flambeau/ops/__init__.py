@@ -15,6 +15,7 @@ MODULES = {
     "attention.attention": "Attention",
     "autocast": "",
     "attention.kv_cache": "Cache",
+    "bessel": "",
     "complex": "Complex",
     "contract": "Contract",
     "conv.adaptive": "",
