@@ -291,6 +291,40 @@ EIGEN = {
     "linalg_eigvals": linalg(expected_sizes, "apart", then=sizes, grads=1),
 }
 
+
+def on_host(ref, made, count=1, attrs=None, then=lambda y: y.real):
+    """A factorisation of complex matrices, of real ones: tests/ops/test_complex_matrices.py has others."""
+
+    def row(name):
+        def call(*xs, **kw):
+            first, *others = (x.to("cpu") for x in xs)
+            y = OPS[name](MADE[made](first) * (1 + 0j), *(x * (1 + 0j) for x in others), **kw)
+            return then(y).to(xs[0].device)
+
+        def expected(a, *others, **kw):
+            return ref(PREPARED[made](a), *others)
+
+        return Row(expected, (A, B)[:count], attrs or {}, 1, 1e-5, call=call)
+
+    return row
+
+
+ON_HOST = {
+    "_solve_on_host": on_host(np.linalg.solve, "regular", 2),
+    "_cholesky_on_host": on_host(np.linalg.cholesky, "definite"),
+    "_qr_on_host": on_host(
+        lambda a: np.abs(np.linalg.qr(a)[0]),
+        "regular",
+        attrs={"complete": False},
+        then=lambda y: y[..., : y.shape[-1], :].abs(),
+    ),
+    "_eigh_on_host": on_host(np.linalg.eigvalsh, "symmetric", then=lambda y: y[..., 0, :].real),
+    "_svd_on_host": on_host(
+        lambda a: np.linalg.svd(a, compute_uv=False), "apart", then=lambda y: y[..., 0, :].real
+    ),
+    "_slogdet_on_host": on_host(lambda a: np.linalg.slogdet(a)[1], "regular", then=lambda y: y[..., 1].real),
+}
+
 NORMS = {
     "_power_norm": lambda name: Row(
         lambda x, ord, dims: (np.abs(x) ** ord).sum(dims, keepdims=True) ** (1 / ord),
@@ -326,6 +360,6 @@ PRODUCTS = {
 
 LINALG: dict[str, Row] = {
     name: of(name)
-    for table in (KERNELS, FACTORS, SYSTEMS, EIGEN, NORMS, PRODUCTS)
+    for table in (KERNELS, FACTORS, SYSTEMS, EIGEN, ON_HOST, NORMS, PRODUCTS)
     for name, of in table.items()
 }

@@ -146,8 +146,9 @@ def modified(n, scaled=False):
 BESSEL: dict[str, Row] = {
     name: unary(want, low, 20, tol=1e-5, special=False)
     for name, want, low in (
-        *((f"bessel_j{n}", first_kind(n), -20) for n in (0, 1)),
-        *((f"bessel_y{n}", second_kind(n), 0.3) for n in (0, 1)),
+        *((f"{name}{n}", first_kind(n), -20) for name in ("bessel_j", "_j") for n in (0, 1)),
+        *((f"{name}{n}", second_kind(n), 0.3) for name in ("bessel_y", "_y") for n in (0, 1)),
+        *((f"_k{n}e", modified(n, True), 0.3) for n in (0, 1)),
         *((f"modified_bessel_k{n}", modified(n), 0.3) for n in (0, 1)),
         *((f"scaled_modified_bessel_k{n}", modified(n, True), 0.3) for n in (0, 1)),
     )

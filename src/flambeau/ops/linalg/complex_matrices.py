@@ -159,7 +159,7 @@ def _slogdet_grad(g, y, a):
 
 def _op(shape: Any, xp: Any, grad: Any) -> Any:
     return kernel(
-        "whole", shape=shape, dtype=lambda d, *_, **__: d, dtypes="c", xp=xp, grad=grad, holomorphic=False
+        "whole", shape=shape, dtype=lambda d, *_, **__: d, dtypes="fc", xp=xp, grad=grad, holomorphic=False
     )
 
 
