@@ -1,9 +1,10 @@
 """How many of N runs that are killed (SIGKILL) at drawn moments end in the bits of a run that was not?
 
-python bench/kills.py [--kills 60] [--device cpu] [--seed 0] [--autocast]
+python bench/kills.py [--kills 60] [--device cpu] [--seed 0] [--autocast] [--accumulate 1]
 
-A small network with dropout, a metric, a schedule and clipping; checkpoints every 3 steps. Moments: a time, a
-step, a batch of the validation, half of a checkpoint's bytes, before it is proven, before its name is synced.
+A small network with dropout, a metric, a schedule and clipping; checkpoints every 3 steps (every one, where
+several batches make a step). Moments: a time, a step, a batch of the validation, half of a checkpoint's
+bytes, before it is proven, before its name is synced.
 Each start takes 0, 1 or 4 workers. What is compared is a hash of parameters, optimiser, history, the epoch's
 metrics and the place in the random numbers. Exit code 1 where one differs.
 """
@@ -58,13 +59,15 @@ def plan(moment: str, n: int) -> None:
     setattr(checkpoints, names[moment], patched)
 
 
-def child(directory: str, device: str, workers: int, moment: str, n: int, is_cast: bool) -> None:
+def child(given: argparse.Namespace) -> None:
     """One run, which goes on where the directory's stopped; prints its hash."""
     import numpy as np
 
     import flambeau as fb
     from flambeau import data, nn, optim
     from flambeau.learner import Callback, Learner
+
+    moment, n, is_cast = given.moment, given.n, given.autocast
 
     class DiesAtStep(Callback):
         def after_step(self, learner) -> None:
@@ -94,7 +97,7 @@ def child(directory: str, device: str, workers: int, moment: str, n: int, is_cas
         def load_state_dict(self, state_dict):
             self.count.assign_(state_dict["count"].to(self.count.device))
 
-    fb.set_default_device(device)
+    fb.set_default_device(given.device)
     fb.manual_seed(0)
     plan(moment, n)
     rng = np.random.default_rng(0)
@@ -123,7 +126,7 @@ def child(directory: str, device: str, workers: int, moment: str, n: int, is_cas
             with fb.autocast(dtype=fb.float16, enabled=is_cast):
                 return self.inner(x).float()
 
-    train = data.DataLoader(data.TensorDataset(x, y), BATCH, shuffle=True, num_workers=workers)
+    train = data.DataLoader(data.TensorDataset(x, y), BATCH, shuffle=True, num_workers=given.workers)
     learner = Learner(
         Cast(),
         optimizer,
@@ -132,8 +135,9 @@ def child(directory: str, device: str, workers: int, moment: str, n: int, is_cas
         scheduler=optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS),
         clip=1.0,
         scaler=fb.GradScaler() if is_cast else None,
-        directory=directory,
-        checkpoint_every=EVERY,
+        accumulate=given.accumulate,
+        directory=given.child,
+        checkpoint_every=EVERY if given.accumulate == 1 else 1,
         best="valid_right",
         callbacks=[DiesAtStep()],
         renderers=[],
@@ -196,14 +200,16 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--autocast", action="store_true", help="float16, with a GradScaler")
+    parser.add_argument("--accumulate", type=int, default=1, help="batches a step")
     parser.add_argument("--child")
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--moment", default="none")
     parser.add_argument("--n", type=int, default=0)
     given = parser.parse_args()
     if given.child:
-        return child(given.child, given.device, given.workers, given.moment, given.n, given.autocast)
-    words = ["--device", given.device, *["--autocast"] * given.autocast]
+        return child(given)
+    words = ["--device", given.device, "--accumulate", str(given.accumulate)]
+    words += ["--autocast"] * given.autocast
     draw, counts, differ, runs = random.Random(given.seed), Counter(), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         whole = finish(start(f"{folder}/whole", words, 0))

@@ -120,7 +120,7 @@ def test_a_loader_goes_on_where_another_was(make, workers):
 def test_going_on_fetches_nothing_again():
     asked = []
     loader = DataLoader(data.Mapped(range(10**6), lambda i: asked.append(i) or i), seed=1)
-    state = {"seed": [1, 0], "epoch": 3, "batch": 999_998}
+    state = {"seed": [1, 0], "epoch": 3, "batch": 999_998, "batch_size": 1}
     loader.load_state_dict(state)
     assert loader.state_dict() == state
     assert flat(loader) == [999_998, 999_999] == asked and loader.state_dict()["epoch"] == 4

@@ -4,6 +4,8 @@ import asyncio
 import os
 import subprocess
 import sys
+from collections import deque
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -277,3 +279,16 @@ def test_no_more_bind_groups_are_kept_than_so_many(gpu, monkeypatch):
             assert (x[a] * 2 + x[b]).tolist() == [2 * a + b] * 3
     assert len(gpu._groups) <= max(51, before)
     assert {h for key in gpu._groups for h in key[2:]} <= gpu._users.keys()
+
+
+def test_a_submit_that_computes_counts_as_a_wait_for_the_device(monkeypatch):
+    """A software adapter's returns when the work is done: the time is none of Python's."""
+    clock = iter([1.0, 1.001, 2.0, 2.5])
+    monkeypatch.setattr(c_path, "time", SimpleNamespace(perf_counter=lambda: next(clock)))
+    path = object.__new__(c_path.WgpuPath)
+    lib = SimpleNamespace(wgpuQueueSubmitForIndex=lambda *_: 0)
+    vars(path).update(lib=lib, _marks=deque(), _queue=None, _command=None, paced=0.0)
+    path._send()
+    assert path.paced == 0.0
+    path._send()
+    assert path.paced == 0.5 and len(path._marks) == 2

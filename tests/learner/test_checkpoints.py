@@ -205,6 +205,9 @@ class Named:
 
     name = "named"
 
+    def update(self, output, target):
+        pass
+
     def state_dict(self):
         return {}
 

@@ -251,7 +251,7 @@ def test_it_stops_when_nothing_gets_better():
     assert len(learner.fit(loader(), loader(), epochs=9)) < 9
     with pytest.raises(ValueError) as e:
         made(early_stopping=EarlyStopping("valid_los"))[0].fit(loader(), loader(), epochs=2)
-    rule = "there is no such value in the history: did you mean 'valid_loss'?"
+    rule = "there will be no such value in the history: did you mean 'valid_loss'?"
     there = "epoch, step, train_loss, valid_loss"
     assert str(e.value) == f"EarlyStopping('valid_los'): {rule}: there are {there}"
     with pytest.raises(ValueError) as e:

@@ -1,6 +1,7 @@
 """What all metrics do: updates that read nothing, recorded steps, states joined and kept, collections."""
 
 import asyncio
+import pickle
 from copy import deepcopy
 
 import numpy as np
@@ -221,9 +222,16 @@ def test_states_are_joined_kept_and_forgotten(name):
     assert np.asarray(forward.compute()) == near
     assert asyncio.run(forward.read()) == forward.compute()
     assert np.asarray(whole.clone().to("cpu").compute()) == near
-    copied = deepcopy(whole)
+    copied, pickled = deepcopy(whole), pickle.loads(pickle.dumps(whole))
     whole.reset()
     assert np.asarray(copied.compute()) == near
+    pickled.reset()
+    for part in (first, second):  # what joins states is pickled too
+        part.reset()
+        part.update(*given[0])
+        pickled.merge_state(pickle.loads(pickle.dumps(part)))
+    first.merge_state(second)
+    assert pickled.compute() == first.compute()
 
 
 def test_collections_are_joined_and_kept():
@@ -552,6 +560,12 @@ def test_errors_of_other_kinds():
             lambda: three()["recal"],
             KeyError,
             "\"MetricCollection['recal']: there is no such metric: did you mean 'recall'?\"",
+        ),
+        (
+            lambda: m.MeanSquaredError(device="cpu").update(np.ones(2), fb.ones(2, device="cpu")),
+            TypeError,
+            "MeanSquaredError.update(ndarray float64[2]): takes tensors, not a numpy.ndarray: "
+            "wrap it in fb.tensor(...)",
         ),
         (
             lambda: m.WordErrorRate().update([3], ["a"]),

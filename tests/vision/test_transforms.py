@@ -207,6 +207,8 @@ ERRORS = {
              "GaussianBlur: kernel_size (9, 9) reflects 4 pixels of a height of 3: use a smaller one"),
     "one image": (lambda: T.CenterCrop(2)(fb.zeros(3, 4, 4, device="cpu")),
                   "transforms take images [n, c, h, w]: got shape [3, 4, 4]: use unsqueeze(0) for one image"),
+    "array": (lambda: T.RandomCrop(2)(np.zeros((1, 3, 4, 4), "uint8")),
+              "transforms take images [n, c, h, w]: got ndarray: wrap it in fb.tensor(...)"),
     "integers": (lambda: T.CenterCrop(2)(fb.zeros(1, 3, 4, 4, dtype=fb.int32, device="cpu")),
                  "transforms take images of uint8 or floats: got int32: cast with .to(...)"),
     "pixels": (lambda: T.CenterCrop(2)(fb.zeros(1, 3, 0, 4, device="cpu")),

@@ -23,6 +23,7 @@ from ..core.events import is_shared, stage
 SPIN_SECONDS = 100e-6  # a blocking wait wakes up ~30 us late: spin first
 NAPS = 50e-6, 1e-3  # seconds: the first, and the longest, between two looks where other threads submit
 COPY_STEP = 3  # what the step of a copy has; that of a dispatch has more
+AT_ONCE = 2e-3  # seconds: a submit that takes longer has computed, as those of software adapters do
 IN_FLIGHT = 8  # submits that may not be done yet: whoever submitted waits for the oldest
 
 
@@ -65,7 +66,7 @@ class CPath:
         self._command = ffi.new("WGPUCommandBuffer[1]")
         self._marks: deque = deque()  # of submits that may not be done
         self._pacing = Lock()  # held by who waits for the oldest of them
-        self.paced = 0.0  # seconds of such waits
+        self.paced = 0.0  # seconds of such waits, and of submits that compute at once
         self._finish = lib.wgpuCommandEncoderFinish
 
     def _send(self) -> None:
@@ -270,7 +271,10 @@ class WgpuPath(CPath):
         return self.api.GPUShaderModule(label, handle, wgpu)
 
     def _send(self) -> None:
+        began = time.perf_counter()
         self._marks.append(self.lib.wgpuQueueSubmitForIndex(self._queue, 1, self._command))
+        if (took := time.perf_counter() - began) > AT_ONCE:
+            self.paced += took
 
     def keep_pace(self) -> None:
         if len(self._marks) > IN_FLIGHT:

@@ -109,7 +109,8 @@ class NativeDevice(Caches):
 
     @property
     def paced(self) -> float:
-        """Seconds for which those who submit have waited because too many submits were under way."""
+        """Seconds for which those who submit have waited because too many submits were under way, or because
+        the submit itself computed."""
         return self._fast.paced
 
     def __repr__(self) -> str:

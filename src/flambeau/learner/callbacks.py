@@ -88,8 +88,13 @@ class Best(Callback):
         self.since = 0 if gain is None or gain > self.min_delta else self.since + 1
         if not self.since:
             self.value = value
-        if self.patience is not None and self.since >= self.patience:
+        if self.is_over:
             learner.stop("early")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether patience is at its end."""
+        return self.patience is not None and self.since >= self.patience
 
     def state_dict(self) -> dict[str, Any]:
         return {"value": self.value, "since": self.since}

@@ -19,6 +19,7 @@ from ..tensor import Tensor
 from .blame import NotFinite, not_finite
 from .callbacks import Best, Callback, EarlyStopping, Row, Scheduling
 from .checkpoints import BEST, Checkpoints, link, load_state, save_state
+from .checks import check_fit, check_given, check_monitors, check_optimizer, options_of, told_of_options
 from .events import EpochEnded, Event, Message, Reason, Renderer, RunEnded, RunStarted, Split
 from .interrupt import Signals
 from .losses import Entry, Losses, ReadWindow, kept_of, may_rewind
@@ -49,8 +50,8 @@ class Learner:
     device: where batches go, and the model is moved; None is where it is. options: these, by name
     (`LearnerOptions`).
 
-    TypeError for an option that there is not, ValueError for one that can't be meant, FlambeauError for a
-    directory that can't be written to.
+    TypeError for an option that there is not and for L-BFGS, which wants a closure, ValueError for an option
+    that can't be meant, FlambeauError for a directory that can't be written to.
     """
 
     def __init__(
@@ -61,11 +62,14 @@ class Learner:
         **options: Unpack[LearnerOptions],
     ):
         o = self.options = checked(options)
+        check_optimizer(optimizer)
         self.model, self.optimizer, self.scaler = model, optimizer, o.scaler
         self.device = place_of(model, optimizer, o.device)
         self.history: list[Row] = []
         self.epoch = self.step = self.index = 0  # index: how many batches of the epoch were given
+        self.is_drained = False  # the epoch's batches were given, all of them
         self.is_trained = False  # the epoch's steps are made
+        self.is_broken = False  # the last fit ended by an exception
         self.row: Row = {}  # what is known of the epoch
         self.reason: Reason | None = None  # why the run is to end
         self.places: dict[str, Any] = {}  # of loaders
@@ -79,7 +83,7 @@ class Learner:
         self._predict = jit(predicting(model))
         self._keep = partial(kept_of, model, optimizer) if may_rewind(model, optimizer) else None
         self._losses = self._losses_of_epoch()
-        self.directory = None if o.directory is None else Path(o.directory)
+        self.directory = None if o.directory is None else Path(o.directory).absolute()
         self.checkpoints = None if self.directory is None else Checkpoints(self.directory, o.keep)
         self._is_due = False  # a checkpoint
         self.best = None if o.best is None else Best(o.best)
@@ -105,12 +109,16 @@ class Learner:
         `resume` goes on from the newest whole checkpoint of the directory, where there is one, and ends as
         if the run had never stopped. The first Ctrl-C or SIGTERM writes a checkpoint at the end of the step,
         then raises KeyboardInterrupt or SystemExit(143). NotFinite, a FlambeauError, tells of a loss that is
-        not finite; ValueError of a directory that has a run, without `resume`, or of a checkpoint of another
-        model.
+        not finite; ValueError of a directory that has a run, without `resume`, of a checkpoint of another
+        model, or of a loader that gives no batch. After an exception `fit` goes on behind the batches that
+        were given; with `resume`, from the newest checkpoint.
         """
         loaders = {"train": train_loader, "valid": valid_loader}
+        check_fit(loaders, epochs)
+        splits = {split for split, loader in loaders.items() if loader is not None}
         self._begin(loaders, resume)
-        with self._run(epochs) as signals:
+        check_monitors(self.callbacks.values(), self.tallies, splits)
+        with self._run(epochs, loaders) as signals:
             while self.epoch < epochs and self.reason is None:
                 if not self.is_trained:
                     self._train(train_loader, loaders, epochs)
@@ -118,6 +126,7 @@ class Learner:
                     self._validate(valid_loader, epochs)
                 if self.reason is None:
                     self._end_epoch(loaders)
+            self.places = places_of(loaders)
             if self.reason != "killed":
                 self._checkpoint(loaders)
         signals.act()
@@ -140,13 +149,15 @@ class Learner:
 
     def _make_steps(self, loader: Any, watch: EpochWatch, loaders: Loaders) -> None:
         group: list[PlacedBatch] = []  # of the step that is being made
-        for given in watch.batches(self._rest(loader)):
+        for given in () if self.is_drained else watch.batches(self._rest(loader)):
             group.append(watch.counted(to_batch(given, self.options.prepare, self.device)))
             if (loss := self._steps.train(group[-1])) is not None:
                 self._stepped(loss, group, watch, loaders)
                 group = []
                 if self.reason is not None:
                     return
+        check_given("train", self.epoch, watch.index)
+        self.is_drained = True  # the loader stands at the next epoch, also in a checkpoint of the last step
         if (loss := self._steps.flush()) is not None:
             self._stepped(loss, group, watch, loaders)
         self.is_trained = self.reason is None
@@ -166,11 +177,14 @@ class Learner:
 
     def _validate(self, loader: Any, epochs: int) -> None:
         """The validation of an epoch; one that is stopped leaves all as it was."""
-        before, places = random_states(), places_of({"valid": loader})
-        self._evaluated("valid", loader, epochs)
-        if self.reason is not None:
-            set_random_states(before)
-            put_places({"valid": loader}, places)
+        before, places, is_over = random_states(), places_of({"valid": loader}), False
+        try:
+            self._evaluated("valid", loader, epochs)
+            is_over = self.reason is None
+        finally:
+            if not is_over:
+                set_random_states(before)
+                put_places({"valid": loader}, places)
 
     def _evaluated(self, split: Split, loader: Any, epochs: int) -> None:
         tally, was_training = self.tallies[split], self.model.training
@@ -193,6 +207,7 @@ class Learner:
             watch.progress(self.step, 0.0, self.emit)
             if self.reason is not None and watch.split == "valid":
                 return
+        check_given(watch.split, self.epoch, watch.index)
 
     def _tell_metrics(self, watch: EpochWatch) -> None:
         found = self.tallies[watch.split].compute()
@@ -201,7 +216,8 @@ class Learner:
 
     def _end_epoch(self, loaders: Loaders) -> None:
         self.history.append(self.row)
-        self.epoch, self.index, self.is_trained = self.epoch + 1, 0, False
+        self.epoch, self.index = self.epoch + 1, 0
+        self.is_drained = self.is_trained = False
         for callback in self.callbacks.values():
             callback.after_epoch(self, self.row)
         self._checkpoint(loaders, is_best=self.best is not None and not self.best.since)
@@ -213,8 +229,9 @@ class Learner:
         if resume and self.checkpoints is None:
             raise ValueError("fit(resume=True): there is nothing to go on from: give the learner a directory")
         self.reason = None
-        if self.checkpoints is not None and not self.step:
+        if self.checkpoints is not None and (not self.step or (resume and self.is_broken)):
             self._find_checkpoint(self.checkpoints, resume)
+        self.is_broken = False
         put_places(loaders, self.places)
         if self.random is not None:
             set_random_states(self.random)
@@ -228,13 +245,25 @@ class Learner:
             return
         if (found := checkpoints.newest(self.emit)) is not None:
             path, state = found
-            put_back(self, state, f"checkpoint {path}")
+            self._put_back(state, f"checkpoint {path}")
             checkpoints.last = path.name
             if self.best is not None and not self.best.since and not self.index and not self.is_trained:
                 link(path, path.with_name(BEST))  # it may have been killed before that
 
+    def _put_back(self, state: Any, where: str) -> None:
+        given = options_of(self.optimizer)
+        self._steps.forget()
+        put_back(self, state, where)
+        for message in told_of_options(given, options_of(self.optimizer)):
+            self.emit(message)
+
+    def _broke(self, loaders: Loaders) -> None:
+        """Note where an exception ended the run: the next fit goes on behind the batches that were given."""
+        self.is_broken, self.places = True, places_of(loaders)
+        self.index += self._steps.waiting
+
     @contextmanager
-    def _run(self, epochs: int) -> Iterator[Signals]:
+    def _run(self, epochs: int, loaders: Loaders) -> Iterator[Signals]:
         self.emit(self._started(epochs))
         reason: Reason = "error"
         text = ""
@@ -246,11 +275,9 @@ class Learner:
                 if self.checkpoints is not None:
                     self.checkpoints.finish()
                 reason = self.reason or "done"
-        except NotFinite as e:
-            reason, text = "nan", str(e)
-            raise
         except BaseException as e:
-            text = f"{type(e).__name__}: {e}"
+            self._broke(loaders)
+            reason, text = ended_by(e)
             raise
         finally:
             self._tell_saved(wait=True)
@@ -358,6 +385,8 @@ class Learner:
         given = (inputs_of(b, self.options.prepare, self.device) for b in loader)
         found = [self._predict(*inputs) for inputs in given]
         self.model.train(was_training)
+        if not found:
+            raise ValueError("predict(...): the loader gave no batch: give one that has some")
         return cat(found) if all(isinstance(part, Tensor) for part in found) else found
 
     def save(self, path: Any) -> None:
@@ -372,7 +401,15 @@ class Learner:
 
         FlambeauError for a file that is damaged, ValueError for one of another model.
         """
-        put_back(self, load_state(Path(path)), f"load({str(path)!r})")
+        self._put_back(load_state(Path(path)), f"load({str(path)!r})")
+
+
+def ended_by(e: BaseException) -> tuple[Reason, str]:
+    """Why a run ended that an exception ended, and the text of it."""
+    if isinstance(e, NotFinite):
+        return "nan", str(e)
+    name = type(e).__name__
+    return "killed" if isinstance(e, KeyboardInterrupt) else "error", f"{name}: {e}" if str(e) else name
 
 
 def predicting(model: Any) -> Callable[..., Any]:

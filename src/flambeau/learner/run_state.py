@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from .callbacks import Best
 from .randoms import random_states
 
 if TYPE_CHECKING:
     from .learner import Learner
 
-COUNTS = ("epoch", "step", "index", "is_trained", "row", "history")
+COUNTS = ("epoch", "step", "index", "is_drained", "is_trained", "row", "history")
 
 
 def places_of(loaders: dict[str, Any]) -> dict[str, Any]:
@@ -56,8 +58,14 @@ def put_back(learner: Learner, state: dict[str, Any], where: str) -> None:
         learner.scaler.load_state_dict(state["scaler"])
     for name in COUNTS:
         setattr(learner, name, state[name])
-    learner.reason = "early" if state["is_over"] else None
+    learner.reason = "early" if state["is_over"] and is_over(learner.callbacks.values()) else None
     learner.places, learner.random = state["loaders"], state["random"]
+
+
+def is_over(callbacks: Iterable[Any]) -> bool:
+    """Whether a run that was stopped early is to stay so: not where its patience is a longer one now."""
+    patient = [c for c in callbacks if isinstance(c, Best) and c.patience is not None]
+    return not patient or any(c.is_over for c in patient)
 
 
 def states_of(callbacks: dict[str, Any]) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from ..core.modes import no_grad
 from ..optim.clip import clip_grad_norm
 from ..runtime.run import realize
 from ..tensor import Tensor, tensor
+from .checks import one_number
 from .tally import RecordedTally, SplitTally, count, count_beside
 
 Step = Callable[[tuple, Any], tuple[Tensor, Any]]
@@ -59,8 +60,9 @@ def placed(value: Any, device: Any) -> Any:
         return value if value.device is device else value.to(device)
     if isinstance(value, Mapping):
         return {key: placed(part, device) for key, part in value.items()}
-    if isinstance(value, tuple | list) and not hasattr(value, "_fields"):
-        return type(value)(placed(part, device) for part in value)
+    if isinstance(value, tuple | list):
+        parts = [placed(part, device) for part in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
     return tensor(value, device=device) if hasattr(value, "__array__") else value
 
 
@@ -77,7 +79,7 @@ def items_in(value: Any) -> int:
 def gradients(t: Trained, inputs: tuple, target: Any) -> tuple[Tensor, Any, Gradients]:
     """(loss, output, gradients) of a batch; the gradients are the scaler's, where there is one."""
     output = t.model(*inputs)
-    loss = t.loss(output, target)
+    loss = one_number(t.loss(output, target))
     return loss, output, (loss if t.scaler is None else t.scaler.scale(loss)).backward()
 
 
@@ -108,31 +110,38 @@ def training(t: Trained, into: RecordedTally) -> Step:
     return step
 
 
-def adding(t: Trained, into: RecordedTally, sums: list[tuple[Any, Tensor]], total: Tensor) -> Step:
-    """Add the gradients of a batch to sums, and its loss to a total."""
+def adding(
+    t: Trained, into: RecordedTally, sums: list[tuple[Any, Tensor]], total: Tensor
+) -> Callable[[tuple, Any], tuple[Tensor, Any, tuple[int, ...]]]:
+    """Add the gradients of a batch to sums, and its loss to a total; the third result is which have any."""
 
-    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
+    def step(inputs: tuple, target: Any) -> tuple[Tensor, Any, tuple[int, ...]]:
         loss, output, grads = gradients(t, inputs, target)
+        met: list[int] = []
         with no_grad():
             count(into, loss, output, target, items_in(inputs[0]))
-            for p, s in sums:
+            for i, (p, s) in enumerate(sums):
                 if (g := grads.get(p)) is not None:
+                    met.append(i)
                     s.assign_(s + g.float())
             total.assign_(total + loss.detach().float())
         realize(loss, total, *(s for _, s in sums))
-        return loss, output if into.is_not_all else None
+        return loss, output if into.is_not_all else None, tuple(met)
 
     return step
 
 
-def applying(t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor) -> Callable[[Tensor], Tensor]:
-    """Move the parameters by a share of the sums, and set these to zero; the share of the total."""
+def applying(
+    t: Trained, sums: list[tuple[Any, Tensor]], total: Tensor
+) -> Callable[[Tensor, tuple[int, ...]], Tensor]:
+    """Move the parameters that have gradients by a share of the sums, and set these to zero; the share of the
+    total."""
 
-    def step(share: Tensor) -> Tensor:
+    def step(share: Tensor, met: tuple[int, ...]) -> Tensor:
         with no_grad():
             loss = total * share
             grads = Gradients({}, loss)
-            for p, s in sums:
+            for p, s in (sums[i] for i in met):
                 grads.replace(p, s * share)
             apply(t, grads)
             for s in [total, *(s for _, s in sums)]:
@@ -149,7 +158,7 @@ def evaluating(model: Any, loss: Callable[[Any, Any], Tensor], into: RecordedTal
     def step(inputs: tuple, target: Any) -> tuple[Tensor, Any]:
         with no_grad():
             output = model(*inputs)
-            found = loss(output, target)
+            found = one_number(loss(output, target))
             count(into, found, output, target, items_in(inputs[0]))
             realize(found)
         return found, output if into.is_not_all else None
@@ -163,17 +172,21 @@ class Steps:
     def __init__(self, trained: Trained, tally: SplitTally, accumulate: int, device: Any):
         self.tally, self.accumulate, self.device, self.waiting = tally, accumulate, device, 0
         self.trained = trained
+        self.met: set[int] = set()  # which parameters have gradients in the batches that wait
+        self.sums: list[Tensor] = []
         if accumulate == 1:
             self.step = jit(training(trained, tally.recorded))
             return
         sums = [(p, Tensor.zeros(p.shape, device=p.device)) for p in trained.optimizer.params]
         total = Tensor.zeros((), device=device)
+        self.sums = [total, *(s for _, s in sums)]
         self.step = jit(adding(trained, tally.recorded, sums, total))
         self.move = jit(applying(trained, sums, total))
 
     def train(self, batch: PlacedBatch) -> Tensor | None:
         """The loss of a step; None where it takes more batches."""
-        loss, output = self.step(batch.inputs, batch.target)
+        loss, output, *met = self.step(batch.inputs, batch.target)
+        self.met.update(*met)
         count_beside(self.tally, output, batch.target, batch.items)
         self.waiting += 1
         if self.accumulate == 1:
@@ -185,5 +198,12 @@ class Steps:
         """Make the step of the batches that wait for more; None where none do."""
         if not self.waiting:
             return None
-        share, self.waiting = tensor(1 / self.waiting, device=self.device), 0
-        return self.move(share)
+        share, met = tensor(1 / self.waiting, device=self.device), tuple(sorted(self.met))
+        self.waiting, self.met = 0, set()
+        return self.move(share, met)
+
+    def forget(self) -> None:
+        """Drop the batches that wait for more."""
+        self.waiting, self.met = 0, set()
+        for s in self.sums:
+            s.assign_(Tensor.zeros(s.shape, device=s.device))

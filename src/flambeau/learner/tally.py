@@ -21,13 +21,14 @@ class RecordedTally(NamedTuple):
 class SplitTally:
     """The loss and the metrics of one split, which are copies of what the user gave.
 
-    metrics: a list of them, or a dict by name. device: where they count.
+    metrics: one, a list of them, or a dict by name; a collection's values have its names. device: where they
+    count. TypeError for what is no metric.
     """
 
     def __init__(self, metrics: Any, device: Any):
-        named = metrics.items() if isinstance(metrics, Mapping) else [(m.name, m) for m in metrics]
         self.metrics: dict[str, Any] = {}
-        for name, metric in named:
+        self.is_collection = _is_collection(metrics)
+        for name, metric in _named(metrics):
             self.metrics[_free(name, self.metrics)] = _copied(metric, device)
         self.total = Tensor.zeros((), device=device)  # of losses times items
         self.items = 0
@@ -48,14 +49,31 @@ class SplitTally:
         for name, metric in self.metrics.items():
             value = metric.compute()
             parts = value.items() if isinstance(value, Mapping) else [("", value)]
-            found |= {f"{name}_{part}" if part else name: number for part, number in parts}
+            prefix = "" if self.is_collection else f"{name}_"
+            found |= {f"{prefix}{part}" if part else name: number for part, number in parts}
         return found
+
+    @property
+    def names(self) -> list[str]:
+        """What `compute` gives; of a metric that gives several values, its own name."""
+        return ["loss", *self._by_name()]
+
+    def has_parts(self, name: str) -> bool:
+        """Whether a value may be one of several that a metric gives, by its name."""
+        return any(name.startswith(f"{n}_") for n in self._by_name())
+
+    def _by_name(self) -> dict[str, Any]:
+        if not self.is_collection:
+            return self.metrics
+        (c,) = self.metrics.values()
+        return {f"{c.prefix}{name}{c.postfix}": metric for name, metric in c.items()}
 
     def higher_is_better(self, name: str) -> bool | None:
         """Which way a value of `compute` gets better; None where its metric does not say."""
         if name == "loss":
             return False
-        found = next((m for n, m in self.metrics.items() if name == n or name.startswith(f"{n}_")), None)
+        metrics = self._by_name()
+        found = metrics.get(name) or next((m for n, m in metrics.items() if name.startswith(f"{n}_")), None)
         return getattr(found, "higher_is_better", None)
 
     def state_dict(self) -> dict[str, Any]:
@@ -91,6 +109,24 @@ def update(metrics: Iterable[Any], output: Any, target: Any) -> None:
     for metric in metrics:
         adapt = getattr(metric, "adapt", None)
         metric.update(*((output, target) if adapt is None else adapt(output, target)))
+
+
+def _is_collection(metric: Any) -> bool:
+    return hasattr(metric, "update") and hasattr(metric, "items") and not isinstance(metric, dict)
+
+
+def _named(metrics: Any) -> list[tuple[str, Any]]:
+    """Metrics by name, and TypeError for what is none."""
+    if hasattr(metrics, "update") and not isinstance(metrics, dict):
+        metrics = [metrics]
+    pairs = (
+        metrics.items() if isinstance(metrics, Mapping) else [(getattr(m, "name", ""), m) for m in metrics]
+    )
+    for name, metric in pairs:
+        if not hasattr(metric, "update") or not name:
+            rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
+            raise TypeError(f"Learner(metrics={metric!r}): {rule}")
+    return list(pairs)
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from ..functions import cat, stack
 from ..tensor import Tensor, tensor
 from .docstrings import explained
 from .metric import Metric
-from .states import counts, mean_of, plus, precise, total_of
+from .states import counts, latest, mean_of, plus, precise, total_of
 
 STRATEGIES = ("error", "warn", "ignore", "disable")
 
@@ -165,7 +165,7 @@ class Latest(Metric):
 
     def __init__(self, device: Any = None):
         super().__init__(device)
-        self.add_state("last", float("nan"), lambda mine, theirs: theirs)
+        self.add_state("last", float("nan"), latest)
 
     def update(self, value: Any) -> None:
         """Take a number, or a HostScalar as an optimiser's lr; TypeError for a tensor."""

@@ -31,6 +31,10 @@ def update_all(metrics: "list[Metric]", args: Any, kw: Any) -> None:
     """Count a batch into several metrics. What they counted before is computed at the latest now, so that a
     graph is never longer than two updates; this batch is with the thread's next run, as an optimiser's step,
     in which the output is computed once for all."""
+    for x in (*args, *kw.values()):
+        if hasattr(x, "__array__") and not isinstance(x, Tensor) and getattr(x, "ndim", 0):
+            rule = f"takes tensors, not a {type(x).__module__}.{type(x).__name__}: wrap it in fb.tensor(...)"
+            raise TypeError(f"{metrics[0].name}.update({describe(x)}): {rule}")
     records = thread.recorder is not None
     if not records and (before := [t for m in metrics for s in m.states.values() for t in waiting(s)]):
         realize(*before)

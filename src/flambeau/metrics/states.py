@@ -56,13 +56,34 @@ def mean_of(state: Tensor) -> Tensor:
     return total / weight
 
 
-# what becomes of a state and another metric's, by name of dist_reduce_fx
+def _sum(ours: Any, theirs: Any) -> Any:
+    return ours + theirs
+
+
+def _max(ours: Any, theirs: Any) -> Any:
+    return ours.maximum(theirs) if isinstance(ours, Tensor) else max(ours, theirs)
+
+
+def _min(ours: Any, theirs: Any) -> Any:
+    return ours.minimum(theirs) if isinstance(ours, Tensor) else min(ours, theirs)
+
+
+def _cat(ours: Any, theirs: Any) -> Any:
+    return [*ours, *theirs]
+
+
+def latest(ours: Any, theirs: Any) -> Any:
+    """What a state becomes that keeps the last value."""
+    return theirs
+
+
+# what becomes of a state and another metric's, by name of dist_reduce_fx; functions that can be pickled
 JOINED: dict[str, Callable[[Any, Any], Any]] = {
-    "sum": lambda a, b: a + b,
+    "sum": _sum,
     "precise": _both,
-    "max": lambda a, b: a.maximum(b) if isinstance(a, Tensor) else max(a, b),
-    "min": lambda a, b: a.minimum(b) if isinstance(a, Tensor) else min(a, b),
-    "cat": lambda a, b: [*a, *b],
+    "max": _max,
+    "min": _min,
+    "cat": _cat,
 }
 
 

@@ -51,7 +51,8 @@ def by_channel(owner: Any, name: str, value: Any, channels: int) -> tuple[float,
     """A number for each channel, from as many or from one for all."""
     given = [float(v) for v in value] if isinstance(value, Sequence) else [float(value)]
     if len(given) not in (1, channels):
-        rule = f"the images have {channels} channels: give 1 or {channels} numbers"
+        cure = "give 1 number" if channels == 1 else f"give 1 or {channels} numbers"
+        rule = f"the images have {channels} channel{'s' * (channels > 1)}: {cure}"
         raise ValueError(f"{type(owner).__name__}({name}={value!r}): {rule}")
     return tuple(given if len(given) == channels else given * channels)
 

@@ -1,0 +1,90 @@
+"""What a fit is given, looked at before its first step: a mistake is told now, not after an epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..errors import suggest
+from ..optim import LBFGS
+from .callbacks import Best
+from .events import Message
+from .tally import SplitTally
+
+
+def check_fit(loaders: dict[str, Any], epochs: Any) -> None:
+    """TypeError for loaders that give no batches and epochs that are no whole number, ValueError for fewer
+    than none."""
+    for split, loader in loaders.items():
+        if loader is not None and not hasattr(loader, "__iter__") and not hasattr(loader, "__getitem__"):
+            rule = "gives no batches: give a DataLoader or a list of batches"
+            told = f"fit({split}_loader={loader!r}): {rule}"
+            raise TypeError(f"{told}; a number of epochs is given by name: epochs={loader!r}")
+    if type(epochs) is not int:
+        raise TypeError(f"fit(epochs={epochs!r}): takes a whole number: give that")
+    if epochs < 0:
+        raise ValueError(f"fit(epochs={epochs!r}): must be 0 or more: give the number of all epochs")
+
+
+def check_optimizer(optimizer: Any) -> None:
+    """TypeError for one that a step of a learner can't be made with."""
+    if isinstance(optimizer, LBFGS):
+        rule = (
+            "evaluates the loss several times a step, where a learner has gradients: write the loop by hand"
+        )
+        raise TypeError(f"Learner({type(optimizer).__name__}): {rule}")
+
+
+def check_given(split: str, epoch: int, index: int) -> None:
+    """ValueError where a loader gave no batch in an epoch."""
+    if not index:
+        rule = (
+            "the loader gave no batch: give one that begins anew each epoch (a generator is over after one)"
+        )
+        raise ValueError(f"{split} epoch {epoch + 1}: {rule}")
+
+
+def check_monitors(callbacks: Iterable[Any], tallies: dict[str, SplitTally], splits: set[str]) -> None:
+    """ValueError where a value that is followed is none that this run's history will have."""
+    known = ["epoch", "step", *(f"{s}_{n}" for s in tallies if s in splits for n in tallies[s].names)]
+    for callback in callbacks:
+        if not isinstance(callback, Best) or callback.monitor in known:
+            continue
+        name = callback.monitor
+        split, _, metric = name.partition("_")
+        if split in splits and tallies[split].has_parts(metric):
+            continue  # of a metric with several values, whose names nobody knows yet
+        hint = suggest(name, known) or suggest(f"valid_{name}", known)
+        rule = f"there will be no such value in the history{hint}"
+        raise ValueError(f"{type(callback).__name__}({name!r}): {rule}: there are {', '.join(known)}")
+
+
+def one_number(loss: Any) -> Any:
+    """A loss as it is trained by: a tensor []. TypeError for what is no tensor, ValueError for more than one
+    number."""
+    if not hasattr(loss, "backward"):
+        rule = "the loss must be a tensor of one number: return that alone"
+        raise TypeError(f"loss(...) -> {type(loss).__name__}: {rule}")
+    if loss.numel() != 1:
+        rule = "the loss must be one number: take .mean() or .sum()"
+        raise ValueError(f"loss(...) -> {list(loss.shape)}: {rule}")
+    return loss.reshape(()) if loss.ndim else loss
+
+
+def options_of(optimizer: Any) -> list[dict[str, Any]]:
+    """What the groups of an optimiser were given: with a schedule the rate that it began with."""
+    groups = [{k: v for k, v in g.items() if k != "params"} for g in optimizer.param_groups]
+    return [g | {"lr": g["initial_lr"]} if "initial_lr" in g else g for g in groups]
+
+
+def told_of_options(given: list[dict[str, Any]], taken: list[dict[str, Any]]) -> list[Message]:
+    """That a checkpoint's options were taken in place of others."""
+    pairs = [
+        (i, k, g[k], t[k]) for i, (g, t) in enumerate(zip(given, taken, strict=True)) for k in t if k in g
+    ]
+    rule = "to change it, set optimizer.param_groups[{}][{!r}] in a callback's begin"
+    return [
+        Message("warning", f"resume: the checkpoint's {k}={t!r} is taken, not {g!r}: {rule.format(i, k)}")
+        for i, k, g, t in pairs
+        if isinstance(g, int | float | str | bool | tuple) and g != t
+    ]

@@ -1,0 +1,256 @@
+"""Gives a learner what users give it by mistake, or again after something went wrong."""
+
+import os
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau import data, metrics, nn, optim
+from flambeau.learner import Callback, EarlyStopping, Learner, Message, RunEnded
+
+X = np.random.default_rng(0).normal(size=(50, 4)).astype("float32")
+Y = X[:, :1] * 2
+
+
+@pytest.fixture(autouse=True)
+def on_numpy():
+    before = fb.get_default_device()
+    fb.set_default_device("cpu")
+    yield
+    fb.set_default_device(before)
+
+
+def loader(batch_size=12, **options):
+    return data.DataLoader(data.TensorDataset(X, Y), batch_size, **options)
+
+
+def made(model=None, optimizer=None, loss=None, **options):
+    fb.manual_seed(0)
+    model = model or nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.3), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = optimizer or optim.SGD(model.parameters(), lr=0.05)
+    return Learner(model, optimizer, loss or nn.MSELoss(), **({"renderers": []} | options))
+
+
+def end(learner):
+    return [t.numpy().tobytes() for t in learner.model.state_dict().values()], learner.history
+
+
+class StopAt(Callback):
+    def __init__(self, step):
+        self.step = step
+
+    def after_step(self, learner):
+        if learner.step == self.step:
+            learner.stop()
+
+
+class Fails(data.Dataset):
+    """An item that can't be had once."""
+
+    def __init__(self, error):
+        self.left, self.error = 30, error
+
+    def __len__(self):
+        return len(X)
+
+    def __getitem__(self, i):
+        self.left -= 1
+        if not self.left:
+            raise self.error
+        return X[i], Y[i]
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3, 4])
+def test_a_run_stopped_at_the_rest_of_an_accumulated_epoch_ends_with_the_same_bits(tmp_path, stop):
+    """5 batches, by 3: the steps 2 and 4 are made when the loader is over, and stands at the next epoch."""
+    whole = made(accumulate=3, clip=1.0)
+    whole.fit(loader(shuffle=True), epochs=2)
+    made(accumulate=3, clip=1.0, directory=tmp_path, callbacks=[StopAt(stop)]).fit(
+        loader(shuffle=True), epochs=2
+    )
+    again = made(accumulate=3, clip=1.0, directory=tmp_path)
+    again.fit(loader(shuffle=True, num_workers=2), epochs=2, resume=True)
+    assert end(again) == end(whole)
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("accumulate", [1, 2])
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), OSError("disk")])
+def test_fit_again_after_an_exception_goes_on_where_it_was(tmp_path, resume, accumulate, error):
+    whole, events = made(accumulate=accumulate), []
+    whole.fit(loader(8), epochs=2)
+    options = {"directory": tmp_path, "checkpoint_every": 1} if resume else {}
+    learner = made(accumulate=accumulate, **options, renderers=[events.append])
+    batches = data.DataLoader(Fails(error), 8)
+    with pytest.raises(type(error)):
+        learner.fit(batches, epochs=2)
+    text = "KeyboardInterrupt" if isinstance(error, KeyboardInterrupt) else "OSError: disk"
+    assert [(e.reason, e.text) for e in events if isinstance(e, RunEnded)] == [
+        ("killed" if text == "KeyboardInterrupt" else "error", text)
+    ]
+    learner.fit(batches, epochs=2, resume=resume)
+    assert end(learner) == end(whole)
+
+
+def test_what_has_no_gradient_is_not_moved_by_accumulated_steps():
+    class Two(nn.Module):
+        def __init__(self):
+            self.used, self.other = nn.Linear(4, 1), nn.Linear(2, 2)
+
+        def forward(self, x):
+            return self.used(x)
+
+    model = Two()
+    before = model.other.weight.numpy().copy()
+    decaying = optim.AdamW(model.parameters(), lr=0.1, weight_decay=0.5)
+    made(model, decaying, accumulate=2).fit(loader(), epochs=1)
+    assert (model.other.weight.numpy() == before).all()
+
+
+NO_BATCH = "the loader gave no batch: give one that begins anew each epoch (a generator is over after one)"
+
+
+def test_a_loader_without_batches_is_told():
+    with pytest.raises(ValueError) as e:
+        made().fit(((X[i : i + 10], Y[i : i + 10]) for i in range(0, 50, 10)), epochs=2)
+    assert str(e.value) == f"train epoch 2: {NO_BATCH}"
+    for split, call in {
+        "train": lambda: made().fit([]),
+        "valid": lambda: made().fit(loader(), []),
+        "test": lambda: made().evaluate([]),
+    }.items():
+        with pytest.raises(ValueError) as e:
+            call()
+        assert str(e.value) == f"{split} epoch 1: {NO_BATCH}"
+    with pytest.raises(ValueError) as e:
+        made().predict([])
+    assert str(e.value) == "predict(...): the loader gave no batch: give one that has some"
+
+
+def test_what_is_given_to_fit_is_looked_at_first():
+    def told(error, call):
+        with pytest.raises(error) as e:
+            call()
+        return str(e.value)
+
+    rule = "gives no batches: give a DataLoader or a list of batches"
+    named = "a number of epochs is given by name: epochs=3"
+    assert told(TypeError, lambda: made().fit(loader(), 3)) == f"fit(valid_loader=3): {rule}; {named}"
+    assert (
+        told(TypeError, lambda: made().fit(loader(), epochs=1.5))
+        == "fit(epochs=1.5): takes a whole number: give that"
+    )
+    rule = "must be 0 or more: give the number of all epochs"
+    assert told(ValueError, lambda: made().fit(loader(), epochs=-1)) == f"fit(epochs=-1): {rule}"
+    rule = "the loss must be a tensor of one number: return that alone"
+    pair = made(loss=lambda output, target: ((output - target).mean(), output))
+    assert told(TypeError, lambda: pair.fit(loader())) == f"loss(...) -> tuple: {rule}"
+    rule = "the loss must be one number: take .mean() or .sum()"
+    many = made(loss=lambda output, target: output - target)
+    assert told(ValueError, lambda: many.fit(loader())) == f"loss(...) -> [12, 1]: {rule}"
+    assert told(ValueError, lambda: many.evaluate(loader())) == f"loss(...) -> [12, 1]: {rule}"
+    one = made(loss=lambda output, target: (output - target).square().mean().reshape(1))
+    one.fit(loader())
+    whole = made()
+    whole.fit(loader())
+    assert end(one)[0] == end(whole)[0]
+    model = nn.Linear(4, 1)
+    rule = "evaluates the loss several times a step, where a learner has gradients: write the loop by hand"
+    assert told(TypeError, lambda: made(model, optim.LBFGS(model.parameters()))) == f"Learner(LBFGS): {rule}"
+
+
+def test_a_wrong_name_of_a_value_is_told_before_the_first_step(tmp_path):
+    steps = []
+
+    class Counts(Callback):
+        def after_step(self, learner):
+            steps.append(learner.step)
+
+    def told(best, valid=True):
+        learner = made(
+            directory=tmp_path, best=best, metrics=[metrics.MeanSquaredError()], callbacks=[Counts()]
+        )
+        with pytest.raises(ValueError) as e:
+            learner.fit(loader(), loader() if valid else None)
+        return str(e.value)
+
+    names = "epoch, step, train_loss, train_MeanSquaredError"
+    both = f"{names}, valid_loss, valid_MeanSquaredError"
+    rule = "there will be no such value in the history"
+    mean = "did you mean 'valid_MeanSquaredError'?"
+    assert told("valid_MeanSquaredEror") == f"Best('valid_MeanSquaredEror'): {rule}: {mean}: there are {both}"
+    assert told("MeanSquaredError").startswith(f"Best('MeanSquaredError'): {rule}: did you mean")
+    mean = "did you mean 'train_loss'?"
+    assert told("valid_loss", valid=False) == f"Best('valid_loss'): {rule}: {mean}: there are {names}"
+    assert steps == []
+
+
+def test_metrics_are_one_or_a_collection_and_nothing_else():
+    both = metrics.MetricCollection([metrics.MeanSquaredError(), metrics.MeanAbsoluteError()], prefix="q_")
+    for given, names in [
+        (metrics.MeanSquaredError(), ["MeanSquaredError"]),
+        (both, ["q_MeanSquaredError", "q_MeanAbsoluteError"]),
+    ]:
+        learner = made(metrics=given, early_stopping=EarlyStopping(f"valid_{names[-1]}", 1))
+        row = learner.fit(loader(), loader(), epochs=1)[0]
+        assert list(row)[2:] == [f"{s}_{n}" for s in ("train", "valid") for n in ("loss", *names)]
+    rule = "a metric has name, update, compute, reset: give one of flambeau.metrics, or one of yours"
+    with pytest.raises(TypeError) as e:
+        made(metrics=["accuracy"])
+    assert str(e.value) == f"Learner(metrics='accuracy'): {rule}"
+
+
+def test_a_relative_directory_stays_where_it_was(tmp_path, monkeypatch):
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path)
+    learner = made(directory="run", best="train_loss")
+    monkeypatch.chdir(tmp_path / "other")
+    learner.fit(loader(), epochs=1)
+    assert sorted(os.listdir(tmp_path / "run")) == [
+        "best.safetensors",
+        "epoch-0001-step-000000005.safetensors",
+    ]
+    assert os.listdir() == []
+
+
+def test_a_resumed_run_with_other_numbers_says_so(tmp_path):
+    made(directory=tmp_path, callbacks=[StopAt(2)]).fit(loader(), epochs=1)
+    with pytest.raises(ValueError) as e:
+        made(directory=tmp_path).fit(loader(8), epochs=1, resume=True)
+    told = "it is 2 batches of 12 into an epoch, and this loader's have 8"
+    cure = "give batch_size=12, or change it between epochs"
+    assert str(e.value) == f"DataLoader.load_state_dict(...): {told}: {cure}"
+    made(directory=tmp_path).fit(loader(), epochs=1, resume=True)
+    events, model = [], made().model
+    faster = made(model, optim.SGD(model.parameters(), lr=0.5), directory=tmp_path, renderers=[events.append])
+    faster.fit(loader(8), epochs=2, resume=True)
+    cure = "to change it, set optimizer.param_groups[0]['lr'] in a callback's begin"
+    assert [e.text for e in events if isinstance(e, Message)] == [
+        f"resume: the checkpoint's lr=0.05 is taken, not 0.5: {cure}"
+    ]
+    assert faster.step == 5 + 7
+
+
+def test_more_patience_takes_a_stopped_run_on(tmp_path):
+    def run(patience):
+        stopping = EarlyStopping("valid_loss", patience, min_delta=100.0)
+        learner = made(directory=tmp_path, early_stopping=stopping)
+        return len(learner.fit(loader(), loader(), epochs=9, resume=True))
+
+    assert [run(n) for n in (1, 1, 3)] == [2, 2, 4]
+
+
+def test_named_tuples_in_a_batch_are_tensors_too():
+    from collections import namedtuple
+
+    Pair = namedtuple("Pair", "left right")
+
+    class Sums(nn.Module):
+        def __init__(self):
+            self.linear = nn.Linear(4, 1)
+
+        def forward(self, pair):
+            return self.linear(pair.left + pair.right)
+
+    assert made(Sums()).fit([(Pair(X, X), Y)])[0]["step"] == 1
