@@ -1095,7 +1095,7 @@ def deg2rad(input: Tensor) -> Tensor:
     """Degrees as radians. [...] -> [...]"""
 
 def det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
     A: the matrix, or a batch of them"""
 
@@ -2187,11 +2187,12 @@ def normal(
     *,
     generator: Generator | None = None,
     device: Any = None,
+    dtype: DType | type[Any] | str | None = None,
 ) -> Tensor:
-    """Normal with that mean and standard deviation, numbers with a size or tensors that broadcast.
+    """Normal with that mean and standard deviation, numbers with a size (and a float dtype) or tensors that
+    broadcast. ValueError for numbers without a size, TypeError for a dtype that is none of floats.
 
-    std: the standard deviation
-    Raises ValueError where numbers come without a size."""
+    std: the standard deviation"""
 
 def not_equal(input: Tensor | _float | HostScalar, other: Tensor | _float | HostScalar) -> Tensor:
     """whether x and y differ"""

@@ -74,7 +74,7 @@ def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
     """The cross product of vectors of 3 elements along a dim. [..., 3], [..., 3] -> [..., 3]"""
 
 def det(A: Tensor) -> Tensor:
-    """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+    """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
     A: the matrix, or a batch of them"""
 
@@ -244,7 +244,7 @@ def slogdet(A: Tensor) -> SignLogDet:
 def solve(A: Tensor, B: Tensor, left: _bool = True) -> Tensor:
     """X with A X = B, or X A = B if not left; inf or NaN where A is singular.
 
-    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them."""
+    [..., n, n], [..., n, k] -> [..., n, k]; B may be a vector or a batch of them; complex ones on the host."""
 
 def solve_ex(A: Tensor, B: Tensor, left: _bool = True, check_errors: _bool = False) -> SolveEx:
     """linalg.solve, and info: the place (from 1) of the first zero pivot, 0 where A is regular.

@@ -12,6 +12,10 @@ from .core.dtype import DType
 from .tensor import HostScalar, Tensor
 
 __all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
     "chebyshev_polynomial_v",
@@ -43,12 +47,16 @@ __all__ = [
     "logsumexp",
     "modified_bessel_i0",
     "modified_bessel_i1",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
     "multigammaln",
     "ndtr",
     "ndtri",
     "polygamma",
     "psi",
     "round",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
     "shifted_chebyshev_polynomial_t",
     "shifted_chebyshev_polynomial_u",
     "shifted_chebyshev_polynomial_v",
@@ -60,6 +68,18 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+def bessel_j0(input: Tensor) -> Tensor:
+    """Bessel function of the first kind, order 0. [...] -> [...]"""
+
+def bessel_j1(input: Tensor) -> Tensor:
+    """Bessel function of the first kind, order 1. [...] -> [...]"""
+
+def bessel_y0(input: Tensor) -> Tensor:
+    """Bessel function of the second kind, order 0: -inf at 0, NaN below. [...] -> [...]"""
+
+def bessel_y1(input: Tensor) -> Tensor:
+    """Bessel function of the second kind, order 1: -inf at 0, NaN below. [...] -> [...]"""
 
 def chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
     """Chebyshev's T polynomial of degree n at x. [...] -> [...]"""
@@ -154,6 +174,12 @@ def modified_bessel_i0(input: Tensor) -> Tensor:
 def modified_bessel_i1(input: Tensor) -> Tensor:
     """Modified Bessel function of the first kind, order 1. [...] -> [...]"""
 
+def modified_bessel_k0(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind, order 0: inf at 0, NaN below. [...] -> [...]"""
+
+def modified_bessel_k1(input: Tensor) -> Tensor:
+    """Modified Bessel function of the second kind, order 1: inf at 0, NaN below. [...] -> [...]"""
+
 def multigammaln(input: Tensor, p: _int) -> Tensor:
     """Logarithm of the gamma function of p dims, x above (p - 1) / 2. [...] -> [...]
 
@@ -175,6 +201,12 @@ def psi(input: Tensor) -> Tensor:
 
 def round(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """The nearest whole number (or multiple of 10**-decimals), halves to even. [...] -> [...]"""
+
+def scaled_modified_bessel_k0(input: Tensor) -> Tensor:
+    """exp(x) times modified_bessel_k0: inf at 0, NaN below. [...] -> [...]"""
+
+def scaled_modified_bessel_k1(input: Tensor) -> Tensor:
+    """exp(x) times modified_bessel_k1: inf at 0, NaN below. [...] -> [...]"""
 
 def shifted_chebyshev_polynomial_t(input: Tensor, n: _int) -> Tensor:
     """Chebyshev's T polynomial of degree n at 2 x - 1. [...] -> [...]"""

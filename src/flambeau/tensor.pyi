@@ -158,9 +158,14 @@ class Tensor:
         """The WGSL of every kernel that would run, in order."""
     def _planned(self) -> Any: ...
     def backward(
-        self, gradient: Tensor | None = None, retain_graph: _bool | None = None, create_graph: _bool = False
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: _bool | None = None,
+        create_graph: _bool = False,
+        inputs: Any = None,
     ) -> Gradients:
-        """Gradients of this scalar by every tensor with requires_grad behind it; nothing is stored on
+        """Gradients of this scalar by every tensor with requires_grad behind it, or by the parameters
+        `inputs` alone, one or several of them (ValueError for one that was computed); nothing is stored on
         tensors.
 
         `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
@@ -1449,7 +1454,7 @@ class Tensor:
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Slices along a dim scaled down to a p-norm of maxnorm where theirs is larger. [...] -> [...]"""
     def det(self) -> Tensor:
-        """The determinant, with a gradient where it is 0, too. [..., n, n] -> [...]
+        """The determinant, with a gradient where it is 0, too (NaN of complex matrices). [..., n, n] -> [...]
 
         A: the matrix, or a batch of them"""
     def slogdet(self) -> SignLogDet:
