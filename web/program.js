@@ -251,10 +251,12 @@ class Program {
   }
 
   /** Throw where an index or a class of the run was out of range. */
-  checkFaults([found, site, index, size]) {
-    if (!found) return;
+  checkFaults([found, low, high, size]) {
+    const kind = found >>> 16, site = found & 0xffff; // as executor.faults has them
+    if (!kind) return;
     const told = this.program.faults?.[site] ?? "run: index {index} is out of range for a size of {size}";
-    fail("IndexError", `${told.replace("{index}", found === 1 ? index | 0 : index).replace("{size}", size)}: give indices that are inside`);
+    const index = (kind === 1 ? BigInt.asIntN : BigInt.asUintN)(64, (BigInt(high) << 32n) | BigInt(low));
+    fail("IndexError", `${told.replace("{index}", index).replace("{size}", size)}: give indices that are inside`);
   }
 
   readyFor(n) {

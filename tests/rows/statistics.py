@@ -1,5 +1,6 @@
 """Rows of statistics, of pieces of them, and of the polynomials of special."""
 
+from functools import cache
 from itertools import combinations
 
 import numpy as np
@@ -120,13 +121,22 @@ POLYNOMIALS: dict[str, Row] = {
     "spherical_bessel_j0": unary(lambda x: np.sinc(x / np.pi), -9, 9, tol=4e-6, special=False),
 }
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(300)
+
+@cache
+def legendre():
+    """Nodes and weights of Gauss and Legendre: a page that lists rows has not got them."""
+    return np.polynomial.legendre.leggauss(300)
 
 
 def integral(f, low, high):
     """Of f over a range, for every x in its first argument's place."""
-    t = (NODES + 1) / 2 * (high - low) + low
-    return lambda x: (f(np.asarray(x, "f8")[..., None], t) * WEIGHTS).sum(-1) * ((high - low) / 2)
+
+    def call(x):
+        nodes, weights = legendre()
+        t = (nodes + 1) / 2 * (high - low) + low
+        return (f(np.asarray(x, "f8")[..., None], t) * weights).sum(-1) * ((high - low) / 2)
+
+    return call
 
 
 def first_kind(n):

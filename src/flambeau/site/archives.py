@@ -21,6 +21,7 @@ LEFT_OUT = (
     "flambeau/site/",
     "flambeau/web/",
     "flambeau/data/mnist_subset/",
+    "flambeau/porting/",
     "flambeau/__main__.py",
     "flambeau/selftest/",
 )
@@ -73,7 +74,11 @@ def flambeau() -> Files:
     if (ROOT / "wgsl" / "kernel.wgsl").is_file():  # a checkout; a wheel has these in the package already
         folders |= {"flambeau/wgsl": ROOT / "wgsl", "flambeau/web": ROOT / "web"}
     found = {name: data for prefix, folder in folders.items() for name, data in tree(prefix, folder).items()}
-    return {n: data for n, data in found.items() if n in KEPT or not n.startswith(LEFT_OUT)}
+    return {
+        n: data
+        for n, data in found.items()
+        if n in KEPT or not (n.startswith(LEFT_OUT) or n.endswith(".pyi"))
+    }
 
 
 def selftest() -> Files:
