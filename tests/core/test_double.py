@@ -13,8 +13,10 @@ SINGLE = """
 _norms _svd_jacobi arange cast cauchy empty exponential eye full geometric gumbel laplace linspace
 log_normal logspace lu_unpack nextafter rand randn uniform zeros
 """
-# weights and places in float32; draws; rows whose inputs are made float32 first
+# weights and places in float32; draws; rows whose inputs are made float32 first; fits that are good to 1e-8
 ROUGH = """
+_j0 _j1 _k0e _k1e _y0 _y1 bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_k0 modified_bessel_k1
+scaled_modified_bessel_k0 scaled_modified_bessel_k1
 _keys _queries _values affine_grid deform_conv2d geqrf grid_sample gumbel_softmax interpolate normal qr
 quantized_linear randn_like rrelu
 """

@@ -45,10 +45,11 @@ fn inside_i32x4(i: vec4<i32>, n: u32, site: u32) -> vec4<i32> {
   let outside = vec4<u32>(w) >= vec4<u32>(n);
   let bad = outside;
   if (any(bad)) {
-    noted_i32(select(select(select(i.w, i.z, bad.z), i.y, bad.y), i.x, bad.x), n, site);
+    let i_bad = select(select(select(i.w, i.z, bad.z), i.y, bad.y), i.x, bad.x);
+    noted_i32(i_bad, n, site);
   }
   return clamp(w, vec4<i32>(0), vec4<i32>(i32(n) - 1));
 }
 fn noted_i32(i: i32, n: u32, site: u32) {
-  faults[0] = vec4<u32>(1u, site, u32(i), n);
+  faults[0] = vec4<u32>(0x10000u | site, u32(i), u32(i >> 31u), n);
 }

@@ -130,6 +130,7 @@ import os, signal, sys, termios, time
 from helpers import played
 from flambeau.learner.dashboard import Dashboard
 from flambeau.learner.events import RunEnded
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's job in the background has none
 class Learner:
     asked = ""
     def stop(self, reason):
