@@ -124,8 +124,11 @@ def alone():
     from threading import get_ident
 
     from flambeau.core import events
+    from flambeau.device import default
 
     events._thread, events._in_a_row = get_ident(), events.ALONE
+    yield
+    assert default.process is None, "the test leaves a default device to the next: set None at its end"
 
 
 @pytest.fixture(scope="session", params=["gpu", "cpu"])

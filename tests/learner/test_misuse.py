@@ -15,10 +15,9 @@ Y = X[:, :1] * 2
 
 @pytest.fixture(autouse=True)
 def on_numpy():
-    before = fb.get_default_device()
     fb.set_default_device("cpu")
     yield
-    fb.set_default_device(before)
+    fb.set_default_device(None)
 
 
 def loader(batch_size=12, **options):
