@@ -1,5 +1,7 @@
 """Ops of a user's own: they fuse, differentiate, run on every device and say what is wrong with them."""
 
+import sys
+
 import numpy as np
 import pytest
 from helpers.paths import ROOT
@@ -100,6 +102,7 @@ def test_the_example_runs(gpu, capsys, monkeypatch):
     if "SwiftShader" in gpu.name:  # its sin, which the example calls, is off by 2.5e-4
         monkeypatch.setenv("FLAMBEAU_DEVICE", "gpu:llvmpipe")
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    monkeypatch.setattr(sys, "argv", ["custom_op.py"])
     import custom_op
 
     custom_op.main()
