@@ -2084,8 +2084,8 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
 
     Raises ValueError where the piece is not inside the dim."""
 
-def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
-    """`length` elements of a dim from `start` on, as a tensor of its own."""
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Any = None) -> Tensor:
+    """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
 
 def ndtr(input: Tensor) -> Tensor:
     """The mass of the normal distribution below x. [...] -> [...]"""

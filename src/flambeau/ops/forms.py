@@ -6,6 +6,7 @@ from typing import Any
 
 from ..core.node import describe
 from ..core.op import COMPOSED, Family
+from ..core.out import into
 from ..core.shape import contiguous_strides
 
 # methods that are functions of the package with the tensor first
@@ -117,9 +118,10 @@ class Forms(Family):
         """split, by the sizes of the parts, split_sizes."""
         return self.split(list(split_sizes), dim)
 
-    def narrow_copy(self, dim: int, start: int, length: int):
-        """`length` elements of a dim from `start` on, as a tensor of its own."""
-        return self.narrow(dim, start, length).clone()
+    def narrow_copy(self, dim: int, start: int, length: int, *, out: Any = None):
+        """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
+        copied = lambda: self.narrow(dim, start, length).clone()  # noqa: E731
+        return copied() if out is None else into(copied, (), {"out": out})
 
     def apply_(self, callable: Callable[[Any], Any]):
         """Gives each element what a Python function makes of it: reads, and waits; returns the tensor."""
