@@ -16,7 +16,8 @@ from flambeau.core.dtype import SHORT
 from flambeau.core.host import to_numpy
 
 CODES = {"f4": "f", "i4": "i", "u4": "I", "b1": "?"}
-HOSTS = ("_eig", "linalg_eig", "linalg_eigvals")  # computed by NumPy, which a page need not have
+# computed by NumPy, which a page need not have
+HOSTS = ("_eig", "linalg_eig", "linalg_eigvals", *(name for name in ROWS if name.endswith("_on_host")))
 PLAIN = [name for name in ROWS if name not in (*SOURCE, *HOSTS)]
 
 
