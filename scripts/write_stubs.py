@@ -94,6 +94,7 @@ EXACT = {
     ("new_empty_strided", "stride"): SIZES,
     ("as_strided_scatter", "src"): "Tensor",
     ("is_set_to", "tensor"): "Tensor",
+    ("narrow_copy", "out"): "Tensor",
     ("arange", "end"): "float",
     ("arange", "start"): "float",
     ("arange", "step"): "float",

@@ -2084,7 +2084,7 @@ def narrow(input: Tensor, dim: _int, start: _int, length: _int) -> Tensor:
 
     Raises ValueError where the piece is not inside the dim."""
 
-def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Any = None) -> Tensor:
+def narrow_copy(input: Tensor, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
     """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
 
 def ndtr(input: Tensor) -> Tensor:

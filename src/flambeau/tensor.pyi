@@ -766,7 +766,7 @@ class Tensor:
         """map_ with two other tensors."""
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> Tensor:
         """split, by the sizes of the parts, split_sizes."""
-    def narrow_copy(self, dim: _int, start: _int, length: _int, *, out: Any = None) -> Tensor:
+    def narrow_copy(self, dim: _int, start: _int, length: _int, *, out: Tensor | None = None) -> Tensor:
         """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
     def apply_(self, callable: Callable[[Any], Any]) -> Tensor:
         """Gives each element what a Python function makes of it: reads, and waits; returns the tensor."""

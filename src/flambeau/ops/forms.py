@@ -118,7 +118,7 @@ class Forms(Family):
         """split, by the sizes of the parts, split_sizes."""
         return self.split(list(split_sizes), dim)
 
-    def narrow_copy(self, dim: int, start: int, length: int, *, out: Any = None):
+    def narrow_copy(self, dim: int, start: int, length: int, *, out=None):
         """`length` elements of a dim from `start` on, as a tensor of its own, or as the value of `out`."""
         copied = lambda: self.narrow(dim, start, length).clone()  # noqa: E731
         return copied() if out is None else into(copied, (), {"out": out})
