@@ -61,7 +61,7 @@ def test_numpy_1_has_the_standards_names():
 def test_integers_wrap_as_on_a_gpu(library):
     u = fb.tensor([1, 2, 4294967295], dtype=fb.uint32, device=library)
     assert (u + 1).tolist() == [2, 3, 0] and (u - u - 1).tolist() == [4294967295] * 3
-    i = fb.tensor([2147483647], device=library)
+    i = fb.tensor([2147483647], dtype=fb.int32, device=library)
     assert (i + 1).tolist() == [-2147483648] and (i * 2).tolist() == [-2]
 
 
