@@ -123,7 +123,7 @@ def drawn(rng) -> tuple[str, dict, list]:
 
 
 def test_drawn_cases_are_torchmetrics(torch, torchmetrics):
-    seed, wrong = int(os.environ.get("FLAMBEAU_GRID_SEED", 1)), []
+    seed, wrong = int(os.environ.get("FLAMBEAU_METRICS_SEED", 1)), []
     for i in range(150):
         name, options, batches = drawn(np.random.default_rng([seed, i]))
         case = Case("classification", name, lambda _, given=batches: given, options)
