@@ -47,6 +47,8 @@ class TwoByTwo(ByLabel):
 class BinaryConfusionMatrix(TwoByTwo, Binary):
     """[[tn, fp], [fn, tp]]: rows are targets, columns predictions. [2, 2]"""
 
+    ignored_are_seen = False
+
     def __init__(
         self,
         threshold: float = 0.5,

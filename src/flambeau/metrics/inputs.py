@@ -58,14 +58,16 @@ def check_labels(metric: Any, preds: Tensor, target: Tensor) -> None:
         refuse(metric, preds, target, "targets are numbers of classes: cast them with .long()")
 
 
-def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor]) -> Tensor:
-    """Floats from 0 to 1 as they are; where one lies outside all are logits, and normalised. As float32."""
+def probabilities(x: Tensor, normalise: Callable[[Tensor], Tensor], seen: Tensor | None = None) -> Tensor:
+    """Floats from 0 to 1 as they are; where one (of those `seen`) lies outside all are logits, and
+    normalised. As float32."""
     x = x.to(float32)
-    return ((x < 0) | (x > 1)).any().where(normalise(x), x)
+    is_outside = (x < 0) | (x > 1)
+    return (is_outside if seen is None else is_outside & seen).any().where(normalise(x), x)
 
 
-def by_sigmoid(x: Tensor) -> Tensor:
-    return probabilities(x, Tensor.sigmoid)
+def by_sigmoid(x: Tensor, seen: Tensor | None = None) -> Tensor:
+    return probabilities(x, Tensor.sigmoid, seen)
 
 
 def by_softmax(x: Tensor) -> Tensor:
@@ -73,9 +75,9 @@ def by_softmax(x: Tensor) -> Tensor:
     return probabilities(x, lambda logits: softmax(logits, 1))
 
 
-def is_one(preds: Tensor, threshold: float) -> Tensor:
+def is_one(preds: Tensor, threshold: float, seen: Tensor | None = None) -> Tensor:
     """Whether each probability, logit or label of a class says yes."""
-    return by_sigmoid(preds) > threshold if preds.dtype.is_float else preds.int() == 1
+    return by_sigmoid(preds, seen) > threshold if preds.dtype.is_float else preds.int() == 1
 
 
 def split(target: Tensor, classes: int, ignore_index: int | None) -> tuple[Tensor, Tensor, Tensor]:

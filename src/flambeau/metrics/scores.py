@@ -150,6 +150,9 @@ class Binary(ByLabel):
     """A yes or no: preds are probabilities, logits or 0 and 1. [n, ...] and [n, ...]"""
 
     average = "binary"
+    ignored_are_seen = (
+        True  # scores of ignored targets help to tell logits from probabilities, as torchmetrics'
+    )
 
     def __init__(
         self,
@@ -172,14 +175,18 @@ class Binary(ByLabel):
         check_pair(self, preds, target)
         if self.samplewise and preds.ndim < 2:
             refuse(self, preds, target, 'has nothing to average in each sample: leave out "samplewise"')
-        self._count(is_one(preds, self.threshold).unsqueeze(-1), target.unsqueeze(-1))
+        is_whole = self.ignored_are_seen or self.ignore_index is None
+        yes = is_one(preds, self.threshold, None if is_whole else target != self.ignore_index)
+        self._count(yes.unsqueeze(-1), target.unsqueeze(-1))
 
     def compute(self) -> Any:
         """The score (one a sample for "samplewise")."""
         return self.score(*self.stats().summed())
 
     def shared_key(self) -> Any:
-        return None if self.samplewise else ("binary", self.threshold, self.ignore_index, str(self.device))
+        is_whole = self.ignored_are_seen or self.ignore_index is None
+        key = ("binary", self.threshold, self.ignore_index, is_whole, str(self.device))
+        return None if self.samplewise else key
 
 
 class Multilabel(ByLabel):
