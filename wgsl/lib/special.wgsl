@@ -141,12 +141,24 @@ fn {{ T.fn("gamma_fraction") }}(a: {{ T }}, x: {{ T }}) -> {{ T }} {
   return a * h;
 }
 {% endmacro %}
+//# the share for a from 1e4 on and x within a tenth of it, where both would take thousands of terms: uniform in x / a (Temme; DLMF 8.12)
+{% macro gamma_wide(T) %}
+fn {{ T.fn("gamma_wide") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} {
+  let m = (x - a) / a;
+  let eta = m * {{ horner(T, "m", [1, -0.33333334, 0.19444445, -0.13518518, 0.10270062]) }};
+  let s = eta * sqrt(a * {{ T }}(0.5));
+  let rest = exp(-s * s) / sqrt({{ T }}(6.2831853) * a) * {{ horner(T, "eta", [-0.33333334, 0.083333336, -0.014814815, 0.0011574074]) }};
+  let side = select({{ T }}(1), {{ T }}(-1), lower > {{ T }}(0));
+  return {{ T }}(0.5) * {{ T.call("error_complement") }}(side * s) + side * rest;
+}
+{% endmacro %}
 //# (the share that the series or the fraction gives, which of both in what is outside of it): see lower_gamma
 {% macro gamma_share(T) %}
 fn {{ T.fn("gamma_share") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} {
-  let near = x < a + {{ T }}(1);
+  let is_wide = (a >= {{ T }}(1e4)) & (abs(x - a) <= a * {{ T }}(0.1));
+  let near = (x < a + {{ T }}(1)) | is_wide;
   let scale = {{ T.call("gamma_scale") }}(a, x);
-  let series = scale * {{ T.call("gamma_series") }}(a, select({{ T }}(0), x, near));
+  let series = scale * {{ T.call("gamma_series") }}(a, select({{ T }}(0), x, near & !is_wide));
   let fraction = scale * {{ T.call("gamma_fraction") }}(select(a, {{ T }}(1), near), select(x, {{ T }}(4), near));
   let under = select({{ T }}(1) - fraction, series, near);
   let over = select(fraction, {{ T }}(1) - series, near);
@@ -155,7 +167,8 @@ fn {{ T.fn("gamma_share") }}(a: {{ T }}, x: {{ T }}, lower: {{ T }}) -> {{ T }} 
   let nan = bitcast<{{ T }}>({{ T.u }}(0x7fc00000u) | zero);
   let none = (x == {{ T }}(0)) | (a >= infinity);
   let whole = (a == {{ T }}(0)) | (x >= infinity);
-  let share = select(select(select(over, under, lower > {{ T }}(0)), {{ T }}(1) - lower, none), lower, whole & !none);
+  let found = select(select(over, under, lower > {{ T }}(0)), {{ T.call("gamma_wide") }}(a, x, lower), is_wide);
+  let share = select(select(found, {{ T }}(1) - lower, none), lower, whole & !none);
   let outside = (a < {{ T }}(0)) | (x < {{ T }}(0)) | (none & whole) | {{ T.call("either_nan") }}(a, x);
   return select(share, nan, outside);
 }

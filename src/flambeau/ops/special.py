@@ -39,6 +39,8 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
         return 0.0, 1.0
     if a == 0 or math.isinf(x):
         return 1.0, 0.0
+    if a >= 1e5 and abs(x - a) <= a / 10:
+        return _wide_gamma(a, x)
     scale = math.exp(a * math.log(x) - x - math.lgamma(a + 1))
     if x < a + 1:
         term = total = 1.0
@@ -58,6 +60,16 @@ def _incomplete_gamma(a: float, x: float) -> tuple[float, float]:
         if abs(c * d - 1) < 1e-16:
             break
     return 1 - scale * a * h, scale * a * h
+
+
+def _wide_gamma(a: float, x: float) -> tuple[float, float]:
+    """The same for large a and x near it, by an expansion uniform in x / a (Temme; DLMF 8.12)."""
+    m = (x - a) / a
+    near = m * (1 - m * (1 / 3 - m * (7 / 36 - m * (73 / 540 - m * 1331 / 12960))))
+    eta = near if abs(m) < 0.01 else math.copysign(sqrt(2 * (m - math.log1p(m))), m)
+    s = eta * sqrt(a / 2)
+    rest = math.exp(-s * s) / sqrt(2 * pi * a) * (eta * (eta * (eta / 864 - 2 / 135) + 1 / 12) - 1 / 3)
+    return math.erfc(-s) / 2 - rest, math.erfc(s) / 2 + rest
 
 
 def _lgamma(x: float) -> float:
