@@ -54,7 +54,7 @@ def test_copies_are_left_alone(device):
 
 
 def test_a_view_whose_tensor_is_gone_stays_out_of_order(device):
-    """As PyTorch's strides, the moves outlive the tensor and a write: flatten of what is out of order copies."""
+    """As PyTorch's strides, the moves outlive the tensor and a write: flatten copies as it did."""
     x = fb.zeros(3, 2, device=device).permute(1, 0)
     x += 5.0
     x.flatten().zero_()
