@@ -373,7 +373,7 @@ class Tensor(Protocols, Exchange, ops.Table):
         """
         return backward(self, gradient, retain_graph, create_graph, inputs)
 
-    def register_hook(self, hook: Callable[["Tensor"], "Tensor | None"]) -> RemovableHandle:
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Have hook(gradient) called by backward where the gradient by this tensor is complete; what it
         returns, if not None, is the gradient then.
 

@@ -172,7 +172,7 @@ class Tensor:
         `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
         when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
         backward. With `create_graph` the gradients can be differentiated themselves."""
-    def register_hook(self, hook: Callable[["Tensor"], "Tensor | None"]) -> RemovableHandle:
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Have hook(gradient) called by backward where the gradient by this tensor is complete; what it
         returns, if not None, is the gradient then.
 
