@@ -45,8 +45,8 @@ ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; by
 def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read tensors by name: what is quantised as float32, decoded by the device where it is read.
 
-    keep_wide: float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError
-    names a number that does not fit, or what is wrong with a file.
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     call = f"load_gguf({naming(f)})"
     with opened(f, call) as view, blamed(call, ".gguf"):

@@ -37,6 +37,8 @@ NPY = FileKind(".npy", None)
 def kind_of(view: memoryview) -> FileKind:
     """What bytes are, by how they begin; .safetensors if by nothing else."""
     begin = bytes(view[:6])
+    if bytes(view[8:9]) == b"{" and int.from_bytes(view[:8], "little") <= len(view) - 8:
+        return SAFETENSORS  # the length may have the bytes that pickles begin with
     if begin[:4] == b"GGUF":
         return GGUF
     if begin == npz.MAGIC:
@@ -87,7 +89,8 @@ def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> Lazy
     """The tensors of a .safetensors, .gguf or .npz file, or of an index of several, each read when it is
     asked for by its name.
 
-    keep_wide: float64, which GPUs have not, stays on the host. FlambeauError says what is wrong with a file.
+    f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs have not, stays on the host.
+    FlambeauError says what is wrong with a file.
     """
     call = f"open_weights({naming(f)})"
     stack, place = ExitStack(), Destination.of(device, keep_wide)

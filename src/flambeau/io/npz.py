@@ -23,8 +23,8 @@ ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
 def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
     """Read the arrays of an .npz file by name; nothing that is pickled is read.
 
-    keep_wide: float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError
-    names a number that does not fit, or what is wrong with a file.
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     call = f"load_npz({naming(f)})"
     with opened(f, call) as view, blamed(call, ".npz"):

@@ -71,7 +71,7 @@ class Entries:
 class LazyWeights(Mapping[str, Tensor]):
     """Tensors of files by name, each read when it is asked for; `with` closes the files at its end.
 
-    entries: what the files hold. call: how errors name them. stack: what is open.
+    entries: what the files hold. call: how errors name them. kind: what they are. stack: what is open.
     """
 
     def __init__(self, entries: Entries, call: str, kind: str, stack: ExitStack):

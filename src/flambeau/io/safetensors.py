@@ -94,10 +94,10 @@ def raw_bytes(t: Tensor, raw: Any) -> Any:
 
 
 def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
-    """Read tensors by name: of a path, an open file, bytes, or an index of several files (`*.index.json`).
+    """Read tensors by name, of one file, or of all that an index names (`*.index.json`).
 
-    keep_wide: float64, which GPUs have not, stays on the host; else it becomes float32, and FlambeauError
-    names a number that does not fit, or what is wrong with a file.
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
     """
     from .sharded import index_of, tensors_of
 
