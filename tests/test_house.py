@@ -33,7 +33,7 @@ LAYERS = [
     ["amp"],
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator", "config"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
-    ["backends", "distributions", "forms", "nn", "export", "profiling", "utils", "vision"],
+    ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],
     ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
     ["flambeau"],
     ["selftest", "site", "porting"],

@@ -73,6 +73,7 @@ CLAIMING = (
     "docs/nn.md",
     "docs/profiling.md",
     "docs/tuning.md",
+    "docs/weights.md",
 )
 
 
@@ -148,6 +149,7 @@ INTERNALS = {  # page: the packages whose modules it names
         "optim",
         "data",
         "distributions",
+        "hub",
         "io",
         "models",
         "cli",

@@ -78,6 +78,8 @@ if _TYPE_CHECKING:
         distributions,
         fft,
         func,
+        hub,
+        io,
         learner,
         linalg,
         metrics,
@@ -108,6 +110,7 @@ _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
+_LATER |= {"hub": ("hub", ""), "io": ("io", "")}
 _LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
@@ -198,11 +201,13 @@ __all__ = sorted(
         "grad",
         "half",
         "hessian",
+        "hub",
         "hvp",
         "iinfo",
         "inference_mode",
         "initial_seed",
         "int",
+        "io",
         "int32",
         "int64",
         "int8",
