@@ -1,4 +1,4 @@
-"""onnx's own suite of backends, case by case in this process: how many pass, by operator, and why others do not.
+"""onnx's own suite of backends, case by case in this process: how many pass, and why others do not.
 
 python scripts/onnx_scoreboard.py                  # all cases, on NumPy
 python scripts/onnx_scoreboard.py --device gpu -k gemm -v
