@@ -3,7 +3,18 @@
 from functools import cache
 from importlib import import_module
 
-FAMILIES = ("elementwise",)
+FAMILIES = (
+    "cast",
+    "control",
+    "creation",
+    "elementwise",
+    "index",
+    "reduce",
+    "sequence",
+    "shape",
+    "strings",
+    "training",
+)
 
 
 @cache
