@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef
 from .run import Runner, place_of
 from .values import dtype_name, to_value
+from .verify import verify
 
 MEAN_AND_VARIANCE = (3, 4)  # inputs of BatchNormalization that are no parameters
 
@@ -26,6 +27,7 @@ class OnnxModel(Module):
     """
 
     def __init__(self, definition: ModelDef, device: Any = None):
+        verify(definition)
         self.definition = definition
         self.runner = Runner(definition, get_device(device))
         graph = definition.graph

@@ -8,14 +8,14 @@ from typing import Any
 
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
-from .operators.table import Operator, find, rows_of
+from .operators.table import Operator, find
 from .values import by_places, common_device, moved, numbers, to_value
+from .verify import DEEPEST, misuse
 
 Values = MutableMapping[str, Any]
 Bound = tuple[
     NodeDef, FunctionDef, dict[str, int]
 ]  # a function with the attributes of a node, and its opsets
-DEEPEST = 60  # calls of functions and graphs in each other
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,9 @@ class Runner:
         node = call.definition
         if node.op == "Constant" and not node.domain:
             return self.constant(node, lambda: (row.function(**node.attributes),))
-        check_call(row, inputs, node)
+        problem = misuse(row, [v is not None for v in inputs], node.attributes)
+        if problem:
+            raise TypeError(problem)
         given = arranged(row, inputs)
         if row.moves:
             given = self._together(given)
@@ -201,24 +203,6 @@ def place_of(array: Any, device: Any) -> Any:
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
-def check_call(row: Operator, inputs: list, node: NodeDef) -> None:
-    """TypeError for inputs and attributes that the operator has not."""
-    if len(inputs) < row.least or (row.most is not None and len(inputs) > row.most):
-        wanted = str(row.least) if row.least == row.most else f"{row.least} to {row.most or 'any number'}"
-        raise TypeError(f"takes {wanted} inputs, given {len(inputs)}")
-    missing = next((row.inputs[k] for k in range(row.least) if inputs[k] is None and k < len(inputs)), None)
-    if missing is not None and not row.optional:
-        raise TypeError(f"its input {missing!r} is left out, and it needs one")
-    unknown = [] if row.attributes is None else sorted(node.attributes.keys() - row.attributes)
-    if unknown:
-        raise TypeError(
-            f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"
-        )
-    lacking = sorted(row.needs - node.attributes.keys())
-    if lacking:
-        raise TypeError(f"needs the attribute {lacking[0]!r}")
-
-
 def arranged(row: Operator, inputs: list) -> list:
     """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
     import numpy as np
@@ -249,8 +233,3 @@ def _inside(value: Any, given: dict[str, Any]) -> Any:
     if isinstance(value, GraphDef):
         return replace(value, nodes=tuple(_with(n, given) for n in value.nodes))
     return value
-
-
-def known(node: NodeDef) -> bool:
-    """Whether the table has the operator at any opset."""
-    return bool(rows_of(node.domain, node.op))
