@@ -132,6 +132,7 @@ class ModelDef:
     """A whole file: its graph, the version of each domain's operators, and functions by (domain, name,
     overload)."""
 
+    is_unwatched = True  # by recordings: it does not change
     graph: GraphDef
     opsets: dict[str, int]
     functions: dict[tuple[str, str, str], FunctionDef] = field(default_factory=dict)

@@ -5,11 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, NodeDef
 
 # operators whose results differ from call to call, or by the model's mode
 DRAWS = {"RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike", "Bernoulli", "Multinomial"}
 DRAWS |= {"Dropout", "BatchNormalization", "Gradient"}
+FEW = 1024  # elements of what is kept as a list too
 OF_SHAPES = {"Shape", "Size"}  # what they give depends on no element
 
 
@@ -19,6 +21,7 @@ class Plan:
 
     known: dict[str, Any]
     nodes: tuple[NodeDef, ...]
+    lists: dict[int, Any]  # the known values that operators take as numbers, by id
 
 
 def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:
@@ -53,7 +56,9 @@ def plan_of(graph: GraphDef, values: dict[str, Any], static: set[str]) -> Plan:
     nodes = [n for n in graph.nodes if not all(out in static for out in n.outputs if out)]
     nodes = asked_for(nodes, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
-    return Plan({name: values[name] for name in static & read}, nodes)
+    known = {name: values[name] for name in static & read}
+    few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
+    return Plan(known, nodes, {id(v): v.tolist() for v in few})
 
 
 def fold_norms(model: ModelDef) -> ModelDef:

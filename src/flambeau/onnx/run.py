@@ -5,9 +5,9 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from ..core.recent import Recent
+from ..runtime.state import record_with
 from ..tensor import Tensor
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
@@ -75,6 +75,10 @@ class NodeCall:
 class Runner:
     """Runs a model's graphs on a device; what is constant is made once."""
 
+    is_unwatched = (
+        True  # by recordings (capture/guards.py): the file does not change, the rest follows from it
+    )
+
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
@@ -82,7 +86,7 @@ class Runner:
         self._bodies: dict[tuple, Bound] = {}
         self._held: list[FunctionDef] = []
         self._plans: Recent[Any, Plan] = Recent()  # of the whole graph, by shapes and dtypes of its inputs
-        self._lists: WeakKeyDictionary[Tensor, Any] = WeakKeyDictionary()  # of tensors on the host
+        self._lists: dict[int, Any] = {}  # of the plan that runs: its known values as lists, by their ids
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
@@ -97,25 +101,33 @@ class Runner:
         graph, opsets = self.model.graph, self.model.opsets
         key = tuple((name, *_kind(v)) for name, v in fed.items())
         plan = self._plans.get(key)
-        if plan is not None:
-            values.update(fed)
-            values.update(plan.known)
-            self.nodes(plan.nodes, values, opsets, 0)
-        else:
-            static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
-            values.update(fed)
-            for node in graph.nodes:
-                self.nodes((node,), values, opsets, 0, graph.nodes)
-                if depends_on_shapes(node, static, self.model.functions):
-                    static |= {name for name in node.outputs if name}
-            self._plans.keep(key, plan_of(graph, values, static), PLANS_KEPT)
+        if plan is None:
+            with record_with(None):  # what is read here is no part of what a recording repeats
+                plan = self._plans.keep(key, self._planned(graph, {**values}, fed), PLANS_KEPT)
+        values.update(fed)
+        values.update(plan.known)
+        self._lists = plan.lists
+        self.nodes(plan.nodes, values, opsets, 0, graph.nodes)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
-    def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int = 0) -> list[Any]:
-        """The outputs of a graph whose inputs are among the values."""
+    def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> Plan:
+        """The plan for inputs like these."""
+        self._lists = {}
+        static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
+        values.update(fed)
+        for node in graph.nodes:
+            self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
+            if depends_on_shapes(node, static, self.model.functions):
+                static |= {name for name in node.outputs if name}
+        return plan_of(graph, values, static)
+
+    def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int) -> list[Any]:
+        """The outputs of a graph inside another, whose inputs are among the values."""
         for name, array in graph.initializers.items():
-            if depth and name not in values:
-                values[name] = self.constant(array, lambda array=array: to_value(array, self._place(array)))
+            if name not in values:
+                values[name] = self.constant(
+                    array, lambda array=array: to_value(array, place_of(array, self.device))
+                )
         self.nodes(graph.nodes, values, opsets, depth)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
@@ -147,9 +159,6 @@ class Runner:
         if name not in values:
             raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
         return values[name]
-
-    def _place(self, array: Any) -> Any:
-        return place_of(array, self.device)
 
     def _call(self, node: NodeDef, inputs: list, call: NodeCall) -> Any:
         opsets, depth = call.opsets, call.depth
@@ -193,12 +202,9 @@ class Runner:
         return given
 
     def _numbers(self, value: Any) -> Any:
-        """A value as Python's numbers and lists, read once where it lies on the host."""
-        if not isinstance(value, Tensor) or value.device.kind != "cpu" or self.device.kind == "cpu":
-            return numbers(value)
-        if value not in self._lists:
-            self._lists[value] = numbers(value)
-        return self._lists[value]
+        """A value as Python's numbers and lists; what shapes decide has been read."""
+        found = self._lists.get(id(value))
+        return numbers(value) if found is None else found
 
     def _together(self, given: list) -> list:
         """Values on one device; a constant is moved once."""
