@@ -1,0 +1,13 @@
+"""ONNX operators by family, each a function of tensors: see table.py."""
+
+from functools import cache
+from importlib import import_module
+
+FAMILIES = ("elementwise",)
+
+
+@cache
+def load() -> None:
+    """Import the families, which enter themselves in the table."""
+    for name in FAMILIES:
+        import_module(f".{name}", __name__)

@@ -1,0 +1,223 @@
+"""Runs a graph over an environment of names: each node by its row, its function, or ONNX's own body."""
+
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .bodies import body_of
+from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
+from .operators.table import Operator, find, rows_of
+from .values import common_device, moved, numbers, to_value
+
+Values = MutableMapping[str, Any]
+DEEPEST = 60  # calls of functions and graphs in each other
+
+
+@dataclass(frozen=True)
+class NodeCall:
+    """What an operator may ask of the node that it runs for: keyword `node`."""
+
+    definition: NodeDef
+    opset: int
+    runner: "Runner"
+    values: Values
+    opsets: dict[str, int]
+    depth: int
+
+    @property
+    def device(self) -> Any:
+        """The model's device."""
+        return self.runner.device
+
+    @property
+    def training(self) -> bool:
+        """Whether the model is in training mode."""
+        return self.runner.training
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """Which of the outputs somebody asks for."""
+        return tuple(bool(name) for name in self.definition.outputs)
+
+    def wants(self, k: int) -> bool:
+        """Whether output k is asked for."""
+        return k < len(self.outputs) and self.outputs[k]
+
+    def run(self, graph: GraphDef, *inputs: Any) -> list[Any]:
+        """The outputs of a graph among the attributes, which sees the values around the node."""
+        inside = ChainMap({}, self.values)
+        inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
+        return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
+
+
+class Runner:
+    """Runs a model's graphs on a device; what is constant is made once."""
+
+    def __init__(self, model: ModelDef, device: Any):
+        self.model, self.device, self.training = model, device, False
+        self._constants: dict[int, Any] = {}  # by node, or array of an initializer
+        self._moved: dict[int, Any] = {}  # constants on the model's device
+        self._bodies: dict[int, tuple[FunctionDef, NodeDef]] = {}
+
+    def to(self, device: Any) -> None:
+        """Run on another device from now on."""
+        self.device = device
+        self._constants, self._moved = {}, {}
+
+    def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int = 0) -> list[Any]:
+        """The outputs of a graph whose inputs are among the values."""
+        for name, array in graph.initializers.items():
+            if depth and name not in values:
+                values[name] = self.constant(
+                    id(array), lambda array=array: to_value(array, self._place(array))
+                )
+        self.nodes(graph.nodes, values, opsets, depth)
+        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
+
+    def nodes(self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int) -> None:
+        if depth > DEEPEST:
+            raise OnnxError(
+                f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
+            )
+        for node in nodes:
+            inputs = [self._found(values, name, node.label) if name else None for name in node.inputs]
+            results = self._call(node, inputs, values, opsets, depth)
+            if len(results) < sum(map(bool, node.outputs)):
+                rule = f"gives {len(results)} outputs, and {len(node.outputs)} are named"
+                raise OnnxError(f"{self.model.place}: {node.label}: {rule}")
+            values.update((name, v) for name, v in zip(node.outputs, results) if name)
+
+    def constant(self, key: int, make: Callable[[], Any]) -> Any:
+        """What `make` gives, made once."""
+        if key not in self._constants:
+            self._constants[key] = make()
+        return self._constants[key]
+
+    def _found(self, values: Values, name: str, asker: str) -> Any:
+        if name not in values:
+            raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
+        return values[name]
+
+    def _place(self, array: Any) -> Any:
+        return place_of(array, self.device)
+
+    def _call(self, node: NodeDef, inputs: list, values: Values, opsets: dict[str, int], depth: int) -> Any:
+        try:
+            own = self.model.functions.get((node.domain, node.op, node.overload))
+            if own is not None:
+                return self._function(own, node, inputs, own.opsets or opsets, depth)
+            opset = opsets.get(node.domain, 1)
+            row = find(node.domain, node.op, opset)
+            if row is not None:
+                return self._row(row, NodeCall(node, opset, self, values, opsets, depth), inputs)
+            body, its_opsets = body_of(node, opset, inputs, opsets)
+            return self._function(body, node, inputs, its_opsets, depth)
+        except OnnxError:
+            raise
+        except RecursionError:
+            raise OnnxError(f"{self.model.place}: graphs lie too deep in each other") from None
+        except Exception as e:
+            raise OnnxError(f"{self.model.place}: {node.label}: {e}") from e
+
+    def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
+        node = call.definition
+        if node.op == "Constant" and not node.domain:
+            return self.constant(id(node), lambda: (row.function(**node.attributes),))
+        check_call(row, inputs, node)
+        given = arranged(row, inputs)
+        if row.moves:
+            given = self._together(given)
+        extra = {"node": call} if row.takes_node else {}
+        result = row.function(*given, **node.attributes, **extra)
+        return result if isinstance(result, tuple) else (result,)
+
+    def _together(self, given: list) -> list:
+        """Values on one device; a constant is moved once."""
+        device = common_device(given, self.device)
+        if device is None:
+            return given
+        lasting = {
+            id(v) for made in self._constants.values() for v in (made if type(made) is tuple else (made,))
+        }
+        return [self._kept(v, device) if id(v) in lasting else moved(v, device) for v in given]
+
+    def _kept(self, value: Any, device: Any) -> Any:
+        if device is not self.device:
+            return moved(value, device)
+        if id(value) not in self._moved:
+            self._moved[id(value)] = moved(value, device)
+        return self._moved[id(value)]
+
+    def _function(
+        self, f: FunctionDef, node: NodeDef, inputs: list, opsets: dict[str, int], depth: int
+    ) -> tuple:
+        if len(inputs) > len(f.inputs):
+            raise ValueError(f"takes {len(f.inputs)} inputs, given {len(inputs)}")
+        body = bound(f, node.attributes)
+        values: Values = dict.fromkeys(f.inputs)
+        values.update(zip(f.inputs, inputs))
+        self.nodes(body, values, opsets, depth + 1)
+        return tuple(self._found(values, name, f"outputs of {f.name}") for name in f.outputs)
+
+
+def place_of(array: Any, device: Any) -> Any:
+    """Where a constant lies: few integers, which shapes are made of, on the host."""
+    from .values import cpu
+
+    return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
+
+
+def check_call(row: Operator, inputs: list, node: NodeDef) -> None:
+    """TypeError for inputs and attributes that the operator has not."""
+    if len(inputs) < row.least or (row.most is not None and len(inputs) > row.most):
+        wanted = str(row.least) if row.least == row.most else f"{row.least} to {row.most or 'any number'}"
+        raise TypeError(f"takes {wanted} inputs, given {len(inputs)}")
+    missing = next((row.inputs[k] for k in range(row.least) if inputs[k] is None and k < len(inputs)), None)
+    if missing is not None and not row.optional:
+        raise TypeError(f"its input {missing!r} is left out, and it needs one")
+    unknown = [] if row.attributes is None else sorted(node.attributes.keys() - row.attributes)
+    if unknown:
+        raise TypeError(
+            f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"
+        )
+    lacking = sorted(row.needs - node.attributes.keys())
+    if lacking:
+        raise TypeError(f"needs the attribute {lacking[0]!r}")
+
+
+def arranged(row: Operator, inputs: list) -> list:
+    """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
+    import numpy as np
+
+    names = [*row.inputs, *[""] * len(inputs)]
+    given = [numbers(v) if name in row.numbers else v for name, v in zip(names, inputs)]
+    if not row.arrays:
+        bad = next((v for v in given if isinstance(v, np.ndarray)), None)
+        if bad is not None:
+            raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
+    return given
+
+
+def bound(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
+    """A function's nodes with a call's attributes in place."""
+    given = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
+    return tuple(_with(node, given) for node in f.nodes)
+
+
+def _with(node: NodeDef, given: dict[str, Any]) -> NodeDef:
+    """A node whose Refs are values; what neither the call nor the function gives is left out."""
+    pairs = ((name, given.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
+    found = {name: _inside(v, given) for name, v in pairs if v is not None}
+    return replace(node, attributes=found)
+
+
+def _inside(value: Any, given: dict[str, Any]) -> Any:
+    if isinstance(value, GraphDef):
+        return replace(value, nodes=tuple(_with(n, given) for n in value.nodes))
+    return value
+
+
+def known(node: NodeDef) -> bool:
+    """Whether the table has the operator at any opset."""
+    return bool(rows_of(node.domain, node.op))
