@@ -3,7 +3,25 @@
 from functools import cache
 from importlib import import_module
 
-FAMILIES = ("elementwise",)
+FAMILIES = (
+    "activation",
+    "attention",
+    "blocks",
+    "conv",
+    "detection",
+    "elementwise",
+    "loss",
+    "norm",
+    "pool",
+    "product",
+    "quantized",
+    "random",
+    "recurrent",
+    "resize",
+    "sampling",
+    "signal",
+    "training",
+)
 
 
 @cache

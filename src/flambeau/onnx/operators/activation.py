@@ -19,11 +19,6 @@ def sigmoid(x: Tensor) -> Tensor:
     return x.sigmoid()
 
 
-@operator("Tanh")
-def tanh(x: Tensor) -> Tensor:
-    return x.tanh()
-
-
 @operator("LeakyRelu")
 def leaky_relu(x: Tensor, *, alpha: float = 0.01) -> Tensor:
     return F.leaky_relu(x, alpha)

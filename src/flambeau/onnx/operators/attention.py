@@ -261,7 +261,7 @@ def linear_attention(*inputs: Tensor, q_num_heads: int, kv_num_heads: int, **att
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
-    """Pairs of features turned: neighbours if interleaved, else those half a row apart. [..., d] -> [..., d]"""
+    """Pairs of features turned: neighbours if interleaved, else half a row apart. [..., d] -> [..., d]"""
     d = cos.shape[-1]
     turned, rest = x[..., : 2 * d], x[..., 2 * d :]
     a, b = (turned[..., k::2] for k in range(2)) if interleaved else turned.chunk(2, -1)

@@ -36,7 +36,7 @@ def _plain(value: Any, device: Any) -> Any:
 
 
 def _along(t: Any, x: Tensor, a: QuantizeAttributes) -> Any:
-    """Scales or zero points as x broadcasts with them: one for all, for each index of the axis, or a block."""
+    """Scales or zero points as x broadcasts with them: one for all, an index of the axis, or a block."""
     if t is None or (t.numel() == 1 and not a.block_size):
         return t if t is None else t.reshape(())
     if x.ndim == 0 or not -x.ndim <= a.axis < x.ndim:
