@@ -6,11 +6,16 @@ from importlib import import_module
 FAMILIES = (
     "activation",
     "attention",
-    "blocks",
     "conv",
     "detection",
     "elementwise",
+    "encoders",
+    "image",
+    "linear_models",
     "loss",
+    "microsoft",
+    "microsoft_attention",
+    "microsoft_quantized",
     "norm",
     "pool",
     "product",
@@ -20,7 +25,7 @@ FAMILIES = (
     "resize",
     "sampling",
     "signal",
-    "training",
+    "trees",
 )
 
 

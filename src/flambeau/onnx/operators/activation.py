@@ -102,14 +102,8 @@ def _as_matrix(x: Tensor, axis: int) -> Tensor:
     return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
 
 
-def _largest(x: Tensor, dim: int) -> Tensor:
-    """1 where the first of the largest elements stands, else 0."""
-    places = Tensor.arange(x.shape[dim], device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - dim % x.ndim))
-    return (places == x.argmax(dim, keepdim=True)).to(x.dtype)
-
-
 def _along(name: str, compute: Any) -> None:
-    """Softmax, LogSoftmax or Hardmax: along one axis from opset 13 on, over all dims from it before."""
+    """Softmax or LogSoftmax: along one axis from opset 13 on, over all dims from it before."""
 
     @operator(name, since=13)
     def along(x: Tensor, *, axis: int = -1) -> Tensor:
@@ -120,5 +114,5 @@ def _along(name: str, compute: Any) -> None:
         return compute(_as_matrix(x, axis), 1).reshape(*x.shape)
 
 
-for _name, _compute in (("Softmax", F.softmax), ("LogSoftmax", F.log_softmax), ("Hardmax", _largest)):
+for _name, _compute in (("Softmax", F.softmax), ("LogSoftmax", F.log_softmax)):
     _along(_name, _compute)

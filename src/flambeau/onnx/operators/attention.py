@@ -1,4 +1,4 @@
-"""Attention in ONNX's forms, rotary embeddings, caches that are written to, and gated products."""
+"""Attention in ONNX's forms, rotary embeddings, and gated products."""
 
 from math import inf, sqrt
 from typing import Any, NamedTuple
@@ -91,14 +91,14 @@ def weights_of(scores: Tensor) -> Tensor:
     return powers / (total == 0).where(1.0, total)
 
 
-def _scores(q: Tensor, k: Tensor, scale: float) -> Tensor:
+def scores_of(q: Tensor, k: Tensor, scale: float) -> Tensor:
     """[b, heads, n, d], [b, fewer heads, m, d] -> [b, heads, n, m]"""
     group = q.shape[1] // k.shape[1]
     rows = q.reshape(q.shape[0], k.shape[1], group * q.shape[2], q.shape[3])
     return ((rows * scale) @ k.mT).reshape(*q.shape[:3], k.shape[2])
 
 
-def _values(weights: Tensor, v: Tensor) -> Tensor:
+def values_by(weights: Tensor, v: Tensor) -> Tensor:
     """[b, heads, n, m], [b, fewer heads, m, e] -> [b, heads, n, e]"""
     b, heads, n, m = weights.shape
     return (weights.reshape(b, v.shape[1], heads // v.shape[1] * n, m) @ v).reshape(b, heads, n, v.shape[3])
@@ -113,13 +113,13 @@ def _biased(scores: Tensor, mask: Tensor | None) -> Tensor:
 def _with_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> tuple:
     """Attention step by step, and what qk_matmul_output_mode asks for."""
     wide = q.dtype.as_float
-    stages = [_scores(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
+    stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
     capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
     stages += [capped, _biased(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
     if mask is not None and mask.dtype.kind == "b":
         stages[2] = _biased(capped, mask)
     stages.append(weights_of(stages[2]))
-    y = _values(stages[3], v.to(wide))
+    y = values_by(stages[3], v.to(wide))
     return y.to(q.dtype), stages[a.qk_matmul_output_mode].to(q.dtype)
 
 
@@ -180,13 +180,13 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: 
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
     wide = q.dtype.as_float if precision is None else as_dtype(DTYPES[precision])
-    scores = _scores(q, k, scale).to(wide)
+    scores = scores_of(q, k, scale).to(wide)
     if "score_mod" in attributes:
         (scores,) = node.run(attributes["score_mod"], scores)
     weights = weights_of(scores)
     if "prob_mod" in attributes:
         (weights,) = node.run(attributes["prob_mod"], weights)
-    return _values(weights.to(q.dtype), v)
+    return values_by(weights.to(q.dtype), v)
 
 
 # --- linear attention ---
@@ -257,7 +257,7 @@ def linear_attention(*inputs: Tensor, q_num_heads: int, kv_num_heads: int, **att
     return y.to(i.q.dtype), state.to((i.q if i.state is None else i.state).dtype)
 
 
-# --- rotary embeddings, caches, gated products ---
+# --- rotary embeddings, gated products ---
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
@@ -288,23 +288,6 @@ def rotary_embedding(
         cos, sin = (t[places.long()] for t in (cos, sin))
     y = rotated(whole, cos.unsqueeze(1), sin.unsqueeze(1), interleaved)
     return merge_heads(y) if flat else y
-
-
-@operator("TensorScatter", since=24)
-def tensor_scatter(
-    past: Tensor, update: Tensor, at: Tensor | None = None, *, axis: int = -2, mode: str = "linear"
-) -> Tensor:
-    """A cache with new rows written at a place of each sample; "circular" begins anew at its end."""
-    if mode not in ("linear", "circular"):
-        raise ValueError(f"mode {mode!r} is unknown: use linear or circular")
-    dim = axis % past.ndim
-    if dim == 0:
-        raise ValueError("axis 0 is the batch's: take another")
-    places = Tensor.arange(update.shape[dim], device=past.device).unsqueeze(0)
-    places = places if at is None else places + at.reshape(-1, 1).long()
-    places = places % past.shape[dim] if mode == "circular" else places
-    shape = (places.shape[0], *(1,) * (dim - 1), places.shape[1], *(1,) * (past.ndim - 1 - dim))
-    return past.scatter(dim, places.reshape(*shape).expand(*update.shape), update)
 
 
 @operator("SwiGLU", since=28)
