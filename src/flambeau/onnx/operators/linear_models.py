@@ -212,5 +212,5 @@ def svm_classifier(x: Tensor, **attributes: Any) -> tuple:
         best = best if len(a.rho) > 1 else chances.argmax(1)
         return labelled(best, labels), transformed(host(chances, "float32"), a.post_transform)
     if len(a.rho) == 1:
-        return labelled(best, labels), transformed(stack([scores[:, 0], -scores[:, 0]], 1), a.post_transform)
+        return labelled(best, labels), transformed(stack([-scores[:, 0], scores[:, 0]], 1), a.post_transform)
     return labelled(best, labels), transformed(scores, a.post_transform)

@@ -36,8 +36,8 @@ def _places(n: int, device: Any) -> Tensor:
 
 
 def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
-    """Which keys are there, from any form of such masks: lengths [b]; ends, then starts [2 * b]; 1 where there
-    is one [b, m] or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
+    """Which keys are there, from any form of such masks: lengths [b]; ends, then starts [2 * b]; 1 where one
+    is [b, m] or [b, n, m]. -> [b, 1, 1 or n, m] of bool"""
     if mask is None:
         return None
     places = _places(m, mask.device)
@@ -219,7 +219,7 @@ def _grouped_parts(i: GroupedInputs, a: GroupedAttributes) -> list[Tensor]:
 
 
 def _written(past: Tensor | None, new: Tensor, at: Tensor, length: int) -> Tensor:
-    """A cache with new rows from each sample's place on. [b, g, p, d], [b, g, n, d], [b] -> [b, g, length, d]"""
+    """A cache with new rows from each place on. [b, g, p, d], [b, g, n, d], [b] -> [b, g, length, d]"""
     b, g, n, d = new.shape
     if past is None or past.shape[2] == 0:
         return new if n == length else new.pad([0, 0, 0, length - n])

@@ -57,7 +57,7 @@ def matmul_nbits(
 
 
 def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: int) -> Tensor:
-    """(w - zero) * scale, of the block in which a column stands, or is said to. [n, blocks, size] -> [n, k]"""
+    """(w - zero) * scale, of a column's own block, or of that which is said. [n, blocks, size] -> [n, k]"""
     if order is None:
         zeros = zeros.unsqueeze(-1) if isinstance(zeros, Tensor) else zeros
         return ((w - zeros) * scales.unsqueeze(-1)).flatten(1)[:, :k]

@@ -82,7 +82,8 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
         raise ValueError(f"activations {list(names)}: takes {each} for each of {directions} directions")
     names = names * directions if len(names) == each else names
     alphas, betas = iter(a.activation_alpha or ()), iter(a.activation_beta or ())
-    found = [_activation(name, alphas, betas, a.clip) for name in names]
+    # clip holds what goes into gates and candidates; a cell's last activation reads the state as it is
+    found = [_activation(name, alphas, betas, a.clip if k % each < 2 else None) for k, name in enumerate(names)]
     return [found[i * each : (i + 1) * each] for i in range(directions)]
 
 

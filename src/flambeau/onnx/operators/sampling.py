@@ -107,9 +107,11 @@ def max_roi_pool(
     x: Tensor, rois: list[list[float]], *, pooled_shape: tuple[int, int], spatial_scale: float = 1.0
 ) -> Tensor:
     """The largest of each part of regions; of an empty part 0. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
-    made = []
+    import numpy as np
+
+    scale, made = np.float32(spatial_scale), []  # what is rounded is a product in float32
     for image, *box in rois:
-        x0, y0, x1, y1 = (floor(v * spatial_scale + 0.5) for v in box)
+        x0, y0, x1, y1 = (floor(float(np.float32(v) * scale) + 0.5) for v in box)
         rows = _bins(y0, y1, pooled_shape[0], x.shape[2])
         columns = _bins(x0, x1, pooled_shape[1], x.shape[3])
         parts = [x[int(image), :, a:b, c:d] for a, b in rows for c, d in columns]

@@ -295,6 +295,5 @@ def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: An
     score = score + (base[-1] if len(base) else 0)
     positive = (weights >= 0).all()
     best = (score > (0.5 if positive else 0)).astype(int)
-    other = 1 - score if positive else -score
-    both = host(np.stack([other, score], 1), "float32")
-    return labelled(best, labels), both if transform == "NONE" or positive else transformed(both, transform)
+    other = 1 - score if positive and transform == "NONE" else -score
+    return labelled(best, labels), transformed(host(np.stack([other, score], 1), "float32"), transform)
