@@ -3,14 +3,18 @@
 from collections import ChainMap
 from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
 from .operators.table import Operator, find, rows_of
-from .values import common_device, moved, numbers, to_value
+from .values import by_places, common_device, moved, numbers, to_value
 
 Values = MutableMapping[str, Any]
+Bound = tuple[
+    NodeDef, FunctionDef, dict[str, int]
+]  # a function with the attributes of a node, and its opsets
 DEEPEST = 60  # calls of functions and graphs in each other
 
 
@@ -24,6 +28,7 @@ class NodeCall:
     values: Values
     opsets: dict[str, int]
     depth: int
+    around: tuple[NodeDef, ...] = ()  # all nodes of its graph
 
     @property
     def device(self) -> Any:
@@ -50,15 +55,27 @@ class NodeCall:
         inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
         return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
 
+    def again(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the node's graph, computed anew with other values for some names."""
+        needed, nodes = {name}, []
+        for node in reversed(self.around):
+            if any(out in needed and out not in given for out in node.outputs):
+                nodes.append(node)
+                needed |= {n for n in node.inputs if n} - given.keys()
+        inside = ChainMap({**given}, self.values)
+        self.runner.nodes(tuple(reversed(nodes)), inside, self.opsets, self.depth + 1)
+        return inside[name]
+
 
 class Runner:
     """Runs a model's graphs on a device; what is constant is made once."""
 
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
-        self._constants: dict[int, Any] = {}  # by node, or array of an initializer
+        self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
         self._moved: dict[int, Any] = {}  # constants on the model's device
-        self._bodies: dict[int, tuple[FunctionDef, NodeDef]] = {}
+        self._bodies: dict[tuple, Bound] = {}
+        self._held: list[FunctionDef] = []
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
@@ -69,9 +86,7 @@ class Runner:
         """The outputs of a graph whose inputs are among the values."""
         for name, array in graph.initializers.items():
             if depth and name not in values:
-                values[name] = self.constant(
-                    id(array), lambda array=array: to_value(array, self._place(array))
-                )
+                values[name] = self.constant(array, lambda array=array: to_value(array, self._place(array)))
         self.nodes(graph.nodes, values, opsets, depth)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
@@ -82,17 +97,17 @@ class Runner:
             )
         for node in nodes:
             inputs = [self._found(values, name, node.label) if name else None for name in node.inputs]
-            results = self._call(node, inputs, values, opsets, depth)
+            results = self._call(node, inputs, NodeCall(node, 0, self, values, opsets, depth, nodes))
             if len(results) < sum(map(bool, node.outputs)):
                 rule = f"gives {len(results)} outputs, and {len(node.outputs)} are named"
                 raise OnnxError(f"{self.model.place}: {node.label}: {rule}")
             values.update((name, v) for name, v in zip(node.outputs, results) if name)
 
-    def constant(self, key: int, make: Callable[[], Any]) -> Any:
-        """What `make` gives, made once."""
-        if key not in self._constants:
-            self._constants[key] = make()
-        return self._constants[key]
+    def constant(self, of: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives of a node or an array, made once."""
+        if id(of) not in self._constants:
+            self._constants[id(of)] = of, make()  # held: another object may have its id later
+        return self._constants[id(of)][1]
 
     def _found(self, values: Values, name: str, asker: str) -> Any:
         if name not in values:
@@ -102,17 +117,18 @@ class Runner:
     def _place(self, array: Any) -> Any:
         return place_of(array, self.device)
 
-    def _call(self, node: NodeDef, inputs: list, values: Values, opsets: dict[str, int], depth: int) -> Any:
+    def _call(self, node: NodeDef, inputs: list, call: NodeCall) -> Any:
+        opsets, depth = call.opsets, call.depth
         try:
             own = self.model.functions.get((node.domain, node.op, node.overload))
             if own is not None:
-                return self._function(own, node, inputs, own.opsets or opsets, depth)
+                body = self._bound(node, own, own.opsets or opsets)
+                return self._function(*body, inputs, depth)
             opset = opsets.get(node.domain, 1)
             row = find(node.domain, node.op, opset)
             if row is not None:
-                return self._row(row, NodeCall(node, opset, self, values, opsets, depth), inputs)
-            body, its_opsets = body_of(node, opset, inputs, opsets)
-            return self._function(body, node, inputs, its_opsets, depth)
+                return self._row(row, replace(call, opset=opset), inputs)
+            return self._function(*self._body(node, opset, inputs, opsets), inputs, depth)
         except OnnxError:
             raise
         except RecursionError:
@@ -123,13 +139,14 @@ class Runner:
     def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
         node = call.definition
         if node.op == "Constant" and not node.domain:
-            return self.constant(id(node), lambda: (row.function(**node.attributes),))
+            return self.constant(node, lambda: (row.function(**node.attributes),))
         check_call(row, inputs, node)
         given = arranged(row, inputs)
         if row.moves:
             given = self._together(given)
         extra = {"node": call} if row.takes_node else {}
-        result = row.function(*given, **node.attributes, **extra)
+        run = partial(row.function, **node.attributes, **extra)
+        result = by_places(run, given) if row.places else run(*given)
         return result if isinstance(result, tuple) else (result,)
 
     def _together(self, given: list) -> list:
@@ -137,9 +154,8 @@ class Runner:
         device = common_device(given, self.device)
         if device is None:
             return given
-        lasting = {
-            id(v) for made in self._constants.values() for v in (made if type(made) is tuple else (made,))
-        }
+        made = [v for _, v in self._constants.values()]
+        lasting = {id(v) for m in made for v in (m if type(m) is tuple else (m,))}
         return [self._kept(v, device) if id(v) in lasting else moved(v, device) for v in given]
 
     def _kept(self, value: Any, device: Any) -> Any:
@@ -149,16 +165,33 @@ class Runner:
             self._moved[id(value)] = moved(value, device)
         return self._moved[id(value)]
 
+    def _body(self, node: NodeDef, opset: int, inputs: list, opsets: dict[str, int]) -> Bound:
+        """What `_function` runs for one of ONNX's operators; made once for inputs of the same types."""
+        types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
+        key = id(node), opset, tuple(types)
+        if key not in self._bodies:
+            self._bodies[key] = self._bound(node, *body_of(node, opset, inputs, opsets))
+        return self._bodies[key]
+
+    def _bound(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
+        """A function with a node's attributes in place; f is held, since it is known by its id."""
+        key = id(node), id(f)
+        if key not in self._bodies:
+            self._bodies[key] = node, replace(f, nodes=bound(f, node.attributes)), opsets
+            self._held.append(f)
+        return self._bodies[key]
+
     def _function(
-        self, f: FunctionDef, node: NodeDef, inputs: list, opsets: dict[str, int], depth: int
+        self, node: NodeDef, f: FunctionDef, opsets: dict[str, int], inputs: list, depth: int
     ) -> tuple:
         if len(inputs) > len(f.inputs):
             raise ValueError(f"takes {len(f.inputs)} inputs, given {len(inputs)}")
-        body = bound(f, node.attributes)
         values: Values = dict.fromkeys(f.inputs)
         values.update(zip(f.inputs, inputs))
-        self.nodes(body, values, opsets, depth + 1)
-        return tuple(self._found(values, name, f"outputs of {f.name}") for name in f.outputs)
+        self.nodes(f.nodes, values, opsets, depth + 1)
+        return tuple(
+            self._found(values, name, f"outputs of {f.name}") for name, _ in zip(f.outputs, node.outputs)
+        )
 
 
 def place_of(array: Any, device: Any) -> Any:
@@ -192,7 +225,7 @@ def arranged(row: Operator, inputs: list) -> list:
 
     names = [*row.inputs, *[""] * len(inputs)]
     given = [numbers(v) if name in row.numbers else v for name, v in zip(names, inputs)]
-    if not row.arrays:
+    if not row.arrays and not row.places:
         bad = next((v for v in given if isinstance(v, np.ndarray)), None)
         if bad is not None:
             raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")

@@ -4,11 +4,12 @@ A value is a Tensor; what no device holds (strings, floats of 8 bits, integers o
 sequence is a list, an empty optional None, a map a dict.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from ..core.dtype import DTYPES
 from ..device import get_device
+from ..functions import arange
 from ..tensor import Tensor, tensor
 from .convert import numpy_dtype
 
@@ -94,3 +95,29 @@ def common_device(values: list[Any], device: Any) -> Any:
     if len(places) < 2:
         return None
     return cpu() if any(not t.dtype.on_gpu for t in tensors_in(values)) else device
+
+
+def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
+    """What a function that only moves elements makes of inputs, arrays among them.
+
+    It is given their places in all of them together, and what it makes of these is taken."""
+    import numpy as np
+
+    arrays = [v for v in inputs if isinstance(v, np.ndarray)]
+    if not arrays:
+        return function(*inputs)
+    if len({a.dtype for a in arrays}) > 1:
+        raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
+    starts = iter(np.cumsum([0, *[a.size for a in arrays]]).tolist())
+    given = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
+    every = np.concatenate([a.reshape(-1) for a in arrays])
+    result = function(*given)
+    return tuple(_taken(every, r) for r in result) if type(result) is tuple else _taken(every, result)
+
+
+def _places(array: Any, start: int) -> Tensor:
+    return arange(start, start + array.size, device=cpu()).reshape(array.shape)
+
+
+def _taken(every: Any, places: Any) -> Any:
+    return [_taken(every, p) for p in places] if isinstance(places, list) else every[places.numpy()]

@@ -110,7 +110,7 @@ def mean(*xs: Tensor) -> Tensor:
     return reduce(lambda a, b: a + b, xs) / len(xs)
 
 
-@operator("Where")
+@operator("Where", places=True)
 def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return where(condition, a, b)
 
@@ -124,3 +124,27 @@ def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None
 def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
     x = x if low is None else x.maximum(low)
     return x if high is None else x.minimum(high)
+
+
+@operator("Equal", arrays=True)
+def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    if isinstance(a, Tensor):
+        return a.eq(aligned(a, b, axis, broadcast))
+    from ..values import host
+
+    return host(a == b, "bool")
+
+
+@operator("IsInf")
+def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+    found = x.isinf()
+    found = found if detect_negative else found & (x > 0)
+    return found if detect_positive else found & (x < 0)
+
+
+@operator("BitShift")
+def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
+    """Bits moved LEFT (up) or RIGHT (down)."""
+    if direction not in ("LEFT", "RIGHT"):
+        raise ValueError(f"direction={direction!r}: is LEFT or RIGHT")
+    return a << b if direction == "LEFT" else a >> b

@@ -15,6 +15,7 @@ class Operator:
     since: int
     function: Callable[..., Any]
     numbers: tuple[str, ...] = ()  # inputs that are handed over as Python's numbers and lists
+    places: bool = False  # whether it only moves elements: of arrays it is given places, and these are taken
     moves: bool = True  # whether its inputs are brought to one device
     optional: bool = False  # whether inputs without a default may be left out all the same
     arrays: bool = False  # whether it takes what no device holds (strings, 8-bit floats), as NumPy arrays
@@ -32,9 +33,10 @@ TABLE: dict[tuple[str, str], list[Operator]] = {}
 def operator(*names: str, since: int = 1, domain: str = "", **how: Any) -> Callable:
     """Enter a function for the operators of these names, from an opset on.
 
-    how: numbers="shape" (or several names): these parameters arrive as lists or numbers of Python;
-    arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive as they are, without it
-    they are refused; moves=False: inputs stay on their devices; optional=True: any input may be left out.
+    how: numbers="shape" (or several names): these parameters arrive as lists or numbers of Python.
+    arrays=True: NumPy arrays (of strings and of dtypes that no device has) arrive as they are; without it
+    they are refused. places=True: it only moves elements, so arrays are done by the places of theirs.
+    moves=False: inputs stay on their devices. optional=True: any input may be left out.
     """
     numbers = how.pop("numbers", ())
     how["numbers"] = (numbers,) if isinstance(numbers, str) else tuple(numbers)
