@@ -83,7 +83,8 @@ def _activations(kind: str, a: RecurrentAttributes, directions: int) -> list[lis
     names = names * directions if len(names) == each else names
     alphas, betas = iter(a.activation_alpha or ()), iter(a.activation_beta or ())
     # clip holds what goes into gates and candidates; a cell's last activation reads the state as it is
-    found = [_activation(name, alphas, betas, a.clip if k % each < 2 else None) for k, name in enumerate(names)]
+    clips = [a.clip if k % each < 2 else None for k in range(len(names))]
+    found = [_activation(name, alphas, betas, clip) for name, clip in zip(names, clips, strict=True)]
     return [found[i * each : (i + 1) * each] for i in range(directions)]
 
 
