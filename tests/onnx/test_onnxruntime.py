@@ -5,7 +5,7 @@ An output whose name begins with "~" is made, and not compared: there ONNX Runti
 
 import numpy as np
 import pytest
-from helpers.onnx_cases import ML, MS, Case, f, i, of, text, u8
+from helpers.onnx_nodes import ML, MS, Case, f, i, of, text, u8
 
 pytestmark = pytest.mark.torch  # ONNX Runtime is in the same extra
 
