@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from ...functions import cat, tensor, where
-from ...tensor import Tensor
+from ...functions import cat, where
+from ...tensor import Tensor, tensor
 from ..values import host, to_array
 from .table import operator
 

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from ...functions import stack, tensor
-from ...tensor import Tensor
+from ...functions import stack
+from ...tensor import Tensor, tensor
 from ..values import host, to_array
 from .scores import labelled, transformed
 from .table import operator

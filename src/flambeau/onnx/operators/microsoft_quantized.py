@@ -66,6 +66,11 @@ def _by_block(w: Tensor, scales: Tensor, zeros: Any, order: Tensor | None, k: in
     return (w.flatten(1)[:, :k] - zeros) * scales[:, at]
 
 
+def _filled(inputs: tuple, count: int) -> tuple[Any, ...]:
+    """Inputs, None for those that are left out at the end."""
+    return (*inputs, *[None] * (count - len(inputs)))
+
+
 # --- dynamically quantised ---
 
 
@@ -82,7 +87,7 @@ def dynamic_quantize_matmul(
 @operator("MatMulIntegerToFloat", domain=MS)
 def matmul_integer_to_float(*inputs: Any) -> Tensor:
     """The product of quantised matrices in floats. [..., m, k], [..., k, n] -> [..., m, n]"""
-    a, b, a_scale, b_scale, a_zero, b_zero, bias = (*inputs, *[None] * (7 - len(inputs)))
+    a, b, a_scale, b_scale, a_zero, b_zero, bias = _filled(inputs, 7)
     y = matmul_integer(a, b, a_zero, b_zero).float() * (a_scale * b_scale)
     return y if bias is None else y + bias
 
@@ -103,7 +108,7 @@ def _back(y: Tensor, scale: Tensor, zero: Tensor | None, like: Tensor) -> Tensor
 def _two(name: str, compute: Callable[[Tensor, Tensor], Tensor]) -> None:
     @operator(name, domain=MS)
     def both(*inputs: Any) -> Tensor:
-        a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = (*inputs, *[None] * (8 - len(inputs)))
+        a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = _filled(inputs, 8)
         return _back(compute(_floats(a, a_scale, a_zero), _floats(b, b_scale, b_zero)), scale, zero, a)
 
 
@@ -171,7 +176,7 @@ def qlinear_where(*inputs: Tensor) -> Tensor:
 @operator("QGemm", domain=MS)
 def qgemm(*inputs: Any, alpha: float = 1.0, transA: int = 0, transB: int = 0) -> Tensor:
     """alpha * a @ b + c of quantised matrices; in floats where no scale is said. [m, k], [k, n] -> [m, n]"""
-    a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = (*inputs, *[None] * (9 - len(inputs)))
+    a, a_scale, a_zero, b, b_scale, b_zero, c, scale, zero = _filled(inputs, 9)
     a, b = a.mT if transA else a, b.mT if transB else b
     total = matmul_integer(a, b, a_zero, b_zero)
     y = (total if c is None else total + c).float() * (a_scale * b_scale * alpha)

@@ -35,7 +35,7 @@ def _batch_training(x: Tensor, scale: Tensor, b: Tensor, running: tuple, a: Batc
     """The result, the new running statistics, and the batch's own."""
     dims = (0, *range(2, x.ndim))
     mean, var = x.mean(dims), x.var(dims, correction=0)
-    y = F.batch_norm(x, None, None, scale, b, training=True, eps=a.epsilon)
+    y = F.batch_norm(x, None, None, scale, b, training=True, eps=a.epsilon)  # type: ignore[arg-type]
     moved = [old * a.momentum + new * (1 - a.momentum) for old, new in zip(running, (mean, var), strict=True)]
     return y, *(m.to(r.dtype) for m, r in zip(moved, running, strict=True)), mean, var
 

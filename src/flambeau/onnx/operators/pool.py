@@ -4,9 +4,8 @@ from math import prod
 from typing import Any
 
 from ...core.shape import Window, contiguous_strides
-from ...functions import tensor
 from ...ops.conv.pool import flat_places, max_pool, window_sum
-from ...tensor import Tensor
+from ...tensor import Tensor, tensor
 from .table import operator
 from .window import WindowAttributes, grown, pad_ends, pairs_of, spread, windows_of
 
@@ -22,7 +21,7 @@ def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[
     return plain, grown(size, plain, a.ceil_mode)
 
 
-def _column_major(places: Tensor, size: tuple[int, ...]) -> Tensor:
+def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
     """Places in row-major order as places in column-major order."""
     found, step = 0, 1
     for n, stride in zip(size, contiguous_strides(size), strict=True):
@@ -39,7 +38,7 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
     if node is None or not node.wants(1):
         return y
     size = tuple(x.shape[2:])
-    places = flat_places(x, y, spec)
+    places: Any = flat_places(x, y, spec)
     places = _column_major(places, size) if storage_order else places
     n, c = x.shape[:2]
     first = Tensor.arange(n * c, device=x.device).reshape(n, c, *(1,) * len(size)) * prod(size)

@@ -2,18 +2,18 @@
 
 from typing import Any, NamedTuple
 
-from ...functions import tensor
 from ...nn import functional as F
-from ...tensor import Tensor
+from ...tensor import Tensor, tensor
 from ..graph import DTYPES
 from ..values import cast, dtype_name
+from .cast import converted
 from .conv import check_kernel
-from .exotic import to_exotic
 from .table import operator
 from .window import WindowAttributes, pad_ends, windows_of
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 RANGES = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
+HELD = tuple(RANGES)  # by devices; those below are on the host
 RANGES |= {"uint4": (0, 15), "int4": (-8, 7), "uint2": (0, 3), "int2": (-2, 1)}
 
 
@@ -72,8 +72,8 @@ def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) 
     y = x.float() / scale.float()
     if name in RANGES:
         found = rounded(y, zero, name)
-        return cast(found, name) if name in ("uint8", "int8", "uint16", "int16") else to_exotic(found, name)
-    return to_exotic(y if zero is None else y + zero, name, bool(a.saturate))
+        return cast(found, name) if name in HELD else converted(found.numpy(), name, True, "up")
+    return converted((y if zero is None else y + zero).numpy(), name, bool(a.saturate), "up")
 
 
 @operator("DequantizeLinear", since=10, arrays=True)

@@ -41,7 +41,7 @@ class RecurrentAttributes(NamedTuple):
     output_sequence: int = 1  # of opset 1: whether anybody asks for Y, which the graph says too
 
 
-class Weights(NamedTuple):
+class Direction(NamedTuple):
     """One direction of a layer."""
 
     w: Tensor  # [gates * h, i]
@@ -100,16 +100,16 @@ def _activation(name: str, alphas: Iterator, betas: Iterator, clip: float | None
 # --- one step ---
 
 
-def _rnn_step(given: Tensor, h: Tensor, c: Tensor, s: Weights, acts: list, a: Any) -> tuple[Tensor, Tensor]:
+def _rnn_step(given: Tensor, h: Tensor, c: Tensor, s: Direction, acts: list, a: Any) -> tuple:
     return acts[0](given + _of_state(h, s)), c
 
 
-def _of_state(h: Tensor, s: Weights) -> Tensor:
+def _of_state(h: Tensor, s: Direction) -> Tensor:
     made = h @ s.r.transpose(0, 1)
     return made if s.of_state is None else made + s.of_state
 
 
-def _gru_step(given: Tensor, h: Tensor, c: Tensor, s: Weights, acts: list, a: Any) -> tuple[Tensor, Tensor]:
+def _gru_step(given: Tensor, h: Tensor, c: Tensor, s: Direction, acts: list, a: Any) -> tuple:
     n = h.shape[-1]
     if a.linear_before_reset:
         own = _of_state(h, s)
@@ -124,7 +124,9 @@ def _gru_step(given: Tensor, h: Tensor, c: Tensor, s: Weights, acts: list, a: An
     return (1 - z) * made + z * h, c
 
 
-def _lstm_step(given: Tensor, h: Tensor, c: Tensor, s: Weights, acts: list, a: Any) -> tuple[Tensor, Tensor]:
+def _lstm_step(
+    given: Tensor, h: Tensor, c: Tensor, s: Direction, acts: list, a: Any
+) -> tuple[Tensor, Tensor]:
     gates = given + _of_state(h, s)
     n = h.shape[-1]
     i, o, f, g = (gates[:, k * n : (k + 1) * n] for k in range(4))
@@ -143,7 +145,7 @@ STEPS = {"RNN": _rnn_step, "GRU": _gru_step, "LSTM": _lstm_step}
 # --- all steps ---
 
 
-def _is_plain(kind: str, acts: tuple[str, ...], a: RecurrentAttributes, s: Weights) -> bool:
+def _is_plain(kind: str, acts: tuple[str, ...], a: RecurrentAttributes, s: Direction) -> bool:
     """Whether nn's recurrence computes it."""
     named = tuple(name.lower() for name in acts)
     usual = named == tuple(name.lower() for name in DEFAULTS[kind])
@@ -157,7 +159,7 @@ def _reordered(t: Tensor, order: tuple[int, ...]) -> Tensor:
     return t if order == tuple(range(len(order))) else cat([parts[k] for k in order], 0)
 
 
-def _by_recurrence(kind: str, x: Tensor, s: Weights, kept: Tensor | None) -> tuple[Tensor, Tensor]:
+def _by_recurrence(kind: str, x: Tensor, s: Direction, kept: Tensor | None) -> tuple[Tensor, Tensor]:
     """The plain form. -> states and cells [t, b, h]"""
     name, order = PLAIN[kind]
     w, r, of_input, of_state = (None if t is None else _reordered(t, order) for t in s[:4])
@@ -170,7 +172,7 @@ def _by_recurrence(kind: str, x: Tensor, s: Weights, kept: Tensor | None) -> tup
 
 
 def _by_steps(
-    kind: str, x: Tensor, s: Weights, kept: Tensor | None, how: tuple[list, RecurrentAttributes]
+    kind: str, x: Tensor, s: Direction, kept: Tensor | None, how: tuple[list, RecurrentAttributes]
 ) -> tuple[Tensor, Tensor]:
     """Step by step. -> states and cells [t, b, h]"""
     given = x @ s.w.transpose(0, 1)
@@ -185,14 +187,14 @@ def _by_steps(
     return stack([h for h, _ in made]), stack([c for _, c in made])
 
 
-def _direction(i: RecurrentInputs, d: int, kind: str) -> Weights:
+def _direction(i: RecurrentInputs, d: int, kind: str) -> Direction:
     """The weights and the first states of one direction."""
     batch, size, gates = i.x.shape[1], i.r.shape[-1], GATES[kind]
     none = Tensor.zeros(batch, size, dtype=i.x.dtype, device=i.x.device)
     biases = (None, None) if i.b is None else (i.b[d][: gates * size], i.b[d][gates * size :])
     hidden, cell = (none if t is None else t[d] for t in (i.hidden, i.cell))
     peepholes = None if i.peepholes is None else tuple(i.peepholes[d].chunk(3, 0))
-    return Weights(i.w[d], i.r[d], *biases, hidden, cell, peepholes)
+    return Direction(i.w[d], i.r[d], *biases, hidden, cell, peepholes)
 
 
 def _kept(i: RecurrentInputs) -> Tensor | None:

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from math import ceil, floor
 from typing import Any, NamedTuple
 
-from ...functions import tensor, where
-from ...tensor import Tensor
+from ...functions import where
+from ...tensor import Tensor, tensor
 from .table import operator
 
 
@@ -23,7 +23,7 @@ class ResizeAttributes(NamedTuple):
     nearest_mode: str = "round_prefer_floor"
 
 
-class Line(NamedTuple):
+class ResizedAxis(NamedTuple):
     """How one dim is resized: from n to o elements by a scale; roi is the part that is read, of 0 to 1."""
 
     n: int
@@ -32,7 +32,7 @@ class Line(NamedTuple):
     roi: tuple[float, float] = (0.0, 1.0)
 
 
-class Reading(NamedTuple):
+class TakenInputs(NamedTuple):
     """What the outputs of a dim are made of: places and weights [taps][o], and which lie beyond the input."""
 
     index: list[list[int]]
@@ -40,27 +40,27 @@ class Reading(NamedTuple):
     beyond: list[bool]
 
 
-def _cropped(i: int, line: Line) -> float:
+def _cropped(i: int, line: ResizedAxis) -> float:
     first, last = (end * (line.n - 1) for end in line.roi)
     width = line.scale * line.n
     return (first + last) / 2 if width == 1 else first + i * (last - first) / (width - 1)
 
 
-def _corners(i: int, line: Line) -> float:
+def _corners(i: int, line: ResizedAxis) -> float:
     width = line.scale * line.n
     return 0.0 if width == 1 else i * (line.n - 1) / (width - 1)
 
 
-def _centres(i: int, line: Line) -> float:
+def _centres(i: int, line: ResizedAxis) -> float:
     return (i + 0.5) / line.scale - 0.5
 
 
-def _symmetric(i: int, line: Line) -> float:
+def _symmetric(i: int, line: ResizedAxis) -> float:
     return _centres(i, line) + line.n / 2 * (1 - line.o / (line.scale * line.n))
 
 
 # coordinate_transformation_mode -> the place of an output among the inputs
-COORDINATES: dict[str, Callable[[int, Line], float]] = {
+COORDINATES: dict[str, Callable[[int, ResizedAxis], float]] = {
     "align_corners": _corners,
     "asymmetric": lambda i, line: i / line.scale,
     "half_pixel": _centres,
@@ -95,7 +95,7 @@ KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
 }
 
 
-def _weighed(at: float, line: Line, a: ResizeAttributes) -> tuple[list[int], list[float]]:
+def _weighed(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
     """The inputs that an output takes, and their weights, which add up to 1."""
     reach, weigh = KERNELS[a.mode]
     narrow = min(line.scale, 1.0) if a.antialias else 1.0
@@ -108,7 +108,7 @@ def _weighed(at: float, line: Line, a: ResizeAttributes) -> tuple[list[int], lis
     return index, [w / total for w in weight]
 
 
-def _reading(line: Line, a: ResizeAttributes) -> Reading:
+def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     """What each output of a dim takes."""
     places = [COORDINATES[a.coordinate_transformation_mode](i, line) for i in range(line.o)]
     cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
@@ -118,13 +118,13 @@ def _reading(line: Line, a: ResizeAttributes) -> Reading:
     else:
         taken = [_weighed(at, line, a) for at in places]
     index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
-    return Reading(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
+    return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
 
 
 FEW = 8  # inputs an output takes, up to which they are read one by one; beyond it is a product of matrices
 
 
-def _matrix(line: Line, index: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
+def _matrix(line: ResizedAxis, index: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
     """The weights of all inputs in all outputs. -> [o][n]"""
     rows = [[0.0] * line.n for _ in range(line.o)]
     for places, weights in zip(index, weight, strict=True):
@@ -133,7 +133,7 @@ def _matrix(line: Line, index: list[list[int]], weight: list[list[float]]) -> li
     return rows
 
 
-def _resized(x: Tensor, dim: int, line: Line, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
+def _resized(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
     """One dim resized, and which outputs lie beyond the input."""
     index, weight, beyond = _reading(line, a)
     if a.mode == "nearest":
@@ -172,7 +172,7 @@ def _by_sizes(given: list[int], have: list[int], policy: str) -> list[tuple[int,
     return [(floor(n * ratio + 0.5), ratio) for n in have]
 
 
-def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, Line]:
+def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
     """The dims that are resized, and how."""
     axes = [d % x.ndim for d in (range(x.ndim) if a.axes is None else a.axes)]
     have, given = [x.shape[d] for d in axes], scales or sizes
@@ -191,10 +191,10 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
             raise ValueError(f"tf_crop_and_resize takes a roi of {2 * len(axes)} numbers: got {roi}")
         parts = list(zip(roi[: len(axes)], roi[len(axes) :], strict=True))
     each = zip(axes, have, targets, parts, strict=True)
-    return {d: Line(n, o, scale, part) for d, n, (o, scale), part in each}
+    return {d: ResizedAxis(n, o, scale, part) for d, n, (o, scale), part in each}
 
 
-def resized(x: Tensor, lines: dict[int, Line], a: ResizeAttributes) -> Tensor:
+def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
     """Every dim that `lines` names resized; bytes are rounded and held."""
     _check(a)
     trivial = a.coordinate_transformation_mode != "tf_crop_and_resize"

@@ -3,9 +3,9 @@
 from math import ceil, floor
 from typing import Any, NamedTuple
 
-from ...functions import stack, tensor
+from ...functions import stack
 from ...nn import functional as F
-from ...tensor import Tensor
+from ...tensor import Tensor, tensor
 from .table import operator
 
 MODES = {"linear": "bilinear", "cubic": "bicubic"}  # of opset 20 on: the older names are PyTorch's
