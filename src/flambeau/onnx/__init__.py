@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from . import passes
 from .graph import OnnxError, ValueDef
 from .model import OnnxModel
 from .read import read_model
@@ -9,9 +10,12 @@ from .read import read_model
 __all__ = ["OnnxError", "OnnxModel", "ValueDef", "load"]
 
 
-def load(path_or_bytes: Any, device: Any = None) -> OnnxModel:
-    """An ONNX file (a path, its bytes, or a ModelProto) as a module; OnnxError where it can't be read.
+def load(path_or_bytes: Any, device: Any = None, fold_norms: bool = False) -> OnnxModel:
+    """An ONNX file (a path, its bytes, or a ModelProto) as a module; OnnxError where it can't be read or run,
+    with all that is wrong.
 
-    device: where it runs, the default device unless given.
+    device: where it runs, the default device unless given. fold_norms: batch norms become part of the
+    convolutions before them, which is faster, and is for inference.
     """
-    return OnnxModel(read_model(path_or_bytes), device)
+    definition = read_model(path_or_bytes)
+    return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device)

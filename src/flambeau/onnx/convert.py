@@ -15,6 +15,7 @@ FIELDS = {
 FIELDS |= {"int64": "int64_data", "uint32": "uint64_data", "uint64": "uint64_data", "string": "string_data"}
 BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}  # of those that share a byte
 LARGEST = 1 << 40  # elements of a tensor: more is a mistake
+DENSE = 1 << 26  # elements of a sparse tensor, which is kept with its zeros
 
 
 def model_of(proto: Any, place: str, files: Any) -> ModelDef:
@@ -26,8 +27,8 @@ def model_of(proto: Any, place: str, files: Any) -> ModelDef:
         opsets=opsets_of(proto.opset_import),
         functions={(f.domain, f.name, f.overload): f for f in functions},
         ir_version=proto.ir_version,
-        producer=f"{proto.producer_name} {proto.producer_version}".strip(),
-        metadata={e.key: e.value for e in proto.metadata_props},
+        producer=f"{text_of(proto.producer_name)} {text_of(proto.producer_version)}".strip(),
+        metadata={text_of(e.key): text_of(e.value) for e in proto.metadata_props},
         place=place,
     )
 
@@ -37,8 +38,9 @@ def opsets_of(entries: Any) -> dict[str, int]:
     return {domain_of(e.domain): e.version for e in entries}
 
 
-def domain_of(name: str) -> str:
+def domain_of(name: Any) -> str:
     """A domain's name: "ai.onnx" is "" too."""
+    name = text_of(name)
     return "" if name == "ai.onnx" else name
 
 
@@ -56,10 +58,10 @@ class Reader:
         self.place, self.files = place, files
 
     def graph(self, g: Any) -> GraphDef:
-        initializers = {t.name: self.array(t) for t in g.initializer}
-        initializers |= {s.values.name: self.sparse(s) for s in g.sparse_initializer}
+        initializers = {text_of(t.name): self.array(t) for t in g.initializer}
+        initializers |= {text_of(s.values.name): self.sparse(s) for s in g.sparse_initializer}
         return GraphDef(
-            g.name,
+            text_of(g.name),
             tuple(self.node(n) for n in g.node),
             tuple(self.value(v) for v in g.input),
             tuple(self.value(v) for v in g.output),
@@ -68,19 +70,21 @@ class Reader:
         )
 
     def node(self, n: Any) -> NodeDef:
-        attributes = {a.name: self.attribute(a) for a in n.attribute}
-        domain, ends = domain_of(n.domain), (tuple(n.input), tuple(n.output))
-        return NodeDef(n.op_type, *ends, attributes, domain, n.name, n.overload)
+        attributes = {text_of(a.name): self.attribute(a) for a in n.attribute}
+        names = text_of(n.name), text_of(n.overload)
+        return NodeDef(
+            text_of(n.op_type), texts(n.input), texts(n.output), attributes, domain_of(n.domain), *names
+        )
 
     def function(self, f: Any) -> FunctionDef:
-        attributes: dict[str, Any] = dict.fromkeys(f.attribute, REQUIRED)
-        attributes |= {a.name: self.attribute(a) for a in f.attribute_proto}
+        attributes: dict[str, Any] = dict.fromkeys(texts(f.attribute), REQUIRED)
+        attributes |= {text_of(a.name): self.attribute(a) for a in f.attribute_proto}
         nodes, opsets = tuple(self.node(n) for n in f.node), opsets_of(f.opset_import)
-        ends = tuple(f.input), tuple(f.output)
-        return FunctionDef(domain_of(f.domain), f.name, *ends, nodes, attributes, opsets, f.overload)
+        ends, overload = (texts(f.input), texts(f.output)), text_of(f.overload)
+        return FunctionDef(domain_of(f.domain), text_of(f.name), *ends, nodes, attributes, opsets, overload)
 
     def value(self, v: Any) -> ValueDef:
-        return self.type(v.name, v.type)
+        return self.type(text_of(v.name), v.type)
 
     def type(self, name: str, t: Any) -> ValueDef:
         kind = t.WhichOneof("value") or "tensor_type"
@@ -95,10 +99,10 @@ class Reader:
 
     def attribute(self, a: Any) -> Any:
         if a.ref_attr_name:
-            return Ref(a.ref_attr_name)
+            return Ref(text_of(a.ref_attr_name))
         if a.type not in ATTRIBUTES:
             raise OnnxError(
-                f"{self.place}: attribute {a.name!r} is of type {a.type}, which ONNX does not define"
+                f"{self.place}: attribute {text_of(a.name)!r} is of type {a.type}, which ONNX does not define"
             )
         return ATTRIBUTES[a.type](self, a)
 
@@ -106,7 +110,7 @@ class Reader:
         """A TensorProto as a NumPy array; strings as an array of objects."""
         import numpy as np
 
-        what = f"{self.place}: tensor {t.name!r}"
+        what = f"{self.place}: tensor {text_of(t.name)!r}"
         dtype, shape = dtype_of(t.data_type, what), tuple(t.dims)
         if any(n < 0 for n in shape) or prod(shape) > LARGEST:
             raise OnnxError(
@@ -130,9 +134,9 @@ class Reader:
         """A SparseTensorProto as the array that it stands for."""
         import numpy as np
 
-        what = f"{self.place}: tensor {s.values.name!r}"
+        what = f"{self.place}: tensor {text_of(s.values.name)!r}"
         values, places, shape = self.array(s.values), self.array(s.indices), tuple(s.dims)
-        if any(n < 0 for n in shape) or prod(shape) > 1 << 31:
+        if any(n < 0 for n in shape) or prod(shape) > DENSE:
             raise OnnxError(f"{what}: is sparse, of shape {list(shape)}: it would take too much memory")
         flat = (
             places
@@ -147,13 +151,18 @@ class Reader:
 
 
 def text_of(raw: Any) -> str:
-    """A protobuf's string; what is no UTF-8 is kept as Python keeps such names of files."""
-    return raw if isinstance(raw, str) else bytes(raw).decode("utf-8", "surrogateescape")
+    """A protobuf's string; of what is no UTF-8 (Google's reader gives bytes then) the bytes' numbers."""
+    return raw if isinstance(raw, str) else bytes(raw).decode("utf-8", "backslashreplace")
+
+
+def texts(raw: Any) -> tuple[str, ...]:
+    """Strings."""
+    return tuple(map(text_of, raw))
 
 
 def _size(d: Any) -> int | str | None:
     kind = d.WhichOneof("value")
-    return None if kind is None else d.dim_value if kind == "dim_value" else d.dim_param or None
+    return None if kind is None else d.dim_value if kind == "dim_value" else text_of(d.dim_param) or None
 
 
 def numpy_dtype(name: str) -> Any:

@@ -9,6 +9,7 @@ from ..tensor import Tensor
 from .graph import GraphDef, ModelDef, OnnxError, ValueDef
 from .run import Runner, place_of
 from .values import dtype_name, to_value
+from .verify import verify
 
 MEAN_AND_VARIANCE = (3, 4)  # inputs of BatchNormalization that are no parameters
 
@@ -26,6 +27,7 @@ class OnnxModel(Module):
     """
 
     def __init__(self, definition: ModelDef, device: Any = None):
+        verify(definition)
         self.definition = definition
         self.runner = Runner(definition, get_device(device))
         graph = definition.graph
@@ -61,11 +63,9 @@ class OnnxModel(Module):
         return results if by_name or len(results) != 1 else results[0]
 
     def _run(self, feeds: dict[str, Any]) -> list[Any]:
-        graph = self.definition.graph
-        values = {**self._constants, **{name: getattr(m, last) for name, (m, last) in self._weights.items()}}
-        values.update(self._checked(feeds))
+        weights = {name: getattr(m, last) for name, (m, last) in self._weights.items()}
         self.runner.training = self.training
-        return self.runner.graph(graph, values, self.definition.opsets)
+        return self.runner.whole({**self._constants, **weights}, self._checked(feeds))
 
     def _checked(self, feeds: dict[str, Any]) -> dict[str, Any]:
         """Inputs as values; OnnxError for names, dtypes and shapes that are not the graph's."""

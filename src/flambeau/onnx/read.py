@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.files import read
-from .convert import model_of
+from .convert import model_of, text_of
 from .graph import ModelDef, OnnxError
+from .proto import parse
 
 
 def read_model(source: Any) -> ModelDef:
@@ -26,16 +27,22 @@ def read_model(source: Any) -> ModelDef:
     return model_of(parsed(data, place), place, Beside(path.parent))
 
 
-def parsed(data: Any, place: str) -> Any:
-    """The ModelProto of a file's bytes."""
-    from google.protobuf.message import DecodeError
-    from onnx import ModelProto
-
+def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
+    """The ModelProto of a file's bytes: read by the onnx package where it is installed, else by proto.py."""
+    try:
+        from google.protobuf.message import DecodeError
+        from onnx import ModelProto
+    except ImportError:
+        by_onnx = False
+    if not by_onnx:
+        return parse(data, place)
     proto = ModelProto()
     try:
-        proto.ParseFromString(data)
+        proto.ParseFromString(bytes(data))
     except DecodeError:
-        raise OnnxError(f"{place}: is cut short or no ONNX file: get a whole copy") from None
+        return parse(
+            data, place
+        )  # which says why it can't be read, or reads what protobuf refuses for its size
     return proto
 
 
@@ -47,7 +54,7 @@ class Beside:
         self.files: dict[str, Any] = {}
 
     def __call__(self, t: Any, what: str) -> Any:
-        entries = {e.key: e.value for e in t.external_data}
+        entries = {text_of(e.key): text_of(e.value) for e in t.external_data}
         name = entries.get("location", "")
         data = self._file(name, what)
         try:

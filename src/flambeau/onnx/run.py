@@ -5,17 +5,22 @@ from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
+from weakref import WeakKeyDictionary
 
+from ..core.recent import Recent
+from ..tensor import Tensor
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
-from .operators.table import Operator, find, rows_of
+from .operators.table import Operator, find
+from .passes import Plan, depends_on_shapes, plan_of
 from .values import by_places, common_device, moved, numbers, to_value
+from .verify import DEEPEST, misuse
 
+PLANS_KEPT = 16
 Values = MutableMapping[str, Any]
 Bound = tuple[
     NodeDef, FunctionDef, dict[str, int]
 ]  # a function with the attributes of a node, and its opsets
-DEEPEST = 60  # calls of functions and graphs in each other
 
 
 @dataclass(frozen=True)
@@ -76,11 +81,35 @@ class Runner:
         self._moved: dict[int, Any] = {}  # constants on the model's device
         self._bodies: dict[tuple, Bound] = {}
         self._held: list[FunctionDef] = []
+        self._plans: Recent[Any, Plan] = Recent()  # of the whole graph, by shapes and dtypes of its inputs
+        self._lists: WeakKeyDictionary[Tensor, Any] = WeakKeyDictionary()  # of tensors on the host
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
         self.device = device
-        self._constants, self._moved = {}, {}
+        self._constants, self._moved, self._plans = {}, {}, Recent()
+
+    def whole(self, values: dict[str, Any], fed: dict[str, Any]) -> list[Any]:
+        """The outputs of the model's graph: `values` are its weights and constants, `fed` its inputs.
+
+        What depends on shapes alone is computed at the first call with such inputs, and kept.
+        """
+        graph, opsets = self.model.graph, self.model.opsets
+        key = tuple((name, *_kind(v)) for name, v in fed.items())
+        plan = self._plans.get(key)
+        if plan is not None:
+            values.update(fed)
+            values.update(plan.known)
+            self.nodes(plan.nodes, values, opsets, 0)
+        else:
+            static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
+            values.update(fed)
+            for node in graph.nodes:
+                self.nodes((node,), values, opsets, 0, graph.nodes)
+                if depends_on_shapes(node, static, self.model.functions):
+                    static |= {name for name in node.outputs if name}
+            self._plans.keep(key, plan_of(graph, values, static), PLANS_KEPT)
+        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int = 0) -> list[Any]:
         """The outputs of a graph whose inputs are among the values."""
@@ -90,14 +119,19 @@ class Runner:
         self.nodes(graph.nodes, values, opsets, depth)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
-    def nodes(self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int) -> None:
+    def nodes(
+        self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int, around: Any = ()
+    ) -> None:
+        """Run nodes in order. around: all nodes of their graph, where these are some of them."""
         if depth > DEEPEST:
             raise OnnxError(
                 f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
             )
         for node in nodes:
             inputs = [self._found(values, name, node.label) if name else None for name in node.inputs]
-            results = self._call(node, inputs, NodeCall(node, 0, self, values, opsets, depth, nodes))
+            results = self._call(
+                node, inputs, NodeCall(node, 0, self, values, opsets, depth, around or nodes)
+            )
             if len(results) < sum(map(bool, node.outputs)):
                 rule = f"gives {len(results)} outputs, and {len(node.outputs)} are named"
                 raise OnnxError(f"{self.model.place}: {node.label}: {rule}")
@@ -140,14 +174,31 @@ class Runner:
         node = call.definition
         if node.op == "Constant" and not node.domain:
             return self.constant(node, lambda: (row.function(**node.attributes),))
-        check_call(row, inputs, node)
-        given = arranged(row, inputs)
+        problem = misuse(row, [v is not None for v in inputs], node.attributes)
+        if problem:
+            raise TypeError(problem)
+        given = self._arranged(row, inputs)
         if row.moves:
             given = self._together(given)
         extra = {"node": call} if row.takes_node else {}
         run = partial(row.function, **node.attributes, **extra)
         result = by_places(run, given) if row.places else run(*given)
         return result if isinstance(result, tuple) else (result,)
+
+    def _arranged(self, row: Operator, inputs: list) -> list:
+        """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
+        names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
+        given = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
+        check_arrays(given, row)
+        return given
+
+    def _numbers(self, value: Any) -> Any:
+        """A value as Python's numbers and lists, read once where it lies on the host."""
+        if not isinstance(value, Tensor) or value.device.kind != "cpu" or self.device.kind == "cpu":
+            return numbers(value)
+        if value not in self._lists:
+            self._lists[value] = numbers(value)
+        return self._lists[value]
 
     def _together(self, given: list) -> list:
         """Values on one device; a constant is moved once."""
@@ -201,35 +252,20 @@ def place_of(array: Any, device: Any) -> Any:
     return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
 
 
-def check_call(row: Operator, inputs: list, node: NodeDef) -> None:
-    """TypeError for inputs and attributes that the operator has not."""
-    if len(inputs) < row.least or (row.most is not None and len(inputs) > row.most):
-        wanted = str(row.least) if row.least == row.most else f"{row.least} to {row.most or 'any number'}"
-        raise TypeError(f"takes {wanted} inputs, given {len(inputs)}")
-    missing = next((row.inputs[k] for k in range(row.least) if inputs[k] is None and k < len(inputs)), None)
-    if missing is not None and not row.optional:
-        raise TypeError(f"its input {missing!r} is left out, and it needs one")
-    unknown = [] if row.attributes is None else sorted(node.attributes.keys() - row.attributes)
-    if unknown:
-        raise TypeError(
-            f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"
-        )
-    lacking = sorted(row.needs - node.attributes.keys())
-    if lacking:
-        raise TypeError(f"needs the attribute {lacking[0]!r}")
-
-
-def arranged(row: Operator, inputs: list) -> list:
-    """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
+def check_arrays(given: list, row: Operator) -> None:
+    """TypeError for what the operator can't take."""
     import numpy as np
 
-    names = [*row.inputs, *[""] * len(inputs)]
-    given = [numbers(v) if name in row.numbers else v for name, v in zip(names, inputs)]
-    if not row.arrays and not row.places:
-        bad = next((v for v in given if isinstance(v, np.ndarray)), None)
-        if bad is not None:
-            raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
-    return given
+    bad = None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
+    if bad is not None:
+        raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
+
+
+def _kind(value: Any) -> tuple:
+    """What a plan depends on of an input."""
+    if isinstance(value, list):
+        return ("sequence", *map(_kind, value))
+    return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)
 
 
 def bound(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
@@ -249,8 +285,3 @@ def _inside(value: Any, given: dict[str, Any]) -> Any:
     if isinstance(value, GraphDef):
         return replace(value, nodes=tuple(_with(n, given) for n in value.nodes))
     return value
-
-
-def known(node: NodeDef) -> bool:
-    """Whether the table has the operator at any opset."""
-    return bool(rows_of(node.domain, node.op))

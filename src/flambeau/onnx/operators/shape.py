@@ -126,9 +126,14 @@ def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, 
     return pieces(x, split, axis, num_outputs or len(node.outputs))
 
 
+MOST_PIECES = 1000  # where they may be empty
+
+
 def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple:
     """Pieces of an axis, of equal sizes (the last may be smaller) unless sizes are given."""
     n = x.shape[axis]
+    if sizes is None and count > max(n, MOST_PIECES):
+        raise ValueError(f"num_outputs={count:,} of axis {axis}: its size is {n}")
     if sizes is None:
         most = -(-n // count)
         sizes = [max(0, min(most, n - k * most)) for k in range(count)]
@@ -195,6 +200,8 @@ def padded(x: Tensor, pads: Any, mode: str, value: Any) -> Tensor:
         )
     if mode == "constant":
         return _with_constant(x, pads, value)
+    if max(map(abs, pads), default=0) > 1 << 24:
+        raise ValueError(f"pads={list(pads)}: up to {1 << 24:,} with mode={mode!r}")
     for d, (before, after) in enumerate(zip(pads[: x.ndim], pads[x.ndim :])):
         if before or after:
             places = [SOURCES[mode](i, x.shape[d]) for i in range(-before, x.shape[d] + after)]
