@@ -9,6 +9,16 @@ from helpers import onnx_cases
 
 KNOWN = {  # what can't pass, and why
     "test_loop16_seq_none": "the suite's own comparison takes no sequence of 0-d arrays",
+    **dict.fromkeys(
+        ("test_bernoulli", "test_bernoulli_double", "test_bernoulli_seed"), "draws of NumPy's generator"
+    ),
+    **dict.fromkeys(
+        (f"test_training_dropout{end}" for end in ("", "_mask", "_default", "_default_mask")),
+        "draws of NumPy's generator",
+    ),
+    **dict.fromkeys(
+        ("test_dft_inverse", "test_dft_inverse_opset19"), "rounding of NumPy's where the truth is 0: 2e-7"
+    ),
 }
 
 
@@ -22,7 +32,7 @@ def cases():
 def test_cases_pass(cases, half):
     chosen = list(cases)[half::2]
     results = {name: onnx_cases.run(cases[name], "CPU") for name in chosen}
-    failed = {name: why for name, why in results.items() if why and "there is no such operator" not in why}
+    failed = {name: why for name, why in results.items() if why}
     assert failed.keys() == KNOWN.keys() & set(chosen), failed
 
 

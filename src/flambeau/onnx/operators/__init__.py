@@ -4,16 +4,37 @@ from functools import cache
 from importlib import import_module
 
 FAMILIES = (
+    "activation",
+    "attention",
     "cast",
     "control",
+    "conv",
     "creation",
+    "detection",
     "elementwise",
+    "encoders",
+    "image",
     "index",
+    "linear_models",
+    "loss",
+    "microsoft",
+    "microsoft_attention",
+    "microsoft_quantized",
+    "norm",
+    "pool",
+    "product",
+    "quantized",
+    "random",
+    "recurrent",
     "reduce",
+    "resize",
+    "sampling",
     "sequence",
     "shape",
+    "signal",
     "strings",
     "training",
+    "trees",
 )
 
 
