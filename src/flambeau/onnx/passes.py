@@ -22,6 +22,7 @@ class Plan:
     known: dict[str, Any]
     nodes: tuple[NodeDef, ...]
     lists: dict[int, Any]  # the known values that operators take as numbers, by id
+    moved: dict[int, Any]  # the known values on the model's device, by id; None until one is asked for there
 
 
 def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:
@@ -58,7 +59,7 @@ def plan_of(graph: GraphDef, values: dict[str, Any], static: set[str]) -> Plan:
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
     known = {name: values[name] for name in static & read}
     few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
-    return Plan(known, nodes, {id(v): v.tolist() for v in few})
+    return Plan(known, nodes, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
 
 
 def fold_norms(model: ModelDef) -> ModelDef:

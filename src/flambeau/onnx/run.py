@@ -82,11 +82,13 @@ class Runner:
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
-        self._moved: dict[int, Any] = {}  # constants on the model's device
+        self._moved: dict[
+            int, Any
+        ] = {}  # constants on the model's device, by id; None until one is asked for
         self._bodies: dict[tuple, Bound] = {}
         self._held: list[FunctionDef] = []
         self._plans: Recent[Any, Plan] = Recent()  # of the whole graph, by shapes and dtypes of its inputs
-        self._lists: dict[int, Any] = {}  # of the plan that runs: its known values as lists, by their ids
+        self._plan = Plan({}, (), {}, {})  # the one that runs
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
@@ -106,13 +108,13 @@ class Runner:
                 plan = self._plans.keep(key, self._planned(graph, {**values}, fed), PLANS_KEPT)
         values.update(fed)
         values.update(plan.known)
-        self._lists = plan.lists
+        self._plan = plan
         self.nodes(plan.nodes, values, opsets, 0, graph.nodes)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
     def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> Plan:
         """The plan for inputs like these."""
-        self._lists = {}
+        self._plan = Plan({}, (), {}, {})
         static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
         values.update(fed)
         for node in graph.nodes:
@@ -152,7 +154,9 @@ class Runner:
     def constant(self, of: Any, make: Callable[[], Any]) -> Any:
         """What `make` gives of a node or an array, made once."""
         if id(of) not in self._constants:
-            self._constants[id(of)] = of, make()  # held: another object may have its id later
+            made = make()
+            self._constants[id(of)] = of, made  # held: another object may have its id later
+            self._moved |= dict.fromkeys(map(id, made if isinstance(made, tuple) else (made,)))
         return self._constants[id(of)][1]
 
     def _found(self, values: Values, name: str, asker: str) -> Any:
@@ -203,7 +207,7 @@ class Runner:
 
     def _numbers(self, value: Any) -> Any:
         """A value as Python's numbers and lists; what shapes decide has been read."""
-        found = self._lists.get(id(value))
+        found = self._plan.lists.get(id(value))
         return numbers(value) if found is None else found
 
     def _together(self, given: list) -> list:
@@ -211,16 +215,17 @@ class Runner:
         device = common_device(given, self.device)
         if device is None:
             return given
-        made = [v for _, v in self._constants.values()]
-        lasting = {id(v) for m in made for v in (m if type(m) is tuple else (m,))}
-        return [self._kept(v, device) if id(v) in lasting else moved(v, device) for v in given]
+        return [self._kept(v, device) for v in given]
 
     def _kept(self, value: Any, device: Any) -> Any:
-        if device is not self.device:
+        """A value on a device; one that is the same at each call is moved once, which no recording repeats."""
+        store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
+        if store is None or device is not self.device:
             return moved(value, device)
-        if id(value) not in self._moved:
-            self._moved[id(value)] = moved(value, device)
-        return self._moved[id(value)]
+        if store[id(value)] is None:
+            with record_with(None):
+                store[id(value)] = moved(value, device)
+        return store[id(value)]
 
     def _body(self, node: NodeDef, opset: int, inputs: list, opsets: dict[str, int]) -> Bound:
         """What `_function` runs for one of ONNX's operators; made once for inputs of the same types."""
