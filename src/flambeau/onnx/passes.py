@@ -22,7 +22,7 @@ class Plan:
     known: dict[str, Any]
     nodes: tuple[NodeDef, ...]
     lists: dict[int, Any]  # the known values that operators take as numbers, by id
-    moved: dict[int, Any]  # the known values on the model's device, by id; None until one is asked for there
+    moved: dict[int, Any]  # the known values on the model's device, by id; None until asked for there
 
 
 def depends_on_shapes(node: NodeDef, known: set[str], functions: Any) -> bool:

@@ -82,9 +82,7 @@ class Runner:
     def __init__(self, model: ModelDef, device: Any):
         self.model, self.device, self.training = model, device, False
         self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
-        self._moved: dict[
-            int, Any
-        ] = {}  # constants on the model's device, by id; None until one is asked for
+        self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
         self._bodies: dict[tuple, Bound] = {}
         self._held: list[FunctionDef] = []
         self._plans: Recent[Any, Plan] = Recent()  # of the whole graph, by shapes and dtypes of its inputs
@@ -218,7 +216,7 @@ class Runner:
         return [self._kept(v, device) for v in given]
 
     def _kept(self, value: Any, device: Any) -> Any:
-        """A value on a device; one that is the same at each call is moved once, which no recording repeats."""
+        """A value on a device; one that all calls share is moved once, which no recording repeats."""
         store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
         if store is None or device is not self.device:
             return moved(value, device)
