@@ -15,6 +15,7 @@ FIELDS = {
 FIELDS |= {"int64": "int64_data", "uint32": "uint64_data", "uint64": "uint64_data", "string": "string_data"}
 BITS = {"uint4": 4, "int4": 4, "float4_e2m1fn": 4, "uint2": 2, "int2": 2}  # of those that share a byte
 LARGEST = 1 << 40  # elements of a tensor: more is a mistake
+IN_PLACE = "consumed_inputs"  # of opset 1: inputs that results may overwrite, from which nothing follows
 DENSE = 1 << 26  # elements of a sparse tensor, which is kept with its zeros
 
 
@@ -70,7 +71,8 @@ class Reader:
         )
 
     def node(self, n: Any) -> NodeDef:
-        attributes = {text_of(a.name): self.attribute(a) for a in n.attribute}
+        named = ((text_of(a.name), a) for a in n.attribute)
+        attributes = {name: self.attribute(a) for name, a in named if name != IN_PLACE}
         names = text_of(n.name), text_of(n.overload)
         return NodeDef(
             text_of(n.op_type), texts(n.input), texts(n.output), attributes, domain_of(n.domain), *names

@@ -115,7 +115,7 @@ def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
     return where(condition, a, b)
 
 
-@operator("Clip", since=6)
+@operator("Clip")
 def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None = None) -> Tensor:
     return clip(x, min, max)
 

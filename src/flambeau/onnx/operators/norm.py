@@ -19,7 +19,6 @@ class BatchAttributes(NamedTuple):
     training_mode: int = 0
     spatial: int = 1
     is_test: int = 0
-    consumed_inputs: Any = None  # of opset 1, which let results overwrite inputs: nothing follows from it
 
 
 def _by_channel(t: Tensor, x: Tensor) -> Tensor:
@@ -73,9 +72,7 @@ def batch_normalization_1(*inputs: Tensor, node: Any = None, **attributes: Any) 
 
 
 @operator("InstanceNormalization")
-def instance_normalization(
-    x: Tensor, scale: Tensor, b: Tensor, *, epsilon: float = 1e-5, consumed_inputs: Any = None
-) -> Tensor:
+def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: float = 1e-5) -> Tensor:
     """[n, c, ...], [c], [c] -> [n, c, ...]"""
     return F.instance_norm(x, None, None, scale, b, eps=epsilon)
 
@@ -192,8 +189,6 @@ def dropout_7(x: Tensor, *, ratio: float = 0.5) -> tuple[Tensor, Tensor]:
 
 
 @operator("Dropout")
-def dropout_1(
-    x: Tensor, *, ratio: float = 0.5, is_test: int = 0, consumed_inputs: Any = None
-) -> tuple[Tensor, Tensor]:
+def dropout_1(x: Tensor, *, ratio: float = 0.5, is_test: int = 0) -> tuple[Tensor, Tensor]:
     """Of opsets 1 and 6, which train unless they say is_test."""
     return _dropped(x, ratio, not is_test)

@@ -25,7 +25,7 @@ def identity(x: Any) -> Any:
 
 
 @operator("Reshape", places=True)
-def reshape_by_attribute(x: Tensor, *, shape: Any, consumed_inputs: Any = None) -> Tensor:
+def reshape_by_attribute(x: Tensor, *, shape: Any) -> Tensor:
     return reshape(x, shape)
 
 
