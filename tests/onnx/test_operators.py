@@ -287,3 +287,20 @@ def test_what_is_refused(given, attributes, says):
     with pytest.raises((ValueError, TypeError), match=f"^{re.escape(says)}"):
         y = call(*given, **attributes)
         [t.numpy() for t in (y if isinstance(y, tuple) else (y,)) if t is not None]
+
+
+def test_forms_of_old_opsets():
+    x = draw(1, 2, 2, 3)
+    given = {"is_test": 1, "epsilon": 0.0, "opset": 6}
+    y = call("BatchNormalization", x, *[np.array(v, "f8") for v in ([2, 3], [0, 1], [0, 1], [1, 4])], **given)
+    np.testing.assert_allclose(y.numpy()[0, 1], (x[0, 1] - 1) / 2 * 3 + 1)
+    flat = np.exp(x).reshape(1, -1)
+    np.testing.assert_allclose(call("Softmax", x, opset=11).numpy().reshape(1, -1), flat / flat.sum())
+    assert call("Upsample", x, opset=1, height_scale=2.0, width_scale=1.0).shape == (1, 2, 4, 3)
+    assert call("Upsample", x, opset=7, scales=(1.0, 1.0, 1.0, 2.0)).shape == (1, 2, 2, 6)
+    slopes = call("PRelu", x, np.array([0.5, 2.0]), opset=6).numpy()
+    np.testing.assert_allclose(slopes, np.where(x < 0, x * np.array([0.5, 2])[:, None, None], x))
+    same, kept = call("Dropout", x, opset=6, is_test=1)
+    assert same.tolist() == x.tolist() and kept.numpy().all()
+    one = call("GroupNormalization", x, np.array([2.0]), np.array([1.0]), num_groups=1, opset=18)
+    np.testing.assert_allclose(one.numpy(), (x - x.mean()) / x.std() * 2 + 1, rtol=1e-4)
