@@ -137,6 +137,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "autodiff": {"autodiff", "autograd", "func"},
     "capture": {"capture"},
     "export": {"export"},
+    "onnx": {"onnx", "onnx/operators"},
     "profiling": {"profiling", "tune"},
     "selftest": {"selftest"},
     "learner": {"learner"},

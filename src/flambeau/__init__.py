@@ -84,6 +84,7 @@ if _TYPE_CHECKING:
         linalg,
         metrics,
         nn,
+        onnx,
         optim,
         signal,
         special,
@@ -103,7 +104,9 @@ if _TYPE_CHECKING:
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
 _LATER = {name: (name, "") for name in ("autograd", "data", "fft", "func", "linalg", "nn", "optim", "signal")}
 _LATER |= {name: (name, "") for name in ("accelerator", "backends", "config", "cuda", "debug")}
-_LATER |= {name: (name, "") for name in ("distributions", "metrics", "special", "testing", "utils", "vision")}
+_LATER |= {
+    name: (name, "") for name in ("distributions", "metrics", "onnx", "special", "testing", "utils", "vision")
+}
 _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd", "jacobian", "jacrev", "jvp")}
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
@@ -228,6 +231,7 @@ __all__ = sorted(
         "metrics",
         "nn",
         "no_grad",
+        "onnx",
         "open_device",
         "optim",
         "printoptions",

@@ -160,6 +160,8 @@ class Watch:
             self._add_classes(value)
         elif name_of(kind) in CONTENT:
             self._content(name, value)
+        elif getattr(kind, "is_unwatched", False) and is_library(kind.__module__):
+            return  # one of ours that says so: what it keeps follows from what is watched
         elif not is_fixed(kind) and not kind.__module__.startswith("flambeau.device"):
             self._object(name, value) if is_known(kind) else self._unknown(name, value)
 

@@ -55,7 +55,7 @@ shared = _Shared()
 
 
 @contextmanager
-def record_with(recorder: CallRecorder) -> Iterator[None]:
+def record_with(recorder: CallRecorder | None) -> Iterator[None]:
     """Have a recorder listen to this thread; it may stop before (`stop_recording`)."""
     before, thread.recorder = thread.recorder, recorder
     try:

@@ -111,7 +111,7 @@ def max_pool(x, *, spec):
     return _max_windows(x, spec).amax(tuple(range(x.ndim, x.ndim + n)))
 
 
-def _flat_places(x, y, spec):
+def flat_places(x, y, spec):
     """Where in the flattened last dims of x each window's maximum stands. -> the shape of y, int32"""
     n = len(spec)
     size, positions = x.shape[x.ndim - n :], y.shape[y.ndim - n :]
@@ -150,7 +150,7 @@ def _max_pool(nd):
     def pool(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
         spec = _pool_spec(input, nd, kernel_size, stride, padding, dilation, ceil_mode)
         y = max_pool(input, spec=spec)
-        return (y, as_places(_flat_places(input, y, spec))) if return_indices else y
+        return (y, as_places(flat_places(input, y, spec))) if return_indices else y
 
     pool.__name__ = f"max_pool{nd}d"
     pool.__doc__ = (

@@ -1,0 +1,22 @@
+"""ONNX models as modules that run, train and go out again."""
+
+from typing import Any
+
+from . import passes
+from .export import export
+from .graph import OnnxError, ValueDef
+from .model import OnnxModel
+from .read import read_model
+
+__all__ = ["OnnxError", "OnnxModel", "ValueDef", "export", "load"]
+
+
+def load(path_or_bytes: Any, device: Any = None, fold_norms: bool = False) -> OnnxModel:
+    """An ONNX file (a path, its bytes, or a ModelProto) as a module; OnnxError where it can't be read or run,
+    with all that is wrong.
+
+    device: where it runs, the default device unless given. fold_norms: batch norms become part of the
+    convolutions before them, which is faster, and is for inference.
+    """
+    definition = read_model(path_or_bytes)
+    return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device)

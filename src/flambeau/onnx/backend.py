@@ -1,0 +1,79 @@
+"""onnx's Backend interface: `onnx.backend.test` and whoever knows that interface run models by it."""
+
+from typing import Any
+
+from onnx import helper
+from onnx.backend.base import Backend, BackendRep
+
+from ..core.modes import no_grad
+from ..device import get_device
+from ..errors import DeviceError
+from .model import OnnxModel
+from .read import read_model
+from .values import tensors_in, to_array
+
+DEVICES = {"CPU": "cpu", "CUDA": "gpu"}  # "CUDA" is the suite's word for a GPU
+
+
+class PreparedModel(BackendRep):
+    """A model that is ready to run on arrays. ran_on: the kinds of devices that its last outputs lay on."""
+
+    def __init__(self, model: OnnxModel):
+        self.model = model
+        self.ran_on: set[str] = set()
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+        """The outputs, NumPy arrays, for inputs in their order (or by name, in a dict)."""
+        names = [v.name for v in self.model.inputs]
+        feeds = inputs if isinstance(inputs, dict) else dict(zip(names, inputs, strict=True))
+        with no_grad():
+            found = self.model(feeds)
+            self.ran_on = {t.device.kind for t in tensors_in(found)}
+            return tuple(to_array(v) for v in found)
+
+
+class FlambeauBackend(Backend):
+    """Flambeau as a backend of ONNX."""
+
+    @classmethod
+    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> PreparedModel:
+        """A model on a device of the interface's names: "CPU" is NumPy, "CUDA" the GPU, whatever its make."""
+        return PreparedModel(OnnxModel(read_model(model), device_of(device)))
+
+    @classmethod
+    def run_node(
+        cls, node: Any, inputs: Any, device: str = "CPU", outputs_info: Any = None, **kwargs: Any
+    ) -> Any:
+        """The outputs of a node for its inputs."""
+        from onnx import defs
+
+        opset = kwargs.get("opset_version") or defs.onnx_opset_version()
+        values = [
+            helper.make_value_info(name, helper.make_tensor_type_proto(0, None))
+            for name in node.input
+            if name
+        ]
+        outputs = [
+            helper.make_value_info(name, helper.make_tensor_type_proto(0, None)) for name in node.output
+        ]
+        graph = helper.make_graph([node], "node", values, outputs)
+        imports = [helper.make_opsetid(node.domain, opset)]
+        return cls.prepare(helper.make_model(graph, opset_imports=imports), device).run(inputs)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Whether there is such a device here."""
+        try:
+            return get_device(device_of(device)) is not None
+        except (DeviceError, KeyError):
+            return False
+
+
+def device_of(name: str) -> str:
+    """Our name of a device of the interface."""
+    kind, colon, number = name.partition(":")
+    return DEVICES[kind] + (colon + number if kind != "CPU" else "")
+
+
+prepare, run_model, run_node = FlambeauBackend.prepare, FlambeauBackend.run_model, FlambeauBackend.run_node
+supports_device, is_compatible = FlambeauBackend.supports_device, FlambeauBackend.is_compatible

@@ -1,0 +1,77 @@
+"""ONNX's own bodies of operators that are functions of others: for those that the table has no row of."""
+
+from typing import Any
+
+from .convert import Reader, opsets_of
+from .graph import CODES, FunctionDef, NodeDef, OnnxError
+from .values import dtype_name
+
+PLAIN = int | float | str | tuple  # attributes that the onnx package makes of values
+
+
+def body_of(node: NodeDef, opset: int, inputs: list[Any], opsets: dict[str, int]) -> tuple[FunctionDef, dict]:
+    """The function that stands for a node, and the opsets of its nodes; OnnxError where there is none."""
+    schema = schema_of(node, opset)
+    if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+        raise OnnxError(missing(node, opset))
+    proto = schema.function_body if schema.has_function else _of_types(schema, node, inputs, opset)
+    f = Reader(node.op, None).function(proto)
+    return _with_defaults(f, schema), {**opsets, **(opsets_of(proto.opset_import) or {"": opset})}
+
+
+def missing(node: NodeDef, opset: int) -> str:
+    """What is said of an operator that there is not."""
+    from ..errors import suggest
+    from .operators.table import TABLE
+
+    near = suggest(node.op, [name for domain, name in TABLE if domain == node.domain])
+    return f"{node.label}: there is no such operator at opset {opset}{near}"
+
+
+def schema_of(node: NodeDef, opset: int) -> Any:
+    """The onnx package's schema of an operator; None where it has none, or is not installed."""
+    try:
+        from onnx import defs
+    except ImportError:
+        return None
+    if not defs.has(node.op, domain=node.domain):
+        return None
+    try:
+        return defs.get_schema(node.op, max_inclusive_version=opset, domain=node.domain)
+    except defs.SchemaError:
+        return None
+
+
+def _of_types(schema: Any, node: NodeDef, inputs: list[Any], opset: int) -> Any:
+    """The body that depends on which inputs there are, and of which types."""
+    from onnx import FunctionProto, helper
+
+    types = [_type_of(v) for v in inputs]
+    attributes: dict[str, Any] = {n: v for n, v in node.attributes.items() if isinstance(v, PLAIN)}
+    names = [name if v is not None else "" for name, v in zip(node.inputs, inputs)]
+    proto = helper.make_node(node.op, names, list(node.outputs), domain=node.domain, **attributes)
+    versions = [v for v in schema.context_dependent_function_opset_versions if v <= opset]
+    version = max(versions) if versions else min(schema.context_dependent_function_opset_versions)
+    raw = schema.get_context_dependent_function_with_opset_version(
+        version, proto.SerializeToString(), [t.SerializeToString() for t in types]
+    )
+    made = FunctionProto()
+    made.ParseFromString(raw)
+    return made
+
+
+def _type_of(value: Any) -> Any:
+    from onnx import TypeProto, helper
+
+    if value is None or isinstance(value, list | dict):
+        return TypeProto()
+    return helper.make_tensor_type_proto(CODES[dtype_name(value)], list(value.shape))
+
+
+def _with_defaults(f: FunctionDef, schema: Any) -> FunctionDef:
+    """A function with the operator's defaults for attributes that a call leaves out."""
+    from dataclasses import replace
+
+    read = Reader(f.name, None)
+    given = {n: read.attribute(a.default_value) for n, a in schema.attributes.items() if a.default_value.name}
+    return replace(f, attributes={**f.attributes, **given})

@@ -1,0 +1,143 @@
+"""What an ONNX file says, as plain dataclasses: all that the rest of the package sees of it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..errors import FlambeauError
+
+# TensorProto.DataType -> name, as NumPy and ml_dtypes have it
+DTYPES = {
+    1: "float32",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    7: "int64",
+    8: "string",
+    9: "bool",
+    10: "float16",
+    11: "float64",
+    12: "uint32",
+    13: "uint64",
+    14: "complex64",
+    15: "complex128",
+    16: "bfloat16",
+    17: "float8_e4m3fn",
+    18: "float8_e4m3fnuz",
+    19: "float8_e5m2",
+    20: "float8_e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4_e2m1fn",
+    24: "float8_e8m0fnu",
+    25: "uint2",
+    26: "int2",
+}
+CODES = {name: code for code, name in DTYPES.items()}
+
+
+class OnnxError(FlambeauError):
+    """An ONNX file that can't be read, checked or run; the text names file, place and reason."""
+
+
+@dataclass(frozen=True)
+class ValueDef:
+    """An input or an output: its name, dtype ("" if unsaid) and shape.
+
+    Sizes are numbers, names ("batch") or None; shape is None where the rank is unknown. kind: "tensor",
+    "sequence", "optional", "map" or "sparse_tensor"; of what is in "tensor" dtype and shape are its own.
+    """
+
+    name: str
+    dtype: str = ""
+    shape: tuple[int | str | None, ...] | None = None
+    kind: str = "tensor"
+    element: "ValueDef | None" = None  # of a sequence and an optional
+
+    def __str__(self) -> str:
+        inner = str(self.element) if self.element else self.dtype or "?"
+        sizes = "" if self.shape is None else str([("?" if n is None else n) for n in self.shape])
+        return f"{inner}{sizes.replace(chr(39), '')}" if self.kind == "tensor" else f"{self.kind}({inner})"
+
+
+class Ref(NamedTuple):
+    """An attribute of a function's node whose value is that of the function's attribute of this name."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class NodeDef:
+    """A call of an operator; "" among inputs and outputs is one left out.
+
+    Attributes are Python values: numbers, texts, tuples of them, NumPy arrays (tensors), GraphDef, ValueDef
+    (types) or Ref."""
+
+    op: str
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    attributes: dict[str, Any] = field(default_factory=dict)
+    domain: str = ""
+    name: str = ""
+    overload: str = ""
+
+    @property
+    def label(self) -> str:
+        """What errors call it."""
+        op = f"{self.domain}.{self.op}" if self.domain else self.op
+        return f"{op} {self.name!r}" if self.name else f"{op} -> {', '.join(self.outputs)}"
+
+    def graphs(self) -> "Iterator[GraphDef]":
+        """The graphs among the attributes."""
+        for value in self.attributes.values():
+            if isinstance(value, GraphDef):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (v for v in value if isinstance(v, GraphDef))
+
+
+@dataclass(frozen=True)
+class GraphDef:
+    """Nodes in order, what goes in and out, and tensors that are there (NumPy arrays) by name."""
+
+    name: str = ""
+    nodes: tuple[NodeDef, ...] = ()
+    inputs: tuple[ValueDef, ...] = ()
+    outputs: tuple[ValueDef, ...] = ()
+    initializers: dict[str, Any] = field(default_factory=dict)
+    values: tuple[ValueDef, ...] = ()  # what the file says of values in between
+
+
+@dataclass(frozen=True)
+class FunctionDef:
+    """An operator that is a graph of others. attributes: defaults by name, `REQUIRED` where there is none."""
+
+    domain: str
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    nodes: tuple[NodeDef, ...]
+    attributes: dict[str, Any] = field(default_factory=dict)
+    opsets: dict[str, int] = field(default_factory=dict)
+    overload: str = ""
+
+
+REQUIRED = object()
+
+
+@dataclass(frozen=True)
+class ModelDef:
+    """A whole file: its graph, the version of each domain's operators, and functions by (domain, name,
+    overload)."""
+
+    is_unwatched = True  # by recordings: it does not change
+    graph: GraphDef
+    opsets: dict[str, int]
+    functions: dict[tuple[str, str, str], FunctionDef] = field(default_factory=dict)
+    ir_version: int = 0
+    producer: str = ""
+    metadata: dict[str, str] = field(default_factory=dict)
+    training: tuple[tuple[GraphDef | None, GraphDef | None], ...] = ()
+    place: str = "the model"  # what errors call the file

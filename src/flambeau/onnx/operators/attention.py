@@ -1,0 +1,298 @@
+"""Attention in ONNX's forms, rotary embeddings, and gated products."""
+
+from math import inf, sqrt
+from typing import Any, NamedTuple
+
+from ...core.dtype import as_dtype
+from ...functions import cat, stack, where
+from ...nn import functional as F
+from ...tensor import Tensor
+from ..graph import DTYPES
+from .table import operator
+
+
+class AttentionInputs(NamedTuple):
+    """The inputs of Attention."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    mask: Tensor | None = None
+    past_key: Tensor | None = None
+    past_value: Tensor | None = None
+    valid: Tensor | None = None  # how many keys of each sample are there, [b]
+
+
+class AttentionAttributes(NamedTuple):
+    """What Attention says, under ONNX's names."""
+
+    is_causal: int = 0
+    kv_num_heads: int | None = None
+    left_window_size: int = -1
+    q_num_heads: int | None = None
+    qk_matmul_output_mode: int = 0
+    right_window_size: int = -1
+    scale: float | None = None
+    softcap: float = 0.0
+    softmax_precision: int | None = None
+
+
+def split_heads(x: Tensor, heads: int | None) -> Tensor:
+    """[b, n, heads * d] -> [b, heads, n, d]; four dims stay as they are."""
+    if x.ndim == 4:
+        return x
+    if not heads or x.shape[-1] % heads:
+        raise ValueError(f"an input of the shape {list(x.shape)} can't be split into {heads} heads")
+    return x.reshape(*x.shape[:2], heads, -1).transpose(1, 2)
+
+
+def merge_heads(x: Tensor) -> Tensor:
+    """[b, heads, n, d] -> [b, n, heads * d]"""
+    return x.transpose(1, 2).reshape(x.shape[0], x.shape[2], -1)
+
+
+def both(a: Tensor | None, b: Tensor | None) -> Tensor | None:
+    """Where both masks let through; None lets all through."""
+    return b if a is None else a if b is None else a & b
+
+
+def seen(n: int, m: int, offset: Any, a: AttentionAttributes, device: Any) -> Tensor | None:
+    """Which of m keys each of n queries may see, by order alone; query i stands at place offset + i."""
+    ends = {"left": a.left_window_size, "right": 0 if a.is_causal else a.right_window_size}
+    if max(ends.values()) < 0:
+        return None
+    ahead = Tensor.arange(m, device=device) - Tensor.arange(n, device=device).unsqueeze(1) - offset
+    left = ahead >= -ends["left"] if ends["left"] >= 0 else None
+    return both(left, ahead <= ends["right"] if ends["right"] >= 0 else None)
+
+
+def _padded_mask(mask: Tensor, m: int) -> Tensor:
+    """A mask that is shorter than the keys lets none of the others through."""
+    short = m - mask.shape[-1]
+    if short <= 0:
+        return mask
+    if mask.dtype.kind == "b":
+        return cat([mask, Tensor.full((*mask.shape[:-1], short), False, device=mask.device)], -1)
+    return mask.pad([0, short], value=-inf)
+
+
+def joined(mask: Tensor | None, allowed: Tensor | None) -> Tensor | None:
+    """A mask to add or to let through, and one of what is allowed, as one."""
+    if mask is None or allowed is None:
+        return allowed if mask is None else mask
+    return mask & allowed if mask.dtype.kind == "b" else where(allowed, mask, -inf)
+
+
+def weights_of(scores: Tensor) -> Tensor:
+    """Softmax over the last dim; a row without keys has weights of 0."""
+    top = scores.amax(-1, keepdim=True).detach()
+    powers = (scores - (top == -inf).where(0.0, top)).exp()
+    total = powers.sum(-1, keepdim=True)
+    return powers / (total == 0).where(1.0, total)
+
+
+def scores_of(q: Tensor, k: Tensor, scale: float) -> Tensor:
+    """[b, heads, n, d], [b, fewer heads, m, d] -> [b, heads, n, m]"""
+    group = q.shape[1] // k.shape[1]
+    rows = q.reshape(q.shape[0], k.shape[1], group * q.shape[2], q.shape[3])
+    return ((rows * scale) @ k.mT).reshape(*q.shape[:3], k.shape[2])
+
+
+def values_by(weights: Tensor, v: Tensor) -> Tensor:
+    """[b, heads, n, m], [b, fewer heads, m, e] -> [b, heads, n, e]"""
+    b, heads, n, m = weights.shape
+    return (weights.reshape(b, v.shape[1], heads // v.shape[1] * n, m) @ v).reshape(b, heads, n, v.shape[3])
+
+
+def _biased(scores: Tensor, mask: Tensor | None) -> Tensor:
+    if mask is None:
+        return scores
+    return where(mask, scores, -inf) if mask.dtype.kind == "b" else scores + mask
+
+
+def _with_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> tuple:
+    """Attention step by step, and what qk_matmul_output_mode asks for."""
+    wide = q.dtype.as_float
+    stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
+    capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
+    stages += [capped, _biased(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
+    if mask is not None and mask.dtype.kind == "b":
+        stages[2] = _biased(capped, mask)
+    stages.append(weights_of(stages[2]))
+    y = values_by(stages[3], v.to(wide))
+    return y.to(q.dtype), stages[a.qk_matmul_output_mode].to(q.dtype)
+
+
+def _checked(i: AttentionInputs, a: AttentionAttributes) -> None:
+    if (i.past_key is None) != (i.past_value is None):
+        raise ValueError("past_key and past_value go together: one is missing")
+    if i.valid is not None and i.past_key is not None:
+        raise ValueError("nonpad_kv_seqlen is for caches outside: it can't go with past_key and past_value")
+    if min(a.left_window_size, a.right_window_size) < -1:
+        raise ValueError(f"windows of {a.left_window_size} and {a.right_window_size}: take -1 or more")
+    if a.qk_matmul_output_mode not in range(4):
+        raise ValueError(f"qk_matmul_output_mode {a.qk_matmul_output_mode}: takes 0 to 3")
+
+
+def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> Tensor:
+    """Attention of separate heads, no score of it stored. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]"""
+    mask = None if mask is None else mask if mask.dtype.kind == "b" else mask.to(q.dtype.as_float)
+    mask = mask.unsqueeze(0) if mask is not None and mask.ndim == 1 else mask
+    return F.scaled_dot_product_attention(
+        q, k, v, mask, scale=a.scale, enable_gqa=q.shape[1] != k.shape[1], softcap=a.softcap or None
+    )
+
+
+@operator("Attention", since=23)
+def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple:
+    """Attention, the keys and values with those before them, and the scores of a stage (where asked for)."""
+    i, a = AttentionInputs(*inputs), AttentionAttributes(**attributes)
+    _checked(i, a)
+    flat = i.q.ndim == 3
+    q, k, v = (split_heads(x, h) for x, h in zip(i[:3], (a.q_num_heads, *[a.kv_num_heads] * 2), strict=True))
+    past = 0 if i.past_key is None else i.past_key.shape[2]
+    k = k if i.past_key is None else cat([i.past_key, k], 2)
+    v = v if i.past_value is None else cat([i.past_value, v], 2)
+    if q.shape[1] % k.shape[1]:
+        raise ValueError(f"{q.shape[1]} heads of queries are no multiple of {k.shape[1]} of keys")
+    a = a._replace(scale=1 / sqrt(q.shape[-1]) if a.scale is None else a.scale)
+    n, m = q.shape[2], k.shape[2]
+    valid = None if i.valid is None else i.valid.reshape(-1, 1, 1, 1)
+    allowed = seen(n, m, past if valid is None else valid - n, a, q.device)
+    if valid is not None:
+        allowed = both(allowed, Tensor.arange(m, device=q.device) < valid)
+    mask = joined(None if i.mask is None else _padded_mask(i.mask, m), allowed)
+    if node.wants(3):
+        y, scores = _with_scores(q, k, v, mask, a)
+    else:
+        y, scores = attend(q, k, v, mask, a), None
+    return merge_heads(y) if flat else y, k, v, scores
+
+
+@operator("FlexAttention", domain="ai.onnx.preview")
+def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: Any) -> Tensor:
+    """Attention; graphs may change scores and weights. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]"""
+    known = {"scale", "score_mod", "prob_mod", "softmax_precision"}
+    if attributes.keys() - known:
+        raise TypeError(
+            f"has no attribute {min(attributes.keys() - known)!r}: it has {', '.join(sorted(known))}"
+        )
+    scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
+    precision = attributes.get("softmax_precision")
+    wide = q.dtype.as_float if precision is None else as_dtype(DTYPES[precision])
+    scores = scores_of(q, k, scale).to(wide)
+    if "score_mod" in attributes:
+        (scores,) = node.run(attributes["score_mod"], scores)
+    weights = weights_of(scores)
+    if "prob_mod" in attributes:
+        (weights,) = node.run(attributes["prob_mod"], weights)
+    return values_by(weights.to(q.dtype), v)
+
+
+# --- linear attention ---
+
+
+class LinearInputs(NamedTuple):
+    """The inputs of LinearAttention."""
+
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    state: Tensor | None = None
+    decay: Tensor | None = None
+    beta: Tensor | None = None
+
+
+RULES = {
+    "linear": (False, False),
+    "gated": (True, False),
+    "delta": (False, True),
+    "gated_delta": (True, True),
+}
+
+
+def _check_rule(i: LinearInputs, rule: str, heads: tuple[int, int]) -> None:
+    if rule not in RULES:
+        raise ValueError(f"update_rule {rule!r} is unknown: use one of {', '.join(RULES)}")
+    for name, wanted, given in zip(("decay", "beta"), RULES[rule], (i.decay, i.beta), strict=True):
+        if wanted != (given is not None):
+            raise ValueError(f"update_rule {rule!r} {'needs' if wanted else 'takes no'} {name}")
+    if min(heads) < 1 or heads[0] % heads[1]:
+        raise ValueError(f"{heads[0]} heads of queries are no multiple of {heads[1]} of keys")
+
+
+def _linear_steps(i: LinearInputs, state: Tensor) -> tuple[Tensor, Tensor]:
+    """The recurrence, a step a token. [b, h, t, d] each -> [b, g, t, e], the last state"""
+    made, group = [], i.q.shape[1] // i.k.shape[1]
+    for t in range(i.q.shape[2]):
+        k, v = i.k[:, :, t], i.v[:, :, t]
+        if i.decay is not None:
+            state = state * i.decay[:, :, t].exp().unsqueeze(-1)
+        if i.beta is not None:
+            v = (v - (k.unsqueeze(-2) @ state).squeeze(-2)) * i.beta[:, :, t]
+        state = state + k.unsqueeze(-1) * v.unsqueeze(-2)
+        q = i.q[:, :, t].unflatten(1, (k.shape[1], group))
+        made.append((q @ state).flatten(1, 2))
+    return stack(made, 2), state
+
+
+@operator("LinearAttention", since=27)
+def linear_attention(*inputs: Tensor, q_num_heads: int, kv_num_heads: int, **attributes: Any) -> tuple:
+    """Attention by a state of [d, e] a head, not by scores; also the new state. [b, t, heads * d] -> same"""
+    rule, scale = attributes.pop("update_rule", "gated_delta"), attributes.pop("scale", 0.0)
+    if attributes.keys() - {"chunk_size"}:  # chunk_size changes how fast it is, not what
+        raise TypeError(f"has no attribute {min(attributes.keys() - {'chunk_size'})!r}")
+    i = LinearInputs(*inputs)
+    _check_rule(i, rule, (q_num_heads, kv_num_heads))
+    heads = (q_num_heads, kv_num_heads, kv_num_heads)
+    q, k, v = (split_heads(x, h).float() for x, h in zip(i[:3], heads, strict=True))
+    decay = None if i.decay is None else split_heads(i.decay, kv_num_heads).float()
+    beta = None if i.beta is None else i.beta.float().transpose(1, 2).unsqueeze(-1)
+    shape = (q.shape[0], kv_num_heads, q.shape[-1], v.shape[-1])
+    if i.state is not None and tuple(i.state.shape) != shape:
+        raise ValueError(f"past_state has the shape {list(i.state.shape)}: it needs {list(shape)}")
+    state = Tensor.zeros(*shape, device=q.device) if i.state is None else i.state.float()
+    y, state = _linear_steps(LinearInputs(q, k, v, None, decay, beta), state)
+    y = merge_heads(y) * (scale or 1 / sqrt(q.shape[-1]))
+    return y.to(i.q.dtype), state.to((i.q if i.state is None else i.state).dtype)
+
+
+# --- rotary embeddings, gated products ---
+
+
+def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
+    """Pairs of features turned: neighbours if interleaved, else half a row apart. [..., d] -> [..., d]"""
+    d = cos.shape[-1]
+    turned, rest = x[..., : 2 * d], x[..., 2 * d :]
+    a, b = (turned[..., k::2] for k in range(2)) if interleaved else turned.chunk(2, -1)
+    pair = [a * cos - b * sin, a * sin + b * cos]
+    y = stack(pair, -1).flatten(-2) if interleaved else cat(pair, -1)
+    return y if not rest.shape[-1] else cat([y, rest], -1)
+
+
+@operator("RotaryEmbedding", since=23)
+def rotary_embedding(
+    x: Tensor, cos: Tensor, sin: Tensor, places: Tensor | None = None, **attributes: int
+) -> Tensor:
+    """x turned by its place. [b, heads, n, d], [most, d / 2] twice, [b, n] -> same as x"""
+    dim, heads = attributes.pop("rotary_embedding_dim", 0), attributes.pop("num_heads", 0)
+    interleaved = attributes.pop("interleaved", 0)
+    if attributes:
+        raise TypeError(f"has no attribute {min(attributes)!r}")
+    flat = x.ndim == 3
+    whole = split_heads(x, heads)
+    wanted = (dim or whole.shape[-1]) // 2
+    if cos.shape[-1] != wanted or sin.shape != cos.shape:
+        raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")
+    if places is not None:
+        cos, sin = (t[places.long()] for t in (cos, sin))
+    y = rotated(whole, cos.unsqueeze(1), sin.unsqueeze(1), interleaved)
+    return merge_heads(y) if flat else y
+
+
+@operator("SwiGLU", since=28)
+def swiglu(a: Tensor, b: Tensor, *, alpha: float = 1.0) -> Tensor:
+    """swish(a) * b"""
+    if a.shape != b.shape:
+        raise ValueError(f"takes two tensors of one shape: got {list(a.shape)} and {list(b.shape)}")
+    return a * (a * alpha).sigmoid() * b

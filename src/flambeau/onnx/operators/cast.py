@@ -1,0 +1,126 @@
+"""Elements in another dtype: those that no device holds are cast by NumPy, on the host."""
+
+from typing import Any
+
+from ...core.dtype import DTYPES
+from ...tensor import Tensor
+from ..convert import numpy_dtype
+from ..graph import DTYPES as NAMES
+from ..values import cast, dtype_name, to_array, to_value
+from .table import operator
+
+
+@operator("Cast", arrays=True)
+def cast_to(x: Any, *, to: int, saturate: int = 1, round_mode: str = "up") -> Any:
+    name = named(to)
+    if isinstance(x, Tensor) and name in DTYPES:
+        return cast(x, name)
+    return to_value(converted(to_array(x), name, bool(saturate), round_mode), place(x))
+
+
+@operator("CastLike", arrays=True)
+def cast_like(x: Any, like: Any, *, saturate: int = 1, round_mode: str = "up") -> Any:
+    code = next(code for code, name in NAMES.items() if name == dtype_name(like))
+    return cast_to(x, to=code, saturate=saturate, round_mode=round_mode)
+
+
+@operator("BitCast", arrays=True)
+def bit_cast(x: Any, *, to: int) -> Any:
+    """The same bits as another dtype of that size."""
+    array, wanted = to_array(x), numpy_dtype(named(to))
+    if array.dtype == object or array.dtype.itemsize != wanted.itemsize:
+        raise ValueError(f"{dtype_name(x)} to {named(to)}: the bits of one are not as many as of the other")
+    return to_value(array.copy().view(wanted), place(x))
+
+
+def named(code: Any) -> str:
+    """The name of a DataType; older files say it by name."""
+    if isinstance(code, str):
+        code = next((c for c, name in NAMES.items() if name == ALIASES.get(code, code.lower())), code)
+    if code not in NAMES:
+        raise ValueError(f"to={code!r}: there is no such dtype: 1 to {max(NAMES)} are")
+    return NAMES[code]
+
+
+ALIASES = {"FLOAT": "float32", "DOUBLE": "float64"}
+
+
+def place(x: Any) -> Any:
+    """Where what is made of a value belongs: of an array, on the host."""
+    from ..values import cpu
+
+    return x.device if isinstance(x, Tensor) else cpu()
+
+
+def converted(x: Any, name: str, saturate: bool, round_mode: str) -> Any:
+    """An array in a dtype by name."""
+    import numpy as np
+
+    wanted = numpy_dtype(name)
+    if x.dtype == object:
+        return parsed(x, name, wanted)
+    if name == "string":
+        return np.array([text(v) for v in x.reshape(-1)], object).reshape(x.shape)
+    with np.errstate(all="ignore"):
+        if name == "float8_e8m0fnu":
+            return power_of_two(x.astype(np.float32), saturate, round_mode)
+        if name.startswith("float8") and saturate:
+            return saturated(x, name, wanted)
+        if name in ("int4", "uint4", "int2", "uint2"):
+            return x.astype(np.int32).astype(np.int8).astype(wanted)
+        if x.dtype.kind == "V" and wanted.kind in "iub":  # ml_dtypes
+            return x.astype(np.float32).astype(wanted)
+        return x.astype(wanted)
+
+
+def text(value: Any) -> str:
+    """A number as ONNX writes it: the shortest that gives it back."""
+    import numpy as np
+
+    if isinstance(value, np.bool_):
+        return "True" if value else "False"
+    return str(value)
+
+
+def parsed(x: Any, name: str, wanted: Any) -> Any:
+    """Texts as numbers."""
+    import numpy as np
+
+    flat = [str(v) for v in x.reshape(-1)]
+    if name == "string":
+        return x
+    if wanted.kind in "iu":
+        return np.array([int(v) for v in flat], np.int64).astype(wanted).reshape(x.shape)
+    if wanted.kind == "b":
+        return np.array([bool(v) for v in flat]).reshape(x.shape)
+    return (
+        np.array([float(v) for v in flat])
+        .astype(np.float64 if name == "float64" else np.float32)
+        .astype(wanted)
+        .reshape(x.shape)
+    )
+
+
+def saturated(x: Any, name: str, wanted: Any) -> Any:
+    """Floats of 8 bits, what is beyond the largest as the largest."""
+    import ml_dtypes
+    import numpy as np
+
+    most = np.float32(ml_dtypes.finfo(wanted).max)
+    wide = x.astype(np.float32)
+    return np.where(np.isnan(wide), wide, np.clip(wide, -most, most)).astype(wanted)
+
+
+def power_of_two(x: Any, saturate: bool, round_mode: str) -> Any:
+    """float8_e8m0fnu: a float's exponent, rounded "up", "down" or to the "nearest"."""
+    import numpy as np
+
+    bits = x.view(np.uint32)
+    exponent = (bits >> 23 & 0xFF).astype(np.int32)
+    rest = bits & 0x7FFFFF
+    more = {"up": rest > 0, "down": np.zeros_like(rest, bool), "nearest": rest >= 0x400000}[round_mode]
+    code = exponent + more
+    top = 254 if saturate else 255
+    code = np.where(np.isinf(x), top, np.minimum(code, top))
+    code = np.where(np.isnan(x), 255, code)
+    return code.astype(np.uint8).view(numpy_dtype("float8_e8m0fnu"))

@@ -1,0 +1,112 @@
+"""If, Loop and Scan: graphs that run as often as values say."""
+
+from typing import Any
+
+from ...functions import stack, zeros
+from ...tensor import Tensor
+from ..graph import GraphDef, ValueDef
+from ..values import device_for, host
+from .table import operator
+
+
+@operator("If", moves=False, numbers="condition")
+def if_else(condition: Any, *, then_branch: GraphDef, else_branch: GraphDef, node: Any) -> tuple:
+    chosen = then_branch if truth(condition) else else_branch
+    return tuple(node.run(chosen))
+
+
+def truth(value: Any) -> bool:
+    """A condition of one element."""
+    while isinstance(value, list):
+        if len(value) != 1:
+            raise ValueError(f"the condition has {len(value)} elements: it takes one")
+        value = value[0]
+    return bool(value)
+
+
+@operator("Loop", moves=False, optional=True, numbers=("count", "condition"))
+def loop(count: Any, condition: Any, *states: Any, body: GraphDef, node: Any) -> tuple:
+    """States and stacked outputs after `count` runs, or as long as the condition holds."""
+    most = None if count is None else count if isinstance(count, int) else count[0]
+    goes_on = True if condition is None else truth(condition)
+    values, rows, k = list(states), [], 0
+    while goes_on and (most is None or k < most):
+        held, *results = node.run(body, host(k), host(True, "bool"), *values)
+        values, kept = results[: len(values)], results[len(values) :]
+        rows.append(kept)
+        goes_on, k = truth(held.tolist()), k + 1
+    wanted = body.outputs[1 + len(states) :]
+    return *values, *[stacked([row[j] for row in rows], v, node.device) for j, v in enumerate(wanted)]
+
+
+def stacked(parts: list[Tensor], wanted: ValueDef, device: Any, axis: int = 0) -> Any:
+    """Values of each run along a new axis."""
+    if parts:
+        return stack(together(parts, device), axis)
+    from ...core.dtype import DTYPES
+
+    sizes = [n if isinstance(n, int) else 0 for n in wanted.shape or ()]
+    dtype = DTYPES[wanted.dtype or "float32"]
+    return zeros(*sizes[:axis], 0, *sizes[axis:], dtype=dtype, device=device_for(dtype, device))
+
+
+def together(parts: list[Tensor], device: Any) -> list[Tensor]:
+    """Tensors on one device."""
+    if len({id(p.device) for p in parts}) > 1:
+        return [p.to(device) for p in parts]
+    return parts
+
+
+@operator("Scan", moves=False, optional=True)
+def scan_of_batches(
+    lengths: Any, *inputs: Any, body: GraphDef, num_scan_inputs: int, directions: Any = None, node: Any
+) -> tuple:
+    """Before opset 9: the first axis is a batch, the second is scanned."""
+    if lengths is not None:
+        raise ValueError("sequence_lens: batches of several lengths are not computed: use opset 9")
+    how: dict[str, Any] = {"scan_input_directions": directions} if directions else {}
+    each = [
+        scan(*[v[b] for v in inputs], body=body, num_scan_inputs=num_scan_inputs, node=node, **how)
+        for b in range(inputs[0].shape[0])
+    ]
+    return tuple(stack(list(parts)) for parts in zip(*each))
+
+
+@operator("Scan", since=9, moves=False)
+def scan(*inputs: Any, body: GraphDef, num_scan_inputs: int, node: Any, **how: Any) -> tuple:
+    """States after all steps, and outputs of each step stacked; how: axes and directions."""
+    states, scanned = list(inputs[: len(inputs) - num_scan_inputs]), inputs[len(inputs) - num_scan_inputs :]
+    wanted = body.outputs[len(states) :]
+    axes, backward, out_axes, out_backward = directions_of(how, len(scanned), len(wanted))
+    lengths = {x.shape[a] for x, a in zip(scanned, axes)}
+    if len(lengths) != 1:
+        raise ValueError(f"scans axes of the sizes {sorted(lengths)}: they are equal")
+    n, rows = lengths.pop(), []
+    for k in range(n):
+        now = [x.select(a, n - 1 - k if back else k) for x, a, back in zip(scanned, axes, backward)]
+        results = node.run(body, *states, *now)
+        states, kept = results[: len(states)], results[len(states) :]
+        rows.append(kept)
+    parts = [[row[j] for row in rows] for j in range(len(wanted))]
+    ordered = [list(reversed(p)) if back else p for p, back in zip(parts, out_backward)]
+    every = zip(ordered, wanted, out_axes)
+    return *states, *[stacked(p, v, node.device, _axis(a, p, v)) for p, v, a in every]
+
+
+def _axis(axis: int, parts: list[Tensor], wanted: ValueDef) -> int:
+    ndim = parts[0].ndim if parts else len(wanted.shape or ())
+    return axis + ndim + 1 if axis < 0 else axis
+
+
+def directions_of(how: dict[str, Any], inputs: int, outputs: int) -> tuple:
+    """Axes and directions of scanned inputs and outputs; TypeError for other attributes."""
+    known = {
+        "scan_input_axes": inputs,
+        "scan_input_directions": inputs,
+        "scan_output_axes": outputs,
+        "scan_output_directions": outputs,
+    }
+    unknown = sorted(how.keys() - known.keys())
+    if unknown:
+        raise TypeError(f"has no attribute {unknown[0]!r}")
+    return tuple(how.get(name) or (0,) * count for name, count in known.items())

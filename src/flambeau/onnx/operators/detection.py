@@ -1,0 +1,74 @@
+"""NonMaxSuppression, on the host: what it keeps depends on what it kept."""
+
+from typing import Any
+
+from ...tensor import Tensor
+from ..values import host, to_array
+from .table import operator
+
+
+def _corners(boxes: Any, center_point_box: int) -> Any:
+    """Boxes as (low y, low x, high y, high x), whichever corners are given. [n, 4] -> [n, 4]"""
+    import numpy as np
+
+    if center_point_box:
+        x, y, w, h = boxes.T
+        return np.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], 1)
+    return np.concatenate([np.minimum(boxes[:, :2], boxes[:, 2:]), np.maximum(boxes[:, :2], boxes[:, 2:])], 1)
+
+
+def _overlaps(box: Any, others: Any) -> Any:
+    """Intersection over union of a box with others. [4], [n, 4] -> [n]"""
+    import numpy as np
+
+    low, high = np.maximum(box[:2], others[:, :2]), np.minimum(box[2:], others[:, 2:])
+    shared = np.prod(np.clip(high - low, 0, None), 1)
+    areas = np.prod(others[:, 2:] - others[:, :2], 1) + np.prod(box[2:] - box[:2]) - shared
+    return np.where(areas > 0, shared / np.where(areas > 0, areas, 1), 0.0)
+
+
+def _kept(boxes: Any, scores: Any, most: int, overlap: float, least: float | None) -> list[int]:
+    """Places of boxes by falling score, each too far from those before it to mean the same."""
+    import numpy as np
+
+    order = np.argsort(-scores, kind="stable")
+    order = order if least is None else order[scores[order] > least]
+    kept: list[int] = []
+    while len(order) and len(kept) < most:
+        first, order = int(order[0]), order[1:]
+        kept.append(first)
+        order = order[_overlaps(boxes[first], boxes[order]) <= overlap]
+    return kept
+
+
+def _first(value: Any) -> Any:
+    """A number that may be in a list of one."""
+    return value[0] if isinstance(value, list) and value else None if isinstance(value, list) else value
+
+
+@operator("NonMaxSuppression", since=10, numbers=("most", "overlap", "least"), moves=False)
+def non_max_suppression(
+    boxes: Tensor,
+    scores: Tensor,
+    most: Any = 0,
+    overlap: Any = 0.0,
+    least: Any = None,
+    *,
+    center_point_box: int = 0,
+) -> Tensor:
+    """What is left of boxes that overlap. [n, k, 4], [n, classes, k] -> [left, 3] of n, class, k"""
+    limit, overlap = int(_first(most) or 0), float(_first(overlap) or 0.0)
+    all_boxes, all_scores = to_array(boxes), to_array(scores)
+    found = [
+        (image, kind, k)
+        for image in range(len(all_scores))
+        for kind in range(all_scores.shape[1])
+        for k in _kept(
+            _corners(all_boxes[image], center_point_box),
+            all_scores[image, kind],
+            limit,
+            overlap,
+            _first(least),
+        )
+    ]
+    return host(found).reshape(-1, 3)

@@ -1,0 +1,150 @@
+"""Arithmetic, comparisons, logic and functions of one element at a time."""
+
+from functools import reduce
+from typing import Any
+
+from ...functions import where
+from ...tensor import Tensor
+from .table import operator
+
+UNARY = {  # ONNX's name: ours
+    "Abs": "abs",
+    "Acos": "acos",
+    "Acosh": "acosh",
+    "Asin": "asin",
+    "Asinh": "asinh",
+    "Atan": "atan",
+    "Atanh": "atanh",
+    "BitwiseNot": "bitwise_not",
+    "Ceil": "ceil",
+    "Cos": "cos",
+    "Cosh": "cosh",
+    "Erf": "erf",
+    "Exp": "exp",
+    "Floor": "floor",
+    "IsNaN": "isnan",
+    "Log": "log",
+    "Neg": "neg",
+    "Not": "logical_not",
+    "Reciprocal": "reciprocal",
+    "Round": "round",
+    "Sign": "sign",
+    "Sin": "sin",
+    "Sinh": "sinh",
+    "Sqrt": "sqrt",
+    "Tan": "tan",
+    "Tanh": "tanh",
+}
+BINARY = {
+    "Add": "add",
+    "And": "logical_and",
+    "BitwiseAnd": "bitwise_and",
+    "BitwiseOr": "bitwise_or",
+    "BitwiseXor": "bitwise_xor",
+    "Greater": "gt",
+    "GreaterOrEqual": "ge",
+    "Less": "lt",
+    "LessOrEqual": "le",
+    "Mul": "mul",
+    "Or": "logical_or",
+    "Sub": "sub",
+    "Xor": "logical_xor",
+}
+
+
+def _enter(names: dict[str, str], call: Any) -> None:
+    for name, method in names.items():
+        operator(name)(call(method))
+
+
+def _one(method: str) -> Any:
+    return lambda x: getattr(x, method)()
+
+
+def _two(method: str) -> Any:
+    def call(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+        return getattr(a, method)(aligned(a, b, axis, broadcast))
+
+    return call
+
+
+def aligned(a: Tensor, b: Tensor, axis: int | None, broadcast: int) -> Tensor:
+    """The second operand for NumPy's rule; before opset 7 its dims began at one of the first's."""
+    if not broadcast or axis is None:
+        return b
+    axis += a.ndim if axis < 0 else 0
+    return b.reshape(*b.shape, *[1] * (a.ndim - axis - b.ndim))
+
+
+_enter(UNARY, _one)
+_enter(BINARY, _two)
+
+
+@operator("Div")
+def div(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    b = aligned(a, b, axis, broadcast)
+    return a / b if a.dtype.is_float else a.div(b, rounding_mode="trunc")
+
+
+@operator("Pow")
+def power(a: Tensor, b: Tensor, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    b = aligned(a, b, axis, broadcast)
+    both = a.to(b.dtype) if b.dtype.is_float and not a.dtype.is_float else a
+    return (both ** b.to(both.dtype)).to(a.dtype)
+
+
+@operator("Mod")
+def mod(a: Tensor, b: Tensor, *, fmod: int = 0) -> Tensor:
+    return a.fmod(b) if fmod else a.remainder(b)
+
+
+def _joined(method: str) -> Any:
+    return lambda *xs: reduce(lambda a, b: getattr(a, method)(b), xs)
+
+
+_enter({"Max": "maximum", "Min": "minimum", "Sum": "add"}, _joined)
+
+
+@operator("Mean")
+def mean(*xs: Tensor) -> Tensor:
+    return reduce(lambda a, b: a + b, xs) / len(xs)
+
+
+@operator("Where", places=True)
+def select(condition: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    return where(condition, a, b)
+
+
+@operator("Clip")
+def clip_by_attributes(x: Tensor, *, min: float | None = None, max: float | None = None) -> Tensor:
+    return clip(x, min, max)
+
+
+@operator("Clip", since=11)
+def clip(x: Tensor, low: Any = None, high: Any = None) -> Tensor:
+    x = x if low is None else x.maximum(low)
+    return x if high is None else x.minimum(high)
+
+
+@operator("Equal", arrays=True)
+def equal(a: Any, b: Any, *, axis: int | None = None, broadcast: int = 0) -> Tensor:
+    if isinstance(a, Tensor):
+        return a.eq(aligned(a, b, axis, broadcast))
+    from ..values import host
+
+    return host(a == b, "bool")
+
+
+@operator("IsInf")
+def is_inf(x: Tensor, *, detect_negative: int = 1, detect_positive: int = 1) -> Tensor:
+    found = x.isinf()
+    found = found if detect_negative else found & (x > 0)
+    return found if detect_positive else found & (x < 0)
+
+
+@operator("BitShift")
+def bit_shift(a: Tensor, b: Tensor, *, direction: str) -> Tensor:
+    """Bits moved LEFT (up) or RIGHT (down)."""
+    if direction not in ("LEFT", "RIGHT"):
+        raise ValueError(f"direction={direction!r}: is LEFT or RIGHT")
+    return a << b if direction == "LEFT" else a >> b

@@ -1,0 +1,33 @@
+"""ImageDecoder: the bytes of an image file as its pixels, by Pillow."""
+
+from io import BytesIO
+from typing import Any
+
+from ...tensor import Tensor
+from ..values import host, to_array
+from .table import operator
+
+LARGEST = 1 << 28  # pixels: more is a mistake, or an attack
+FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "JPEG2000", "PPM")
+
+
+@operator("ImageDecoder", since=20, moves=False)
+def image_decoder(encoded: Tensor, *, pixel_format: str = "RGB") -> Tensor:
+    """A file's bytes as an image. [bytes] uint8 -> [h, w, c] uint8"""
+    import numpy as np
+
+    try:
+        from PIL import Image
+    except ImportError:
+        raise ValueError("needs Pillow: pip install 'flambeau[data]'") from None
+    if pixel_format not in ("RGB", "BGR", "Grayscale"):
+        raise ValueError(f"pixel_format {pixel_format!r} is unknown: use RGB, BGR or Grayscale")
+    try:
+        image: Any = Image.open(BytesIO(to_array(encoded).tobytes()), formats=FORMATS)
+        if image.width * image.height > LARGEST:
+            raise ValueError(f"an image of {image.width} x {image.height} pixels is too large")
+        pixels = np.array(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
+    except OSError as e:
+        raise ValueError(f"can't read the image: {e}") from None
+    pixels = pixels[..., None] if pixel_format == "Grayscale" else pixels
+    return host(np.ascontiguousarray(pixels[..., ::-1] if pixel_format == "BGR" else pixels), "uint8")

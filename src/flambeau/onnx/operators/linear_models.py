@@ -1,0 +1,216 @@
+"""Linear models and support vector machines (ai.onnx.ml): products of matrices and what follows."""
+
+from typing import Any, NamedTuple
+
+from ...functions import stack
+from ...tensor import Tensor, tensor
+from ..values import host, to_array
+from .scores import labelled, transformed
+from .table import operator
+
+ML = "ai.onnx.ml"
+
+
+def _rows(values: Any, count: int, x: Tensor) -> Tensor:
+    """A list as a matrix of so many rows, on the device of x."""
+    if count < 1 or len(values) % count:
+        raise ValueError(f"{len(values)} coefficients can't be split into {count} rows")
+    return tensor(list(values), device=x.device).reshape(count, len(values) // count)
+
+
+def _matrix(x: Tensor) -> Tensor:
+    """[n, features] in floats; one row may come without its dim."""
+    x = x.float()
+    return x.unsqueeze(0) if x.ndim == 1 else x
+
+
+@operator("LinearRegressor", domain=ML)
+def linear_regressor(
+    x: Tensor,
+    *,
+    coefficients: tuple = (),
+    intercepts: tuple = (),
+    post_transform: str = "NONE",
+    targets: int = 1,
+) -> Tensor:
+    """[n, features] -> [n, targets]"""
+    x = _matrix(x)
+    y = x @ _rows(coefficients, targets, x).mT
+    y = y + tensor(list(intercepts), device=x.device) if intercepts else y
+    return transformed(y, post_transform)
+
+
+class LinearAttributes(NamedTuple):
+    """What LinearClassifier says, under ONNX's names."""
+
+    coefficients: tuple[float, ...]
+    classlabels_ints: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+    intercepts: tuple[float, ...] = ()
+    multi_class: int = 0  # how it was trained, which changes nothing
+    post_transform: str = "NONE"
+
+
+def _best(scores: Tensor, classes: int) -> Any:
+    """The place of each row's class; a single score says by its sign which of two it is."""
+    import numpy as np
+
+    found = to_array(scores)
+    return np.argmax(found, 1) if found.shape[1] > 1 else (found[:, 0] > 0).astype(int)
+
+
+@operator("LinearClassifier", domain=ML)
+def linear_classifier(x: Tensor, **attributes: Any) -> tuple:
+    """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
+    a, x = LinearAttributes(**attributes), _matrix(x)
+    labels = a.classlabels_strings or a.classlabels_ints
+    count = len(a.coefficients) // max(x.shape[1], 1)
+    scores = x @ _rows(a.coefficients, count, x).mT
+    scores = scores + tensor(list(a.intercepts), device=x.device) if a.intercepts else scores
+    best = labelled(_best(scores, len(labels)), labels)
+    if scores.shape[1] == 1 and len(labels) == 2:
+        return best, _second_class(scores[:, 0], a.post_transform)
+    return best, transformed(scores, a.post_transform)
+
+
+def _second_class(score: Tensor, post_transform: str) -> Tensor:
+    """Scores of both of two classes from that of the second. [n] -> [n, 2]"""
+    if post_transform == "LOGISTIC":
+        return transformed(stack([-score, score], 1), post_transform)
+    if post_transform == "NONE":
+        return stack([1 - score, score], 1)
+    return transformed(stack([-score, score], 1), post_transform)
+
+
+# --- support vector machines ---
+
+
+class SvmAttributes(NamedTuple):
+    """What both SVM operators say, under ONNX's names."""
+
+    classlabels_ints: tuple[int, ...] = ()
+    classlabels_strings: tuple[str, ...] = ()
+    coefficients: tuple[float, ...] = ()
+    kernel_params: tuple[float, ...] = ()
+    kernel_type: str = "LINEAR"
+    n_supports: int = 0
+    one_class: int = 0
+    post_transform: str = "NONE"
+    prob_a: tuple[float, ...] = ()
+    prob_b: tuple[float, ...] = ()
+    rho: tuple[float, ...] = ()
+    support_vectors: tuple[float, ...] = ()
+    vectors_per_class: tuple[int, ...] = ()
+
+
+def _kernel(x: Tensor, vectors: Tensor, a: SvmAttributes) -> Tensor:
+    """How alike rows and support vectors are. [n, f], [s, f] -> [n, s]"""
+    gamma, offset, degree = a.kernel_params or (0.0, 0.0, 0.0)
+    if a.kernel_type == "RBF":
+        return (-((x.unsqueeze(1) - vectors).square().sum(-1)) * gamma).exp()
+    dots = x @ vectors.mT
+    table = {
+        "LINEAR": lambda: dots,
+        "POLY": lambda: (dots * gamma + offset).pow(degree),
+        "SIGMOID": lambda: (dots * gamma + offset).tanh(),
+    }
+    if a.kernel_type not in table:
+        raise ValueError(f"kernel_type {a.kernel_type!r} is unknown: use LINEAR, POLY, RBF or SIGMOID")
+    return table[a.kernel_type]()
+
+
+@operator("SVMRegressor", domain=ML)
+def svm_regressor(x: Tensor, **attributes: Any) -> Tensor:
+    """[n, features] -> [n, 1]; with one_class 1 or -1"""
+    a, x = SvmAttributes(**attributes), _matrix(x)
+    if a.n_supports:
+        vectors = _rows(a.support_vectors, a.n_supports, x)
+        y = _kernel(x, vectors, a) @ _rows(a.coefficients, 1, x).mT
+    else:
+        y = x @ _rows(a.coefficients, 1, x).mT
+    y = y + a.rho[0]
+    y = (y > 0).float() * 2 - 1 if a.one_class else y
+    return transformed(y, a.post_transform)
+
+
+def _pairs(k: int) -> list[tuple[int, int]]:
+    return [(i, j) for i in range(k) for j in range(i + 1, k)]
+
+
+def _between(x: Tensor, a: SvmAttributes) -> Tensor:
+    """The score of each pair of classes, above 0 for the first. [n, f] -> [n, pairs]"""
+    counts = a.vectors_per_class
+    starts = [sum(counts[:k]) for k in range(len(counts))]
+    alike = _kernel(x, _rows(a.support_vectors, sum(counts), x), a)
+    by_class = _rows(a.coefficients, len(counts) - 1, x)
+    made = []
+    for (i, j), rho in zip(_pairs(len(counts)), a.rho, strict=True):
+        first, second = (slice(starts[c], starts[c] + counts[c]) for c in (i, j))
+        made.append(alike[:, first] @ by_class[j - 1, first] + alike[:, second] @ by_class[i, second] + rho)
+    return stack(made, 1)
+
+
+def _coupled(r: Any) -> Any:
+    """Probabilities of classes from those of pairs (Wu, Lin and Weng, 2004). [k, k] -> [k]"""
+    import numpy as np
+
+    k = len(r)
+    q = -r.T * r
+    np.fill_diagonal(q, 0)
+    np.fill_diagonal(q, (r.T**2).sum(1) - np.diag(r) ** 2)
+    p, step = np.full(k, 1 / k), 0.005 / k
+    for _ in range(max(100, k)):
+        qp = q @ p
+        total = p @ qp
+        if np.abs(qp - total).max() < step:
+            break
+        for t in range(k):
+            change = (total - qp[t]) / q[t, t]
+            p[t] += change
+            total = (total + change * (change * q[t, t] + 2 * qp[t])) / (1 + change) ** 2
+            qp, p = (qp + change * q[t]) / (1 + change), p / (1 + change)
+    return p
+
+
+def _probabilities(scores: Any, a: SvmAttributes) -> Any:
+    """[n, pairs] -> [n, classes]"""
+    import numpy as np
+
+    k = len(a.vectors_per_class)
+    chance = 1 / (1 + np.exp(scores * np.array(a.prob_a) + np.array(a.prob_b)))
+    chance = np.clip(chance, 1e-7, 1 - 1e-7)
+    pairs = np.zeros((len(scores), k, k))
+    for at, (i, j) in enumerate(_pairs(k)):
+        pairs[:, i, j], pairs[:, j, i] = chance[:, at], 1 - chance[:, at]
+    return np.stack([_coupled(r) for r in pairs]) if len(pairs) else np.zeros((0, k))
+
+
+def _votes(scores: Any, k: int) -> Any:
+    """The class that wins most pairs. [n, pairs] -> [n]"""
+    import numpy as np
+
+    votes = np.zeros((len(scores), k), int)
+    for at, (i, j) in enumerate(_pairs(k)):
+        votes[:, i] += scores[:, at] > 0
+        votes[:, j] += scores[:, at] <= 0
+    return votes.argmax(1)
+
+
+@operator("SVMClassifier", domain=ML)
+def svm_classifier(x: Tensor, **attributes: Any) -> tuple:
+    """The label of each row, and scores or probabilities. [n, features] -> [n], [n, classes or pairs]"""
+    a, x = SvmAttributes(**attributes), _matrix(x)
+    labels = a.classlabels_strings or a.classlabels_ints
+    if not a.vectors_per_class:
+        scores = x @ _rows(a.coefficients, max(len(labels), 1), x).mT + a.rho[0]
+        return labelled(_best(scores, len(labels)), labels), transformed(scores, a.post_transform)
+    scores = _between(x, a)
+    found = to_array(scores)
+    best = _votes(found, len(a.vectors_per_class))
+    if a.prob_a:
+        chances = _probabilities(found, a)
+        best = best if len(a.rho) > 1 else chances.argmax(1)
+        return labelled(best, labels), transformed(host(chances, "float32"), a.post_transform)
+    if len(a.rho) == 1:
+        return labelled(best, labels), transformed(stack([-scores[:, 0], scores[:, 0]], 1), a.post_transform)
+    return labelled(best, labels), transformed(scores, a.post_transform)

@@ -1,0 +1,251 @@
+"""com.microsoft's fused forms of products, activations and norms, as ONNX Runtime's optimiser writes them."""
+
+from math import prod
+from typing import Any, NamedTuple
+
+from ...functions import inverse as inverted
+from ...nn import functional as F
+from ...tensor import Tensor
+from .conv import conv
+from .norm import layer_normalization
+from .product import gemm
+from .table import operator
+
+MS = "com.microsoft"
+
+
+def _fast_gelu(x: Tensor) -> Tensor:
+    return F.gelu(x, approximate="tanh")
+
+
+# --- activations ---
+
+
+@operator("Gelu", domain=MS)
+def gelu(x: Tensor) -> Tensor:
+    return F.gelu(x)
+
+
+@operator("BiasGelu", domain=MS)
+def bias_gelu(a: Tensor, b: Tensor) -> Tensor:
+    return F.gelu(a + b)
+
+
+@operator("FastGelu", domain=MS)
+def fast_gelu(x: Tensor, bias: Tensor | None = None) -> Tensor:
+    return _fast_gelu(x if bias is None else x + bias)
+
+
+@operator("QuickGelu", domain=MS)
+def quick_gelu(x: Tensor, *, alpha: float = 1.702) -> Tensor:
+    return x * (x * alpha).sigmoid()
+
+
+@operator("BiasSplitGelu", domain=MS)
+def bias_split_gelu(x: Tensor, bias: Tensor) -> Tensor:
+    """The first half of x + bias times gelu of the other. [..., 2 * n] -> [..., n]"""
+    a, b = (x + bias).chunk(2, -1)
+    return a * F.gelu(b)
+
+
+@operator("BiasAdd", domain=MS)
+def bias_add(x: Tensor, bias: Tensor, skip: Tensor) -> Tensor:
+    return x + bias + skip
+
+
+@operator("BiasSoftmax", domain=MS)
+def bias_softmax(x: Tensor, bias: Tensor, *, axis: int = 1, is_inner_broadcast: int) -> Tensor:
+    """Softmax of x + bias over the dims from the axis on; the bias lacks inner dims, or the outer ones."""
+    axis = axis % x.ndim
+    missing = x.ndim - bias.ndim
+    if missing > 0:
+        at = axis - missing if is_inner_broadcast else 0
+        bias = bias.reshape(*bias.shape[:at], *(1,) * missing, *bias.shape[at:])
+    y = (x + bias).reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+    return F.softmax(y, 1).reshape(*x.shape)
+
+
+# --- products ---
+
+
+class MatMulAttributes(NamedTuple):
+    """What FusedMatMul says, under its names."""
+
+    alpha: float = 1.0
+    transA: int = 0
+    transB: int = 0
+    transBatchA: int = 0
+    transBatchB: int = 0
+
+
+def _turned(x: Tensor, last: int, batch: int) -> Tensor:
+    """The last two dims transposed, and the batch's dims put behind the first of the matrix."""
+    if batch:
+        x = x.movedim(0, -2)
+    return x.mT if last and x.ndim > 1 else x
+
+
+@operator("FusedMatMul", "TransposeMatMul", domain=MS)
+def fused_matmul(x: Tensor, y: Tensor, **attributes: Any) -> Tensor:
+    """alpha * a @ b, either transposed."""
+    a = MatMulAttributes(**attributes)
+    made = _turned(x, a.transA, a.transBatchA) @ _turned(y, a.transB, a.transBatchB)
+    return made if a.alpha == 1 else made * a.alpha
+
+
+def _activated(x: Tensor, name: str, given: tuple[float, ...]) -> Tensor:
+    """The activation of a fused product."""
+    table = {
+        "": lambda x: x,
+        "Relu": F.relu,
+        "Tanh": lambda x: x.tanh(),
+        "Sigmoid": lambda x: x.sigmoid(),
+        "LeakyRelu": lambda x, alpha=0.01: F.leaky_relu(x, alpha),
+        "Clip": lambda x, low, high: x.clamp(low, high),
+        "HardSigmoid": lambda x, alpha=0.2, beta=0.5: (x * alpha + beta).clamp(0, 1),
+        "Elu": lambda x, alpha=1.0: F.elu(x, alpha),
+        "Gelu": F.gelu,
+        "FastGelu": _fast_gelu,
+        "QuickGelu": lambda x, alpha=1.702: x * (x * alpha).sigmoid(),
+        "Softplus": F.softplus,
+        "Softsign": F.softsign,
+    }
+    if name not in table:
+        raise ValueError(f"activation {name!r} is unknown: use one of {', '.join(n for n in table if n)}")
+    return table[name](x, *given)
+
+
+@operator("FusedGemm", domain=MS)
+def fused_gemm(
+    a: Tensor, b: Tensor, c: Tensor | None = None, *, activation: str = "", **attributes: Any
+) -> Tensor:
+    """Gemm and an activation."""
+    given = tuple(attributes.pop(n) for n in ("activation_alpha", "activation_beta") if n in attributes)
+    return _activated(gemm(a, b, c, **attributes), activation, given)
+
+
+@operator("GemmFastGelu", domain=MS)
+def gemm_fast_gelu(x: Tensor, w: Tensor, bias: Tensor | None = None) -> Tensor:
+    return fast_gelu(x @ w, bias)
+
+
+@operator("FusedConv", domain=MS)
+def fused_conv(
+    x: Tensor,
+    w: Tensor,
+    b: Tensor | None = None,
+    z: Tensor | None = None,
+    *,
+    activation: str = "",
+    **attributes: Any,
+) -> Tensor:
+    """Conv, a sum with z and an activation."""
+    given = tuple(attributes.pop("activation_params", ()))
+    y = conv(x, w, b, **attributes)
+    return _activated(y if z is None else y + z, activation, given)
+
+
+@operator("NhwcConv", domain=MS)
+def nhwc_conv(x: Tensor, w: Tensor, b: Tensor | None = None, **attributes: Any) -> Tensor:
+    """Conv whose channels are the last dim. [n, *size, c], [o, *kernel, c] -> [n, *out, o]"""
+    return conv(x.movedim(-1, 1), w.movedim(-1, 1), b, **attributes).movedim(1, -1)
+
+
+@operator("Inverse", domain=MS)
+def inverse(x: Tensor) -> Tensor:
+    """[..., n, n] -> [..., n, n]"""
+    return inverted(x)
+
+
+# --- norms ---
+
+
+@operator("SimplifiedLayerNormalization")
+def simplified_layer_normalization(
+    x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1
+) -> tuple[Tensor, Tensor]:
+    """RMS norm as ONNX Runtime names it; also 1 / the root of the mean square."""
+    dims = tuple(range(axis % x.ndim, x.ndim))
+    wide = x.to(x.dtype.as_float)
+    inverse = (wide.square().mean(dims, keepdim=True) + epsilon).rsqrt()
+    return F.rms_norm(x, tuple(x.shape[dims[0] :]), scale, epsilon), inverse
+
+
+def _sum(x: Tensor, skip: Tensor, bias: Tensor | None) -> Tensor:
+    return x + skip if bias is None else x + skip + bias
+
+
+@operator("SkipLayerNormalization", domain=MS)
+def skip_layer_normalization(
+    x: Tensor,
+    skip: Tensor,
+    gamma: Tensor,
+    beta: Tensor | None = None,
+    bias: Tensor | None = None,
+    *,
+    epsilon: float = 1e-12,
+) -> tuple[Tensor, ...]:
+    """Layer norm of x + skip + bias; also the mean, 1 / the deviation, and the sum."""
+    total = _sum(x, skip, bias)
+    return *layer_normalization(total, gamma, beta, epsilon=epsilon), total
+
+
+@operator("SkipSimplifiedLayerNormalization", domain=MS)
+def skip_simplified_layer_normalization(
+    x: Tensor, skip: Tensor, gamma: Tensor, bias: Tensor | None = None, *, epsilon: float = 1e-12
+) -> tuple[Tensor | None, ...]:
+    """RMS norm of x + skip + bias; also 1 / the root of the mean square, and the sum."""
+    total = _sum(x, skip, bias)
+    y, inverse = simplified_layer_normalization(total, gamma, epsilon=epsilon)
+    return y, None, inverse, total
+
+
+class EmbedInputs(NamedTuple):
+    """The inputs of EmbedLayerNormalization."""
+
+    ids: Tensor
+    segments: Tensor | None
+    word: Tensor
+    position: Tensor
+    segment: Tensor | None
+    gamma: Tensor
+    beta: Tensor
+    mask: Tensor | None = None
+    places: Tensor | None = None
+
+
+@operator("EmbedLayerNormalization", domain=MS)
+def embed_layer_normalization(*inputs: Any, epsilon: float = 1e-12, mask_index_type: int = 1) -> tuple:
+    """Layer norm of BERT's embeddings; also how many of each sample's tokens count, and the sum."""
+    i = EmbedInputs(*inputs)
+    places = Tensor.arange(i.ids.shape[1], device=i.ids.device).unsqueeze(0) if i.places is None else i.places
+    total = F.embedding(i.ids.long(), i.word) + F.embedding(places.long(), i.position)
+    if i.segments is not None and i.segment is not None:
+        total = total + F.embedding(i.segments.long(), i.segment)
+    if mask_index_type and i.mask is not None:
+        counted = i.mask.int().sum(1).int()
+    else:
+        counted = Tensor.zeros(i.ids.shape[0], device=i.ids.device).int()
+    return layer_normalization(total, i.gamma, i.beta, epsilon=epsilon)[0], counted, total
+
+
+@operator("GroupNorm", domain=MS)
+def group_norm(
+    x: Tensor, gamma: Tensor, beta: Tensor, *, groups: int, epsilon: float = 1e-5, **more: int
+) -> Tensor:
+    """Group norm of channels that are the last dim, unless channels_last=0; activation=1 is SiLU."""
+    activation, last = more.pop("activation"), more.pop("channels_last", 1)
+    if more or activation not in (0, 1):
+        raise ValueError(f"activation={activation}: takes 0 or 1, beside channels_last, epsilon and groups")
+    y = F.group_norm(x.movedim(-1, 1) if last else x, groups, gamma, beta, epsilon).to(x.dtype)
+    y = F.silu(y) if activation else y
+    return y.movedim(1, -1) if last else y
+
+
+@operator("SkipGroupNorm", domain=MS)
+def skip_group_norm(
+    x: Tensor, gamma: Tensor, beta: Tensor, skip: Tensor, bias: Tensor | None = None, **attributes: Any
+) -> tuple[Tensor, Tensor]:
+    """GroupNorm of x + skip + bias, and the sum."""
+    total = _sum(x, skip if skip.ndim == x.ndim else skip.reshape(x.shape[0], 1, 1, -1), bias)
+    return group_norm(total, gamma, beta, **attributes), total

@@ -1,0 +1,136 @@
+"""Pools over windows and over all of a channel, and MaxUnpool."""
+
+from math import prod
+from typing import Any
+
+from ...core.shape import Window, contiguous_strides
+from ...ops.conv.pool import flat_places, max_pool, window_sum
+from ...tensor import Tensor, tensor
+from .table import operator
+from .window import WindowAttributes, grown, pad_ends, pairs_of, spread, windows_of
+
+
+def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
+    """The windows without and with what ceil_mode adds."""
+    if not a.kernel_shape:
+        raise ValueError("kernel_shape is missing: say one number a spatial dim")
+    if x.ndim != 2 + len(a.kernel_shape):
+        raise ValueError(f"kernel_shape {list(a.kernel_shape)} does not fit an input of {list(x.shape)}")
+    size = tuple(x.shape[2:])
+    plain = windows_of(size, a.kernel_shape, a)
+    return plain, grown(size, plain, a.ceil_mode)
+
+
+def _column_major(places: Any, size: tuple[int, ...]) -> Tensor:
+    """Places in row-major order as places in column-major order."""
+    found, step = 0, 1
+    for n, stride in zip(size, contiguous_strides(size), strict=True):
+        found = places // stride % n * step + found
+        step *= n
+    return found  # type: ignore[return-value]
+
+
+@operator("MaxPool")
+def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: Any) -> Any:
+    """[n, c, *size] -> [n, c, *out], and where in all of the input each stands (int64)"""
+    _, spec = _windows(x, WindowAttributes(**window))
+    y = max_pool(x, spec=spec)
+    if node is None or not node.wants(1):
+        return y
+    size = tuple(x.shape[2:])
+    places: Any = flat_places(x, y, spec)
+    places = _column_major(places, size) if storage_order else places
+    n, c = x.shape[:2]
+    first = Tensor.arange(n * c, device=x.device).reshape(n, c, *(1,) * len(size)) * prod(size)
+    return y, first + places.long()
+
+
+def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> list[int]:
+    """How many taps of each window of a dim lie inside it, `ends` more on both sides."""
+    low, high = -ends[0], n + ends[1]
+    starts = (i * w.stride - w.before for i in range(positions))
+    return [sum(low <= s + t * w.dilation < high for t in range(w.kernel)) for s in starts]
+
+
+def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:
+    """What each sum of a window is divided by: a number where all agree."""
+    found: Any = 1
+    for i, (p, w, n) in enumerate(zip(plain, spec, x.shape[2:], strict=True)):
+        ends = (p.before, p.after) if include else (0, 0)
+        each = _taps_inside(n, w, w.positions(n), ends)
+        if len(set(each)) == 1:
+            found = found * each[0]
+        else:
+            counts = tensor([float(v) for v in each], device=x.device)
+            found = counts.reshape(-1, *(1,) * (len(spec) - 1 - i)) * found
+    return found
+
+
+@operator("AveragePool")
+def average_pool(x: Tensor, *, count_include_pad: int = 0, **window: Any) -> Tensor:
+    """[n, c, *size] -> [n, c, *out]"""
+    plain, spec = _windows(x, WindowAttributes(**window))
+    total = window_sum(x.to(x.dtype.as_float), spec=spec)
+    return (total / _counts(x, plain, spec, count_include_pad)).to(x.dtype)
+
+
+def _root(total: Tensor, p: float) -> Tensor:
+    some = total != 0  # a root of 0 has no slope: it is given 0
+    safe = some.where(total, 1.0)
+    return some.where(safe.sqrt() if p == 2 else safe.pow(1 / p), 0.0)
+
+
+def _power(x: Tensor, p: float) -> Tensor:
+    return x.square() if p == 2 else x.abs() if p == 1 else x.abs().pow(p)
+
+
+@operator("LpPool")
+def lp_pool(x: Tensor, *, p: float = 2, **window: Any) -> Tensor:
+    """[n, c, *size] -> [n, c, *out]"""
+    _, spec = _windows(x, WindowAttributes(**window))
+    return _root(window_sum(_power(x.to(x.dtype.as_float), p), spec=spec), p).to(x.dtype)
+
+
+def _spatial(x: Tensor) -> tuple[int, ...]:
+    return tuple(range(2, x.ndim))
+
+
+@operator("GlobalAveragePool")
+def global_average_pool(x: Tensor) -> Tensor:
+    """[n, c, *size] -> [n, c, *1]"""
+    return x.mean(_spatial(x), keepdim=True)
+
+
+@operator("GlobalMaxPool")
+def global_max_pool(x: Tensor) -> Tensor:
+    """[n, c, *size] -> [n, c, *1]"""
+    return x.amax(_spatial(x), keepdim=True)
+
+
+@operator("GlobalLpPool")
+def global_lp_pool(x: Tensor, *, p: float = 2) -> Tensor:
+    """[n, c, *size] -> [n, c, *1]"""
+    return _root(_power(x.to(x.dtype.as_float), p).sum(_spatial(x), keepdim=True), p).to(x.dtype)
+
+
+@operator("MaxUnpool", numbers="output_shape")
+def max_unpool(
+    x: Tensor,
+    places: Tensor,
+    output_shape: list[int] | None = None,
+    *,
+    kernel_shape: list[int],
+    pads: list[int] | None = None,
+    strides: list[int] | None = None,
+) -> Tensor:
+    """Zeros with each value where MaxPool found it, in all of the result. [n, c, *size] -> [n, c, *out]"""
+    rank = x.ndim - 2
+    kernel, steps = spread(kernel_shape, rank, 1, "kernel_shape"), spread(strides, rank, 1, "strides")
+    each = zip(x.shape[2:], kernel, steps, pairs_of(pads, rank), strict=True)
+    size = [(n - 1) * s + k - sum(p) for n, k, s, p in each]
+    flat = Tensor.zeros(prod((*x.shape[:2], *size)), dtype=x.dtype, device=x.device)
+    y = flat.scatter(0, places.reshape(-1), x.reshape(-1)).reshape(*x.shape[:2], *size)
+    if output_shape is None:
+        return y
+    wanted = output_shape[-rank:]
+    return pad_ends(y, [(0, w - n) for w, n in zip(wanted, size, strict=True)])

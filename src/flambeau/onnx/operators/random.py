@@ -1,0 +1,97 @@
+"""Random numbers: reproducible by the attribute `seed`, without it by fb.manual_seed."""
+
+from typing import Any
+
+from ... import functions as fb
+from ...core.dtype import as_dtype
+from ...ops.random import Generator
+from ...tensor import Tensor
+from ..graph import CODES, DTYPES
+from ..values import device_for, dtype_name
+from .table import operator
+
+
+def seeded(seed: float | None) -> Generator | None:
+    """A generator of its own for a seed; None, which means that of the process, without one."""
+    return None if seed is None else Generator(int(float(seed) * 2**16) & (2**63 - 1))
+
+
+def _drawn(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
+    """Numbers of fb.rand or fb.randn, of a shape and an ONNX dtype."""
+    dtype = as_dtype(DTYPES[code])
+    draw = {"uniform": fb.rand, "normal": fb.randn}[kind]
+    return draw(*shape, generator=seeded(seed), device=device_for(dtype, device)).to(dtype)
+
+
+def _as_given(x: Tensor, code: int | None) -> int:
+    return CODES[dtype_name(x)] if code is None else code
+
+
+@operator("RandomNormal")
+def random_normal(
+    *,
+    shape: tuple[int, ...],
+    dtype: int = 1,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    node: Any,
+) -> Tensor:
+    """Normal numbers of a mean and a deviation. -> shape"""
+    return _drawn("normal", shape, dtype, seed, node.device) * scale + mean
+
+
+@operator("RandomUniform")
+def random_uniform(
+    *,
+    shape: tuple[int, ...],
+    dtype: int = 1,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: float | None = None,
+    node: Any,
+) -> Tensor:
+    """Even numbers from low up to high. -> shape"""
+    return _drawn("uniform", shape, dtype, seed, node.device) * (high - low) + low
+
+
+@operator("RandomNormalLike", moves=False)
+def random_normal_like(
+    x: Tensor,
+    *,
+    dtype: int | None = None,
+    mean: float = 0.0,
+    scale: float = 1.0,
+    seed: float | None = None,
+    node: Any,
+) -> Tensor:
+    """As RandomNormal, in the shape of x and its dtype."""
+    return _drawn("normal", x.shape, _as_given(x, dtype), seed, node.device) * scale + mean
+
+
+@operator("RandomUniformLike", moves=False)
+def random_uniform_like(
+    x: Tensor,
+    *,
+    dtype: int | None = None,
+    low: float = 0.0,
+    high: float = 1.0,
+    seed: float | None = None,
+    node: Any,
+) -> Tensor:
+    """As RandomUniform, in the shape of x and its dtype."""
+    return _drawn("uniform", x.shape, _as_given(x, dtype), seed, node.device) * (high - low) + low
+
+
+@operator("Multinomial", since=7)
+def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
+    """Classes drawn by the logarithms of their weights. [n, classes] -> [n, sample_size]"""
+    weights = (x.float() - x.float().amax(1, keepdim=True)).exp()
+    return fb.multinomial(weights, sample_size, True, generator=seeded(seed)).to(as_dtype(DTYPES[dtype]))
+
+
+@operator("Bernoulli", since=15)
+def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
+    """1 with the probability that x has, else 0. [...] -> [...]"""
+    drawn = fb.bernoulli(x, generator=seeded(seed))
+    return drawn.to(as_dtype(DTYPES[_as_given(x, dtype)]))

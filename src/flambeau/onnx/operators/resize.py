@@ -1,0 +1,249 @@
+"""Resize and Upsample: along each dim an output is a few inputs; the host computes places and weights."""
+
+from collections.abc import Callable
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+from ...functions import where
+from ...tensor import Tensor, tensor
+from .table import operator
+
+
+class ResizeAttributes(NamedTuple):
+    """What Resize says, under ONNX's names."""
+
+    antialias: int = 0
+    axes: tuple[int, ...] | None = None
+    coordinate_transformation_mode: str = "half_pixel"
+    cubic_coeff_a: float = -0.75
+    exclude_outside: int = 0
+    extrapolation_value: float = 0.0
+    keep_aspect_ratio_policy: str = "stretch"
+    mode: str = "nearest"
+    nearest_mode: str = "round_prefer_floor"
+
+
+class ResizedAxis(NamedTuple):
+    """How one dim is resized: from n to o elements by a scale; roi is the part that is read, of 0 to 1."""
+
+    n: int
+    o: int
+    scale: float
+    roi: tuple[float, float] = (0.0, 1.0)
+
+
+class TakenInputs(NamedTuple):
+    """What the outputs of a dim are made of: places and weights [taps][o], and which lie beyond the input."""
+
+    index: list[list[int]]
+    weight: list[list[float]]
+    beyond: list[bool]
+
+
+def _cropped(i: int, line: ResizedAxis) -> float:
+    first, last = (end * (line.n - 1) for end in line.roi)
+    width = line.scale * line.n
+    return (first + last) / 2 if width == 1 else first + i * (last - first) / (width - 1)
+
+
+def _corners(i: int, line: ResizedAxis) -> float:
+    width = line.scale * line.n
+    return 0.0 if width == 1 else i * (line.n - 1) / (width - 1)
+
+
+def _centres(i: int, line: ResizedAxis) -> float:
+    return (i + 0.5) / line.scale - 0.5
+
+
+def _symmetric(i: int, line: ResizedAxis) -> float:
+    return _centres(i, line) + line.n / 2 * (1 - line.o / (line.scale * line.n))
+
+
+# coordinate_transformation_mode -> the place of an output among the inputs
+COORDINATES: dict[str, Callable[[int, ResizedAxis], float]] = {
+    "align_corners": _corners,
+    "asymmetric": lambda i, line: i / line.scale,
+    "half_pixel": _centres,
+    "half_pixel_symmetric": _symmetric,
+    "pytorch_half_pixel": lambda i, line: -0.5 if line.scale * line.n == 1 else _centres(i, line),
+    "tf_crop_and_resize": _cropped,
+    "tf_half_pixel_for_nn": lambda i, line: (i + 0.5) / line.scale,
+}
+NEAREST: dict[str, Callable[[float], int]] = {
+    "round_prefer_floor": lambda x: ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: floor(x + 0.5),
+    "floor": floor,
+    "ceil": ceil,
+}
+
+
+def _linear(x: float, a: float) -> float:
+    return max(1 - x, 0.0)
+
+
+def _cubic(x: float, a: float) -> float:
+    """Keys' cubic convolution."""
+    if x <= 1:
+        return ((a + 2) * x - (a + 3)) * x * x + 1
+    return ((x - 5) * x + 8) * x * a - 4 * a if x < 2 else 0.0
+
+
+# mode -> how many inputs away weights reach, and the weight by distance
+KERNELS: dict[str, tuple[int, Callable[[float, float], float]]] = {
+    "linear": (1, _linear),
+    "cubic": (2, _cubic),
+}
+
+
+def _weighed(at: float, line: ResizedAxis, a: ResizeAttributes) -> tuple[list[int], list[float]]:
+    """The inputs that an output takes, and their weights, which add up to 1."""
+    reach, weigh = KERNELS[a.mode]
+    narrow = min(line.scale, 1.0) if a.antialias else 1.0
+    taps, first = ceil(reach / narrow), floor(at)
+    index = list(range(first + 1 - taps, first + taps + 1))
+    weight = [weigh(abs(at - k) * narrow, a.cubic_coeff_a) for k in index]
+    if a.exclude_outside:
+        weight = [w if 0 <= k < line.n else 0.0 for k, w in zip(index, weight, strict=True)]
+    total = sum(weight)
+    return index, [w / total for w in weight]
+
+
+def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
+    """What each output of a dim takes."""
+    places = [COORDINATES[a.coordinate_transformation_mode](i, line) for i in range(line.o)]
+    cropped = a.coordinate_transformation_mode == "tf_crop_and_resize"
+    beyond = [cropped and not 0 <= at <= line.n - 1 for at in places]
+    if a.mode == "nearest":
+        taken = [([NEAREST[a.nearest_mode](at)], [1.0]) for at in places]
+    else:
+        taken = [_weighed(at, line, a) for at in places]
+    index = [[min(max(k, 0), line.n - 1) for k in tap] for tap in zip(*(t[0] for t in taken), strict=True)]
+    return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
+
+
+FEW = 8  # inputs an output takes, up to which they are read one by one; beyond it is a product of matrices
+
+
+def _matrix(line: ResizedAxis, index: list[list[int]], weight: list[list[float]]) -> list[list[float]]:
+    """The weights of all inputs in all outputs. -> [o][n]"""
+    rows = [[0.0] * line.n for _ in range(line.o)]
+    for places, weights in zip(index, weight, strict=True):
+        for row, k, w in zip(rows, places, weights, strict=True):
+            row[k] += w
+    return rows
+
+
+def _resized(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
+    """One dim resized, and which outputs lie beyond the input."""
+    index, weight, beyond = _reading(line, a)
+    if a.mode == "nearest":
+        return x.index_select(dim, tensor(index[0], device=x.device)), beyond
+    if len(index) > FEW:
+        matrix = tensor(_matrix(line, index, weight), dtype=x.dtype, device=x.device)
+        return (x.movedim(dim, -1) @ matrix.mT).movedim(-1, dim), beyond
+    column: tuple[int, ...] = (-1, *(1,) * (x.ndim - 1 - dim))
+    y: Any = 0
+    for places, weights in zip(index, weight, strict=True):
+        factor = tensor(weights, dtype=x.dtype, device=x.device).reshape(column)
+        y = x.index_select(dim, tensor(places, device=x.device)) * factor + y
+    return y, beyond
+
+
+def _check(a: ResizeAttributes) -> None:
+    tables = {
+        "mode": ("nearest", *KERNELS),
+        "nearest_mode": tuple(NEAREST),
+        "coordinate_transformation_mode": tuple(COORDINATES),
+        "keep_aspect_ratio_policy": ("stretch", "not_larger", "not_smaller"),
+    }
+    for name, known in tables.items():
+        if getattr(a, name) not in known:
+            raise ValueError(f"{name} {getattr(a, name)!r} is unknown: use {', '.join(known)}")
+    if a.antialias and a.mode == "nearest":
+        raise ValueError("antialias is for the modes linear and cubic, not for nearest")
+
+
+def _by_sizes(given: list[int], have: list[int], policy: str) -> list[tuple[int, float]]:
+    """(size, scale) of each dim, from sizes."""
+    ratios = [o / n for o, n in zip(given, have, strict=True)]
+    if policy == "stretch":
+        return list(zip(given, ratios, strict=True))
+    ratio = min(ratios) if policy == "not_larger" else max(ratios)
+    return [(floor(n * ratio + 0.5), ratio) for n in have]
+
+
+def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) -> dict[int, ResizedAxis]:
+    """The dims that are resized, and how."""
+    axes = [d % x.ndim for d in (range(x.ndim) if a.axes is None else a.axes)]
+    have, given = [x.shape[d] for d in axes], scales or sizes
+    if not given or (scales and sizes) or len(given) != len(axes):
+        raise ValueError(f"takes either scales or sizes, {len(axes)} of them: got {scales} and {sizes}")
+    if min(*given, 1) <= 0:
+        raise ValueError(f"takes scales and sizes above 0: got {given}")
+    targets: list[tuple[int, float]] = (
+        [(floor(n * s), s) for n, s in zip(have, scales, strict=True)]
+        if scales
+        else _by_sizes(sizes, have, a.keep_aspect_ratio_policy)
+    )
+    parts = [(0.0, 1.0)] * len(axes)
+    if a.coordinate_transformation_mode == "tf_crop_and_resize":
+        if not roi or len(roi) != 2 * len(axes):
+            raise ValueError(f"tf_crop_and_resize takes a roi of {2 * len(axes)} numbers: got {roi}")
+        parts = list(zip(roi[: len(axes)], roi[len(axes) :], strict=True))
+    each = zip(axes, have, targets, parts, strict=True)
+    return {d: ResizedAxis(n, o, scale, part) for d, n, (o, scale), part in each}
+
+
+def resized(x: Tensor, lines: dict[int, ResizedAxis], a: ResizeAttributes) -> Tensor:
+    """Every dim that `lines` names resized; bytes are rounded and held."""
+    _check(a)
+    trivial = a.coordinate_transformation_mode != "tf_crop_and_resize"
+    lines = {d: v for d, v in lines.items() if not (trivial and v.n == v.o and v.scale == 1)}
+    y = x if a.mode == "nearest" else x.to(x.dtype.as_float)
+    beyond: Any = None
+    for dim, line in sorted(lines.items(), key=lambda pair: pair[1].o / max(pair[1].n, 1)):
+        y, outside = _resized(y, dim, line, a)
+        if any(outside):
+            outside = tensor(outside, device=x.device).reshape(-1, *(1,) * (x.ndim - 1 - dim))
+            beyond = outside if beyond is None else beyond | outside
+    if beyond is not None:
+        y = where(beyond, a.extrapolation_value, y)
+    if y.dtype.is_float and x.dtype.is_int:
+        y = y.round().clamp(0, 255) if x.dtype.name == "uint8" else y.trunc()
+    return y.to(x.dtype)
+
+
+@operator("Resize", since=11, numbers=("roi", "scales", "sizes"))
+def resize(
+    x: Tensor,
+    roi: list[float] | None = None,
+    scales: list[float] | None = None,
+    sizes: list[int] | None = None,
+    **attributes: Any,
+) -> Tensor:
+    """Dims interpolated by scales or to sizes. [*n] -> [*o]"""
+    a = ResizeAttributes(**attributes)
+    return resized(x, _lines(x, roi, scales, sizes, a), a)
+
+
+@operator("Resize", "Upsample", since=9, numbers="scales")
+def upsample(x: Tensor, scales: list[float], *, mode: str = "nearest") -> Tensor:
+    """Upsample of opset 9, and Resize of opset 10: an output lies at its own number divided by the scale."""
+    a = ResizeAttributes(
+        mode="linear" if mode == "bilinear" else mode,
+        nearest_mode="floor",
+        coordinate_transformation_mode="asymmetric",
+    )
+    return resized(x, _lines(x, None, scales, None, a), a)
+
+
+@operator("Upsample", since=7)
+def upsample_7(x: Tensor, *, scales: tuple[float, ...], mode: str = "nearest") -> Tensor:
+    """Upsample of opset 7, whose scales are an attribute."""
+    return upsample(x, list(scales), mode=mode)
+
+
+@operator("Upsample")
+def upsample_1(x: Tensor, *, height_scale: float, width_scale: float, mode: str = "nearest") -> Tensor:
+    """Upsample of opset 1, of images. [n, c, h, w] -> [n, c, h', w']"""
+    return upsample(x, [1.0, 1.0, height_scale, width_scale], mode=mode)

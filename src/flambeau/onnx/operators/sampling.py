@@ -1,0 +1,120 @@
+"""Images read at computed places: GridSample, AffineGrid, RoiAlign, MaxRoiPool."""
+
+from math import ceil, floor
+from typing import Any, NamedTuple
+
+from ...functions import stack
+from ...nn import functional as F
+from ...tensor import Tensor, tensor
+from .table import operator
+
+MODES = {"linear": "bilinear", "cubic": "bicubic"}  # of opset 20 on: the older names are PyTorch's
+
+
+@operator("GridSample", since=16)
+def grid_sample(
+    x: Tensor, grid: Tensor, *, align_corners: int = 0, mode: str = "linear", padding_mode: str = "zeros"
+) -> Tensor:
+    """x at the grid's places, -1 to 1. [n, c, *size], [n, *out, dims] -> [n, c, *out]"""
+    grid = grid.to(x.dtype) if x.dtype.is_float else grid
+    return F.grid_sample(x, grid, MODES.get(mode, mode), padding_mode, bool(align_corners))
+
+
+@operator("AffineGrid", since=20, numbers="size")
+def affine_grid(theta: Tensor, size: list[int], *, align_corners: int = 0) -> Tensor:
+    """[n, d, d + 1], (n, c, *size) -> [n, *size, d]"""
+    return F.affine_grid(theta, size, bool(align_corners))
+
+
+class RoiAttributes(NamedTuple):
+    """What RoiAlign says, under ONNX's names; before opset 16 its coordinates are `output_half_pixel`."""
+
+    coordinate_transformation_mode: str = "half_pixel"
+    mode: str = "avg"
+    output_height: int = 1
+    output_width: int = 1
+    sampling_ratio: int = 0
+    spatial_scale: float = 1.0
+
+
+def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tuple[Any, Any]:
+    """Of one dim of a region: indices and weights of both neighbours, [bins, samples, 2] each."""
+    import numpy as np
+
+    half = a.coordinate_transformation_mode == "half_pixel"
+    start, end = (v * a.spatial_scale - 0.5 * half for v in (start, end))
+    span = end - start if half else max(end - start, 1.0)
+    samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
+    step = span / bins
+    at = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
+    inside = (at >= -1) & (at <= n)
+    at = np.clip(at, 0, n - 1)
+    low = np.minimum(np.floor(at), n - 1)
+    rest = at - low
+    index = np.stack([low, np.minimum(low + 1, n - 1)], -1).astype(np.int64)
+    return index, np.stack([1 - rest, rest], -1) * inside[..., None]
+
+
+def _read_region(image: Tensor, box: list[float], a: RoiAttributes) -> Tensor:
+    """[c, h, w] -> [c, bins of y, samples, 2, bins of x, samples, 2], times the weights"""
+    import numpy as np
+
+    c, h, w = image.shape
+    (rows, of_rows), (columns, of_columns) = (
+        _line(box[1 - i], box[3 - i], bins, n, a)
+        for i, (bins, n) in enumerate(((a.output_height, h), (a.output_width, w)))
+    )
+    places = rows[..., None, None, None] * w + columns
+    weights = of_rows[..., None, None, None] * of_columns
+    taken = image.reshape(c, h * w).index_select(1, tensor(places.reshape(-1), device=image.device))
+    weighed = taken * tensor(weights.reshape(-1).astype(np.float32), device=image.device)
+    return weighed.reshape(c, *places.shape)
+
+
+@operator("RoiAlign", since=16, numbers=("rois", "batch_indices"))
+def roi_align(x: Tensor, rois: list[list[float]], batch_indices: list[int], **attributes: Any) -> Tensor:
+    """Regions as images of one size. [n, c, h, w], [r, 4] of x, y, x, y -> [r, c, oh, ow]"""
+    a = RoiAttributes(**attributes)
+    if a.mode not in ("avg", "max"):
+        raise ValueError(f"mode {a.mode!r} is unknown: use avg or max")
+    made = []
+    for box, image in zip(rois, batch_indices, strict=True):
+        read = _read_region(x[image].to(x.dtype.as_float), box, a)
+        samples = read.shape[2] * read.shape[5]
+        found = read.sum((2, 3, 5, 6)) / max(samples, 1) if a.mode == "avg" else read.amax((2, 3, 5, 6))
+        made.append(found)
+    if not made:
+        return Tensor.zeros(0, x.shape[1], a.output_height, a.output_width, dtype=x.dtype, device=x.device)
+    return stack(made).to(x.dtype)
+
+
+@operator("RoiAlign", since=10, numbers=("rois", "batch_indices"))
+def roi_align_10(x: Tensor, rois: list[list[float]], batch_indices: list[int], **attributes: Any) -> Tensor:
+    """Of opset 10, whose regions do not begin half a pixel before."""
+    mode = {"coordinate_transformation_mode": "output_half_pixel"}
+    return roi_align(x, rois, batch_indices, **mode, **attributes)
+
+
+def _bins(start: int, end: int, bins: int, n: int) -> list[tuple[int, int]]:
+    """Where each part of a region's dim begins and ends, inside the image."""
+    size = max(end - start + 1, 1)
+    ends = [(floor(i * size / bins) + start, ceil((i + 1) * size / bins) + start) for i in range(bins)]
+    return [(min(max(a, 0), n), min(max(b, 0), n)) for a, b in ends]
+
+
+@operator("MaxRoiPool", numbers="rois")
+def max_roi_pool(
+    x: Tensor, rois: list[list[float]], *, pooled_shape: tuple[int, int], spatial_scale: float = 1.0
+) -> Tensor:
+    """The largest of each part of regions; of an empty part 0. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
+    import numpy as np
+
+    scale, made = np.float32(spatial_scale), []  # what is rounded is a product in float32
+    for image, *box in rois:
+        x0, y0, x1, y1 = (floor(float(np.float32(v) * scale) + 0.5) for v in box)
+        rows = _bins(y0, y1, pooled_shape[0], x.shape[2])
+        columns = _bins(x0, x1, pooled_shape[1], x.shape[3])
+        parts = [x[int(image), :, a:b, c:d] for a, b in rows for c, d in columns]
+        found = [p.amax((1, 2)) if p.numel() else p.sum((1, 2)) for p in parts]
+        made.append(stack(found, 1).reshape(x.shape[1], *pooled_shape))
+    return stack(made) if made else Tensor.zeros(0, x.shape[1], *pooled_shape, dtype=x.dtype, device=x.device)

@@ -1,0 +1,43 @@
+"""What the classifiers of ai.onnx.ml make of scores: probabilities and labels."""
+
+from math import sqrt
+from typing import Any
+
+from ...functions import where
+from ...nn import functional as F
+from ...tensor import Tensor
+from ..values import host
+
+
+def _softmax_zero(x: Tensor) -> Tensor:
+    """Softmax of the scores that are not 0; those stay 0."""
+    some = x.abs() > 1e-7
+    powers = where(some, (x - x.amax(-1, keepdim=True)).exp(), 0.0)
+    total = powers.sum(-1, keepdim=True)
+    return powers / (total == 0).where(1.0, total)
+
+
+TRANSFORMS = {
+    "NONE": lambda x: x,
+    "SOFTMAX": lambda x: F.softmax(x, -1),
+    "LOGISTIC": lambda x: x.sigmoid(),
+    "SOFTMAX_ZERO": _softmax_zero,
+    "PROBIT": lambda x: (x * 2 - 1).erfinv() * sqrt(2),
+}
+
+
+def transformed(scores: Tensor, name: str) -> Tensor:
+    """Scores by a post_transform. [n, classes] -> [n, classes]"""
+    if name not in TRANSFORMS:
+        raise ValueError(f"post_transform {name!r} is unknown: use one of {', '.join(TRANSFORMS)}")
+    return TRANSFORMS[name](scores)
+
+
+def labelled(best: Any, labels: Any) -> Any:
+    """Places as the labels that stand there: texts as an array, numbers as a tensor. [n] -> [n]"""
+    import numpy as np
+
+    best = np.asarray(best, int)
+    if len(labels) and isinstance(labels[0], str):
+        return np.array(labels, object)[best]
+    return host(np.array(labels, np.int64)[best] if len(labels) else best)

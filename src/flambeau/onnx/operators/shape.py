@@ -1,0 +1,282 @@
+"""Shapes: what they are, other shapes of the same elements, pieces and joins."""
+
+from math import prod
+from typing import Any
+
+from ...functions import arange, cat, full, where
+from ...tensor import Tensor
+from ..values import host
+from .table import operator
+
+
+@operator("Shape", arrays=True)
+def shape(x: Any, *, start: int = 0, end: int | None = None) -> Tensor:
+    return host(list(x.shape[start:end]))
+
+
+@operator("Size", arrays=True)
+def size(x: Any) -> Tensor:
+    return host(prod(x.shape))
+
+
+@operator("Identity", arrays=True, moves=False, optional=True)
+def identity(x: Any) -> Any:
+    return x
+
+
+@operator("Reshape", places=True)
+def reshape_by_attribute(x: Tensor, *, shape: Any) -> Tensor:
+    return reshape(x, shape)
+
+
+@operator("Reshape", since=5, numbers="shape", places=True)
+def reshape(x: Tensor, shape: Any, *, allowzero: int = 0) -> Tensor:
+    if not allowzero:
+        if any(n == 0 and d >= x.ndim for d, n in enumerate(shape)):
+            raise ValueError(f"shape={list(shape)}: 0 keeps a size, and the input has {x.ndim} dims")
+        shape = [x.shape[d] if n == 0 else n for d, n in enumerate(shape)]
+    if -1 in shape and 0 in shape:
+        rest = prod(n for n in shape if n > 0)
+        shape = [0 if n == -1 and rest else n for n in shape]
+    return x.reshape(tuple(shape))
+
+
+@operator("Flatten", places=True)
+def flatten(x: Tensor, *, axis: int = 1) -> Tensor:
+    axis += x.ndim if axis < 0 else 0
+    return x.reshape(prod(x.shape[:axis]), prod(x.shape[axis:]))
+
+
+@operator("Squeeze", places=True)
+def squeeze_by_attribute(x: Tensor, *, axes: Any = None) -> Tensor:
+    return squeeze(x, axes)
+
+
+@operator("Squeeze", since=13, numbers="axes", places=True)
+def squeeze(x: Tensor, axes: Any = None) -> Tensor:
+    gone = (
+        [d % max(1, x.ndim) for d in axes]
+        if axes is not None
+        else [d for d, n in enumerate(x.shape) if n == 1]
+    )
+    if any(x.shape[d] != 1 for d in gone):
+        raise ValueError(f"axes={gone} of shape {list(x.shape)}: only sizes of 1 can go")
+    return x.reshape(tuple(n for d, n in enumerate(x.shape) if d not in gone))
+
+
+@operator("Unsqueeze", places=True)
+def unsqueeze_by_attribute(x: Tensor, *, axes: Any) -> Tensor:
+    return unsqueeze(x, axes)
+
+
+@operator("Unsqueeze", since=13, numbers="axes", places=True)
+def unsqueeze(x: Tensor, axes: Any) -> Tensor:
+    axes = axes if isinstance(axes, list | tuple) else [axes]
+    ndim = x.ndim + len(axes)
+    new = {d + ndim if d < 0 else d for d in axes}
+    if len(new) < len(axes) or not all(0 <= d < ndim for d in new):
+        raise ValueError(f"axes={list(axes)}: are not {len(axes)} different dims of {ndim}")
+    sizes = iter(x.shape)
+    return x.reshape(tuple(1 if d in new else next(sizes) for d in range(ndim)))
+
+
+@operator("Transpose", places=True)
+def transpose(x: Tensor, *, perm: Any = None) -> Tensor:
+    return x.permute(*(reversed(range(x.ndim)) if perm is None else perm)) if x.ndim else x
+
+
+@operator("Expand", numbers="shape", places=True)
+def expand(x: Tensor, shape: Any) -> Tensor:
+    ndim = max(x.ndim, len(shape))
+    own, wanted = [1] * (ndim - x.ndim) + list(x.shape), [1] * (ndim - len(shape)) + list(shape)
+    both = [b if a == 1 else a for a, b in zip(own, wanted)]
+    if any(b not in (1, n) for b, n in zip(wanted, both)):
+        raise ValueError(f"{list(x.shape)} to {list(shape)}: sizes are equal or 1")
+    return x.broadcast_to(tuple(both))
+
+
+@operator("Tile", since=6, numbers="repeats", places=True)
+def tile(x: Tensor, repeats: Any) -> Tensor:
+    return x.repeat(*repeats) if repeats else x
+
+
+@operator("Tile", numbers=("tiles", "axis"), places=True)
+def tile_axis(x: Tensor, tiles: Any, axis: Any) -> Tensor:
+    counts = [1] * x.ndim
+    counts[_number(axis)] = _number(tiles)
+    return x.repeat(*counts)
+
+
+def _number(given: Any) -> Any:
+    return given[0] if isinstance(given, list) else given
+
+
+@operator("Concat", places=True)
+def concat(*xs: Tensor, axis: int = 1) -> Tensor:
+    return cat(list(xs), axis)
+
+
+@operator("Split", places=True)
+def split_by_attribute(x: Tensor, sizes: Any = None, *, axis: int = 0, split: Any = None, node: Any) -> tuple:
+    return pieces(x, split, axis, len(node.outputs))
+
+
+@operator("Split", since=13, numbers="split", places=True)
+def split(x: Tensor, split: Any = None, *, axis: int = 0, num_outputs: int = 0, node: Any) -> tuple:
+    return pieces(x, split, axis, num_outputs or len(node.outputs))
+
+
+MOST_PIECES = 1000  # where they may be empty
+
+
+def pieces(x: Tensor, sizes: Any, axis: int, count: int) -> tuple:
+    """Pieces of an axis, of equal sizes (the last may be smaller) unless sizes are given."""
+    n = x.shape[axis]
+    if sizes is None and count > max(n, MOST_PIECES):
+        raise ValueError(f"num_outputs={count:,} of axis {axis}: its size is {n}")
+    if sizes is None:
+        most = -(-n // count)
+        sizes = [max(0, min(most, n - k * most)) for k in range(count)]
+    if sum(sizes) != n or min(sizes) < 0:
+        raise ValueError(f"split={list(sizes)} of axis {axis}: its size is {n}")
+    starts = [sum(sizes[:k]) for k in range(len(sizes))]
+    return tuple(x.narrow(axis, start, size) for start, size in zip(starts, sizes))
+
+
+@operator("Slice", places=True)
+def slice_by_attributes(x: Tensor, *, starts: Any, ends: Any, axes: Any = None) -> Tensor:
+    return slice_of(x, starts, ends, axes)
+
+
+@operator("Slice", since=10, numbers=("starts", "ends", "axes", "steps"), places=True)
+def slice_of(x: Tensor, starts: Any, ends: Any, axes: Any = None, steps: Any = None) -> Tensor:
+    key = [slice(None)] * x.ndim
+    axes = range(len(starts)) if axes is None else axes
+    for axis, start, end, step in zip(axes, starts, ends, steps or [1] * len(starts)):
+        if step == 0 or not -x.ndim <= axis < x.ndim:
+            raise ValueError(f"axes={list(axes)}, steps={steps}: of {x.ndim} dims, by steps that are not 0")
+        key[axis] = python_slice(start, end, step, x.shape[axis])
+    return x[tuple(key)] if x.ndim else x
+
+
+def python_slice(start: int, end: int, step: int, n: int) -> slice:
+    """The slice of Python that means what ONNX's numbers do."""
+    if step > 0:
+        start, end = (min(max(v + n if v < 0 else v, 0), n) for v in (start, end))
+        return slice(start, max(start, end), step)
+    start = min(max(start + n if start < 0 else start, -1), n - 1)
+    end = min(max(end + n if end < 0 else end, -1), n - 1)
+    if start <= end:
+        return slice(0, 0, 1)
+    return slice(start, None if end < 0 else end, step)
+
+
+MODES = {"reflect", "edge", "wrap"}
+
+
+@operator("Pad")
+def pad_by_attributes(
+    x: Tensor, *, pads: Any = None, paddings: Any = None, value: float = 0.0, mode: str = "constant"
+):
+    return padded(x, pads or paddings, mode, value)
+
+
+@operator("Pad", since=11, numbers=("pads", "axes"))
+def pad(x: Tensor, pads: Any, value: Any = None, axes: Any = None, *, mode: str = "constant") -> Tensor:
+    if axes is not None:
+        every = [0] * (2 * x.ndim)
+        for k, axis in enumerate(axes):
+            axis += x.ndim if axis < 0 else 0
+            every[axis], every[axis + x.ndim] = pads[k], pads[k + len(axes)]
+        pads = every
+    return padded(x, pads, mode, 0 if value is None else value)
+
+
+def padded(x: Tensor, pads: Any, mode: str, value: Any) -> Tensor:
+    """Elements before and after each dim; negative counts take away."""
+    if len(pads) != 2 * x.ndim or mode not in MODES | {"constant"}:
+        raise ValueError(
+            f"pads={list(pads)}, mode={mode!r}: two numbers a dim, and one of constant, edge, reflect, wrap"
+        )
+    if mode == "constant":
+        return _with_constant(x, pads, value)
+    if max(map(abs, pads), default=0) > 1 << 24:
+        raise ValueError(f"pads={list(pads)}: up to {1 << 24:,} with mode={mode!r}")
+    for d, (before, after) in enumerate(zip(pads[: x.ndim], pads[x.ndim :])):
+        if before or after:
+            places = [SOURCES[mode](i, x.shape[d]) for i in range(-before, x.shape[d] + after)]
+            x = x.index_select(d, host(places).to(x.device))
+    return x
+
+
+def _reflected(i: int, n: int) -> int:
+    span = max(1, 2 * (n - 1))
+    i %= span
+    return i if i < n else span - i
+
+
+SOURCES = {  # mode: the place that element i (below 0, above n) is taken from
+    "edge": lambda i, n: min(max(i, 0), n - 1),
+    "wrap": lambda i, n: i % n,
+    "reflect": _reflected,
+}
+
+
+def _with_constant(x: Tensor, pads: Any, value: Any) -> Tensor:
+    pairs = list(zip(pads[: x.ndim], pads[x.ndim :]))
+    cut = tuple(slice(max(0, -b), n - max(0, -a)) for n, (b, a) in zip(x.shape, pairs))
+    x = x[cut] if any(v < 0 for pair in pairs for v in pair) else x
+    widths = [max(0, v) for pair in reversed(pairs) for v in pair]
+    if not any(widths):
+        return x
+    if not isinstance(value, Tensor):
+        return x.pad(widths, "constant", value)
+    kept = full(x.shape, True, dtype="bool", device=x.device).pad(widths, "constant", False)
+    return where(kept, x.pad(widths, "constant", 0), value.reshape(()).to(x.dtype))
+
+
+@operator("CenterCropPad", numbers="shape")
+def center_crop_pad(x: Tensor, shape: Any, *, axes: Any = None) -> Tensor:
+    pads = [0] * (2 * x.ndim)
+    for axis, wanted in zip(range(x.ndim) if axes is None else axes, shape):
+        axis %= x.ndim
+        n = x.shape[axis]
+        before = (n - wanted) // 2 if wanted < n else (wanted - n) // 2
+        after = abs(wanted - n) - before
+        sign = 1 if wanted > n else -1
+        pads[axis], pads[axis + x.ndim] = sign * before, sign * after
+    return padded(x, pads, "constant", 0)
+
+
+@operator("DepthToSpace", places=True)
+def depth_to_space(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
+    n, c, h, w = x.shape
+    b = blocksize
+    if mode == "DCR":
+        y = x.reshape(n, b, b, c // b**2, h, w).permute(0, 3, 4, 1, 5, 2)
+    else:
+        y = x.reshape(n, c // b**2, b, b, h, w).permute(0, 1, 4, 2, 5, 3)
+    return y.reshape(n, c // b**2, h * b, w * b)
+
+
+@operator("SpaceToDepth", places=True)
+def space_to_depth(x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
+    n, c, h, w = x.shape
+    b = blocksize
+    y = x.reshape(n, c, h // b, b, w // b, b)
+    y = y.permute(0, 3, 5, 1, 2, 4) if mode == "DCR" else y.permute(0, 1, 3, 5, 2, 4)
+    return y.reshape(n, c * b * b, h // b, w // b)
+
+
+@operator("ReverseSequence", places=True)
+def reverse_sequence(x: Tensor, lengths: Tensor, *, batch_axis: int = 1, time_axis: int = 0) -> Tensor:
+    """The first lengths[b] steps of each sequence b in reverse."""
+    steps = arange(x.shape[time_axis], device=x.device).reshape(*_at(x.ndim, time_axis))
+    many = lengths.to(x.device).reshape(*_at(x.ndim, batch_axis))
+    places = where(steps < many, many - 1 - steps, steps).broadcast_to(x.shape)
+    return x.gather(time_axis, places)
+
+
+def _at(ndim: int, axis: int) -> list[int]:
+    """A shape of -1 at an axis, 1 elsewhere."""
+    return [-1 if d == axis % ndim else 1 for d in range(ndim)]

@@ -1,0 +1,205 @@
+"""Texts, which stay on the host as NumPy arrays."""
+
+import re
+from typing import Any
+
+from ...tensor import Tensor
+from ..values import cpu, host, to_array, to_value
+from .table import operator
+
+
+@operator("StringConcat", arrays=True)
+def string_concat(a: Any, b: Any) -> Any:
+    import numpy as np
+
+    return np.asarray(a + b, object)
+
+
+@operator("StringSplit", arrays=True)
+def string_split(x: Any, *, delimiter: str | None = None, maxsplit: int | None = None) -> tuple:
+    """Pieces of each text, filled up with "" to as many as the longest has, and how many each has."""
+    import numpy as np
+
+    most = -1 if maxsplit is None else maxsplit
+    parts = [str(v).split(delimiter or None, most) for v in x.reshape(-1)]
+    width = max(map(len, parts), default=0)
+    rows = np.array([p + [""] * (width - len(p)) for p in parts], object).reshape(*x.shape, width)
+    return rows, host([len(p) for p in parts]).reshape(x.shape)
+
+
+@operator("RegexFullMatch", arrays=True)
+def regex_full_match(x: Any, *, pattern: str | None = None) -> Tensor:
+    rule = compiled(pattern or "")
+    return host([rule.fullmatch(str(v)) is not None for v in x.reshape(-1)], "bool").reshape(x.shape)
+
+
+LONGEST, REPEATS = 1000, 6  # of a pattern: characters, and repetitions without end
+
+
+def compiled(pattern: str) -> re.Pattern:
+    """A pattern of a file; ValueError for one that could take for ever: repetitions in repetitions."""
+    if len(pattern) > LONGEST:
+        raise ValueError(f"pattern: has {len(pattern):,} characters: {LONGEST:,} at most")
+    try:
+        tree = parser.parse(pattern)
+    except (re.error, RecursionError, OverflowError) as e:
+        raise ValueError(f"pattern={pattern!r}: is no regular expression: {e}") from None
+    counts = [0]
+    _check(tree, False, pattern, counts)
+    if counts[0] > REPEATS:
+        raise ValueError(f"pattern={pattern!r}: repeats {counts[0]} parts without end: {REPEATS} at most")
+    return re.compile(pattern)
+
+
+parser = re._parser  # type: ignore[attr-defined]
+REFUSED = {"GROUPREF", "GROUPREF_EXISTS", "ASSERT", "ASSERT_NOT"}
+
+
+def _check(tree: Any, inside: bool, pattern: str, counts: list[int]) -> None:
+    for op, given in tree:
+        name = str(op)
+        if name in REFUSED:
+            raise ValueError(f"pattern={pattern!r}: looks back or ahead, which RE2 has not")
+        repeats = name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") and given[1] > 16
+        counts[0] += repeats
+        if repeats and inside:
+            raise ValueError(
+                f"pattern={pattern!r}: repeats a part that repeats itself: it could take for ever"
+            )
+        for part in _trees(given):
+            _check(part, inside or repeats, pattern, counts)
+
+
+def _trees(given: Any) -> Any:
+    """The patterns inside one."""
+    if isinstance(given, parser.SubPattern):
+        yield given
+    elif isinstance(given, list | tuple):
+        for part in given:
+            yield from _trees(part)
+
+
+@operator("StringNormalizer", arrays=True)
+def string_normalizer(
+    x: Any,
+    *,
+    case_change_action: str = "NONE",
+    is_case_sensitive: int = 0,
+    locale: str = "en_US",
+    stopwords: Any = (),
+) -> Any:
+    """Texts without stop words, in upper or lower case; [""] where none is left. locale: taken; cases are
+    Unicode's."""
+    import numpy as np
+
+    if x.ndim not in (1, 2) or (x.ndim == 2 and x.shape[0] != 1):
+        raise ValueError(f"takes the shape [n] or [1, n], given {list(x.shape)}")
+    change = CASES[case_change_action]
+    same = (lambda v: v) if is_case_sensitive else str.lower
+    stop = {same(w) for w in stopwords}
+    kept = [change(str(v)) for v in x.reshape(-1) if same(str(v)) not in stop] or [""]
+    found = np.array(kept, object)
+    return found if x.ndim == 1 else found.reshape(1, -1)
+
+
+CASES = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}
+MAPS = {  # kind of LabelEncoder's keys and values: their default
+    "strings": "_Unused",
+    "int64s": -1,
+    "floats": -0.0,
+}
+
+
+@operator("LabelEncoder", domain="ai.onnx.ml", arrays=True)
+def label_encoder(x: Any, **given: Any) -> Any:
+    """Each element by a map of keys to values."""
+    import numpy as np
+
+    if "classes_strings" in given:
+        return _encoded(x, list(given["classes_strings"]), list(range(len(given["classes_strings"]))), given)
+    keys, values = (_side(side, given) for side in ("keys", "values"))
+    default = given.get("default_tensor")
+    kind = next((k for k in MAPS if f"values_{k}" in given), None)
+    if default is None:
+        default = given.get(f"default_{(kind or 'floats')[:-1]}", MAPS[kind or "floats"])
+    table = dict(zip(keys.tolist(), values.tolist()))
+    if "default_tensor" in given:
+        default = np.asarray(default).reshape(-1)[0].item()
+    nan = next((v for k, v in table.items() if k != k), default)
+    array = to_array(x)
+    found = [table.get(v, nan if v != v else default) for v in array.reshape(-1).tolist()]
+    return to_value(
+        np.array(found, values.dtype).reshape(array.shape), x.device if isinstance(x, Tensor) else cpu()
+    )
+
+
+def _encoded(x: Any, classes: list[str], places: list[int], given: dict[str, Any]) -> Any:
+    """Opset 1: texts to their places among the classes, or back."""
+    import numpy as np
+
+    array = to_array(x)
+    if array.dtype == object:
+        table = dict(zip(classes, places))
+        found = [table.get(v, given.get("default_int64", -1)) for v in array.reshape(-1)]
+        return host(found).reshape(array.shape)
+    default = given.get("default_string", "_Unused")
+    flat = [classes[v] if 0 <= v < len(classes) else default for v in array.reshape(-1).tolist()]
+    return np.array(flat, object).reshape(array.shape)
+
+
+def _side(side: str, given: dict[str, Any]) -> Any:
+    """Keys or values as an array."""
+    import numpy as np
+
+    tensor = given.get(f"{side}_tensor")
+    if tensor is not None:
+        return tensor.reshape(-1)
+    kinds = {"strings": object, "int64s": np.int64, "floats": np.float32}
+    name = next((k for k in kinds if f"{side}_{k}" in given), None)
+    if name is None:
+        raise TypeError(
+            f"needs one of the attributes {side}_tensor, {', '.join(f'{side}_{k}' for k in kinds)}"
+        )
+    return np.array(given[f"{side}_{name}"], kinds[name])
+
+
+@operator("TfIdfVectorizer", arrays=True)
+def tf_idf_vectorizer(x: Any, *, mode: str, **given: Any) -> Tensor:
+    """How often each n-gram of a pool is in a row ("TF"), its weight ("IDF") or their product."""
+    import numpy as np
+
+    array = to_array(x)
+    rows = array.reshape(1, -1) if array.ndim < 2 else array
+    grams = ngrams(given)
+    places = given["ngram_indexes"]
+    out = np.zeros((len(rows), max(places, default=-1) + 1), np.float32)
+    for r, row in enumerate(rows.tolist()):
+        for gram in found_in(row, given):
+            if gram in grams:
+                out[r, places[grams[gram]]] += 1
+    weights = np.ones(len(places), np.float32)
+    weights[:] = given.get("weights") or 1
+    scale = np.ones(out.shape[1], np.float32)
+    scale[list(places)] = weights
+    out = {"TF": out, "IDF": (out > 0) * scale, "TFIDF": out * scale}[mode].astype(np.float32)
+    return to_value(out if array.ndim > 1 else out[0], x.device if isinstance(x, Tensor) else cpu())
+
+
+def ngrams(given: dict[str, Any]) -> dict[tuple, int]:
+    """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
+    pool = given.get("pool_strings") or given.get("pool_int64s") or ()
+    starts, found = [*given["ngram_counts"], len(pool)], {}
+    for n in range(1, len(starts)):
+        for at in range(starts[n - 1], starts[n] - n + 1, n):
+            found[tuple(pool[at : at + n])] = len(found)
+    return found
+
+
+def found_in(row: list, given: dict[str, Any]) -> Any:
+    """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
+    low, high = given["min_gram_length"], given["max_gram_length"]
+    for n in range(low, high + 1):
+        for skip in range(given["max_skip_count"] + 1 if n > 1 else 1):
+            span = (n - 1) * (skip + 1) + 1
+            for at in range(len(row) - span + 1):
+                yield tuple(row[at : at + span : skip + 1])

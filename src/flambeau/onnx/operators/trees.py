@@ -1,0 +1,299 @@
+"""Ensembles of decision trees (ai.onnx.ml), on the host: every step of a walk depends on the one before."""
+
+from typing import Any, NamedTuple
+
+from ...tensor import Tensor
+from ..values import host, to_array
+from .scores import labelled, transformed
+from .table import operator
+
+ML = "ai.onnx.ml"
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ", "BRANCH_MEMBER")
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+
+
+class Trees(NamedTuple):
+    """All nodes of all trees as arrays; a leaf l is the child ~l (below 0)."""
+
+    roots: Any
+    features: Any
+    splits: Any
+    modes: Any
+    yes: Any
+    no: Any
+    missing: Any  # whether a missing value goes the way of yes
+    members: dict[int, Any]  # of nodes that ask for membership, the set
+
+
+class Votes(NamedTuple):
+    """What leaves give: entries `first[l]` to `first[l + 1]` of leaf l, a weight for a target each."""
+
+    first: Any
+    targets: Any
+    weights: Any
+
+
+def _answers(t: Trees, at: Any, values: Any) -> Any:
+    """Whether the condition of each node holds for a value."""
+    import numpy as np
+
+    splits, mode = t.splits[at], t.modes[at]
+    tests = (
+        lambda: values <= splits,
+        lambda: values < splits,
+        lambda: values >= splits,
+        lambda: values > splits,
+        lambda: values == splits,
+        lambda: values != splits,
+    )
+    found = np.zeros(values.shape, bool)
+    for k in np.unique(mode):
+        if k < len(tests):
+            found = np.where(mode == k, tests[k](), found)
+    for node, members in t.members.items():
+        found = np.where(at == node, np.isin(values, members), found)
+    return np.where(np.isnan(values), t.missing[at], found)
+
+
+def _leaves(t: Trees, x: Any) -> Any:
+    """The leaf of every row in every tree. [n, features] -> [n, trees]"""
+    import numpy as np
+
+    at = np.repeat(t.roots[None], len(x), 0)
+    rows = np.arange(len(x))[:, None]
+    for _ in range(len(t.features) + 1):
+        inner = at >= 0
+        if not inner.any():
+            return ~at
+        node = np.where(inner, at, 0)
+        answer = _answers(t, node, x[rows, t.features[node]])
+        at = np.where(inner, np.where(answer, t.yes[node], t.no[node]), at)
+    raise ValueError("its nodes lead back to nodes above them: a tree has no circles")
+
+
+def _summed(votes: Votes, leaves: Any, targets: int, how: str) -> Any:
+    """What the leaves of each row give to each target. [n, trees] -> [n, targets]"""
+    import numpy as np
+
+    start = {"MIN": np.inf, "MAX": -np.inf}.get(how, 0.0)
+    total = np.full((len(leaves), targets), start, votes.weights.dtype)
+    join = {"MIN": np.minimum, "MAX": np.maximum}.get(how, np.add)
+    counts = votes.first[1:] - votes.first[:-1]
+    for k in range(int(counts.max(initial=0))):
+        row, tree = np.nonzero(counts[leaves] > k)
+        entry = votes.first[leaves[row, tree]] + k
+        join.at(total, (row, votes.targets[entry]), votes.weights[entry])
+    total = np.where(np.isinf(total), 0.0, total).astype(total.dtype) if start else total
+    return total / leaves.shape[1] if how == "AVERAGE" else total
+
+
+def _one_of(names: tuple[str, ...], value: Any, what: str) -> str:
+    """A name that may be given by its number."""
+    name = names[value] if isinstance(value, int) and 0 <= value < len(names) else value
+    if name not in names:
+        raise ValueError(f"{what} {value!r} is unknown: use one of {', '.join(names)}")
+    return name
+
+
+def _checked(t: Trees, leaves: int, features: int) -> Trees:
+    """The trees, when every index in them is inside."""
+    n = len(t.features)
+    for name, child in (("true", t.yes), ("false", t.no), ("root", t.roots)):
+        if len(child) and (child.max() >= n or (~child).max() >= leaves):
+            raise ValueError(f"a {name} node is none of the {n} nodes and {leaves} leaves")
+    if n and not 0 <= t.features.min() <= t.features.max() < features:
+        raise ValueError(f"nodes ask for feature {t.features.max()}: the input has {features}")
+    return t
+
+
+# --- TreeEnsemble of version 5 ---
+
+
+class EnsembleAttributes(NamedTuple):
+    """What TreeEnsemble says, under ONNX's names."""
+
+    leaf_targetids: tuple[int, ...]
+    leaf_weights: Any
+    nodes_falseleafs: tuple[int, ...]
+    nodes_falsenodeids: tuple[int, ...]
+    nodes_featureids: tuple[int, ...]
+    nodes_modes: Any
+    nodes_splits: Any
+    nodes_trueleafs: tuple[int, ...]
+    nodes_truenodeids: tuple[int, ...]
+    tree_roots: tuple[int, ...]
+    n_targets: int = 1
+    aggregate_function: int = 1
+    membership_values: Any = None
+    nodes_hitrates: Any = None  # how often nodes were passed, which changes nothing
+    nodes_missing_value_tracks_true: tuple[int, ...] | None = None
+    post_transform: int = 0
+
+
+def _member_sets(modes: Any, values: Any) -> dict[int, Any]:
+    """The sets of nodes that ask for membership: one after the other, a NaN between them."""
+    import numpy as np
+
+    nodes = np.flatnonzero(modes == MODES.index("BRANCH_MEMBER"))
+    values = np.zeros(0) if values is None else np.asarray(values)
+    sets = np.split(values, np.flatnonzero(np.isnan(values)) + 1)
+    if len(sets) < len(nodes):
+        raise ValueError(f"membership_values has {len(sets)} sets: {len(nodes)} nodes ask for one")
+    return {int(node): s[~np.isnan(s)] for node, s in zip(nodes, sets)}
+
+
+@operator("TreeEnsemble", domain=ML, since=5)
+def tree_ensemble(x: Tensor, **attributes: Any) -> Tensor:
+    """What all trees give to each target. [n, features] -> [n, targets]"""
+    import numpy as np
+
+    a, data = EnsembleAttributes(**attributes), to_array(x)
+    modes = np.asarray(a.nodes_modes).astype(int)
+    yes, no = (
+        np.where(np.array(leaf, bool), ~np.array(child, int), np.array(child, int))
+        for leaf, child in (
+            (a.nodes_trueleafs, a.nodes_truenodeids),
+            (a.nodes_falseleafs, a.nodes_falsenodeids),
+        )
+    )
+    missing = np.array(a.nodes_missing_value_tracks_true or [0] * len(modes), bool)
+    features, splits = np.array(a.nodes_featureids, int), np.asarray(a.nodes_splits)
+    members = _member_sets(modes, a.membership_values)
+    trees = Trees(np.array(a.tree_roots, int), features, splits, modes, yes, no, missing, members)
+    weights = np.asarray(a.leaf_weights)
+    votes = Votes(np.arange(len(weights) + 1), np.array(a.leaf_targetids, int), weights)
+    leaves = _leaves(_checked(trees, len(weights), data.shape[1]), data)
+    total = _summed(
+        votes, leaves, a.n_targets, _one_of(AGGREGATES, a.aggregate_function, "aggregate_function")
+    )
+    scores = transformed(
+        host(total, total.dtype.name), _one_of(TRANSFORMS, a.post_transform, "post_transform")
+    )
+    return scores.to(x.dtype)
+
+
+# --- TreeEnsembleClassifier and TreeEnsembleRegressor ---
+
+NODES = ("nodeids", "treeids", "featureids", "values", "falsenodeids", "truenodeids", "modes")
+NODES += ("missing_value_tracks_true", "hitrates")
+
+
+def _given(attributes: dict[str, Any], name: str, default: Any = ()) -> Any:
+    """An attribute as a list or, of doubles, as a tensor."""
+    import numpy as np
+
+    tensor = attributes.pop(f"{name}_as_tensor", None)
+    plain = attributes.pop(name, default)
+    return np.asarray(plain, np.float32) if tensor is None else np.asarray(tensor)
+
+
+def _old_trees(attributes: dict[str, Any], votes: str, features: int) -> tuple[Trees, Votes]:
+    """Trees whose nodes are named by (tree, node), and what their leaves give."""
+    import numpy as np
+
+    values = _given(attributes, "nodes_values")
+    _given(attributes, "nodes_hitrates")
+    n = {name: attributes.pop(f"nodes_{name}", None) for name in NODES if name not in ("values", "hitrates")}
+    keys = list(zip(n["treeids"] or (), n["nodeids"] or (), strict=True))
+    place = {key: k for k, key in enumerate(keys)}
+    is_leaf = np.array([mode == "LEAF" for mode in n["modes"] or ()], bool)
+    leaf = np.cumsum(is_leaf) - 1
+    code = np.where(is_leaf, ~leaf, np.arange(len(keys)))
+    yes, no = (
+        np.array(
+            [_child(place, code, key[0], c, end) for key, c, end in zip(keys, children or (), is_leaf)], int
+        )
+        for children in (n["truenodeids"], n["falsenodeids"])
+    )
+    modes = np.array(
+        [
+            MODES.index(_one_of((*MODES, "LEAF"), m, "nodes_modes")) if m != "LEAF" else 0
+            for m in n["modes"] or ()
+        ],
+        int,
+    )
+    first = {}
+    for k, (tree, _) in enumerate(keys):
+        first.setdefault(tree, k)
+    roots = code[list(first.values())] if first else np.zeros(0, int)
+    missing = np.array(n["missing_value_tracks_true"] or [0] * len(keys), bool)
+    wanted = np.array(n["featureids"] or (), int) * ~is_leaf
+    trees = Trees(roots, wanted, values, modes, yes, no, missing, {})
+    return _checked(trees, int(is_leaf.sum()), features), _old_votes(attributes, votes, place, code)
+
+
+def _child(place: dict, code: Any, tree: int, node: int, is_leaf: bool) -> int:
+    """The code of a node's child; a leaf has none."""
+    if is_leaf:
+        return ~0
+    if (tree, node) not in place:
+        raise ValueError(f"tree {tree} has no node {node}")
+    return code[place[tree, node]]
+
+
+def _old_votes(attributes: dict[str, Any], kind: str, place: dict, code: Any) -> Votes:
+    import numpy as np
+
+    weights = _given(attributes, f"{kind}_weights")
+    where = [attributes.pop(f"{kind}_{name}", ()) for name in ("treeids", "nodeids", "ids")]
+    missing = [key for key in zip(where[0], where[1], strict=True) if key not in place]
+    if missing:
+        raise ValueError(f"tree {missing[0][0]} has no node {missing[0][1]}, which {kind}_nodeids names")
+    leaves = np.array([~code[place[key]] for key in zip(where[0], where[1], strict=True)], int)
+    if len(leaves) and leaves.min() < 0:
+        raise ValueError(f"{kind}_nodeids names a node that is no leaf")
+    order = np.argsort(leaves, kind="stable")
+    count = np.bincount(leaves, minlength=int((code < 0).sum()))
+    first = np.concatenate([[0], np.cumsum(count)])
+    return Votes(first, np.array(where[2], int)[order], weights[order])
+
+
+def _refuse_rest(attributes: dict[str, Any]) -> None:
+    if attributes:
+        raise TypeError(f"has no attribute {min(attributes)!r}")
+
+
+@operator("TreeEnsembleRegressor", domain=ML)
+def tree_ensemble_regressor(x: Tensor, **attributes: Any) -> Tensor:
+    """[n, features] -> [n, targets]"""
+    data = to_array(x)
+    trees, votes = _old_trees(attributes, "target", data.shape[1])
+    targets, base = attributes.pop("n_targets", 1), _given(attributes, "base_values")
+    how = _one_of(AGGREGATES, attributes.pop("aggregate_function", "SUM"), "aggregate_function")
+    transform = attributes.pop("post_transform", "NONE")
+    _refuse_rest(attributes)
+    total = _summed(votes, _leaves(trees, data), targets, how)
+    total = total + base if len(base) else total
+    return transformed(host(total, "float32"), transform)
+
+
+@operator("TreeEnsembleClassifier", domain=ML)
+def tree_ensemble_classifier(x: Tensor, **attributes: Any) -> tuple:
+    """The label of each row, and the scores of all. [n, features] -> [n], [n, classes]"""
+    import numpy as np
+
+    data = to_array(x)
+    trees, votes = _old_trees(attributes, "class", data.shape[1])
+    labels = attributes.pop("classlabels_strings", None) or attributes.pop("classlabels_int64s", ())
+    attributes.pop("classlabels_int64s", None)
+    base, transform = _given(attributes, "base_values"), attributes.pop("post_transform", "NONE")
+    _refuse_rest(attributes)
+    classes = len(labels)
+    total = _summed(votes, _leaves(trees, data), classes, "SUM")
+    if classes == 2 and len(set(votes.targets.tolist())) == 1:
+        return _two_classes(total[:, votes.targets[0]], base, labels, transform, votes.weights)
+    total = total + base if len(base) else total
+    best = np.argmax(total, 1)
+    return labelled(best, labels), transformed(host(total, "float32"), transform)
+
+
+def _two_classes(score: Any, base: Any, labels: Any, transform: str, weights: Any) -> tuple:
+    """Where only one of two classes is voted for: its score says which it is."""
+    import numpy as np
+
+    score = score + (base[-1] if len(base) else 0)
+    positive = (weights >= 0).all()
+    best = (score > (0.5 if positive else 0)).astype(int)
+    other = 1 - score if positive and transform == "NONE" else -score
+    return labelled(best, labels), transformed(host(np.stack([other, score], 1), "float32"), transform)

@@ -1,0 +1,82 @@
+"""The attributes of sliding windows (Conv, pools) into one Window a spatial dim."""
+
+from typing import Any, NamedTuple
+
+from ...core.shape import Window
+
+
+class WindowAttributes(NamedTuple):
+    """What Conv and the pools say of windows, under ONNX's names; `pads` has all begins, then all ends."""
+
+    auto_pad: str = "NOTSET"
+    ceil_mode: int = 0
+    dilations: list[int] | None = None
+    kernel_shape: list[int] | None = None
+    pads: list[int] | None = None
+    strides: list[int] | None = None
+
+
+def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
+    """One number a spatial dim; ValueError where another count of them is given."""
+    found = [default] * rank if not values else [int(v) for v in values]
+    if len(found) != rank:
+        raise ValueError(f"{name} {found} is for {len(found)} dims: the input has {rank} spatial dims")
+    return found
+
+
+def pairs_of(pads: list[int] | None, rank: int) -> list[tuple[int, int]]:
+    """Pads as (before, after) a dim; ValueError where another count of them is given."""
+    found = spread(pads, 2 * rank, 0, "pads")
+    return list(zip(found[:rank], found[rank:], strict=True))
+
+
+def _automatic(n: int, span: int, stride: int, lower: bool) -> tuple[int, int]:
+    """Pads that give ceil(n / stride) positions; an odd one stands after, or before where `lower`."""
+    total = max((-(-n // stride) - 1) * stride + span - n, 0)
+    less = total // 2
+    return (total - less, less) if lower else (less, total - less)
+
+
+def _grown(n: int, w: Window) -> Window:
+    """With ceil_mode: as much more padding behind as the last window that starts inside needs."""
+    span = w.dilation * (w.kernel - 1) + 1
+    last = -(-(n + w.before + w.after - span) // w.stride)
+    last -= last * w.stride >= n + w.before
+    return w._replace(after=max(w.after, last * w.stride + span - n - w.before))
+
+
+def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) -> tuple[Window, ...]:
+    """One Window a spatial dim, pads without what ceil_mode adds (`grown` does); ValueError for misfits."""
+    rank = len(size)
+    if a.auto_pad not in ("NOTSET", "VALID", "SAME_UPPER", "SAME_LOWER"):
+        raise ValueError(f"auto_pad {a.auto_pad!r} is unknown: use NOTSET, VALID, SAME_UPPER or SAME_LOWER")
+    kernel = spread(kernel, rank, 1, "kernel_shape")
+    strides, dilations = spread(a.strides, rank, 1, "strides"), spread(a.dilations, rank, 1, "dilations")
+    if min(*kernel, *strides, *dilations, 1) < 1:
+        raise ValueError(
+            f"kernel_shape {kernel}, strides {strides}, dilations {dilations}: all must be above 0"
+        )
+    pads = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, rank)
+    if a.auto_pad.startswith("SAME"):
+        each = zip(size, kernel, strides, dilations, strict=True)
+        pads = [_automatic(n, d * (k - 1) + 1, s, a.auto_pad == "SAME_LOWER") for n, k, s, d in each]
+    found = zip(kernel, strides, dilations, pads, strict=True)
+    return tuple(Window(k, s, d, before, after) for k, s, d, (before, after) in found)
+
+
+def grown(size: tuple[int, ...], windows: tuple[Window, ...], ceil_mode: int) -> tuple[Window, ...]:
+    """The windows with what ceil_mode adds behind them."""
+    return tuple(_grown(n, w) for n, w in zip(size, windows, strict=True)) if ceil_mode else windows
+
+
+def padded(x: Any, windows: tuple[Window, ...]) -> tuple[Any, list[int]]:
+    """x with zeros around where the pads of a dim differ, and the pads that are left, equal on both sides."""
+    left = [min(w.before, w.after) for w in windows]
+    rest = [(w.before - p, w.after - p) for w, p in zip(windows, left, strict=True)]
+    return (pad_ends(x, rest), left)
+
+
+def pad_ends(x: Any, ends: list[tuple[int, int]], value: float = 0) -> Any:
+    """Padded by (before, after) of each of the last dims; negative numbers cut."""
+    flat = [n for pair in reversed(ends) for n in pair]
+    return x.pad(flat, value=value) if any(flat) else x

@@ -1,0 +1,220 @@
+"""Reads ONNX's protobuf messages in plain Python: for pages, and where the onnx package is not installed.
+
+A message has the fields of onnx.proto by name, with protobuf's defaults, HasField and WhichOneof: convert.py
+reads it as it reads those of the onnx package.
+"""
+
+import struct
+import sys
+from array import array
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from .graph import OnnxError
+
+DEEPEST = 100  # messages in each other, as in Google's reader
+CUT = "ends in the middle of a field"
+
+# message: its fields, each "number name type"; * is a list. What is not read here is left out (documentation,
+# training, devices), and skipped as unknown fields are.
+FIELDS = {
+    "Model": "1 ir_version int, 2 producer_name string, 3 producer_version string, 7 graph Graph,"
+    " 8 opset_import *Opset, 14 metadata_props *Entry, 25 functions *Function",
+    "Opset": "1 domain string, 2 version int",
+    "Entry": "1 key string, 2 value string",
+    "Graph": "1 node *Node, 2 name string, 5 initializer *Tensor, 11 input *Value, 12 output *Value,"
+    " 13 value_info *Value, 15 sparse_initializer *Sparse",
+    "Node": "1 input *string, 2 output *string, 3 name string, 4 op_type string, 5 attribute *Attribute,"
+    " 7 domain string, 8 overload string",
+    "Function": "1 name string, 4 input *string, 5 output *string, 6 attribute *string, 7 node *Node,"
+    " 9 opset_import *Opset, 10 domain string, 11 attribute_proto *Attribute, 13 overload string",
+    "Attribute": "1 name string, 2 f float, 3 i int, 4 s bytes, 5 t Tensor, 6 g Graph, 7 floats *float,"
+    " 8 ints *int, 9 strings *bytes, 10 tensors *Tensor, 11 graphs *Graph, 14 tp Type, 15 type_protos *Type,"
+    " 20 type int, 21 ref_attr_name string, 22 sparse_tensor Sparse, 23 sparse_tensors *Sparse",
+    "Tensor": "1 dims *int, 2 data_type int, 4 float_data *float, 5 int32_data *int, 6 string_data *bytes,"
+    " 7 int64_data *int, 8 name string, 9 raw_data bytes, 10 double_data *double, 11 uint64_data *uint,"
+    " 13 external_data *Entry, 14 data_location int",
+    "Sparse": "1 values Tensor, 2 indices Tensor, 3 dims *int",
+    "Value": "1 name string, 2 type Type",
+    "Type": "1 tensor_type TensorType, 4 sequence_type Holder, 5 map_type Map, 7 opaque_type Opaque,"
+    " 8 sparse_tensor_type TensorType, 9 optional_type Holder",
+    "TensorType": "1 elem_type int, 2 shape Shape",
+    "Holder": "1 elem_type Type",
+    "Map": "1 key_type int, 2 value_type Type",
+    "Opaque": "1 domain string, 2 name string",
+    "Shape": "1 dim *Dim",
+    "Dim": "1 dim_value int, 2 dim_param string",
+}
+ONE_OF = {  # message: fields of which it has one, called "value"
+    "Type": {
+        "tensor_type",
+        "sequence_type",
+        "map_type",
+        "opaque_type",
+        "sparse_tensor_type",
+        "optional_type",
+    },
+    "Dim": {"dim_value", "dim_param"},
+}
+
+
+class Field(NamedTuple):
+    """A field of a message: type is a message's name or one of SCALARS."""
+
+    name: str
+    type: str
+    many: bool
+
+
+def _fields(text: str) -> dict[int, Field]:
+    words = (entry.split() for entry in text.split(","))
+    return {int(number): Field(name, kind.lstrip("*"), kind[0] == "*") for number, name, kind in words}
+
+
+KINDS = {kind: _fields(text) for kind, text in FIELDS.items()}
+NAMES = {kind: {f.name: f for f in fields.values()} for kind, fields in KINDS.items()}
+
+
+class ProtoMessage:
+    """A message: fields that it has are attributes; those that it has not have protobuf's defaults."""
+
+    def __init__(self, kind: str):
+        self.kind = kind
+
+    def __getattr__(self, name: str) -> Any:
+        field = NAMES[self.__dict__["kind"]].get(name)
+        if field is None:
+            raise AttributeError(name)
+        if field.many:
+            return ()
+        return DEFAULTS[field.type] if field.type in DEFAULTS else ProtoMessage(field.type)
+
+    def HasField(self, name: str) -> bool:
+        """Whether the file has the field."""
+        return name in self.__dict__
+
+    def WhichOneof(self, group: str) -> str | None:
+        """Which of the fields that exclude each other there is."""
+        return next((name for name in self.__dict__ if name in ONE_OF[self.kind]), None)
+
+
+DEFAULTS: dict[str, Any] = {"int": 0, "uint": 0, "float": 0.0, "double": 0.0, "string": "", "bytes": b""}
+
+
+def parse(data: Any, place: str, kind: str = "Model") -> ProtoMessage:
+    """The message of a file's bytes; OnnxError where it is none."""
+    try:
+        return _message(memoryview(data).cast("B"), ProtoMessage(kind), 0)
+    except (ValueError, struct.error) as e:
+        raise OnnxError(f"{place}: is cut short or no ONNX file ({e}): get a whole copy") from None
+
+
+def _message(view: memoryview, into: ProtoMessage, depth: int) -> ProtoMessage:
+    """Fill a message with what bytes say; of a field that is there twice the last counts, messages join."""
+    if depth > DEEPEST:
+        raise ValueError(f"its messages lie more than {DEEPEST} deep in each other")
+    fields, found = KINDS[into.kind], into.__dict__
+    for number, wire, value in _parts(view):
+        field = fields.get(number)
+        if field is None or wire not in (WIRES_OF_LISTS if field.many else WIRES)[field.type]:
+            continue  # an unknown field, of whoever wrote it
+        if field.type not in SCALARS:
+            old = None if field.many else found.get(field.name)
+            read = _message(value, old or ProtoMessage(field.type), depth + 1)
+        else:
+            read = SCALARS[field.type](value, wire)
+        _keep(into, field, read)
+    return into
+
+
+def _keep(into: ProtoMessage, field: Field, read: Any) -> None:
+    found = into.__dict__
+    if field.many:
+        found.setdefault(field.name, []).extend(read if isinstance(read, list) else [read])
+        return
+    group = ONE_OF.get(into.kind, ())
+    for name in [n for n in group if n in found and n != field.name] if field.name in group else ():
+        del found[name]
+    found[field.name] = read[-1] if isinstance(read, list) else read
+
+
+def _parts(view: memoryview) -> Iterator[tuple[int, int, Any]]:
+    """(number, wire type, value) of each field: a number, or bytes."""
+    at, end = 0, len(view)
+    while at < end:
+        key, at = _varint(view, at, end)
+        number, wire = key >> 3, key & 7
+        if not 0 < number < 1 << 29:
+            raise ValueError("a field has a number that there is not")
+        if wire == 0:
+            value, at = _varint(view, at, end)
+            yield number, wire, value
+            continue
+        if wire == 2:
+            size, at = _varint(view, at, end)
+        elif wire in WIDTHS:
+            size = WIDTHS[wire]
+        else:
+            raise ValueError(f"a field is of wire type {wire}, which ONNX has not")
+        if size > end - at:
+            raise ValueError(CUT)
+        yield number, wire, view[at : at + size]
+        at += size
+
+
+WIDTHS = {1: 8, 5: 4}
+
+
+def _varint(view: memoryview, at: int, end: int) -> tuple[int, int]:
+    """A number in groups of 7 bits, low ones first, and where the next begins."""
+    value = shift = 0
+    while at < end and shift < 70:
+        byte = view[at]
+        value |= (byte & 127) << shift
+        at += 1
+        if byte < 128:
+            return value & (1 << 64) - 1, at
+        shift += 7
+    raise ValueError(CUT if at >= end else "a number has more than 10 bytes")
+
+
+def _integers(signed: bool) -> Callable[[Any, int], Any]:
+    def read(value: Any, wire: int) -> Any:
+        if wire == 0:
+            return _signed(value) if signed else value
+        found, at = [], 0
+        while at < len(value):
+            number, at = _varint(value, at, len(value))
+            found.append(_signed(number) if signed else number)
+        return found
+
+    return read
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _floats(code: str) -> Callable[[Any, int], Any]:
+    def read(value: Any, wire: int) -> Any:
+        if wire != 2:
+            return struct.unpack(f"<{code}", value)[0]
+        found = array(code, bytes(value))
+        if sys.byteorder == "big":
+            found.byteswap()
+        return found.tolist()
+
+    return read
+
+
+SCALARS: dict[str, Callable[[Any, int], Any]] = {
+    "int": _integers(signed=True),
+    "uint": _integers(signed=False),
+    "float": _floats("f"),
+    "double": _floats("d"),
+    "bytes": lambda value, _: value,
+    "string": lambda value, _: str(value, "utf-8", "backslashreplace"),
+}
+WIRES = {**dict.fromkeys(KINDS, (2,)), "int": (0,), "uint": (0,), "float": (5,), "double": (1,)}
+WIRES |= {"bytes": (2,), "string": (2,)}
+WIRES_OF_LISTS = {kind: wires if wires == (2,) else (*wires, 2) for kind, wires in WIRES.items()}

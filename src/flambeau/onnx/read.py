@@ -1,0 +1,107 @@
+"""A path or bytes into a ModelDef, and tensors that lie in files beside it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from ..core.files import read
+from .convert import model_of, text_of
+from .graph import ModelDef, OnnxError
+from .proto import parse
+
+
+def read_model(source: Any) -> ModelDef:
+    """A path, bytes or a ModelProto of the onnx package; OnnxError names file and reason."""
+    if hasattr(source, "SerializeToString"):
+        return model_of(source, "the model", Beside(None))
+    if isinstance(source, bytes | bytearray | memoryview):
+        return model_of(parsed(bytes(source), "the model"), "the model", Beside(None))
+    path = Path(os.fspath(source))
+    place = repr(str(path))
+    try:
+        data = read(path)
+    except FileNotFoundError:
+        raise OnnxError(f"{place}: there is no such file: check the path") from None
+    except OSError as e:
+        raise OnnxError(f"{place}: can't be read: {e.strerror or e}") from None
+    return model_of(parsed(data, place), place, Beside(path.parent))
+
+
+def parsed(data: Any, place: str, by_onnx: bool = True) -> Any:
+    """The ModelProto of a file's bytes: read by the onnx package where it is installed, else by proto.py."""
+    try:
+        from google.protobuf.message import DecodeError
+        from onnx import ModelProto
+    except ImportError:
+        by_onnx = False
+    if not by_onnx:
+        return parse(data, place)
+    proto = ModelProto()
+    try:
+        proto.ParseFromString(bytes(data))
+    except DecodeError:
+        return parse(
+            data, place
+        )  # which says why it can't be read, or reads what protobuf refuses for its size
+    return proto
+
+
+class Beside:
+    """The bytes of tensors in other files of the model's folder."""
+
+    def __init__(self, folder: Path | None):
+        self.folder = folder
+        self.files: dict[str, Any] = {}
+
+    def __call__(self, t: Any, what: str) -> Any:
+        entries = {text_of(e.key): text_of(e.value) for e in t.external_data}
+        name = entries.get("location", "")
+        data = self._file(name, what)
+        try:
+            start = int(entries.get("offset") or 0)
+            end = start + int(entries.get("length") or len(data) - start)
+        except ValueError:
+            raise OnnxError(f"{what}: its offset or length in {name!r} is no number") from None
+        if not 0 <= start <= end <= len(data):
+            raise OnnxError(
+                f"{what}: lies at bytes {start:,} to {end:,} of {name!r}, which has {len(data):,}"
+            )
+        return data[start:end]
+
+    def _file(self, name: str, what: str) -> Any:
+        if self.folder is None:
+            raise OnnxError(
+                f"{what}: lies in the file {name!r}, and bytes have no folder: give the model's path"
+            )
+        if name not in self.files:
+            self.files[name] = mapped(self._inside(name, what), name, what)
+        return self.files[name]
+
+    def _inside(self, name: str, what: str) -> Path:
+        """The path of a file below the folder, links followed; OnnxError for one that is not there."""
+        assert self.folder is not None
+        folder = self.folder.resolve()
+        try:
+            path = (folder / name).resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise OnnxError(f"{what}: lies in {name!r}, which is no name of a file") from None
+        if not name or Path(name).is_absolute() or not path.is_relative_to(folder):
+            raise OnnxError(f"{what}: lies in {name!r}, outside the model's folder: such files are not read")
+        return path
+
+
+def mapped(path: Path, name: str, what: str) -> memoryview:
+    """A file's bytes, which are read where they are looked at."""
+    import mmap
+
+    try:
+        if not path.is_file():
+            raise OnnxError(
+                f"{what}: lies in {name!r}, which is not there or no file: put it beside the model"
+            )
+        with open(path, "rb") as file:
+            if not os.fstat(file.fileno()).st_size:
+                return memoryview(b"")
+            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    except OSError as e:
+        raise OnnxError(f"{what}: lies in {name!r}, which can't be read: {e.strerror or e}") from None

@@ -1,0 +1,298 @@
+"""Runs a graph over an environment of names: each node by its row, its function, or ONNX's own body."""
+
+from collections import ChainMap
+from collections.abc import Callable, MutableMapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from ..core.recent import Recent
+from ..runtime.state import record_with
+from ..tensor import Tensor
+from .bodies import body_of
+from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
+from .operators.table import Operator, find
+from .passes import GraphPlan, depends_on_shapes, plan_of
+from .values import by_places, common_device, moved, numbers, to_value
+from .verify import DEEPEST, misuse
+
+PLANS_KEPT = 16
+Values = MutableMapping[str, Any]
+Bound = tuple[
+    NodeDef, FunctionDef, dict[str, int]
+]  # a function with the attributes of a node, and its opsets
+
+
+@dataclass(frozen=True)
+class NodeCall:
+    """What an operator may ask of the node that it runs for: keyword `node`."""
+
+    definition: NodeDef
+    opset: int
+    runner: "Runner"
+    values: Values
+    opsets: dict[str, int]
+    depth: int
+    around: tuple[NodeDef, ...] = ()  # all nodes of its graph
+
+    @property
+    def device(self) -> Any:
+        """The model's device."""
+        return self.runner.device
+
+    @property
+    def training(self) -> bool:
+        """Whether the model is in training mode."""
+        return self.runner.training
+
+    @property
+    def outputs(self) -> tuple[bool, ...]:
+        """Which of the outputs somebody asks for."""
+        return tuple(bool(name) for name in self.definition.outputs)
+
+    def wants(self, k: int) -> bool:
+        """Whether output k is asked for."""
+        return k < len(self.outputs) and self.outputs[k]
+
+    def run(self, graph: GraphDef, *inputs: Any) -> list[Any]:
+        """The outputs of a graph among the attributes, which sees the values around the node."""
+        inside = ChainMap({}, self.values)
+        inside.update(zip([v.name for v in graph.inputs], inputs, strict=True))
+        return self.runner.graph(graph, inside, self.opsets, self.depth + 1)
+
+    def again(self, name: str, given: dict[str, Any]) -> Any:
+        """A value of the node's graph, computed anew with other values for some names."""
+        needed, nodes = {name}, []
+        for node in reversed(self.around):
+            if any(out in needed and out not in given for out in node.outputs):
+                nodes.append(node)
+                needed |= {n for n in node.inputs if n} - given.keys()
+        inside = ChainMap({**given}, self.values)
+        self.runner.nodes(tuple(reversed(nodes)), inside, self.opsets, self.depth + 1)
+        return inside[name]
+
+
+class Runner:
+    """Runs a model's graphs on a device; what is constant is made once."""
+
+    is_unwatched = (
+        True  # by recordings (capture/guards.py): the file does not change, the rest follows from it
+    )
+
+    def __init__(self, model: ModelDef, device: Any):
+        self.model, self.device, self.training = model, device, False
+        self._constants: dict[int, tuple[Any, Any]] = {}  # by node, or array of an initializer
+        self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
+        self._bodies: dict[tuple, Bound] = {}
+        self._held: list[FunctionDef] = []
+        self._plans: Recent[Any, GraphPlan] = (
+            Recent()
+        )  # of the whole graph, by shapes and dtypes of its inputs
+        self._plan = GraphPlan({}, (), {}, {})  # the one that runs
+
+    def to(self, device: Any) -> None:
+        """Run on another device from now on."""
+        self.device = device
+        self._constants, self._moved, self._plans = {}, {}, Recent()
+
+    def whole(self, values: dict[str, Any], fed: dict[str, Any]) -> list[Any]:
+        """The outputs of the model's graph: `values` are its weights and constants, `fed` its inputs.
+
+        What depends on shapes alone is computed at the first call with such inputs, and kept.
+        """
+        graph, opsets = self.model.graph, self.model.opsets
+        key = tuple((name, *_kind(v)) for name, v in fed.items())
+        plan = self._plans.get(key)
+        if plan is None:
+            with record_with(None):  # what is read here is no part of what a recording repeats
+                plan = self._plans.keep(key, self._planned(graph, {**values}, fed), PLANS_KEPT)
+        values.update(fed)
+        values.update(plan.known)
+        self._plan = plan
+        self.nodes(plan.nodes, values, opsets, 0, graph.nodes)
+        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
+
+    def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
+        """The plan for inputs like these."""
+        self._plan = GraphPlan({}, (), {}, {})
+        static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
+        values.update(fed)
+        for node in graph.nodes:
+            self.nodes((node,), values, self.model.opsets, 0, graph.nodes)
+            if depends_on_shapes(node, static, self.model.functions):
+                static |= {name for name in node.outputs if name}
+        return plan_of(graph, values, static)
+
+    def graph(self, graph: GraphDef, values: Values, opsets: dict[str, int], depth: int) -> list[Any]:
+        """The outputs of a graph inside another, whose inputs are among the values."""
+        for name, array in graph.initializers.items():
+            if name not in values:
+                values[name] = self.constant(
+                    array, lambda array=array: to_value(array, place_of(array, self.device))
+                )
+        self.nodes(graph.nodes, values, opsets, depth)
+        return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
+
+    def nodes(
+        self, nodes: tuple[NodeDef, ...], values: Values, opsets: dict[str, int], depth: int, around: Any = ()
+    ) -> None:
+        """Run nodes in order. around: all nodes of their graph, where these are some of them."""
+        if depth > DEEPEST:
+            raise OnnxError(
+                f"{self.model.place}: graphs and functions call each other more than {DEEPEST} deep"
+            )
+        for node in nodes:
+            inputs = [self._found(values, name, node.label) if name else None for name in node.inputs]
+            results = self._call(
+                node, inputs, NodeCall(node, 0, self, values, opsets, depth, around or nodes)
+            )
+            if len(results) < sum(map(bool, node.outputs)):
+                rule = f"gives {len(results)} outputs, and {len(node.outputs)} are named"
+                raise OnnxError(f"{self.model.place}: {node.label}: {rule}")
+            values.update((name, v) for name, v in zip(node.outputs, results) if name)
+
+    def constant(self, of: Any, make: Callable[[], Any]) -> Any:
+        """What `make` gives of a node or an array, made once."""
+        if id(of) not in self._constants:
+            made = make()
+            self._constants[id(of)] = of, made  # held: another object may have its id later
+            self._moved |= dict.fromkeys(map(id, made if isinstance(made, tuple) else (made,)))
+        return self._constants[id(of)][1]
+
+    def _found(self, values: Values, name: str, asker: str) -> Any:
+        if name not in values:
+            raise OnnxError(f"{self.model.place}: {asker}: nothing before it makes {name!r}")
+        return values[name]
+
+    def _call(self, node: NodeDef, inputs: list, call: NodeCall) -> Any:
+        opsets, depth = call.opsets, call.depth
+        try:
+            own = self.model.functions.get((node.domain, node.op, node.overload))
+            if own is not None:
+                body = self._bound(node, own, own.opsets or opsets)
+                return self._function(*body, inputs, depth)
+            opset = opsets.get(node.domain, 1)
+            row = find(node.domain, node.op, opset)
+            if row is not None:
+                return self._row(row, replace(call, opset=opset), inputs)
+            return self._function(*self._body(node, opset, inputs, opsets), inputs, depth)
+        except OnnxError:
+            raise
+        except RecursionError:
+            raise OnnxError(f"{self.model.place}: graphs lie too deep in each other") from None
+        except Exception as e:
+            raise OnnxError(f"{self.model.place}: {node.label}: {e}") from e
+
+    def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
+        node = call.definition
+        if node.op == "Constant" and not node.domain:
+            return self.constant(node, lambda: (row.function(**node.attributes),))
+        problem = misuse(row, [v is not None for v in inputs], node.attributes)
+        if problem:
+            raise TypeError(problem)
+        given = self._arranged(row, inputs)
+        if row.moves:
+            given = self._together(given)
+        extra = {"node": call} if row.takes_node else {}
+        run = partial(row.function, **node.attributes, **extra)
+        result = by_places(run, given) if row.places else run(*given)
+        return result if isinstance(result, tuple) else (result,)
+
+    def _arranged(self, row: Operator, inputs: list) -> list:
+        """Inputs as the function takes them: those of `numbers` as lists, none that it can't take."""
+        names = [*row.inputs, *[""] * len(inputs)] if row.numbers else ()
+        given = [self._numbers(v) if n in row.numbers else v for n, v in zip(names, inputs)] or inputs
+        check_arrays(given, row)
+        return given
+
+    def _numbers(self, value: Any) -> Any:
+        """A value as Python's numbers and lists; what shapes decide has been read."""
+        found = self._plan.lists.get(id(value))
+        return numbers(value) if found is None else found
+
+    def _together(self, given: list) -> list:
+        """Values on one device; a constant is moved once."""
+        device = common_device(given, self.device)
+        if device is None:
+            return given
+        return [self._kept(v, device) for v in given]
+
+    def _kept(self, value: Any, device: Any) -> Any:
+        """A value on a device; one that all calls share is moved once, which no recording repeats."""
+        store = next((s for s in (self._plan.moved, self._moved) if id(value) in s), None)
+        if store is None or device is not self.device:
+            return moved(value, device)
+        if store[id(value)] is None:
+            with record_with(None):
+                store[id(value)] = moved(value, device)
+        return store[id(value)]
+
+    def _body(self, node: NodeDef, opset: int, inputs: list, opsets: dict[str, int]) -> Bound:
+        """What `_function` runs for one of ONNX's operators; made once for inputs of the same types."""
+        types = [v if v is None else (str(getattr(v, "dtype", "")), getattr(v, "ndim", 0)) for v in inputs]
+        key = id(node), opset, tuple(types)
+        if key not in self._bodies:
+            self._bodies[key] = self._bound(node, *body_of(node, opset, inputs, opsets))
+        return self._bodies[key]
+
+    def _bound(self, node: NodeDef, f: FunctionDef, opsets: dict[str, int]) -> Bound:
+        """A function with a node's attributes in place; f is held, since it is known by its id."""
+        key = id(node), id(f)
+        if key not in self._bodies:
+            self._bodies[key] = node, replace(f, nodes=bound(f, node.attributes)), opsets
+            self._held.append(f)
+        return self._bodies[key]
+
+    def _function(
+        self, node: NodeDef, f: FunctionDef, opsets: dict[str, int], inputs: list, depth: int
+    ) -> tuple:
+        if len(inputs) > len(f.inputs):
+            raise ValueError(f"takes {len(f.inputs)} inputs, given {len(inputs)}")
+        values: Values = dict.fromkeys(f.inputs)
+        values.update(zip(f.inputs, inputs))
+        self.nodes(f.nodes, values, opsets, depth + 1)
+        return tuple(
+            self._found(values, name, f"outputs of {f.name}") for name, _ in zip(f.outputs, node.outputs)
+        )
+
+
+def place_of(array: Any, device: Any) -> Any:
+    """Where a constant lies: few integers, which shapes are made of, on the host."""
+    from .values import cpu
+
+    return cpu() if array.dtype.kind in "iub" and array.size <= 64 else device
+
+
+def check_arrays(given: list, row: Operator) -> None:
+    """TypeError for what the operator can't take."""
+    import numpy as np
+
+    bad = None if row.arrays or row.places else next((v for v in given if isinstance(v, np.ndarray)), None)
+    if bad is not None:
+        raise TypeError(f"computes no {'strings' if bad.dtype == object else bad.dtype.name}: cast first")
+
+
+def _kind(value: Any) -> tuple:
+    """What a plan depends on of an input."""
+    if isinstance(value, list):
+        return ("sequence", *map(_kind, value))
+    return (str(getattr(value, "dtype", "")), tuple(getattr(value, "shape", ())), value is None)
+
+
+def bound(f: FunctionDef, attributes: dict[str, Any]) -> tuple[NodeDef, ...]:
+    """A function's nodes with a call's attributes in place."""
+    given = {name: v for name, v in f.attributes.items() if v is not REQUIRED} | attributes
+    return tuple(_with(node, given) for node in f.nodes)
+
+
+def _with(node: NodeDef, given: dict[str, Any]) -> NodeDef:
+    """A node whose Refs are values; what neither the call nor the function gives is left out."""
+    pairs = ((name, given.get(v.name) if isinstance(v, Ref) else v) for name, v in node.attributes.items())
+    found = {name: _inside(v, given) for name, v in pairs if v is not None}
+    return replace(node, attributes=found)
+
+
+def _inside(value: Any, given: dict[str, Any]) -> Any:
+    if isinstance(value, GraphDef):
+        return replace(value, nodes=tuple(_with(n, given) for n in value.nodes))
+    return value

@@ -1,0 +1,123 @@
+"""Host data into the values that run through a graph, and back.
+
+A value is a Tensor; what no device holds (strings, floats of 8 bits, integers of 4) is a NumPy array; a
+sequence is a list, an empty optional None, a map a dict.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from ..core.dtype import DTYPES
+from ..device import get_device
+from ..functions import arange
+from ..tensor import Tensor, tensor
+from .convert import numpy_dtype
+
+
+def cpu() -> Any:
+    """The device of NumPy, where shapes are computed, and what GPUs have no numbers for."""
+    return get_device("cpu")
+
+
+def host(data: Any, dtype: Any = "int64") -> Tensor:
+    """Numbers as a tensor on the NumPy device: what shapes and sizes are."""
+    return tensor(data, dtype=dtype, device=cpu())
+
+
+def device_for(dtype: Any, device: Any) -> Any:
+    """A device, or NumPy's where it has no such numbers (float64)."""
+    return device if dtype.on_gpu or device.kind == "cpu" else cpu()
+
+
+def to_value(data: Any, device: Any) -> Any:
+    """An array, a number, a list of arrays (a sequence) or None as a value on a device."""
+    if data is None or isinstance(data, Tensor):
+        return data
+    if isinstance(data, list | tuple):
+        return [to_value(d, device) for d in data]
+    if isinstance(data, dict):
+        return {key: to_value(d, device) for key, d in data.items()}
+    import numpy as np
+
+    array = np.asarray(data)
+    if array.dtype.name not in DTYPES:
+        return array.astype(object) if array.dtype.kind in "USO" else array
+    dtype = DTYPES[array.dtype.name]
+    return tensor(array, dtype=dtype, device=device_for(dtype, device))
+
+
+def to_array(value: Any) -> Any:
+    """A value as NumPy's arrays, of the dtype that the file has: bfloat16 is ml_dtypes'."""
+    if isinstance(value, Tensor):
+        array = value.numpy()
+        return array.astype(numpy_dtype("bfloat16")) if value.dtype.name == "bfloat16" else array
+    if isinstance(value, list):
+        return [to_array(v) for v in value]
+    return {k: to_array(v) for k, v in value.items()} if isinstance(value, dict) else value
+
+
+def dtype_name(value: Any) -> str:
+    """The name of a value's dtype, "string" of texts."""
+    return "string" if value.dtype == object else value.dtype.name
+
+
+def numbers(value: Any) -> Any:
+    """A value as Python's numbers and lists."""
+    return value if value is None or isinstance(value, list) else value.tolist()
+
+
+def cast(value: Any, dtype: str) -> Tensor:
+    """A tensor in another dtype by name, on NumPy's device where its own has none such."""
+    found = DTYPES[dtype]
+    return value.to(device_for(found, value.device)).to(found)
+
+
+def tensors_in(values: Iterable[Any]) -> Iterator[Tensor]:
+    """The tensors among values, in sequences too."""
+    for v in values:
+        if isinstance(v, Tensor):
+            yield v
+        elif isinstance(v, list):
+            yield from tensors_in(v)
+
+
+def moved(value: Any, device: Any) -> Any:
+    """A value on a device."""
+    if isinstance(value, list):
+        return [moved(v, device) for v in value]
+    return value.to(device) if isinstance(value, Tensor) else value
+
+
+def common_device(values: list[Any], device: Any) -> Any:
+    """Where an operator of these inputs runs: where they all are, else on the model's device, but on NumPy's
+    where one of them can be nowhere else. None: they are together already."""
+    places = {id(t.device) for t in tensors_in(values)}
+    if len(places) < 2:
+        return None
+    return cpu() if any(not t.dtype.on_gpu for t in tensors_in(values)) else device
+
+
+def by_places(function: Callable[..., Any], inputs: list[Any]) -> Any:
+    """What a function that only moves elements makes of inputs, arrays among them.
+
+    It is given their places in all of them together, and what it makes of these is taken."""
+    import numpy as np
+
+    arrays = [v for v in inputs if isinstance(v, np.ndarray)]
+    if not arrays:
+        return function(*inputs)
+    if len({a.dtype for a in arrays}) > 1:
+        raise TypeError(f"inputs are of several dtypes: {', '.join(sorted({dtype_name(a) for a in arrays}))}")
+    starts = iter(np.cumsum([0, *[a.size for a in arrays]]).tolist())
+    given = [_places(v, next(starts)) if isinstance(v, np.ndarray) else moved(v, cpu()) for v in inputs]
+    every = np.concatenate([a.reshape(-1) for a in arrays])
+    result = function(*given)
+    return tuple(_taken(every, r) for r in result) if type(result) is tuple else _taken(every, result)
+
+
+def _places(array: Any, start: int) -> Tensor:
+    return arange(start, start + array.size, device=cpu()).reshape(array.shape)
+
+
+def _taken(every: Any, places: Any) -> Any:
+    return [_taken(every, p) for p in places] if isinstance(places, list) else every[places.numpy()]

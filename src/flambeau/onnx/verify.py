@@ -1,0 +1,166 @@
+"""All that is wrong with a file, at once: names, order, operators, attributes, functions."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .bodies import missing, schema_of
+from .graph import FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError
+from .operators.table import Operator, find
+
+TOLD = 20  # problems that an error lists
+LARGEST = 2_000_000  # nodes once all functions are written out
+DEEPEST = 60  # graphs and functions in each other
+
+
+def verify(model: ModelDef) -> None:
+    """OnnxError with all problems of a model; nothing where there is none."""
+    found = problems(model)
+    if len(found) == 1:
+        raise OnnxError(f"{model.place}: {found[0]}")
+    if found:
+        more = [f"and {len(found) - TOLD} more"] if len(found) > TOLD else []
+        lines = "".join(f"\n- {line}" for line in [*found[:TOLD], *more])
+        raise OnnxError(f"{model.place}: has {len(found)} problems:{lines}")
+
+
+def problems(model: ModelDef) -> list[str]:
+    """What is wrong with a model, a line each, in the file's order."""
+    check = Check(model)
+    found = list(check.functions())
+    if not found:  # of functions that call each other without end no more is said
+        found += check.graph(model.graph, set(), model.opsets, 0)
+        for f in model.functions.values():
+            found += check.body(f)
+    return list(dict.fromkeys(found))
+
+
+@dataclass
+class Check:
+    """Looks through a model."""
+
+    model: ModelDef
+
+    def graph(self, g: GraphDef, around: set[str], opsets: dict[str, int], depth: int) -> Iterator[str]:
+        """Problems of a graph that sees the names around it."""
+        if depth > DEEPEST:
+            yield f"graphs lie more than {DEEPEST} deep in each other"
+            return
+        own = [v.name for v in g.inputs] + [n for n in g.initializers if n not in {v.name for v in g.inputs}]
+        known = {*around, *own}
+        yield from (f"the graph has two inputs {name!r}" for name in _twice(v.name for v in g.inputs))
+        yield from self.nodes(g.nodes, known, opsets, depth)
+        made = known | {name for node in g.nodes for name in node.outputs}
+        yield from (f"nothing makes the output {v.name!r}" for v in g.outputs if v.name not in made)
+
+    def body(self, f: FunctionDef) -> Iterator[str]:
+        """Problems of a function's nodes."""
+        known, opsets = set(f.inputs), f.opsets or self.model.opsets
+        for line in self.nodes(f.nodes, known, opsets, 1):
+            yield f"function {f.name!r}: {line}"
+        made = known | {name for node in f.nodes for name in node.outputs}
+        yield from (
+            f"function {f.name!r}: nothing makes its output {n!r}" for n in f.outputs if n not in made
+        )
+
+    def nodes(
+        self, nodes: tuple[NodeDef, ...], known: set[str], opsets: dict[str, int], depth: int
+    ) -> Iterator[str]:
+        """Problems of nodes in order, of which each sees what those before it make."""
+        later = {name for node in nodes for name in node.outputs}
+        seen = set(known)
+        for node in nodes:
+            for name in node.inputs:
+                if name and name not in seen:
+                    why = (
+                        "that comes later or from itself: sort the nodes"
+                        if name in later
+                        else "that nothing makes"
+                    )
+                    yield f"{node.label}: reads {name!r}, {why}"
+            yield from (
+                f"{node.label}: makes {n!r}, which is there already" for n in node.outputs if n and n in seen
+            )
+            yield from (
+                f"{node.label}: names its output {n!r} twice" for n in _twice(filter(None, node.outputs))
+            )
+            yield from self.call(node, opsets)
+            for inner in node.graphs():
+                for line in self.graph(inner, seen, opsets, depth + 1):
+                    yield f"{node.label}: {line}"
+            seen.update(node.outputs)
+
+    def call(self, node: NodeDef, opsets: dict[str, int]) -> Iterator[str]:
+        """What is wrong with a node by itself."""
+        own = self.model.functions.get((node.domain, node.op, node.overload))
+        if own is not None:
+            if len(node.inputs) > len(own.inputs):
+                yield f"{node.label}: takes {len(own.inputs)} inputs, given {len(node.inputs)}"
+            return
+        opset = opsets.get(node.domain, 1)
+        row = find(node.domain, node.op, opset)
+        if row is not None:
+            problem = misuse(row, [bool(n) for n in node.inputs], node.attributes)
+            if problem:
+                yield f"{node.label}: {problem}"
+            return
+        schema = schema_of(node, opset)
+        if schema is None or not (schema.has_function or schema.has_context_dependent_function):
+            yield missing(node, opset)
+
+    def functions(self) -> Iterator[str]:
+        """Functions that call themselves, or grow beyond all bounds."""
+        sizes: dict[int, int] = {}
+        for f in self.model.functions.values():
+            try:
+                total = self._size(f, sizes, ())
+            except Loops as e:
+                yield f"function {f.name!r}: calls itself by {e}"
+                return
+            if total > LARGEST:
+                yield f"function {f.name!r}: stands for {total:,} nodes: at most {LARGEST:,} are run"
+                return
+
+    def _size(self, f: FunctionDef, sizes: dict[int, int], path: tuple[FunctionDef, ...]) -> int:
+        """How many nodes a function stands for."""
+        if any(f is p for p in path):
+            raise Loops(" -> ".join(repr(p.name) for p in (*path, f)))
+        if len(path) > DEEPEST:
+            raise Loops(f"more than {DEEPEST} others")
+        if id(f) not in sizes:
+            inner = (self.model.functions.get((n.domain, n.op, n.overload)) for n in _all_nodes(f.nodes))
+            sizes[id(f)] = sum(1 if g is None else self._size(g, sizes, (*path, f)) for g in inner)
+        return sizes[id(f)]
+
+
+class Loops(ValueError):
+    """Functions that call each other in a circle."""
+
+
+def _all_nodes(nodes: tuple[NodeDef, ...]) -> Iterator[NodeDef]:
+    """Nodes, and those of graphs inside them."""
+    for node in nodes:
+        yield node
+        for g in node.graphs():
+            yield from _all_nodes(g.nodes)
+
+
+def _twice(names: Any) -> list[str]:
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
+def misuse(row: Operator, given: list[bool], attributes: dict[str, Any]) -> str:
+    """How inputs (which are there) and attributes are not as the operator has them, or ""."""
+    if len(given) < row.least or (row.most is not None and len(given) > row.most):
+        most = "any number" if row.most is None else row.most
+        wanted = str(row.least) if row.least == row.most else f"{row.least} to {most}"
+        return f"takes {wanted} inputs, given {len(given)}"
+    missing_one = next((row.inputs[k] for k in range(row.least) if not given[k]), "")
+    if missing_one and not row.optional:
+        return f"its input {missing_one!r} is left out, and it needs one"
+    unknown = [] if row.attributes is None else sorted(attributes.keys() - row.attributes)
+    if unknown:
+        return f"has no attribute {unknown[0]!r}: it has {', '.join(sorted(row.attributes or ())) or 'none'}"
+    lacking = sorted(row.needs - attributes.keys())
+    return f"needs the attribute {lacking[0]!r}" if lacking else ""

@@ -1,0 +1,290 @@
+"""Models as modules: weights, inputs, devices, training, other files, and what is refused."""
+
+import os
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper, parser
+
+import flambeau as fb
+from flambeau.onnx import OnnxError
+
+LINE = """<ir_version: 9, opset_import: ["": 17]>
+line (float[N, 3] x) => (float[N, 2] y, float[N] z)
+<float[3, 2] fc.0.weight = {1, 2, 3, 4, 5, 6}, float[2] fc.0.bias = {0.5, -0.5},
+ int64[1] two = {2}, int64[1] axes = {1}> {
+  xs = Unsqueeze(x, two)
+  q = Mul(xs, fc.0.weight)
+  p = ReduceSum <keepdims = 0> (q, axes)
+  y = Add(p, fc.0.bias)
+  z = ReduceSum <keepdims = 0> (y, axes)
+}"""
+
+
+def dotted(text: str) -> onnx.ModelProto:
+    """A model of a text, in which a name's dots are written "__": the parser takes none."""
+    proto = parser.parse_model(text.replace("fc.0.", "fc__0__"))
+    for t in proto.graph.initializer:
+        t.name = t.name.replace("__", ".")
+    for n in proto.graph.node:
+        n.input[:] = [name.replace("__", ".") for name in n.input]
+    return proto
+
+
+@pytest.fixture(scope="module")
+def line():
+    return dotted(LINE)
+
+
+def test_a_model_is_a_module(line, device):
+    model = fb.onnx.load(line.SerializeToString(), device=device)
+    assert repr(model).startswith(
+        "OnnxModel(\n  x: float32[N, 3] -> y: float32[N, 2], z: float32[N]\n  (fc): "
+    )
+    assert [(n, p.shape) for n, p in model.named_parameters()] == [
+        ("fc.0.weight", (3, 2)),
+        ("fc.0.bias", (2,)),
+    ]
+    x = np.array([[1, 0, 2]], "f4")
+    y, z = model(x)
+    assert y.device is device and y.tolist() == [[11.5, 13.5]] and z.tolist() == [25.0]
+    assert [v.tolist() for v in model({"x": [[1.0, 0.0, 2.0]]})] == [[[11.5, 13.5]], [25.0]]
+    assert model(x=fb.tensor(x, device=device))[1].tolist() == [25.0]
+
+
+def test_a_model_trains(line, device):
+    model = fb.onnx.load(line, device=device)
+    sgd = fb.optim.SGD(model.parameters(), lr=0.1)
+    x = fb.tensor([[1.0, 0.0, 2.0]], device=device)
+    loss = model(x)[1].sum()
+    sgd.step(loss.backward())
+    state = model.state_dict()
+    assert np.allclose(state["fc.0.bias"].numpy(), [0.4, -0.6])
+    assert np.allclose(state["fc.0.weight"].numpy(), [[0.9, 1.9], [3, 4], [4.8, 5.8]])
+    other = fb.onnx.load(line, device=device)
+    other.load_state_dict(state)
+    assert np.allclose(other(x)[1].numpy(), model(x)[1].numpy())
+
+
+def test_what_is_fed_is_checked(line):
+    model = fb.onnx.load(line, device="cpu")
+    cases = {
+        "the model: the input 'x' is float32[N, 3], given float32[2, 4]": {"x": np.ones((2, 4), "f4")},
+        "the model: the input 'x' is float32[N, 3], given int32[2, 3]": {"x": np.ones((2, 3), "i4")},
+        "the model: the input 'x' is float32[N, 3], given float32[3]": {"x": [1.0, 2.0, 3.0]},
+        "the model: it has no input 'z'; the input 'x' is not given: it takes x: float32[N, 3]": {"z": 1},
+    }
+    for text, feeds in cases.items():
+        with pytest.raises(OnnxError) as e:
+            model(feeds)
+        assert str(e.value) == text
+    with pytest.raises(ValueError, match=r"^the model: takes 1 inputs \(x: float32\[N, 3\]\), given 2$"):
+        model(1, 2)
+
+
+def test_names_that_a_module_has(device):
+    """Weights may be called as methods are, or as another's folder."""
+    values = {"forward": 1.0, "a": 2.0, "a.b": 3.0, "x/y::z": 4.0, "": 5.0}
+    named = [n for n in values if n]
+    nodes = [helper.make_node("Sum", named, ["y"])]
+    tensors = [numpy_helper.from_array(np.array([values[n]], "f4"), n) for n in named]
+    graph = helper.make_graph(nodes, "g", [], [helper.make_tensor_value_info("y", 1, [1])], tensors)
+    model = fb.onnx.load(helper.make_model(graph), device="cpu")
+    assert sorted(model.state_dict()) == ["a", "a_b", "forward_", "x/y::z"] and model().item() == 10.0
+
+
+def test_running_statistics_are_no_parameters():
+    names = ["scale", "bias", "mean", "var"]
+    graph = helper.make_graph(
+        [helper.make_node("BatchNormalization", ["x", *names], ["y"])],
+        "g",
+        [helper.make_tensor_value_info("x", 1, [1, 2])],
+        [helper.make_tensor_value_info("y", 1, [1, 2])],
+        [numpy_helper.from_array(np.ones(2, "f4"), n) for n in names],
+    )
+    from flambeau.onnx.model import running_state
+    from flambeau.onnx.read import read_model
+
+    assert running_state(read_model(helper.make_model(graph)).graph) == {"mean", "var"}
+
+
+def test_doubles_run_on_the_host(gpu):
+    text = """<ir_version: 9, opset_import: ["": 17]> g (double[2] x, float[2] s) => (double[2] y) {
+      d = Cast <to = 11> (s) y = Mul(x, d) }"""
+    y = fb.onnx.load(parser.parse_model(text), device=gpu)(np.array([1e-300, 2]), np.array([2, 3], "f4"))
+    assert y.device.kind == "cpu" and y.dtype is fb.float64 and y.tolist() == [2e-300, 6.0]
+
+
+def test_shapes_are_computed_on_the_host(gpu, monkeypatch):
+    text = """<ir_version: 9, opset_import: ["": 17]> g (float[A, B] x) => (float[C] y) <int64[1] one = {1}> {
+      s = Shape(x) p = ReduceProd <keepdims = 0> (s) q = Reshape(p, one) y = Reshape(x, q) }"""
+    model = fb.onnx.load(parser.parse_model(text), device=gpu)
+    x = fb.ones(2, 3, device=gpu)
+    from flambeau.runtime import readback
+
+    seen, plain = [], readback.read
+    monkeypatch.setattr(readback, "read", lambda ts: seen.extend(t.device.kind for t in ts) or plain(ts))
+    assert model(x).shape == (6,) and set(seen) <= {"cpu"}
+
+
+# --- tensors in other files ---
+
+
+def beside(folder, location: str, **more) -> str:
+    t = TensorProto(name="w", data_type=1, dims=[2], data_location=1)
+    for key, value in {"location": location, **more}.items():
+        t.external_data.add(key=key, value=str(value))
+    graph = helper.make_graph(
+        [helper.make_node("Identity", ["w"], ["y"])], "g", [], [onnx.ValueInfoProto(name="y")]
+    )
+    graph.initializer.append(t)
+    path = folder / "m.onnx"
+    path.write_bytes(helper.make_model(graph).SerializeToString())
+    return str(path)
+
+
+def test_weights_in_another_file(tmp_path):
+    (tmp_path / "w.bin").write_bytes(np.array([9, 1, 2], "f4").tobytes())
+    assert fb.onnx.load(beside(tmp_path, "w.bin", offset=4, length=8), device="cpu")().tolist() == [1, 2]
+    assert fb.onnx.load(beside(tmp_path, "w.bin", offset=4), device="cpu")().tolist() == [1, 2]
+
+
+def test_files_outside_are_not_read(tmp_path):
+    inside = tmp_path / "model"
+    inside.mkdir()
+    (tmp_path / "secret").write_bytes(b"12345678")
+    os.symlink(tmp_path / "secret", inside / "link")
+    os.symlink(tmp_path, inside / "up")
+    outside = "outside the model's folder: such files are not read"
+    cases = {
+        "../secret": outside,
+        str(tmp_path / "secret"): outside,
+        "link": outside,
+        "up/secret": outside,
+        "": outside,
+        "none": "which is not there or no file: put it beside the model",
+        ".": "which is not there or no file: put it beside the model",
+        "a\0b": "which is no name of a file",
+    }
+    for location, why in cases.items():
+        path = beside(inside, location)
+        with pytest.raises(OnnxError) as e:
+            fb.onnx.load(path, device="cpu")
+        comma = "," if not why.startswith("x") else ""
+        assert str(e.value) == f"{path!r}: tensor 'w': lies in {location!r}{comma} {why}"
+    with pytest.raises(OnnxError, match="bytes have no folder: give the model's path"):
+        fb.onnx.load((inside / "m.onnx").read_bytes(), device="cpu")
+
+
+def test_places_beyond_a_file(tmp_path):
+    (tmp_path / "w").write_bytes(b"12345678")
+    for more, why in {
+        ("offset", 4): "has 4 bytes, and 2 elements of float32 take 8",
+        ("offset", 9): "lies at bytes 9 to 8 of 'w', which has 8",
+        ("offset", -1): "lies at bytes -1 to 8 of 'w', which has 8",
+        ("length", 1 << 60): "lies at bytes 0 to 1,152,921,504,606,846,976 of 'w', which has 8",
+        ("offset", "x"): "its offset or length in 'w' is no number",
+    }.items():
+        path = beside(tmp_path, "w", **dict([more]))
+        with pytest.raises(OnnxError) as e:
+            fb.onnx.load(path, device="cpu")
+        assert str(e.value) == f"{path!r}: tensor 'w': {why}"
+
+
+def test_no_file(tmp_path):
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(tmp_path / "none.onnx")
+    assert str(e.value) == f"{str(tmp_path / 'none.onnx')!r}: there is no such file: check the path"
+
+
+# --- all problems at once ---
+
+
+def proto(text: str) -> onnx.ModelProto:
+    """A model of a graph's nodes, from x to y, and of functions behind it."""
+    head = '<ir_version: 9, opset_import: ["": 17, "own": 1]>\ng (float[2] x) => (float[2] y) '
+    return parser.parse_model(
+        head + text.replace("FUNCTION", '<domain: "own", opset_import: ["": 17, "own": 1]>')
+    )
+
+
+PROBLEMS = {
+    "{ y = Abs(z) }": "Abs -> y: reads 'z', that nothing makes",
+    "{ y = Abs(a) a = Abs(x) }": "Abs -> y: reads 'a', that comes later or from itself: sort the nodes",
+    "{ y = Add(x, y) }": "Add -> y: reads 'y', that comes later or from itself: sort the nodes",
+    "{ y = Abs(x) y = Neg(x) }": "Neg -> y: makes 'y', which is there already",
+    "{ x = Abs(x) y = Abs(x) }": "Abs -> x: makes 'x', which is there already",
+    "{ z = Abs(x) }": "nothing makes the output 'y'",
+    "{ y = Absolut(x) }": "Absolut -> y: there is no such operator at opset 17: did you mean 'Abs'?",
+    "{ y = Add(x) }": "Add -> y: takes 2 inputs, given 1",
+    "{ y = Abs(x, x) }": "Abs -> y: takes 1 inputs, given 2",
+    '{ y = Add("", x) }': "Add -> y: its input 'a' is left out, and it needs one",
+    "{ y = ReduceSum <axis = 1> (x) }": (
+        "ReduceSum -> y: has no attribute 'axis': it has keepdims, noop_with_empty_axes"
+    ),
+    "{ y = BitShift (x, x) }": "BitShift -> y: needs the attribute 'direction'",
+    "{ y = own.f (x) }\nFUNCTION f (a) => (b) { b = own.f(a) }": "function 'f': calls itself by 'f' -> 'f'",
+    "{ y = own.f (x, x) }\nFUNCTION f (a) => (b) { b = Abs(c) }": (
+        "has 2 problems:\n- own.f -> y: takes 1 inputs, given 2\n- function 'f': Abs -> b: reads 'c', "
+        "that nothing makes"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", PROBLEMS)
+def test_problems_are_told(text):
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(proto(text), device="cpu")
+    assert str(e.value) == f"the model: {PROBLEMS[text]}"
+
+
+def test_all_problems_at_once():
+    names = [f"n{k}" for k in range(30)]
+    nodes = [helper.make_node("Nope", ["gone"], [n], name=n) for n in names]
+    graph = helper.make_graph(nodes, "g", [], [onnx.ValueInfoProto(name="n0")])
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), device="cpu")
+    lines = str(e.value).splitlines()
+    assert lines[0] == "the model: has 60 problems:" and len(lines) == 22 and lines[-1] == "- and 40 more"
+    assert lines[1] == "- Nope 'n0': reads 'gone', that nothing makes"
+
+
+def test_functions_that_grow_beyond_all_bounds():
+    """Each calls the next ten times: ten functions stand for ten thousand million nodes."""
+    functions = "".join(
+        f"\nFUNCTION f{k} (a) => (b9) {{"
+        + "".join(
+            f" b{j} = {'Abs' if k == 9 else f'own.f{k + 1}'}({'a' if j == 0 else f'b{j - 1}'})"
+            for j in range(10)
+        )
+        + " }"
+        for k in range(10)
+    )
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(proto("{ y = own.f0 (x) }" + functions), device="cpu")
+    assert (
+        str(e.value) == "the model: function 'f0': stands for 10,000,000,000 nodes: at most 2,000,000 are run"
+    )
+
+
+RUN = {
+    "{ y = Squeeze(x) t = Shape(x) z = Reshape(x, t) y2 = Concat <axis = 4> (x, x) }": "Concat -> y2: ",
+    '{ s = Constant <value_string = "a"> () y = Abs(s) }': "Abs -> y: computes no strings: cast first",
+    '{ s = Constant <value_string = "a"> () m = RegexFullMatch <pattern = "(a*)*b"> (s) y = Abs(x) }': (
+        "RegexFullMatch -> m: pattern='(a*)*b': repeats a part that repeats itself: it could take for ever"
+    ),
+    "{ k = Constant <value_int = 5> () s = SequenceConstruct(x) y = SequenceAt(s, k) }": (
+        "SequenceAt -> y: position 5 of a sequence of 1"
+    ),
+}
+
+
+@pytest.mark.parametrize("text", RUN)
+def test_what_fails_as_it_runs_names_the_node(text):
+    data = proto(text)
+    data.opset_import[0].version = 20
+    with pytest.raises(OnnxError) as e:
+        fb.onnx.load(data, device="cpu")(np.ones(2, "f4"))
+    told = f"the model: {RUN[text]}"
+    assert str(e.value) == told or (told.endswith(": ") and str(e.value).startswith(told))
