@@ -1,6 +1,7 @@
 """Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from .op import Op
 
 NONE = -1 << 62  # depth of what is made of no other node: it may wait for ever
-_serial = count()
+_serial: Iterator[int] = count()
 _numbers = count(1)
 _signatures: dict[tuple, int] = {}
 
@@ -20,6 +21,33 @@ _signatures: dict[tuple, int] = {}
 def next_serial() -> int:
     """A serial number above every node's so far."""
     return next(_serial)
+
+
+class _Told:
+    """Serial numbers, of each of which somebody is told."""
+
+    def __init__(self, numbers: Iterator[int], tell: Callable[[int], None]):
+        self.numbers, self.tell = numbers, tell
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        serial = next(self.numbers)
+        self.tell(serial)
+        return serial
+
+
+@contextmanager
+def watched(tell: Callable[[int], None]) -> Iterator[None]:
+    """Have `tell` called with the serial number of each node while it is made, in any thread, until the block
+    ends. Numbers come from elsewhere meanwhile, so that who makes nodes need not ask who listens."""
+    global _serial
+    before, _serial = _serial, _Told(_serial, tell)
+    try:
+        yield
+    finally:
+        _serial = before
 
 
 class Node:
