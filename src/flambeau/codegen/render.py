@@ -164,6 +164,13 @@ def lines_of(shader) -> list[WgslLine]:
     ]
 
 
+def template_line(file: str, line: int) -> str:
+    """A line of a template, as it stands there."""
+    loader = environment(True).loader
+    assert loader is not None
+    return loader.get_source(environment(True), file)[0].splitlines()[line - 1].strip()
+
+
 def _rendered(shader, env: Environment) -> str:
     called: dict = {}
     out_dtype, out_width = shader.outs[0]

@@ -70,6 +70,7 @@ class Node:
         "dtype",
         "inputs",
         "op",
+        "origin",
         "param",
         "parents",
         "released",
@@ -95,7 +96,7 @@ class Node:
         self.op, self.inputs, self.parents, self.attrs = op, inputs, inputs, attrs
         self.shape, self.dtype, self.device, self.scalars = shape, dtype, device, scalars
         self.requires_grad = False
-        self.serial = next(_serial)
+        self.origin = self.serial = next(_serial)  # origin: of what it is a copy of, or stands for
         self.buffer: Any = None  # where the value is, once computed
         self.param: Any = None  # the key of the parameter that this node is the value of
         self.released = False  # backward has been taken: the graph may be dropped when the value is there
@@ -117,7 +118,7 @@ class Node:
         """The same for a planner, on other inputs: it takes no gradients."""
         copy = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
         copy.serial, copy.after, copy.segment, copy.again = self.serial, after, self.segment, self.again
-        copy.param = self.param
+        copy.param, copy.origin = self.param, self.origin
         return copy
 
     def signature(self) -> tuple:

@@ -369,7 +369,7 @@ class Trace:
         Params."""
         steps = list(steps)
         lines = tuple(self.emit_step(i, naming) for i in steps)
-        tell("emitted", lines, [self.steps[i].node.serial for i in steps])
+        tell("emitted", lines, [self.steps[i].node for i in steps])
         width = 1 if naming.inner is None else 4
         return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 
