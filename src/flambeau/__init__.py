@@ -78,6 +78,7 @@ if _TYPE_CHECKING:
         distributions,
         fft,
         func,
+        inspector,
         learner,
         linalg,
         metrics,
@@ -93,6 +94,7 @@ if _TYPE_CHECKING:
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
+    from .inspector import Inspection, inspect
     from .io.checkpoint import load, save
     from .learner import Learner
     from .profiling import Profile, profile
@@ -106,6 +108,7 @@ _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd",
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {name: ("inspector", name) for name in ("Inspection", "inspect")} | {"inspector": ("inspector", "")}
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
@@ -148,6 +151,7 @@ __all__ = sorted(
         "GradScaler",
         "Gradients",
         "HostScalar",
+        "Inspection",
         "KernelError",
         "Launch",
         "Learner",
@@ -202,6 +206,8 @@ __all__ = sorted(
         "iinfo",
         "inference_mode",
         "initial_seed",
+        "inspect",
+        "inspector",
         "int",
         "int32",
         "int64",
