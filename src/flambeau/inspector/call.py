@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..autodiff.backward import Gradients
 from ..capture.jit import jit
@@ -34,9 +34,23 @@ def inspect(
     many bytes. target: what to call it. Returns an Inspection: print it, or `.html(path)`, `.to_json(path)`.
     FlambeauError where nothing ran on a GPU, or a profile runs already.
     """
+    name = target or getattr(fn, "__qualname__", type(fn).__name__)
+    return inspected(fn, args, kw, Wanted(name, runs, keep))
+
+
+class Wanted(NamedTuple):
+    """What to call an inspection, how often to make the call, and how much of what kernels read to keep."""
+
+    target: str
+    runs: int = 1
+    keep: int | bool = False
+
+
+def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Wanted) -> Inspection:
+    """`inspect`, with the arguments apart from what is wanted of it."""
+    name, runs, keep = wanted
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
-    name = target or getattr(fn, "__qualname__", type(fn).__name__)
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
     realize(*_tensors((*args, *kw.values())))  # what they are made of is not the call's
     device = get_device()

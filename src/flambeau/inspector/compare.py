@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ..profiling.report import aligned
 from .model import Inspection
-from .report import NAME, layer_of
+from .report import layer_of, plain, short
 
 NOISE = 0.1  # part by which a time has to differ to be told
 LEAST = 2e-6  # seconds of a difference that is told
@@ -68,14 +68,14 @@ def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
         f"{before.target} on {before.device}: {len(before.kernels)} kernels, {totals[0] * 1e3:.3f} ms",
         f"{after.target} on {after.device}: {len(after.kernels)} kernels, {totals[1] * 1e3:.3f} ms",
     ]
+    lines = [plain(line) for line in lines]
     tally = Counter(c.what for c in changes)
     if not changes:
         return "\n".join([*lines, "no kernel is gained, lost, slower or faster"])
     lines.append(", ".join(f"{n} {what}" for what, n in tally.most_common()))
     table = [("kernel", "", "kernels", "ms before", "ms after", "layer")]
     for c in changes[:rows]:
-        name = c.name if len(c.name) <= NAME else c.name[: NAME - 3] + "..."
         times = f"{c.seconds_before * 1e3:.3f}", f"{c.seconds_after * 1e3:.3f}"
-        table.append((name, c.what, f"{c.before} to {c.after}", *times, c.layer))
+        table.append((short(c.name), c.what, f"{c.before} to {c.after}", *times, plain(c.layer)))
     left = len(changes) - rows
     return "\n".join([*lines, "", *aligned(table), *([f"{left} more"] if left > 0 else [])])

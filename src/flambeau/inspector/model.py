@@ -3,8 +3,9 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ..config import from_dict, to_dict
 from ..errors import FlambeauError
@@ -113,7 +114,7 @@ class ValueRow:
     """
 
     name: str
-    kind: str
+    kind: Literal["leaf", "result", "temporary"]
     nbytes: int
     op: int
     begin: int
@@ -231,7 +232,7 @@ def read(path: Path) -> Inspection:
 def from_text(text: str, place: str) -> Inspection:
     """An inspection of JSON; FlambeauError, with the place that it came from, where it is none."""
     try:
-        given = json.loads(text)
+        given = json.loads(text, parse_constant=_number, parse_float=_number)
     except (ValueError, RecursionError) as e:
         raise FlambeauError(f"inspect: {place}: is no JSON ({e}): name a file of --json") from None
     if not isinstance(given, dict) or given.pop("format", None) != FORMAT:
@@ -247,6 +248,14 @@ def from_text(text: str, place: str) -> Inspection:
     except ValueError as e:
         raise FlambeauError(f"inspect: {place}: damaged: {e}") from None
     return made
+
+
+def _number(text: str) -> float:
+    """A number of JSON, which has no infinity and no NaN."""
+    value = float(text)
+    if not isfinite(value):
+        raise ValueError(f"{text} is no number")
+    return value
 
 
 REFERENCES = {  # rows: which of their fields are numbers of which rows
@@ -278,6 +287,12 @@ def problems(made: Inspection) -> Iterator[str]:
     for i, k in enumerate(made.kernels):
         if k.shader < 0:
             yield f"kernels[{i}].shader: it has none"
+    for i, layer in enumerate(made.layers):
+        if layer.parent >= i:
+            yield f"layers[{i}].parent: it comes after it"
+    for i, v in enumerate(made.values):
+        if not 0 <= v.begin <= v.end:
+            yield f"values[{i}]: it ends before it begins"
 
 
 def numbers(value: Any) -> Iterator[int]:

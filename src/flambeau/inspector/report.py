@@ -17,6 +17,11 @@ def text(made: Inspection, rows: int = ROWS) -> str:
     return "\n".join([*lines, *([f"{left} more kernels"] if left > 0 else [])])
 
 
+def plain(text: str) -> str:
+    """A text without what a terminal takes for orders: a file may be anybody's."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
 def head(made: Inspection) -> list[str]:
     """What is said of all of it."""
     runs = sum(k.runs for k in made.kernels)
@@ -31,7 +36,13 @@ def head(made: Inspection) -> list[str]:
     if made.copy and made.fma:
         ceilings = f"copy {si(made.copy, 'B/s')}, multiply-add {si(made.fma, 'FLOP/s')}"
         lines.append(f"ceilings measured on this adapter: {ceilings}")
+    lines = [plain(line) for line in lines]
     return [*lines, f"memory: peak {si(max(live, default=0), 'B')} of what the kernels read and write"]
+
+
+def short(name: str) -> str:
+    """A kernel's name as tables have it."""
+    return plain(name if len(name) <= NAME else name[: NAME - 3] + "...")
 
 
 def by_time(made: Inspection) -> list[KernelRow]:
@@ -48,15 +59,15 @@ def table(made: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
         bound = made.bound(k)
         out.append(
             (
-                k.name if len(k.name) <= NAME else k.name[: NAME - 3] + "...",
+                short(k.name),
                 f"{k.seconds * 1e3:.3f}",
                 f"{k.seconds / total:.1%}",
                 str(k.runs),
                 f"{(k.reads + k.writes) / each / 1e9:.3g}",
                 f"{k.flops / each / 1e9:.3g}",
                 f"{bound / each:.0%}" if bound else "",
-                layer_of(made, k),
-                line_of(made, k),
+                plain(layer_of(made, k)),
+                plain(line_of(made, k)),
             )
         )
     return out

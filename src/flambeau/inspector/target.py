@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError, suggest
-from .call import inspect
+from .call import Wanted, inspected
 from .model import Inspection
 
 HOOK = "__flambeau_inspected__"
@@ -26,30 +26,22 @@ class _Hook:
     """Takes the place of a function: the call of the number that is asked for is inspected, and ends the
     script."""
 
-    def __init__(self, target: str, number: int, options: dict[str, Any]):
-        self.target, self.number, self.options, self.calls = target, number, options, 0
+    def __init__(self, wanted: Wanted, number: int):
+        self.wanted, self.number, self.calls = wanted, number, 0
 
     def __call__(self, fn: Any) -> Any:
         if not callable(fn):
-            raise FlambeauError(f"inspect: {self.target}: it is {type(fn).__name__}, which can't be called")
+            raise FlambeauError(
+                f"inspect: {self.wanted.target}: it is {type(fn).__name__}, which can't be called"
+            )
 
         def call(*args: Any, **kw: Any) -> Any:
             self.calls += 1
             if self.calls != self.number:
                 return fn(*args, **kw)
-            raise _Reached(_inspected(fn, args, kw, self.target, self.options))
+            raise _Reached(inspected(fn, args, kw, self.wanted))
 
         return call
-
-
-def _inspected(fn: Any, args: tuple, kw: dict, target: str, options: dict[str, Any]) -> Inspection:
-    inner = getattr(fn, "__wrapped__", None) if hasattr(fn, "programs") else None
-    if inner is None:
-        return inspect(lambda: fn(*args, **kw), target=target, **options)
-    from ..capture.jit import jit
-
-    recorded = jit(inner)
-    return inspect(lambda: recorded(*args, **kw), target=target, **options)
 
 
 def of_script(
@@ -60,8 +52,8 @@ def of_script(
     name = f"{path}::{function}" if function else str(path)
     tree = _tree(path)
     if not function:
-        return inspect(lambda: _run(path, tree, {}, arguments), target=name, **options)
-    hook = _Hook(name, number, options)
+        return inspected(_run, (path, tree, {}, arguments), {}, Wanted(name, **options))
+    hook = _Hook(Wanted(name, **options), number)
     _hook_in(tree, function.split("."), path)
     try:
         _run(path, tree, {HOOK: hook}, arguments)
@@ -181,7 +173,7 @@ def of_expression(text: str, given: dict[str, Any], make: Callable[[str], Any], 
     space |= {n: make(n) for n in sorted(names) if n not in space and n not in builtins}
     code = compile(tree, "<expression>", "eval")
     try:
-        return inspect(lambda: eval(code, space), target=text, **options)
+        return inspected(eval, (code, space), {}, Wanted(text, **options))
     except FlambeauError:
         raise
     except Exception as e:
