@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
-from ..config import from_dict, to_dict
+from ..config import from_dict
 from ..errors import FlambeauError
 
 FORMAT, VERSION = "flambeau inspection", 1
+ROWS = ("layers", "sites", "ops", "places", "shaders", "kernels", "values")
 
 
 @dataclass(frozen=True)
@@ -176,8 +177,15 @@ class Inspection:
     # --- to others ---
 
     def to_dict(self) -> dict[str, Any]:
-        """As plain values of JSON, with the format's name and version."""
-        return {"format": FORMAT, "version": VERSION} | to_dict(self)
+        """As values that JSON has, with the format's name and version."""
+        found = {f.name: getattr(self, f.name) for f in fields(self) if f.init}
+        for name in ROWS:
+            found[name] = [
+                dict(vars(row)) for row in found[name]
+            ]  # rows of numbers and texts: there are many
+        for shader in found["shaders"]:
+            shader["bindings"] = [dict(vars(b)) for b in shader["bindings"]]
+        return {"format": FORMAT, "version": VERSION} | found
 
     def to_json(self, path: str | Path | None = None) -> str:
         """As JSON; written to a file too, if one is named."""

@@ -96,17 +96,17 @@ class Emitted:
     """Functions that lowering made, by how their steps look, with each step's node."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple, list[list[Node]]] = {}
+        self.found: dict[tuple, list[tuple[list[Node], frozenset[int]]]] = {}
 
     def __call__(self, lines: tuple, nodes: list[Node]) -> None:
         if lines:
-            self.found.setdefault(_look(lines), []).append(nodes)
+            self.found.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
 
     def of(self, f: WgslFunction, mine: set[int]) -> list[Node]:
         """The nodes of a function's steps: of the functions that look like it those of the one that is made
         of most of a kernel's own."""
         found = self.found.get(_look(f.steps), [])
-        return max(found, key=lambda nodes: sum(id(n) in mine for n in nodes), default=[])
+        return max(found, key=lambda one: len(mine & one[1]), default=([], mine))[0]
 
 
 def _look(steps: Any) -> tuple:
