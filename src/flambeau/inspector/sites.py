@@ -19,7 +19,7 @@ from .model import ModuleRow, SiteRow
 
 OURS = str(HERE)
 PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there are nobody's line
-OPTIMIZERS = str(HERE / "optim")
+OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # a model of ours is read like one of anybody
 LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
 WRAPPERS = ("call", "wrapped", "called", "made_of")  # functions around what is called
 ROLES = {  # what a frame of ours tells
@@ -80,7 +80,7 @@ class Sites:
             file = code.co_filename
             if file.startswith(PLANNING):
                 role = "planning"
-            elif file.startswith(OURS):
+            elif file.startswith(OURS) and not file.startswith(MODELS):
                 role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
             else:
                 is_aside = file.startswith(LIBRARY) and "site-packages" not in file
