@@ -120,7 +120,7 @@ function drawKernels(all) {
       el("td", { class: "less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
       el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
       el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, layerName(D.ops[k.head])),
-      el("td", { class: "wide" }, siteText(k)), el("td", { class: "n less" }, i));
+      el("td", { class: "line" }, siteText(k)), el("td", { class: "n less" }, i));
   });
   const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
   const found = state.query && el("p", { class: "soft" }, `${rows.length} of ${D.kernels.length} kernels`);

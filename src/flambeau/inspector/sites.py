@@ -5,6 +5,7 @@ import sys
 import sysconfig
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from threading import get_ident
 from types import CodeType, FrameType
 from typing import NamedTuple
@@ -161,10 +162,20 @@ class Tables:
         return self.layers[name][0]
 
     def site_rows(self) -> tuple[SiteRow, ...]:
-        return tuple(SiteRow(f, n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
+        return tuple(SiteRow(told(f), n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
 
     def layer_rows(self) -> tuple[ModuleRow, ...]:
         return tuple(row for _, row in self.layers.values())
+
+
+def told(file: str) -> str:
+    """A file as others may read of it: below the folder that one is in, or in the package, without the way
+    there."""
+    path = Path(file)
+    for above in (Path.cwd(), HERE.parent):
+        if path.is_absolute() and path.is_relative_to(above):
+            return path.relative_to(above).as_posix()
+    return file
 
 
 def _roots(sites: Sites) -> list[tuple[str, Module]]:
