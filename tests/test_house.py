@@ -34,7 +34,7 @@ LAYERS = [
     ["functions", "debug", "func", "testing", "fft", "linalg", "signal", "accelerator", "config"],
     ["autograd", "capture", "cuda", "data", "io", "optim", "special", "array_api"],
     ["backends", "distributions", "forms", "nn", "export", "hub", "profiling", "utils", "vision"],
-    ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspect"],
+    ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspector"],
     ["flambeau"],
     ["selftest", "site", "porting"],
     ["cli"],

@@ -79,6 +79,7 @@ if _TYPE_CHECKING:
         fft,
         func,
         hub,
+        inspector,
         io,
         learner,
         linalg,
@@ -96,6 +97,7 @@ if _TYPE_CHECKING:
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
+    from .inspector import Inspection, inspect
     from .io.checkpoint import load, save
     from .learner import Learner
     from .profiling import Profile, profile
@@ -111,6 +113,7 @@ _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd",
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {name: ("inspector", name) for name in ("Inspection", "inspect")} | {"inspector": ("inspector", "")}
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {"hub": ("hub", ""), "io": ("io", "")}
@@ -154,6 +157,7 @@ __all__ = sorted(
         "GradScaler",
         "Gradients",
         "HostScalar",
+        "Inspection",
         "KernelError",
         "Launch",
         "Learner",
@@ -209,6 +213,8 @@ __all__ = sorted(
         "iinfo",
         "inference_mode",
         "initial_seed",
+        "inspect",
+        "inspector",
         "int",
         "io",
         "int32",
