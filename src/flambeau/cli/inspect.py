@@ -36,6 +36,9 @@ PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
 )
 @click.option("--json", "data", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON to FILE.")
+@click.option(
+    "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write a trace for Perfetto to FILE."
+)
 @click.option("--serve", is_flag=True, help="Show the page, and run what is edited there.")
 @click.option("--port", default=0, help="The port of --serve; 0: a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the served page in a browser.")
@@ -83,6 +86,7 @@ class Asked:
     rows: int
     page: Path | None
     data: Path | None
+    trace: Path | None
     serve: bool
     port: int
     opens: bool
@@ -257,6 +261,9 @@ def _write(made: Any, wanted: Asked) -> None:
         if path is not None:
             text = write(path)
             click.echo(f"wrote {path}: {len(text) / 1e6:.2f} MB")
+    if wanted.trace is not None:
+        made.chrome_trace(wanted.trace)
+        click.echo(f"wrote {wanted.trace}: {wanted.trace.stat().st_size / 1e6:.2f} MB")
 
 
 def _send(made: Any, wanted: Asked) -> None:

@@ -221,6 +221,12 @@ class Inspection:
             Path(path).write_text(made, "utf-8")
         return made
 
+    def chrome_trace(self, path: str | Path) -> None:
+        """Write the kernels in order as a trace that Perfetto (ui.perfetto.dev) loads."""
+        from .trace import text
+
+        Path(path).write_text(text(self), "utf-8")
+
     def _repr_html_(self) -> str:
         """What a notebook shows: the page in a frame of its own."""
         from .page import in_frame
