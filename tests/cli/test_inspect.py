@@ -1,5 +1,6 @@
 """`flambeau inspect`: what it takes for a target, what it writes, and what it says of anything else."""
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -81,6 +82,23 @@ def test_a_saved_program(folder):
     refused = run("saved", "--send", "0", "kernel.py")
     told = "it was planned before the call: what it binds is unknown"
     assert refused.exit_code == 1 and refused.output.endswith(f": {told}\n")
+
+
+def test_an_onnx_model(folder):
+    onnx = pytest.importorskip("onnx")
+    helper = onnx.helper
+    nodes = [helper.make_node("Gemm", ["x", "w"], ["h"]), helper.make_node("Relu", ["h"], ["y"])]
+    weight = onnx.numpy_helper.from_array(np.ones((3, 4), "float32"), "w")
+    ends = [helper.make_tensor_value_info(n, 1, s) for n, s in (("x", ["batch", 3]), ("y", ["batch", 4]))]
+    graph = helper.make_graph(nodes, "net", ends[:1], ends[1:], [weight])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), folder / "net.onnx")
+    ran = run("net.onnx", "--batch", "2", "--json", "net.json")
+    assert ran.exit_code == 0, ran.output
+    made = fb.Inspection.from_json(folder / "net.json")
+    assert [(k.name, k.shape) for k in made.kernels] == [("matmul+relu", (2, 4))]
+    assert [layer.kind for layer in made.layers] == ["OnnxModel"]
+    (folder / "bad.onnx").write_bytes(b"\0")
+    assert run("bad.onnx").exit_code == 1
 
 
 WRONG = {

@@ -9,7 +9,7 @@ import pytest
 from helpers.paths import TESTS
 
 import flambeau as fb
-from flambeau.codegen.render import render
+from flambeau.codegen.render import lines_of, render, template_line
 from flambeau.core.limits import Limits
 from flambeau.fusion.planner import plan
 
@@ -51,6 +51,17 @@ def test_wgsl_is_as_it_was(name):
     if os.environ.get("FLAMBEAU_GOLDEN") == "write":
         path.write_text(found)
     assert found == path.read_text()
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_every_line_is_of_a_template(name):
+    """The text by lines, each with the places that it is made of: what stands there is in the line."""
+    for k in plan([GRAPHS[name]().node], Limits()).kernels:
+        lines = lines_of(k.shader)
+        assert "".join(f"{line.text}\n" for line in lines) == render(k.shader)
+        assert all(line.places for line in lines)
+        loops = [line for line in lines if line.text.lstrip().startswith("for (")]
+        assert all("for (" in "".join(template_line(*p) for p in line.places) for line in loops)
 
 
 def test_no_file_is_left_over():

@@ -1,5 +1,6 @@
 """Edits of a kernel into what they give beside the original; a kernel into files of its own."""
 
+import gc
 import os
 import subprocess
 import sys
@@ -94,6 +95,17 @@ def test_what_can_not_run_again_says_why(gpu):
     with pytest.raises(FlambeauError) as e:
         small.session.run(0, "")
     assert "its inputs were not kept: they take 8,192 bytes, and 600 of 600 were left" in str(e.value)
+
+
+def test_inputs_go_when_the_inspection_does(gpu):
+    with gpu:
+        x = fb.ones(256).realize()
+        made = fb.inspect(lambda x: x.exp(), x, keep=True)
+        there = len(gpu._buffers)
+        del made
+        gc.collect()
+        (x + 1).realize()  # what died comes back when something is taken
+    assert len(gpu._buffers) < there
 
 
 def test_results_are_compared_as_what_they_are():

@@ -47,6 +47,16 @@ def test_json_goes_round(tmp_path):
     assert (made.gpu, made.bound(made.kernels[0]), made.live()) == (4e-3, 32e-9, [16])
 
 
+def test_a_trace(tmp_path):
+    """Each kernel once, with the time of a run, and where it is from; memory beside it."""
+    inspection().chrome_trace(tmp_path / "trace.json")
+    found = json.loads((tmp_path / "trace.json").read_text("utf-8"))["traceEvents"]
+    _, span, memory = found
+    assert (span["ph"], span["ts"], span["dur"]) == ("X", 0.0, 2e3)
+    assert span["args"]["runs"] == 2 and span["args"]["line"] == "train.py:3 exp"
+    assert (memory["ph"], memory["args"]) == ("C", {"bytes": 16})
+
+
 def test_the_page_holds_all_of_it_and_nothing_of_it_is_html(tmp_path):
     made = inspection()
     text = made.html(tmp_path / "step.html")

@@ -106,6 +106,15 @@ def test_what_else_is_refused(server, name):
     assert found == status and reply["error"].startswith(told)
 
 
+def test_what_nobody_foresaw_is_told(server, monkeypatch):
+    def broken(*_):
+        raise OSError("the driver is gone")
+
+    monkeypatch.setattr(server.made.session, "run", broken, raising=True)
+    told = {"error": "OSError: the driver is gone"}
+    assert post(server, "/run", {"kernel": 0, "wgsl": ""}) == (500, told)
+
+
 def test_unknown_requests(server):
     assert post(server, "/stop", {}) == (404, {"error": "there are /run and /export"})
     given = {"kernel": 0, "wgsl": "", "what": "virus"}

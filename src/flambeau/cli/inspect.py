@@ -1,6 +1,5 @@
 """`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits."""
 
-import importlib
 import webbrowser
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any
 
 import click
 
+from ..core.dtype import DTYPES
 from ..errors import FlambeauError
 from .load_model import model_of, named
 
@@ -36,6 +36,9 @@ PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
 )
 @click.option("--json", "data", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON to FILE.")
+@click.option(
+    "--trace", type=click.Path(dir_okay=False, path_type=Path), help="Write a trace for Perfetto to FILE."
+)
 @click.option("--serve", is_flag=True, help="Show the page, and run what is edited there.")
 @click.option("--port", default=0, help="The port of --serve; 0: a free one.")
 @click.option("--open", "opens", is_flag=True, help="Open the served page in a browser.")
@@ -83,6 +86,7 @@ class Asked:
     rows: int
     page: Path | None
     data: Path | None
+    trace: Path | None
     serve: bool
     port: int
     opens: bool
@@ -144,13 +148,33 @@ def _of_program(wanted: Asked, target: str) -> Any:
 
 def _of_onnx(wanted: Asked, target: str) -> Any:
     from ..inspector import inspect as inspected
+    from ..onnx import load
 
-    try:
-        onnx = importlib.import_module("flambeau.onnx")
-    except ImportError:
-        raise FlambeauError(f"inspect {target}: this Flambeau reads no ONNX: install one that does") from None
-    given = _inputs(wanted, target)
-    return inspected(onnx.load(target), **given, target=target, **wanted.options)
+    model = load(target)
+    given = _inputs(wanted, target, some=False)
+    for value in model.inputs:
+        if value.name not in given:
+            given[value.name] = _tensor(value.name, _described(value, wanted.batch, target), wanted.batch)
+    return inspected(model, given, target=target, **wanted.options)
+
+
+def _described(value: Any, batch: int, target: str) -> str:
+    """An input of an ONNX model as --input says it, with the batch for a first size that is none."""
+    sizes = (
+        None
+        if value.shape is None
+        else [batch if not i and type(n) is not int else n for i, n in enumerate(value.shape)]
+    )
+    if (
+        value.kind != "tensor"
+        or value.dtype not in DTYPES
+        or sizes is None
+        or not all(type(n) is int for n in sizes)
+    ):
+        raise FlambeauError(
+            f"inspect {target}: {value.name} is {value}: say its sizes, as in --input 'x=f32[8, 784]'"
+        )
+    return f"{DTYPES[value.dtype].short}{sizes}"
 
 
 def _of_model(wanted: Asked, target: str) -> Any:
@@ -237,6 +261,9 @@ def _write(made: Any, wanted: Asked) -> None:
         if path is not None:
             text = write(path)
             click.echo(f"wrote {path}: {len(text) / 1e6:.2f} MB")
+    if wanted.trace is not None:
+        made.chrome_trace(wanted.trace)
+        click.echo(f"wrote {wanted.trace}: {wanted.trace.stat().st_size / 1e6:.2f} MB")
 
 
 def _send(made: Any, wanted: Asked) -> None:

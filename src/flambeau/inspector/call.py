@@ -35,10 +35,10 @@ def inspect(
     FlambeauError where nothing ran on a GPU, or a profile runs already.
     """
     name = target or getattr(fn, "__qualname__", type(fn).__name__)
-    return inspected(fn, args, kw, Wanted(name, runs, keep))
+    return inspected(fn, args, kw, Terms(name, runs, keep))
 
 
-class Wanted(NamedTuple):
+class Terms(NamedTuple):
     """What to call an inspection, how often to make the call, and how much of what kernels read to keep."""
 
     target: str
@@ -46,7 +46,7 @@ class Wanted(NamedTuple):
     keep: int | bool = False
 
 
-def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Wanted) -> Inspection:
+def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Terms) -> Inspection:
     """`inspect`, with the arguments apart from what is wanted of it."""
     name, runs, keep = wanted
     if runs < 1:

@@ -69,9 +69,12 @@ class Inputs:
 
     def close(self) -> None:
         """Give all of it back."""
-        for device, handle in self.taken:
-            device.free(handle)
-        self.taken.clear()
+        while self.taken:
+            device, handle = self.taken.pop()
+            device.pool.end(handle)
+
+    def __del__(self):
+        self.close()
 
 
 class CallTrace:

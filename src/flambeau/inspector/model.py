@@ -126,9 +126,11 @@ class ValueRow:
 class Inspection:
     """All that is known of one call: layers, ops, kernels, their texts, times and memory.
 
-    wall: seconds of the call with everything that inspecting took. how: how times were taken, "timestamps" or
-    "repeats", and why not by timestamps. copy, fma: what the adapter was measured to reach, bytes and
-    operations a second; 0.0 where it was not.
+    target, device: what was called, and on which; software: whether that is a CPU. how: how times were taken,
+    "timestamps" or "repeats", and why not by timestamps. copy, fma: what the adapter was measured to reach,
+    bytes and operations a second; 0.0 where it was not. wall: seconds of the call with everything that
+    inspecting took. layers, sites, ops, shaders, kernels, values: rows, which name each other by their
+    places, and -1 is none. places: the lines of templates.
     """
 
     target: str
@@ -218,6 +220,12 @@ class Inspection:
         if path is not None:
             Path(path).write_text(made, "utf-8")
         return made
+
+    def chrome_trace(self, path: str | Path) -> None:
+        """Write the kernels in order as a trace that Perfetto (ui.perfetto.dev) loads."""
+        from .trace import text
+
+        Path(path).write_text(text(self), "utf-8")
 
     def _repr_html_(self) -> str:
         """What a notebook shows: the page in a frame of its own."""

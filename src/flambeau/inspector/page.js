@@ -349,7 +349,9 @@ function drawRoof() {
     g.lineTo(x(ridge), y(D.fma));
     g.lineTo(x(10 ** x1), y(D.fma));
     g.stroke();
-    g.fillText(`${si(D.fma, "FLOP/s")}; ${si(D.copy, "B/s")}`, x(ridge) + 4, y(D.fma) - 6);
+    g.textAlign = "right";
+    g.fillText(`${si(D.fma, "FLOP/s")}; ${si(D.copy, "B/s")}`, x(10 ** x1), y(D.fma) - 6);
+    g.textAlign = "left";
     spots = points.map(([a, b, i]) => [x(a), y(b), 3 + 14 * Math.sqrt(D.kernels[i].seconds / of.total), i]);
     for (const [px, py, r, i] of spots) {
       g.globalAlpha = matches(i) ? 0.75 : 0.15;

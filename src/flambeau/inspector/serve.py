@@ -95,6 +95,8 @@ class _Requests(BaseHTTPRequestHandler):
             self._send(200, json.dumps(self.server.answer(self.path, given)).encode(), "application/json")
         except FlambeauError as e:
             self._refuse(400, str(e))
+        except Exception as e:  # a driver's own, perhaps: whoever edits is to read it
+            self._refuse(500, f"{type(e).__name__}: {e}")
 
     def _is_of_here(self) -> bool:
         """Whether this machine was asked for by its own name: a page of another host that is resolved to here

@@ -106,11 +106,12 @@ class Sites:
                     call = _called(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
-        if at is None:
+        if at is None and not modules:
             return None
         slope = self.slope if "walk" in inside else -1
-        code = at.f_code
-        place = code.co_filename, at.f_lineno, code.co_name
+        place = ("", 0, "")  # a model of a file, called by a command: there is no program
+        if at is not None:
+            place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
 
 
@@ -139,7 +140,7 @@ class Tables:
 
     def site(self, made: MadeAt | None) -> int:
         """The number of a line, -1 of none."""
-        if made is None:
+        if made is None or not made.file:
             return -1
         return self.rows.setdefault((made.file, made.line, made.function), len(self.rows))
 

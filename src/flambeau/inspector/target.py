@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError, suggest
-from .call import Wanted, inspected
+from .call import Terms, inspected
 from .model import Inspection
 
 HOOK = "__flambeau_inspected__"
@@ -26,7 +26,7 @@ class _Hook:
     """Takes the place of a function: the call of the number that is asked for is inspected, and ends the
     script."""
 
-    def __init__(self, wanted: Wanted, number: int):
+    def __init__(self, wanted: Terms, number: int):
         self.wanted, self.number, self.calls = wanted, number, 0
 
     def __call__(self, fn: Any) -> Any:
@@ -52,8 +52,8 @@ def of_script(
     name = f"{path}::{function}" if function else str(path)
     tree = _tree(path)
     if not function:
-        return inspected(_run, (path, tree, {}, arguments), {}, Wanted(name, **options))
-    hook = _Hook(Wanted(name, **options), number)
+        return inspected(_run, (path, tree, {}, arguments), {}, Terms(name, **options))
+    hook = _Hook(Terms(name, **options), number)
     _hook_in(tree, function.split("."), path)
     try:
         _run(path, tree, {HOOK: hook}, arguments)
@@ -173,7 +173,7 @@ def of_expression(text: str, given: dict[str, Any], make: Callable[[str], Any], 
     space |= {n: make(n) for n in sorted(names) if n not in space and n not in builtins}
     code = compile(tree, "<expression>", "eval")
     try:
-        return inspected(eval, (code, space), {}, Wanted(text, **options))
+        return inspected(eval, (code, space), {}, Terms(text, **options))
     except FlambeauError:
         raise
     except Exception as e:

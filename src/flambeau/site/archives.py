@@ -15,9 +15,11 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
-# What pages have no use for inside Python: commands, this package, pages, 2 MB of digits, what one loads.
+# What pages have no use for inside Python: commands, what they show, this package, pages, 2 MB of digits,
+# what one loads.
 LEFT_OUT = (
     "flambeau/cli/",
+    "flambeau/inspector/",
     "flambeau/site/",
     "flambeau/web/",
     "flambeau/data/mnist_subset/",

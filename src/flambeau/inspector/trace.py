@@ -1,0 +1,41 @@
+"""An Inspection into the Trace Event Format: its kernels one behind the other, and memory; for Perfetto."""
+
+import json
+from typing import Any
+
+from ..profiling.chrome_trace import GPU, named
+from .model import Inspection
+from .report import layer_of, line_of
+
+
+def events(made: Inspection) -> list[dict[str, Any]]:
+    """A span of each kernel, of a run's mean time, in the order in which they ran; times in us."""
+    out, now = [named(GPU, 0, "process_name", made.device)], 0.0
+    for k, live in zip(made.kernels, made.live(), strict=True):
+        each = k.seconds / max(k.runs, 1) * 1e6
+        args = {
+            "layer": layer_of(made, k),
+            "line": line_of(made, k),
+            "template": made.shaders[k.shader].template,
+        }
+        args |= {"runs": k.runs, "bytes": k.reads + k.writes, "flops": k.flops, "shape": list(k.shape)}
+        out.append(
+            {
+                "ph": "X",
+                "name": k.name,
+                "cat": "kernel",
+                "pid": GPU,
+                "tid": 0,
+                "ts": now,
+                "dur": each,
+                "args": args,
+            }
+        )
+        out.append({"ph": "C", "name": "memory", "pid": GPU, "ts": now, "args": {"bytes": live}})
+        now += each
+    return out
+
+
+def text(made: Inspection) -> str:
+    """The whole file."""
+    return json.dumps({"traceEvents": events(made), "displayTimeUnit": "ms"})
