@@ -218,7 +218,8 @@ OVERLOADS = {
 # the module that a stub takes a name from
 HOMES = {
     "DType": "core.dtype", "FloatInfo": "core.dtype", "IntInfo": "core.dtype", "Data": "core.host",
-    "Gradients": "autodiff.backward", "Generator": "ops.random", "Quantized": "ops.quantized",
+    "Gradients": "autodiff.backward", "RemovableHandle": "core.handle", "Generator": "ops.random",
+    "Quantized": "ops.quantized",
     "Chosen": "ops.index.indices", "MantissaExponent": "ops.numeric", "HistogramEdges": "ops.sort.histogram",
     "Extremes": "ops.reduce", "LeastSquares": "ops.linalg.norms", "Module": "nn.module",
     "Reading": "functions", "Plans": "tensor", "HostScalar": "tensor", "Tensor": "tensor",

@@ -39,7 +39,8 @@ def custom_op(
         raise ValueError(f"custom_op({name!r}): give either expression=, or kernel= and launch=")
     version = next(_versions.setdefault(name, count()))
     own = f"{name}_{version}" if version else name  # defined again, as in a notebook: plans tell them apart
-    common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "grad": grad, "cost": cost}
+    common: dict[str, Any] = {"name": own, "doc": doc, "xp": reference, "cost": cost}
+    common["grad"] = _checked(name, grad) if grad else None
     common |= {"shape": shape, "dtype": dtype if callable(dtype) else lambda *_, **__: dtype}
     if expression is not None:
         add_template(f"{own}.wgsl", _macro(inputs, expression))
@@ -47,6 +48,22 @@ def custom_op(
     assert kernel is not None and launch is not None
     add_template(f"{own}.wgsl", kernel)
     return Op("whole", launch=_named(launch, f"{own}.wgsl"), **common)
+
+
+def _checked(name: str, grad: Callable) -> Callable:
+    """The gradient rule, which must give as many gradients as there are inputs."""
+
+    def rule(g, y, *inputs, **attrs):
+        made = grad(g, y, *inputs, **attrs)
+        if isinstance(made, list | tuple) and len(made) == len(inputs):
+            return made
+        what = f"{len(made)} gradients" if isinstance(made, list | tuple) else f"a {type(made).__name__}"
+        rule = (
+            f"it has {len(inputs)} inputs: return [{', '.join('g' * len(inputs))}], None where there is none"
+        )
+        raise TypeError(f"custom_op({name!r}): its grad returned {what}, and {rule}")
+
+    return rule
 
 
 def _macro(inputs: Sequence[str], expression: str) -> str:

@@ -8,10 +8,12 @@ from typing import Any
 
 from . import ops
 from .autodiff.backward import Gradients, backward
+from .autodiff.hooks import register
 from .core import dtype as dt
 from .core import op as _op
 from .core.alias import is_in_order
 from .core.habits import missing_from
+from .core.handle import RemovableHandle
 from .core.host import Data, to_bytes, to_list, to_numpy
 from .core.node import Node, toposort
 from .core.op import COMPOSED, OPS, apply
@@ -24,7 +26,7 @@ from .runtime.protocols import Protocols
 from .runtime.state import assigned, mark, taken_by, thread
 from .runtime.writes import check_write, show_as, spread
 
-_param_keys, _marks = count(1), count(1)
+_param_keys = count(1)
 assert _source  # its entries register themselves
 
 
@@ -371,6 +373,15 @@ class Tensor(Protocols, Exchange, ops.Table):
         """
         return backward(self, gradient, retain_graph, create_graph, inputs)
 
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Have hook(gradient) called by backward where the gradient by this tensor is complete; what it
+        returns, if not None, is the gradient then.
+
+        It is called while backward builds the gradients' graph, with lazy tensors. Returns a handle whose
+        remove() takes the hook off. ValueError where requires_grad is False.
+        """
+        return register(self, hook)
+
     def requires_grad_(self, requires_grad: bool = True) -> "Tensor":
         """Make this tensor one that gradients are taken by (or not); returns self.
 
@@ -386,7 +397,7 @@ class Tensor(Protocols, Exchange, ops.Table):
         self.node = own(self.node)
         if requires_grad:
             _take_gradients(self)
-        mark(next(_marks))
+        mark()
         return self
 
     def detach_(self) -> "Tensor":

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 from .autodiff.backward import Gradients
 from .core.dtype import DType
+from .core.handle import RemovableHandle
 from .core.host import Data
 from .ops.index.indices import Chosen
 from .ops.linalg.decompose import QR, Geqrf, SVDTopLevel
@@ -171,6 +172,12 @@ class Tensor:
         `gradient` is where to start from when this is no scalar, of the same shape. The graph is dropped
         when the value is computed, unless `retain_graph` (default: create_graph) keeps it for another
         backward. With `create_graph` the gradients can be differentiated themselves."""
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
+        """Have hook(gradient) called by backward where the gradient by this tensor is complete; what it
+        returns, if not None, is the gradient then.
+
+        It is called while backward builds the gradients' graph, with lazy tensors. Returns a handle whose
+        remove() takes the hook off. ValueError where requires_grad is False."""
     def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
         """Make this tensor one that gradients are taken by (or not); returns self.
 

@@ -29,9 +29,9 @@ def node_cases(every: bool) -> list:
     """The cases of one operator each: modules add them to a list as they are imported."""
     from onnx.backend.test.case import node
 
-    for module in pkgutil.iter_modules(node.__path__):
-        if every or module.name not in SLOW:
-            importlib.import_module(f"{node.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(node.__path__, f"{node.__name__}."):
+        if every or module.name.rpartition(".")[2] not in SLOW:
+            importlib.import_module(module.name)
     return node._NodeTestCases
 
 
@@ -64,8 +64,11 @@ def operators(model) -> list[str]:
     return sorted({f"{n.domain}.{n.op_type}" if n.domain else n.op_type for n in model.graph.node})
 
 
-def run(case, device: str) -> str:
-    """Why a case does not pass on a device of the suite's names ("CPU", "CUDA"), or ""."""
+def run(case, device: str, ran_on: set | None = None) -> str:
+    """Why a case does not pass on a device of the suite's names ("CPU", "CUDA"), or "".
+
+    ran_on: takes the kinds of devices that its outputs lay on.
+    """
     from onnx.backend.test.runner import Runner
 
     from flambeau.onnx.backend import FlambeauBackend
@@ -77,6 +80,8 @@ def run(case, device: str) -> str:
             prepared = FlambeauBackend.prepare(model, device)
             for inputs, outputs in data_of(case, model):
                 Runner.assert_similar_outputs(outputs, prepared.run(inputs), case.rtol, case.atol)
+                if ran_on is not None:
+                    ran_on |= prepared.ran_on
     except Exception as e:
         text = [line.strip() for line in f"{type(e).__name__}: {e}".splitlines() if line.strip()]
         return " | ".join(text)[:600]

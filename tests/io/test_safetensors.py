@@ -90,9 +90,9 @@ def test_bad_files_are_named(tmp_path):
         path.write_bytes(part)
         assert told().startswith(f"load_file('{path}'): is cut short or no .safetensors file (")
         assert "\n" not in told()
-    file_of(path, {"w": ("F8_E4M3", [1], b"\0")})
+    file_of(path, {"w": ("F4", [2], b"\0")})
     assert told().startswith(
-        f"load_file('{path}'): 'w' is F8_E4M3: only these can be read: BF16, BOOL, C64, F16, "
+        f"load_file('{path}'): 'w' is F4: only these can be read: BF16, BOOL, C64, F16, "
     )
 
 

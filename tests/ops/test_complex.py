@@ -215,8 +215,7 @@ def test_views_and_writes(device):
     with pytest.raises(TypeError) as e:
         x += 1j
     assert str(e.value) == (
-        "__iadd__(f32[2, 2]): the result is c64, and a tensor keeps its dtype: use x = x.iadd(...), or cast x"
-        " first"
+        "__iadd__(f32[2, 2]): the result is c64, and a tensor keeps its dtype: use x = x + y, or cast x first"
     )
 
 

@@ -107,3 +107,22 @@ def test_the_example_runs(gpu, capsys, monkeypatch):
 
     custom_op.main()
     assert "mul+add+snake+relu" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("grad", "told"),
+    [
+        (lambda g, y, a, b: g, "a Tensor"),
+        (lambda g, y, a, b: [g], "1 gradients"),
+        (lambda g, y, a, b: None, "a NoneType"),
+    ],
+)
+def test_a_gradient_for_each_input_is_asked_for(grad, told):
+    add = fb.custom_op("added", ["a", "b"], expression="{{ a }} + {{ b }}", reference=np.add, grad=grad)
+    x = fb.ones(2, device="cpu", requires_grad=True)
+    with pytest.raises(TypeError) as e:
+        add(x, x).sum().backward()
+    assert str(e.value) == (
+        f"custom_op('added'): its grad returned {told}, and it has 2 inputs: return [g, g],"
+        " None where there is none"
+    )

@@ -53,6 +53,18 @@ def test_copies_are_left_alone(device):
     assert x.tolist() == [[0, 0, 0], [0, 0, 0]]
 
 
+def test_a_view_whose_tensor_is_gone_stays_out_of_order(device):
+    """As PyTorch's strides, the moves outlive the tensor and a write: flatten copies as it did."""
+    x = fb.zeros(3, 2, device=device).permute(1, 0)
+    x += 5.0
+    x.flatten().zero_()
+    assert x.tolist() == [[5.0] * 3] * 2
+    x = fb.zeros(3, 2, device=device)[:2]
+    x += 5.0
+    x.flatten().zero_()
+    assert x.tolist() == [[0.0] * 2] * 2
+
+
 def test_a_parameter_moves_and_stays_one():
     layer = nn.Linear(2, 2)
     was = layer.weight.numpy()

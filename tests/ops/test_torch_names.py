@@ -72,6 +72,17 @@ DIFFERS = {
         "mode per_sample_weights include_last_offset padding_idx",
         "by name: max_norm is before",
     ),
+    "linear_cross_entropy": (
+        "weight reduction label_smoothing options",
+        "**how takes them by name; how the work is cut into pieces is the planner's",
+    ),
+    "multi_head_attention_forward": (
+        "embed_dim_to_check num_heads in_proj_weight in_proj_bias bias_k bias_v add_zero_attn dropout_p"
+        " out_proj_weight out_proj_bias training key_padding_mask need_weights attn_mask"
+        " use_separate_proj_weight q_proj_weight k_proj_weight v_proj_weight static_k static_v"
+        " average_attn_weights is_causal",
+        "*given and **how take them, in torch's order and by its names",
+    ),
     "eye": ("dtype", "float32 is the default dtype"),
     "istft": ("onesided", "True is what None means for real signals"),
     "stft": ("onesided return_complex align_to_window", "True is what None means for real signals"),

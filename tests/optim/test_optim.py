@@ -389,6 +389,26 @@ def test_clipping(device):
     np.testing.assert_allclose(held[params[0]].numpy(), np.clip(plain[0], -0.3, 0.3), rtol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "Muon"])
+def test_frozen_parameters_stay_until_they_are_no_longer_frozen(device, name):
+    """As in PyTorch all are given, also those that gradients are not taken by; these have no state."""
+    rng = np.random.default_rng(0)
+    a, b = (fb.tensor(rng.standard_normal((3, 2)).astype("f4"), device=device) for _ in range(2))
+    b.requires_grad_()
+    optimizer = getattr(optim, name)([a, b], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
+    before = [a.numpy(), b.numpy()]
+    optimizer.step((a * b).sum().backward())
+    assert (a.numpy() == before[0]).all() and (b.numpy() != before[1]).all()
+    assert list(optimizer.state_dict()["state"]) == [1]
+    a.requires_grad_()
+    optimizer.step((a * b).sum().backward())
+    assert (a.numpy() != before[0]).all()
+    assert list(optimizer.state_dict()["state"]) == [0, 1]
+    again = getattr(optim, name)([a, b], lr=0.1, **({"momentum": 0.9} if name == "SGD" else {}))
+    again.load_state_dict(optimizer.state_dict())
+    assert list(again.state_dict()["state"]) == [0, 1]
+
+
 def one():
     return [fb.zeros(2).requires_grad_()]
 
@@ -397,8 +417,8 @@ ERRORS = [
     (lambda: optim.SGD([], 0.1), "SGD([]): there is nothing to optimise: give model.parameters()"),
     (lambda: optim.Adam([3]), "Adam([..., 3]): takes tensors: give model.parameters()"),
     (
-        lambda: optim.SGD([fb.zeros(2)]),
-        "SGD([..., f32[2]]): parameter 0 has requires_grad=False: leave it out, or call requires_grad_()",
+        lambda: optim.SGD([one()[0] * 2]),
+        "SGD([..., f32[2]]): parameter 0 was computed: give what it was computed from, or a copy by detach()",
     ),
     (lambda: optim.SGD(one() * 2), "SGD(2 tensors): one is given twice: give each once"),
     (lambda: optim.SGD(one(), -1), "SGD(lr=-1): must be at least 0: give another"),

@@ -17,6 +17,7 @@ from ..runtime import run
 from ..runtime.state import taken_by, thread
 from .budget import fit
 from .checkpoint import Tape, recompute
+from .hooks import are_there, changed
 
 SHOWN = 8  # gradients whose shapes are printed
 
@@ -280,11 +281,12 @@ def _walk(
     grads: dict[Node, Any] = {}
     for root, g in starts:
         grads[root] = grads[root] + g if root in grads else g
-    gradients = {}
+    gradients, hooked = {}, are_there()
     for node, made_of in parents.items():
         g = grads.pop(node, None)
         if g is None:  # its users have no gradient for it
             continue
+        g = changed(node, g) if hooked else g
         if node.param is not None if wanted is None else node in wanted:
             gradients[node] = g
         if node.param is not None or node.op.grad is None:

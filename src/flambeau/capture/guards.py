@@ -18,6 +18,7 @@ from types import (
 )
 from typing import Any
 
+from ..autodiff import hooks
 from ..core.modes import switches
 from ..ops.random import Generator
 from ..runtime.state import shared
@@ -91,7 +92,7 @@ class Watch:
         """The name of a value that is another one now; None where all are as they were."""
         if self._marks_seen != shared.marks:
             if self._kinds != [_kind(t) for t in self.tensors]:
-                return "what requires_grad"
+                return "what requires_grad, or has a hook"
             self._marks_seen = shared.marks
         for scalar, value in self._numbers:
             if not is_equal(scalar.held, value):
@@ -474,7 +475,7 @@ def _all_taken(kind: type, code: CodeType, variable: str, everywhere: bool) -> f
 
 
 def _kind(t: Tensor) -> tuple:
-    return t.node.param is None, t.node.dtype, t.node.shape
+    return t.node.param is None, t.node.dtype, t.node.shape, tuple(hooks.of(t.node))
 
 
 def _is_ours(kind: type) -> bool:

@@ -1,4 +1,5 @@
-"""A path into a regular file's bytes; bytes into a file that is whole or not there, whoever is killed."""
+"""A path into a regular file's bytes, or a view of them that is read where it is looked at; bytes into a file
+that is whole or not there, whoever is killed."""
 
 import errno
 import os
@@ -11,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import BinaryIO
 
 try:
     import fcntl
@@ -31,12 +33,45 @@ DIGEST = 32  # bytes
 def read(path: Path) -> bytes:
     """The bytes of a regular file; OSError for anything else, at once: a FIFO has no writer, /dev/zero no
     end."""
-    _regular(os.stat(path))
-    with open(
-        os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb"
-    ) as f:
-        _regular(os.fstat(f.fileno()))  # it may be another one by now
+    with _opened(path) as f:
         return f.read()
+
+
+@contextmanager
+def mapped(path: Path) -> Iterator[memoryview]:
+    """A view of a regular file: what is looked at is read, and nothing else; OSError as `read`.
+
+    It ends with the block, unless parts of it are still held: they stay as long as they are.
+    """
+    from mmap import ACCESS_READ, mmap
+
+    with _opened(path) as f:
+        size = os.fstat(f.fileno()).st_size
+        try:
+            held = mmap(f.fileno(), size, access=ACCESS_READ) if size else None
+        except OSError:  # a file system that maps nothing, such as a page's
+            held = None
+        view = memoryview(f.read() if held is None else held)
+    try:
+        yield view
+    finally:
+        with suppress(BufferError):
+            view.release()
+            if held is not None:
+                held.close()
+
+
+def _opened(path: Path) -> BinaryIO:
+    """A regular file, open for reading; OSError for anything else."""
+    _regular(os.stat(path))
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    f = os.fdopen(os.open(path, flags), "rb")
+    try:
+        _regular(os.fstat(f.fileno()))  # it may be another one by now
+    except BaseException:
+        f.close()
+        raise
+    return f
 
 
 def _regular(found: os.stat_result) -> None:

@@ -18,7 +18,6 @@ WORDS: dict[str, dict[str, str]] = {
         "grad_fn": "there is no graph of functions: y.requires_grad says whether gradients flow, y.plan()"
         " what computes it",
         "retain_grad": "autograd.grad(loss, [y]) gives the gradient by any tensor y",
-        "register_hook": "there are no hooks: change what backward returned, as in grads[p] = grads[p] * 2",
         "layout": DENSE,
         "to_sparse": DENSE,
         "to_dense": "it is dense already",

@@ -94,9 +94,9 @@ def add_module(folder: Path, program: dict[str, Any]) -> None:
 
 
 def bare(source: str) -> str:
-    """JavaScript without indentation and comments that begin a line: less to load."""
+    """JavaScript without indentation and comments: less to load. No text of the source may have a " // "."""
     comment = r"^ */\*(?:(?!\*/)(?:.|\n))*\*/ *\n"
-    return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +", "", source, flags=re.M)
+    return re.sub(rf"{comment}|^ *(?://.*)?\n|^ +| +// .*$", "", source, flags=re.M)
 
 
 def types_of(program: dict[str, Any]) -> str:

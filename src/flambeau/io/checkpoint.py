@@ -1,7 +1,8 @@
-"""Nested dicts, lists, numbers and tensors, such as a run's state, into one .safetensors file, and back.
+"""Nested dicts, lists, numbers and tensors, such as a run's state, into one file, and files of all kinds
+back.
 
-Tensors lie in the file by their paths, as `model.0.weight`; what is around them is JSON in its metadata: no
-file brings anything that is run.
+In a .safetensors file tensors lie by their paths, as `model.0.weight`; what is around them is JSON in its
+metadata: no file brings anything that is run.
 """
 
 import json
@@ -12,16 +13,22 @@ from typing import Any
 
 from ..autodiff.backward import Gradients
 from ..core.dtype import DTYPES, DType
-from ..core.files import read
 from ..core.node import describe
 from ..errors import FlambeauError
 from ..runtime import readback
 from ..tensor import Tensor
+from .elements import Destination
+from .gguf import save_gguf
+from .kinds import INDEX, NPY, SAFETENSORS, TORCH, entries_in, in_folder, kind_of
+from .npz import array_of, save_npz
+from .opened import blamed, naming, opened
 from .safetensors import checked, loaded, packed, write_bytes
+from .sharded import index_of, tensors_of
+from .torch_file import read_torch
+from .torch_writer import save_torch
 
 TREE = "flambeau.tree"  # the metadata's name for what is around the tensors
 KEYS = str | int | float | bool | None
-PICKLES = (b"PK\x03\x04", b"\x80\x02", b"\x80\x03", b"\x80\x04", b"\x80\x05")  # how PyTorch's files begin
 CURES = {  # what is given by mistake: what to give
     "state_dict": "give its .state_dict()",
     "named_parameters": "give its .state_dict()",
@@ -35,55 +42,91 @@ def save(obj: Any, f: Any) -> None:
     """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, dtypes and None among them,
     to a .safetensors file; f is a path, or a file that is open for writing bytes.
 
-    A flat dict of tensors becomes a plain file as other libraries write it. TypeError names what can't be
-    saved, FlambeauError a path that can't be written. obj: the nest.
+    A path that ends in .npz or .gguf becomes a file of that kind, of a flat dict of tensors, one in .pt,
+    .pth or .bin what torch.load reads. In .safetensors a flat dict becomes a plain file as other libraries
+    write it. TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the
+    nest.
     """
+    write = WRITERS.get(Path(f).suffix) if isinstance(f, str) or hasattr(f, "__fspath__") else None
+    if write is not None:
+        write(obj, f)
+        return
     tensors, tree = taken_apart(obj)
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
     checked(tensors, f"save(..., {str(f)!r})")
     raw = readback.read(list(tensors.values()))
-    data = packed(tensors, raw, None if is_flat else metadata_of(tree))
-    f.write(data) if hasattr(f, "write") else write_bytes(Path(f), data)
+    write_bytes(f, packed(tensors, raw, None if is_flat else metadata_of(tree)))
 
 
-def load(f: Any, map_location: Any = None, *, device: Any = None, weights_only: bool = True) -> Any:
-    """What `save` wrote, its tensors on a device (map_location is PyTorch's name for it); of any other
-    .safetensors file a dict of tensors by name. f is a path, or a file that is open for reading bytes.
+def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:
+    """A writer of tensors by name, which says so when it is given something else."""
 
-    FlambeauError says what is wrong with a file; weights_only=False is refused, since nothing here reads
-    pickles.
+    def written(obj: Any, f: Any) -> None:
+        if not isinstance(obj, Mapping) or not all(isinstance(t, Tensor) for t in obj.values()):
+            kind = Path(f).suffix
+            rule = f"takes a dict of tensors by name, which is all that {kind} files hold"
+            raise TypeError(f"save(..., {str(f)!r}): {rule}: save nests as .safetensors")
+        write(obj, f)
+
+    return written
+
+
+WRITERS: dict[str, Callable[[Any, Any], None]] = {".npz": _flat(save_npz), ".gguf": _flat(save_gguf)}
+WRITERS |= dict.fromkeys((".pt", ".pth", ".bin"), save_torch)
+
+
+def load(
+    f: Any,
+    map_location: Any = None,
+    *,
+    device: Any = None,
+    weights_only: bool = True,
+    keep_wide: bool = False,
+) -> Any:
+    """What a file of `save`, of PyTorch, NumPy (.npz, .npy) or llama.cpp (.gguf) holds, its tensors on a
+    device (map_location is PyTorch's name for it): tensors by name, or the nest that was saved.
+
+    f is a path, a file that is open for reading bytes, bytes, an index of several files, or a folder with
+    such. keep_wide: float64, which GPUs have not, stays on the host; else it becomes float32, where
+    FlambeauError names a number that does not fit. FlambeauError says what is wrong with a file;
+    weights_only=False is refused, since nothing here runs pickles.
     """
-    call = f"load({str(f)!r})"
+    call = f"load({naming(f)})"
     if not weights_only:
-        raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here reads them")
-    data = memoryview(_bytes_of(f, call)).cast("B")
-    return unpacked(data, map_location if device is None else device, call)
+        raise ValueError(f"{call}: weights_only=False would run what a pickle says: nothing here does")
+    place = Destination.of(map_location if device is None else device, keep_wide)
+    f = in_folder(f, call)
+    with opened(f, call) as view, blamed(call, kind_of(view).name):
+        return _loaded(view, f, place, call)
+
+
+def _loaded(view: memoryview, f: Any, place: Destination, call: str) -> Any:
+    kind = kind_of(view)
+    if kind is TORCH:
+        return read_torch(view, place)
+    if kind is NPY:
+        return array_of("the array", view, place)
+    if kind is INDEX and (index := index_of(view, f)) is not None:
+        return tensors_of(index, place, call)
+    found = entries_in(view, place)
+    tensors = {name: entry.read() for name, entry in found.tensors.items()}
+    return around(tensors, found.metadata, call) if kind is SAFETENSORS else tensors
 
 
 def unpacked(data: memoryview, device: Any, call: str) -> Any:
     """What `save` made these bytes of; FlambeauError says what is wrong with them."""
-    if bytes(data[:4]).startswith(PICKLES):
-        cure = "in PyTorch: safetensors.torch.save_file(torch.load(path), 'x.safetensors')"
-        raise FlambeauError(f"{call}: is a pickle, as torch.save writes them: write it anew {cure}")
-    tensors = loaded(data, device, call)
-    tree = metadata(data).get(TREE)
+    return around(loaded(data, device, call), metadata(data), call)
+
+
+def around(tensors: dict[str, Tensor], texts: dict[str, str], call: str) -> Any:
+    """Tensors in the nest that a file's metadata says, if it does."""
+    tree = texts.get(TREE)
     if tree is None:
         return tensors
     try:
         return _together(json.loads(tree), tensors)
     except (ValueError, KeyError, TypeError, RecursionError) as e:
         raise FlambeauError(f"{call}: what is around its tensors is not as save writes it: {e}") from None
-
-
-def _bytes_of(f: Any, call: str) -> Any:
-    if hasattr(f, "read"):
-        return f.read()
-    try:
-        return read(Path(f))
-    except FileNotFoundError:
-        raise FlambeauError(f"{call}: there is no such file: check the path") from None
-    except OSError as e:
-        raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
 
 
 def metadata(data: memoryview) -> dict[str, str]:

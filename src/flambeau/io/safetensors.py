@@ -8,35 +8,38 @@ from pathlib import Path
 from typing import Any
 
 from ..core import dtype as dt
-from ..core.files import read, write_whole
+from ..core.files import write_whole
 from ..core.node import describe
-from ..device import get_device
 from ..errors import FlambeauError
 from ..runtime import readback
-from ..runtime.exchange import leaf
-from ..tensor import Tensor, tensor
+from ..tensor import Tensor
+from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
+from .opened import Entries, TensorEntry, blamed, naming, opened
 
-# What a file may hold: the dtypes that buffers hold alike, and the element codes of those that are converted.
-OWN = {
-    "F32": dt.float32,
-    "F16": dt.float16,
-    "BF16": dt.bfloat16,
-    "I64": dt.int64,
-    "U64": dt.uint64,
-    "I32": dt.int32,
-    "I16": dt.int16,
-    "I8": dt.int8,
-    "U32": dt.uint32,
-    "U16": dt.uint16,
-    "U8": dt.uint8,
-    "C64": dt.complex64,
+# What a file may hold, by the format's names.
+CODES = {
+    "F64": "float64",
+    "F32": "float32",
+    "F16": "float16",
+    "BF16": "bfloat16",
+    "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2",
+    "I64": "int64",
+    "I32": "int32",
+    "I16": "int16",
+    "I8": "int8",
+    "U64": "uint64",
+    "U32": "uint32",
+    "U16": "uint16",
+    "U8": "uint8",
+    "BOOL": "bool",
+    "C64": "complex64",
 }
-CONVERTED = {"F64": "d", "BOOL": "?"}
-NAMES = {dtype: name for name, dtype in OWN.items()} | {dt.bool_: "BOOL", dt.float64: "F64"}
-SIZES = {"F64": 8, "BOOL": 1}
-SIZES |= {name: dtype.itemsize for name, dtype in OWN.items()}
+READ = {code: KINDS[name] for code, name in CODES.items()}
+NAMES = {kind.dtype: code for code, kind in READ.items() if not kind.float8}
 LONGEST = 100_000_000  # bytes of a header, as in the format's own library
-RANK, SIZE, PLACE = 64, 1 << 31, 1 << 53  # dims of a tensor, of which each is less; what a place is less than
+LONG = 1 << 23  # bytes of a header from which on it must be small beside the data
+PLACE = 1 << 53  # what a place is less than
 
 
 def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str] | None = None) -> None:
@@ -70,10 +73,8 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     parts, at = [], 0
-    for name in sorted(tensors, key=lambda n: (-SIZES[NAMES[tensors[n].dtype]], n)):
-        t, part = tensors[name], memoryview(raw_of[name]).cast("B")
-        if t.dtype is dt.bool_:  # a file's bools are bytes
-            part = part[::4].tobytes()
+    for name in sorted(tensors, key=lambda n: (-READ[NAMES[tensors[n].dtype]].size, n)):
+        t, part = tensors[name], raw_bytes(tensors[name], raw_of[name])
         header[name] = {
             "dtype": NAMES[t.dtype],
             "shape": list(t.shape),
@@ -86,19 +87,36 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
     return b"".join([struct.pack("<Q", len(text)), text, *parts])
 
 
+def raw_bytes(t: Tensor, raw: Any) -> Any:
+    """A tensor's bytes as files hold them: bools are of one."""
+    part = memoryview(raw).cast("B")
+    return part[::4].tobytes() if t.dtype is dt.bool_ else part
+
+
+def load_safetensors(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+    """Read tensors by name, of one file, or of all that an index names (`*.index.json`).
+
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    """
+    from .sharded import index_of, tensors_of
+
+    call = f"load_safetensors({naming(f)})"
+    with opened(f, call) as view, blamed(call, ".safetensors"):
+        place = Destination.of(device, keep_wide)
+        if (index := index_of(view, f)) is not None:
+            return tensors_of(index, place, call)
+        return {name: entry.read() for name, entry in entries(view, place).tensors.items()}
+
+
 def load_file(path: Any, device: Any = None) -> dict[str, Tensor]:
-    """Read tensors by name. float64 becomes float32 on a GPU, which has no such floats.
+    """Read tensors by name. float64 becomes float32 on a GPU, which has no such floats, float8 float16.
 
     FlambeauError names the file when it is missing, cut short, no .safetensors file, or of other types.
     """
     call = f"load_file({str(path)!r})"
-    try:
-        data = read(Path(path))
-    except FileNotFoundError:
-        raise FlambeauError(f"{call}: there is no such file: check the path") from None
-    except OSError as e:
-        raise FlambeauError(f"{call}: can't be read: {e.strerror or e}") from None
-    return loaded(data, device, call)
+    with opened(Path(path), call) as view:
+        return loaded(view, device, call)
 
 
 def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
@@ -107,64 +125,70 @@ def load_bytes(data: Any, device: Any = None) -> dict[str, Tensor]:
 
 
 def loaded(data: Any, device: Any, call: str) -> dict[str, Tensor]:
-    view = memoryview(data).cast("B")
-    try:
-        entries, body = parsed(view)
-    except ValueError as e:
-        rule = f"is cut short or no .safetensors file ({e}): get a whole copy"
-        raise FlambeauError(f"{call}: {rule}") from None
-    strange = [n for n, e in entries.items() if e["dtype"] not in SIZES]
+    """The tensors of a file's bytes; FlambeauError with the call where something is wrong."""
+    with blamed(call, ".safetensors"):
+        found = entries(memoryview(data).cast("B"), Destination.of(device))
+        return {name: entry.read() for name, entry in found.tensors.items()}
+
+
+def entries(view: memoryview, place: Destination) -> Entries:
+    """What a file holds; DamagedFile unless the data is exactly what the header promises."""
+    header, metadata, body = parsed(view)
+    strange = [n for n, e in header.items() if e["dtype"] not in READ]
     if strange:
-        told = [f"{shown(n)} is {entries[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
+        told = [f"{shown(n)} is {header[n]['dtype'][:20]}" for n in strange[:5]] + ["..."] * (
             len(strange) > 5
         )
-        rule = f"{', '.join(told)}: only these can be read: {', '.join(sorted(SIZES))}"
-        raise FlambeauError(f"{call}: {rule}")
-    try:
-        return {name: _tensor(name, e, body, get_device(device)) for name, e in entries.items()}
-    except ValueError as e:
-        raise FlambeauError(f"{call}: {e}") from None
+        raise RefusedFile(f"{', '.join(told)}: only these can be read: {', '.join(sorted(READ))}")
+    return Entries({name: _entry(name, e, body, place) for name, e in header.items()}, metadata)
 
 
-def parsed(view: memoryview) -> tuple[dict[str, dict], memoryview]:
-    """(header, data) of a file; ValueError unless the data is exactly what the header promises."""
+def _entry(name: str, entry: dict, body: memoryview, place: Destination) -> TensorEntry:
+    (start, end), shape, code = entry["data_offsets"], tuple(entry["shape"]), entry["dtype"]
+    return TensorEntry(shape, code, lambda: tensor_of(name, body[start:end], shape, READ[code], place))
+
+
+def parsed(view: memoryview) -> tuple[dict[str, dict], dict[str, str], memoryview]:
+    """(entries, metadata, data) of a file; DamagedFile unless the data is just what the header promises."""
     if len(view) < 8:
-        raise ValueError("it ends before its header")
+        raise DamagedFile("it ends before its header")
     (length,) = struct.unpack_from("<Q", view)
     if length > len(view) - 8:
-        raise ValueError("its header ends early")
+        raise DamagedFile("its header ends early")
     if length > LONGEST:
-        raise ValueError(f"its header has {length:,} bytes, more than {LONGEST:,}")
-    header, body = _header(bytes(view[8 : 8 + length])), view[8 + length :]
+        raise DamagedFile(f"its header has {length:,} bytes, more than {LONGEST:,}")
+    if length > LONG and 16 * length > len(view):
+        raise DamagedFile(f"its header has {length:,} of its {len(view):,} bytes, more than tensors need")
+    (header, metadata), body = _header(bytes(view[8 : 8 + length])), view[8 + length :]
     at = 0
     for start, end, name in sorted((*_span(name, e), name) for name, e in header.items()):
         if start != at:
-            raise ValueError(
+            raise DamagedFile(
                 f"{shown(name)} begins at byte {start:,} and not at {at:,}, where the one before ends"
             )
         at = end
     if at != len(body):
-        raise ValueError(f"it has {len(body):,} of the {at:,} bytes that its header promises")
-    return header, body
+        raise DamagedFile(f"it has {len(body):,} of the {at:,} bytes that its header promises")
+    return header, metadata, body
 
 
-def _header(text: bytes) -> dict[str, Any]:
-    """A header's entries; ValueError where it is none."""
+def _header(text: bytes) -> tuple[dict[str, Any], dict[str, str]]:
+    """A header's entries and metadata; DamagedFile where it is none."""
     try:
         header = json.loads(str(text, "utf-8"), object_pairs_hook=_once, parse_constant=_no_number)
     except Twice:
         raise
     except (ValueError, RecursionError):
-        raise ValueError("its header is no JSON") from None
+        raise DamagedFile("its header is no JSON") from None
     if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
+        raise DamagedFile("its header is no JSON object")
     metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
-        raise ValueError("its '__metadata__' is no object of texts")
-    return header
+        raise DamagedFile("its '__metadata__' is no object of texts")
+    return header, metadata
 
 
-class Twice(ValueError):
+class Twice(DamagedFile):
     """A name that stands in a header more than once."""
 
 
@@ -177,29 +201,23 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def shown(name: str) -> str:
-    """A name as errors have it: one in a file may have any length."""
-    return repr(name if len(name) <= 100 else f"{name[:100]}...")
-
-
 def _no_number(name: str) -> Any:
     raise ValueError(name)
 
 
 def _span(name: str, entry: Any) -> tuple[int, int]:
-    """Where a tensor's bytes begin and end; ValueError where that, or its shape or dtype, is wrong."""
+    """Where a tensor's bytes begin and end; DamagedFile where that, or its shape or dtype, is wrong."""
     if not isinstance(entry, dict) or not entry.keys() >= {"dtype", "shape", "data_offsets"}:
-        raise ValueError(f"{shown(name)} has no dtype, shape and data_offsets")
+        raise DamagedFile(f"{shown(name)} has no dtype, shape and data_offsets")
     dtype, shape, span = entry["dtype"], entry["shape"], entry["data_offsets"]
     if not isinstance(dtype, str):
-        raise ValueError(f"the dtype of {shown(name)} is no text")
-    if not _counts(shape, SIZE) or len(shape) > RANK:
-        raise ValueError(f"the shape of {shown(name)} is no list of up to {RANK} sizes")
+        raise DamagedFile(f"the dtype of {shown(name)} is no text")
+    check_shape(name, shape if isinstance(shape, list) else [-1])
     if not _counts(span, PLACE) or len(span) != 2 or span[0] > span[1]:
-        raise ValueError(f"the data_offsets of {shown(name)} are no begin and end")
-    size = prod(shape) * SIZES.get(dtype, 0)
-    if dtype in SIZES and size != span[1] - span[0]:
-        raise ValueError(f"{shown(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}")
+        raise DamagedFile(f"the data_offsets of {shown(name)} are no begin and end")
+    size = prod(shape) * READ[dtype].size if dtype in READ else 0
+    if dtype in READ and size != span[1] - span[0]:
+        raise DamagedFile(f"{shown(name)} has {span[1] - span[0]:,} bytes, and {dtype} of its shape {size:,}")
     return span[0], span[1]
 
 
@@ -207,23 +225,16 @@ def _counts(given: Any, most: int) -> bool:
     return isinstance(given, list) and all(type(n) is int and 0 <= n < most for n in given)
 
 
-def _tensor(name: str, entry: dict, body: memoryview, device: Any) -> Tensor:
-    start, end = entry["data_offsets"]
-    shape, data, own = tuple(entry["shape"]), body[start:end], OWN.get(entry["dtype"])
-    if own is not None:
-        return Tensor(leaf(bytes(data), shape, own, device))
-    try:
-        values = data.cast(CONVERTED[entry["dtype"]])  # type: ignore[call-overload]
-        held = dt.float64 if entry["dtype"] == "F64" and device.kind == "cpu" else None
-        return tensor(values, dtype=held, device=device).reshape(shape)
-    except ValueError as e:
-        raise ValueError(f"{name!r}: {e}") from None
+def write_bytes(f: Any, data: bytes, name: str = "save_file") -> None:
+    """Bytes into an open file, or by `write_whole`; FlambeauError where that can't be.
 
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """`write_whole` of bytes; FlambeauError where that can't be."""
+    name: the function that errors name.
+    """
+    if hasattr(f, "write"):
+        f.write(data)
+        return
     try:
-        write_whole(path, lambda part: part.write_bytes(data))
+        write_whole(Path(f), lambda part: part.write_bytes(data))
     except OSError as e:
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
-        raise FlambeauError(f"save_file({str(path)!r}): {rule}") from None
+        raise FlambeauError(f"{name}({str(f)!r}): {rule}") from None

@@ -75,7 +75,7 @@ def _function(nd: int, with_indices: bool) -> Any:
         kernel_size: Size,
         output_size: Size | None = None,
         output_ratio: Any = None,
-        return_indices: bool = with_indices,
+        return_indices: bool = False,
         _random_samples: Tensor | None = None,
     ) -> Any:
         made = _pooled(input, nd, kernel_size, (output_size, output_ratio), _random_samples)

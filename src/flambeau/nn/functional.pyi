@@ -168,8 +168,10 @@ def adaptive_max_pool1d(
 def adaptive_max_pool1d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool1d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """adaptive_max_pool1d with return_indices=True: (values, indices)."""
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
+) -> Any:
+    """adaptive_max_pool1d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool2d(
@@ -181,8 +183,10 @@ def adaptive_max_pool2d(
 def adaptive_max_pool2d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool2d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """adaptive_max_pool2d with return_indices=True: (values, indices)."""
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
+) -> Any:
+    """adaptive_max_pool2d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 @overload
 def adaptive_max_pool3d(
@@ -194,8 +198,10 @@ def adaptive_max_pool3d(
 def adaptive_max_pool3d(
     input: Tensor, output_size: _int | Sequence[_int | None] | None, *, return_indices: Literal[True]
 ) -> tuple[Tensor, Tensor]: ...
-def adaptive_max_pool3d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """adaptive_max_pool3d with return_indices=True: (values, indices)."""
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: _int | Sequence[_int], return_indices: _bool = False
+) -> Any:
+    """adaptive_max_pool3d with return_indices=True: (values, indices). Largest of output_size windows that cover the input; None keeps a size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *output_size]"""
 
 def affine_grid(theta: Tensor, size: _int | Sequence[_int], align_corners: _bool | None = None) -> Tensor:
     """The places that affine maps take to an output of `size`, for grid_sample.
@@ -303,8 +309,8 @@ def binary_cross_entropy_with_logits(
 def celu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
 
-def celu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of celu(...), and returns it."""
+def celu_(input: Tensor, alpha: _float = 1.0) -> Any:
+    """Gives the tensor the value of celu(...), and returns it. x, or alpha * (exp(x / alpha) - 1) where x < 0 (Barron, 2017)."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """Channels of all groups taken in turn (Zhang et al., 2018). [n, groups * c, ...] -> the same shape
@@ -479,8 +485,8 @@ def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True) -> Tensor:
 def elu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or alpha * (exp(x) - 1) where x < 0."""
 
-def elu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of elu(...), and returns it."""
+def elu_(input: Tensor, alpha: _float = 1.0) -> Any:
+    """Gives the tensor the value of elu(...), and returns it. x, or alpha * (exp(x) - 1) where x < 0."""
 
 def embedding(input: Tensor, weight: Tensor, padding_idx: _int | None = None) -> Tensor:
     """Rows of weight at the indices; row padding_idx gets no gradient. [...], [n, d] -> [..., d]"""
@@ -543,7 +549,7 @@ def fractional_max_pool2d_with_indices(
     kernel_size: _int | tuple[_int, ...],
     output_size: _int | tuple[_int, ...] | None = None,
     output_ratio: Any = None,
-    return_indices: _bool = True,
+    return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
     """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
@@ -563,7 +569,7 @@ def fractional_max_pool3d_with_indices(
     kernel_size: _int | tuple[_int, ...],
     output_size: _int | tuple[_int, ...] | None = None,
     output_ratio: Any = None,
-    return_indices: _bool = True,
+    return_indices: _bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:
     """Largest element of windows whose places are drawn: output_size of them, or output_ratio of the input's size. kernel_size: of a window. return_indices: also where in the flattened dims each stands (int32). _random_samples: numbers in [0, 1) that are the draw. ValueError where windows do not fit. [n, c, *size] -> [n, c, *out]"""
@@ -634,8 +640,8 @@ def hardswish(input: Tensor) -> Tensor:
 def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
     """x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
 
-def hardtanh_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of hardtanh(...), and returns it."""
+def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Any:
+    """Gives the tensor the value of hardtanh(...), and returns it. x held inside [min_val, max_val]; unlike clamp's, its slope is 0 at both ends."""
 
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: _float = 1.0, reduction: str = "mean"
@@ -720,8 +726,8 @@ def layer_norm(
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01) -> Tensor:
     """x, or x * negative_slope where x < 0."""
 
-def leaky_relu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of leaky_relu(...), and returns it."""
+def leaky_relu_(input: Tensor, negative_slope: _float = 0.01) -> Any:
+    """Gives the tensor the value of leaky_relu(...), and returns it. x, or x * negative_slope where x < 0."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias. [..., i], [o, i], [o] -> [..., o]"""
@@ -829,8 +835,21 @@ def max_pool1d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
-def max_pool1d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """max_pool1d with return_indices=True: (values, indices)."""
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """max_pool1d with return_indices=True: (values, indices). Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool2d(
@@ -860,8 +879,21 @@ def max_pool2d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
-def max_pool2d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """max_pool2d with return_indices=True: (values, indices)."""
+def max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """max_pool2d with return_indices=True: (values, indices). Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 @overload
 def max_pool3d(
@@ -891,8 +923,21 @@ def max_pool3d(
     return_indices: Literal[True],
     ceil_mode: _bool = False,
 ) -> tuple[Tensor, Tensor]: ...
-def max_pool3d_with_indices(input: Tensor, *args: Any, **kw: Any) -> Any:
-    """max_pool3d with return_indices=True: (values, indices)."""
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: _int | Sequence[_int],
+    stride: _int | Sequence[_int] | None = None,
+    padding: _int | Sequence[_int] = 0,
+    dilation: _int | Sequence[_int] = 1,
+    ceil_mode: _bool = False,
+    return_indices: _bool = False,
+) -> Any:
+    """max_pool3d with return_indices=True: (values, indices). Largest element of each window; stride defaults to the kernel size. With return_indices also where in the flattened spatial dims it stands (int64). [n, c, *size] -> [n, c, *out]
+
+    kernel_size: the window's size, one number or one for each dim
+    padding: elements added at both ends, one number or one for each dim
+    dilation: the distance between elements of a window, one number or one for each dim
+    ceil_mode: count windows that begin inside and end outside too"""
 
 def max_unpool1d(
     input: Tensor,
@@ -1106,8 +1151,11 @@ def rrelu(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _
     lower: the least slope
     upper: the greatest slope"""
 
-def rrelu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of rrelu(...), and returns it."""
+def rrelu_(input: Tensor, lower: _float = 0.125, upper: _float = ..., training: _bool = False) -> Any:
+    """Gives the tensor the value of rrelu(...), and returns it. leaky_relu whose slope is drawn for each element in training, else the mean of the bounds.
+
+    lower: the least slope
+    upper: the greatest slope"""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -1137,8 +1185,8 @@ def scaled_dot_product_attention(
 def selu(input: Tensor) -> Tensor:
     """elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
 
-def selu_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of selu(...), and returns it."""
+def selu_(input: Tensor) -> Any:
+    """Gives the tensor the value of selu(...), and returns it. elu scaled so that a deep net keeps mean 0 and variance 1 (Klambauer et al., 2017)."""
 
 def shrink(input: Tensor, lambd: _float = 0.5, bias: _float = 0.0) -> Tensor:
     """x - bias above lambd, x + bias below -lambd, 0 between (ONNX's Shrink).
@@ -1190,8 +1238,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """x, or `value` where x <= threshold."""
 
-def threshold_(input: Tensor, *args: Any, **kw: Any) -> Tensor:
-    """Gives the tensor the value of threshold(...), and returns it."""
+def threshold_(input: Tensor, threshold: _float, value: _float) -> Any:
+    """Gives the tensor the value of threshold(...), and returns it. x, or `value` where x <= threshold."""
 
 def thresholded_relu(input: Tensor, alpha: _float = 1.0) -> Tensor:
     """x, or 0 where x <= alpha (ONNX's ThresholdedRelu)."""

@@ -1,15 +1,14 @@
 """Functions that users hang on modules: called around a forward, a gradient, a state_dict or its loading."""
 
 from collections.abc import Callable, Sequence
-from itertools import accumulate, count
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..core.declare import stand_for
+from ..core.handle import RemovableHandle, hang
 from ..core.op import Op
 from ..ops.join import cat
 from ..tensor import Tensor
-
-_ids = count()
 
 
 class ModuleHook(NamedTuple):
@@ -20,36 +19,19 @@ class ModuleHook(NamedTuple):
     always_call: bool = False
 
 
-class RemovableHandle:
-    """What registering a hook returns: remove() takes it off, and so does the end of a with block."""
-
-    def __init__(self, hooks: dict[int, ModuleHook], key: int):
-        self._hooks, self.id = hooks, key
-
-    def remove(self) -> None:
-        """Take the hook off; a second time does nothing."""
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self) -> "RemovableHandle":
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.remove()
-
-
 Kinds = dict[str, dict[int, ModuleHook]]  # of hooks, by what they are called around
 everywhere: Kinds = {}  # those of all modules
 
 
 def register(kinds: Kinds, kind: str, hook: ModuleHook, prepend: bool = False) -> RemovableHandle:
     """Hang a hook behind those of its kind, or with `prepend` before them."""
-    hooks, key = kinds.setdefault(kind, {}), next(_ids)
+    hooks = kinds.setdefault(kind, {})
     others = dict(hooks) if prepend else {}
     if prepend:
         hooks.clear()
-    hooks[key] = hook
+    handle = hang(hooks, hook)
     hooks.update(others)
-    return RemovableHandle(hooks, key)
+    return handle
 
 
 def of(module: Any, kind: str) -> list[ModuleHook]:

@@ -1,6 +1,7 @@
 """Module, a tree of parameters, buffers and modules with PyTorch's names."""
 
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from typing import Any, NamedTuple, Self
 
@@ -400,25 +401,38 @@ class Module:
             hooks.tell(m, "state_dict", m, found, name, {})
         return found
 
-    def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False) -> Keys:
+    def load_state_dict(
+        self,
+        state_dict: Mapping[str, Any],
+        strict: bool = True,
+        assign: bool = False,
+        *,
+        rename: Iterable[tuple[str, str]] = (),
+    ) -> Keys:
         """Take the values of tensors or arrays by name.
 
-        assign: become the tensors given, with their dtypes and on their devices. ValueError lists all that is
-        missing, unexpected (both only when strict) or of another shape, and nothing is loaded then.
+        assign: become the tensors given, with their dtypes and on their devices. rename: pairs of a regular
+        expression and what takes its place in the names given, one after the other, as re.sub has them.
+        ValueError lists all that is missing, unexpected (both only when strict), of another shape or no
+        tensor, and nothing is loaded then.
         """
-        state = dict(state_dict)
+        state = _renamed(state_dict, rename)
         for name, m in self._tree():
             hooks.tell(m, "load_state_dict_pre", m, state, name, {}, strict, [], [], [])
         own, places = self._state(), {name: (m, last) for name, m, last in self._places("")}
         keys = Keys([n for n in own if n not in state], [n for n in state if n not in own])
-        bad = [n for n in own if n in state and _differ(own[n], state[n])]
+        strange = [n for n in own if n in state and not hasattr(state[n], "shape")]
+        bad = [n for n in own if n in state and n not in strange and _differ(own[n], state[n])]
         problems = _listed("missing", keys.missing_keys, lambda n: repr(n)) if strict else []
         if strict:
             known = keys.missing_keys or list(own)
             problems += _listed("unexpected", keys.unexpected_keys, lambda n: _unexpected(n, known))
         problems += _listed("of another shape", bad, lambda n: _shapes(n, own[n], state[n]))
+        problems += _listed("no tensor", strange, lambda n: f"{n!r} is {describe(state[n])}")
         if problems:
-            cure = "give a state_dict of the same model" + ("" if bad else ", or strict=False")
+            cure = "give a state_dict of the same model" + ("" if bad or strange else ", or strict=False")
+            inside = next((n for n in state if isinstance(state[n], Mapping)), None)
+            cure = cure if inside is None else f"give what stands at {inside!r}"
             raise ValueError(f"load_state_dict({len(state)} tensors): {'; '.join(problems)}: {cure}")
         with no_grad():
             for name in [n for n in own if n in state]:
@@ -438,11 +452,14 @@ class Module:
 
         save_file(self.state_dict(), path)
 
-    def load(self, path: Any, strict: bool = True) -> Keys:
-        """Take the values of a .safetensors file; errors as load_state_dict's, or naming the file."""
-        from ..io.safetensors import load_file
+    def load(self, path: Any, strict: bool = True, *, rename: Iterable[tuple[str, str]] = ()) -> Keys:
+        """Take the values of a file that fb.load reads; errors as load_state_dict's, or naming the file.
 
-        return self.load_state_dict(load_file(path, device="cpu"), strict)
+        rename: as load_state_dict takes it.
+        """
+        from ..io.checkpoint import load
+
+        return self.load_state_dict(load(path, device="cpu"), strict, rename=rename)
 
     # --- printing ---
 
@@ -500,8 +517,28 @@ def _load(owner: Module, name: str, given: Any, assign: bool) -> None:
     setattr(owner, name, value)
 
 
+SHOWN = 20  # names of a list in an error: near ones are sought for these alone, each among all
+
+
 def _listed(what: str, names: list[str], tell: Callable[[str], str]) -> list[str]:
-    return [f"{len(names)} {what}: " + ", ".join(map(tell, names))] if names else []
+    shown = [tell(n) for n in names[:SHOWN]] + [f"and {len(names) - SHOWN} more"] * (len(names) > SHOWN)
+    return [f"{len(names)} {what}: " + ", ".join(shown)] if names else []
+
+
+def _renamed(state: Mapping[str, Any], rename: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Tensors by other names; ValueError where two become one, or a pattern is none."""
+    pairs, out = list(rename), {}
+    for name, value in state.items():
+        new = name
+        for pattern, text in pairs:
+            try:
+                new = re.sub(pattern, text, new)
+            except re.error as e:
+                raise ValueError(f"load_state_dict(rename=[({pattern!r}, {text!r})]): {e}") from None
+        if new in out:
+            raise ValueError(f"load_state_dict(rename=...): {name!r} becomes {new!r}, as another name does")
+        out[new] = value
+    return out
 
 
 def _unexpected(name: str, known: list[str]) -> str:

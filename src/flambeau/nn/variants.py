@@ -1,8 +1,10 @@
 """Functions of torch.nn.functional that are others: with an argument set, in place, or in another layout."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
+from ..core.docstrings import told
 from ..core.op import COMPOSED
 from ..ops.conv.adaptive import adaptive_max_pool1d, adaptive_max_pool2d, adaptive_max_pool3d
 from ..ops.conv.conv import conv1d
@@ -28,10 +30,12 @@ def _in_place(base: str) -> Callable[..., Tensor]:
 
     def call(input: Tensor, *args: Any, **kw: Any) -> Tensor:
         input._check_write()
-        return write(input, f(input, *args, **kw), f"{base}_")
+        return write(input, f(input, *args, **kw), f"{base}_", base)
 
     call.__name__ = call.__qualname__ = f"{base}_"
     call.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."
+    if base in COMPOSED:  # relu, an op, has no argument beside its input
+        _take_arguments(call, f)
     return call
 
 
@@ -43,7 +47,14 @@ def _indexed(pool: Callable[..., Any]) -> Callable[..., Any]:
 
     call.__name__ = call.__qualname__ = f"{pool.__name__}_with_indices"
     call.__doc__ = f"{pool.__name__} with return_indices=True: (values, indices)."
+    _take_arguments(call, pool)
     return call
+
+
+def _take_arguments(call: Any, f: Callable[..., Any]) -> None:
+    """Give a function the signature of another, and its docstring what that one's says."""
+    call.__signature__ = signature(f)
+    call.__doc__ = told(f"{call.__doc__} {f.__doc__}", f.__name__, tuple(call.__signature__.parameters))
 
 
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor | None = None, pad: int = 0) -> Tensor:

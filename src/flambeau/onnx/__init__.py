@@ -3,11 +3,12 @@
 from typing import Any
 
 from . import passes
+from .export import export
 from .graph import OnnxError, ValueDef
 from .model import OnnxModel
 from .read import read_model
 
-__all__ = ["OnnxError", "OnnxModel", "ValueDef", "load"]
+__all__ = ["OnnxError", "OnnxModel", "ValueDef", "export", "load"]
 
 
 def load(path_or_bytes: Any, device: Any = None, fold_norms: bool = False) -> OnnxModel:

@@ -10,23 +10,26 @@ from ..device import get_device
 from ..errors import DeviceError
 from .model import OnnxModel
 from .read import read_model
-from .values import to_array
+from .values import tensors_in, to_array
 
 DEVICES = {"CPU": "cpu", "CUDA": "gpu"}  # "CUDA" is the suite's word for a GPU
 
 
 class PreparedModel(BackendRep):
-    """A model that is ready to run on arrays."""
+    """A model that is ready to run on arrays. ran_on: the kinds of devices that its last outputs lay on."""
 
     def __init__(self, model: OnnxModel):
         self.model = model
+        self.ran_on: set[str] = set()
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """The outputs, NumPy arrays, for inputs in their order (or by name, in a dict)."""
         names = [v.name for v in self.model.inputs]
         feeds = inputs if isinstance(inputs, dict) else dict(zip(names, inputs, strict=True))
         with no_grad():
-            return tuple(to_array(v) for v in self.model(feeds))
+            found = self.model(feeds)
+            self.ran_on = {t.device.kind for t in tensors_in(found)}
+            return tuple(to_array(v) for v in found)
 
 
 class FlambeauBackend(Backend):

@@ -16,7 +16,7 @@ OF_SHAPES = {"Shape", "Size"}  # what they give depends on no element
 
 
 @dataclass(frozen=True)
-class Plan:
+class GraphPlan:
     """What is left to do for inputs of given shapes: nodes, and the values that are known."""
 
     known: dict[str, Any]
@@ -52,14 +52,14 @@ def names_read(node: NodeDef) -> set[str]:
     return names
 
 
-def plan_of(graph: GraphDef, values: dict[str, Any], static: set[str]) -> Plan:
+def plan_of(graph: GraphDef, values: dict[str, Any], static: set[str]) -> GraphPlan:
     """A plan of a graph that has run: `static` are the names of what depends on shapes alone."""
     nodes = [n for n in graph.nodes if not all(out in static for out in n.outputs if out)]
     nodes = asked_for(nodes, [v.name for v in graph.outputs])
     read = {v.name for v in graph.outputs}.union(*map(names_read, nodes))
     known = {name: values[name] for name in static & read}
     few = [v for v in known.values() if isinstance(v, Tensor) and v.device.kind == "cpu" and v.numel() <= FEW]
-    return Plan(known, nodes, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
+    return GraphPlan(known, nodes, {id(v): v.tolist() for v in few}, dict.fromkeys(map(id, known.values())))
 
 
 def fold_norms(model: ModelDef) -> ModelDef:

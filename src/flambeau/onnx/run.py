@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
 from .operators.table import Operator, find
-from .passes import Plan, depends_on_shapes, plan_of
+from .passes import GraphPlan, depends_on_shapes, plan_of
 from .values import by_places, common_device, moved, numbers, to_value
 from .verify import DEEPEST, misuse
 
@@ -85,8 +85,10 @@ class Runner:
         self._moved: dict[int, Any] = {}  # constants on the model's device, by id; None until asked for
         self._bodies: dict[tuple, Bound] = {}
         self._held: list[FunctionDef] = []
-        self._plans: Recent[Any, Plan] = Recent()  # of the whole graph, by shapes and dtypes of its inputs
-        self._plan = Plan({}, (), {}, {})  # the one that runs
+        self._plans: Recent[Any, GraphPlan] = (
+            Recent()
+        )  # of the whole graph, by shapes and dtypes of its inputs
+        self._plan = GraphPlan({}, (), {}, {})  # the one that runs
 
     def to(self, device: Any) -> None:
         """Run on another device from now on."""
@@ -110,9 +112,9 @@ class Runner:
         self.nodes(plan.nodes, values, opsets, 0, graph.nodes)
         return [self._found(values, v.name, "the graph's outputs") for v in graph.outputs]
 
-    def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> Plan:
+    def _planned(self, graph: GraphDef, values: dict[str, Any], fed: dict[str, Any]) -> GraphPlan:
         """The plan for inputs like these."""
-        self._plan = Plan({}, (), {}, {})
+        self._plan = GraphPlan({}, (), {}, {})
         static = {n for n, v in values.items() if not (isinstance(v, Tensor) and v.dtype.has_gradients)}
         values.update(fed)
         for node in graph.nodes:

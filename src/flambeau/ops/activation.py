@@ -148,9 +148,9 @@ def selu(input):
 @composed
 def prelu(input, weight):
     """x, or weight * x where x < 0: one weight, or one for each index of dim 1. [n, c, ...], [c] -> same"""
-    if weight.numel() > 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
+    if weight.numel() != 1 and (weight.ndim != 1 or input.ndim < 2 or weight.numel() != input.shape[1]):
         raise ValueError("weight must have one value, or as many as input has at dim 1: reshape it")
-    w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(())
+    w = weight.reshape(-1, *(1,) * (input.ndim - 2)) if weight.numel() != 1 else weight.reshape(())
     return (input > 0).where(input, input * w)
 
 

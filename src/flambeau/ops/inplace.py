@@ -43,20 +43,22 @@ OPERATORS = {  # Python's: the method whose value it gives
     "__ilshift__": "__lshift__",
     "__irshift__": "__rshift__",
 }
+_SIGNS = ("+", "-", "*", "/", "//", "%", "**", "&", "|", "^", "<<", ">>")
+SYMBOLS = dict(zip(OPERATORS.values(), _SIGNS, strict=True))
 
 
-def write(x: Any, value: Any, name: str) -> Any:
+def write(x: Any, value: Any, name: str, base: str) -> Any:
     """Give a tensor the value of an op in place; ValueError and TypeError where it is of another kind."""
     call = f"{name}({describe(x)})"
+    instead = f"use x = x {SYMBOLS[base]} y" if base in SYMBOLS else f"use x = x.{base}(...)"
     if value.shape != x.shape:
         raise ValueError(
-            f"{call}: the result has shape {list(value.shape)}, and a tensor keeps its own:"
-            f" use x = x.{name.strip('_')}(...)"
+            f"{call}: the result has shape {list(value.shape)}, and a tensor keeps its own: {instead}"
         )
     if value.dtype.category > x.dtype.category:
         raise TypeError(
-            f"{call}: the result is {value.dtype.short}, and a tensor keeps its dtype:"
-            f" use x = x.{name.strip('_')}(...), or cast x first"
+            f"{call}: the result is {value.dtype.short}, and a tensor keeps its dtype: {instead},"
+            " or cast x first"
         )
     return x.replace_(value)
 
@@ -67,7 +69,7 @@ def _in_place(name: str, base: str) -> Callable[..., Any]:
     def method(self: Any, *args: Any, **kw: Any) -> Any:
         self._check_write()
         made = getattr(self, base)(*args, **kw)
-        return made if made is NotImplemented else write(self, made, name)
+        return made if made is NotImplemented else write(self, made, name, base)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"Gives the tensor the value of {base}(...), and returns it."

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import count
 from typing import Any, TypedDict
 
 from ..autodiff.backward import Gradients
 from ..core.autocast import as_given
 from ..core.docstrings import explained
 from ..core.dtype import float32
+from ..core.handle import RemovableHandle, hang
 from ..core.interrupts import uninterrupted
 from ..core.modes import enable_grad, no_grad
 from ..core.node import describe
@@ -296,11 +296,11 @@ class Optimizer:
 
     def _complete(self) -> None:
         """Make the state that the groups' options ask for and that is not there: of new groups, and where an
-        option was set that needs more."""
+        option was set that needs more, or parameters that were frozen are so no longer."""
         for i, group in enumerate(self.param_groups):
-            choices = group.choices(self.defaults)
-            if self._made_for[i] != choices:
-                self._made_for[i] = choices
+            wanted = (group.choices(self.defaults), sum(p.requires_grad for p in group["params"]))
+            if self._made_for[i] != wanted:
+                self._made_for[i] = wanted
                 with no_grad():
                     self._begin(group)
 
@@ -310,6 +310,8 @@ class Optimizer:
         shared: dict[Any, State] = {}
         for p in group["params"]:
             own = self.state.setdefault(p, {})
+            if not p.requires_grad:
+                continue
             device = HOST if self.offload else p.device
             for name, first in self.begin(p, o).items():
                 if name not in own:
@@ -379,29 +381,29 @@ class Optimizer:
 
     # --- hooks ---
 
-    def register_step_pre_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_step_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) before every step; `remove()` of what is returned ends that."""
-        return OptimizerHook(self._hooks, "step_pre", hook)
+        return hang(self._hooks.setdefault("step_pre", {}), hook)
 
-    def register_step_post_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_step_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, args, kwargs) after every step; `remove()` of what is returned ends that."""
-        return OptimizerHook(self._hooks, "step_post", hook)
+        return hang(self._hooks.setdefault("step_post", {}), hook)
 
-    def register_state_dict_pre_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer) before every state_dict; `remove()` of what is returned ends that."""
-        return OptimizerHook(self._hooks, "state_dict_pre", hook)
+        return hang(self._hooks.setdefault("state_dict_pre", {}), hook)
 
-    def register_state_dict_post_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, state_dict) after every state_dict; what it returns takes its place."""
-        return OptimizerHook(self._hooks, "state_dict_post", hook)
+        return hang(self._hooks.setdefault("state_dict_post", {}), hook)
 
-    def register_load_state_dict_pre_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_load_state_dict_pre_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer, state_dict) before one is loaded; what it returns takes its place."""
-        return OptimizerHook(self._hooks, "load_state_dict_pre", hook)
+        return hang(self._hooks.setdefault("load_state_dict_pre", {}), hook)
 
-    def register_load_state_dict_post_hook(self, hook: Callable) -> "OptimizerHook":
+    def register_load_state_dict_post_hook(self, hook: Callable) -> RemovableHandle:
         """Call hook(optimizer) when a state_dict was loaded; `remove()` of what is returned ends that."""
-        return OptimizerHook(self._hooks, "load_state_dict_post", hook)
+        return hang(self._hooks.setdefault("load_state_dict_post", {}), hook)
 
     def _hooked(self, event: str) -> list[Callable]:
         return list(self._hooks.get(event, {}).values())
@@ -422,8 +424,8 @@ class Optimizer:
         for i, p in enumerate(params, first):
             if not isinstance(p, Tensor):
                 raise TypeError(f"{self._name}([..., {p!r:.40}]): takes tensors: give model.parameters()")
-            if not p.requires_grad:
-                rule = "has requires_grad=False: leave it out, or call requires_grad_()"
+            if not p.is_leaf:
+                rule = "was computed: give what it was computed from, or a copy by detach()"
                 raise ValueError(f"{self._name}([..., {describe(p)}]): parameter {i} {rule}")
 
     def __repr__(self) -> str:
@@ -434,21 +436,6 @@ class Optimizer:
                 f"    {k}: {v}" for k, v in sorted(group.items()) if k not in ("params", *IMPLEMENTATION)
             ]
         return "\n".join([*lines, ")"])
-
-
-_hook_numbers = count()
-
-
-class OptimizerHook:
-    """A function that is called at an event, until `remove`."""
-
-    def __init__(self, hooks: dict[str, dict[int, Callable]], event: str, function: Callable):
-        self._there, self._number = hooks.setdefault(event, {}), next(_hook_numbers)
-        self._there[self._number] = function
-
-    def remove(self) -> None:
-        """Call the function no more."""
-        self._there.pop(self._number, None)
 
 
 def _plain_number(o: Any, value: Any) -> float:

@@ -17,7 +17,7 @@ from .names import TYPED, TorchNames, is_torch
 
 # methods and attributes of tensors whose names alone say that a tensor is meant
 OF_TENSORS = {
-    *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "register_hook", "retain_grad"),
+    *("apply_", "as_strided", "data_ptr", "grad_fn", "is_sparse", "map_", "retain_grad"),
     *("share_memory_", "storage_offset", "to_dense", "to_sparse", "untyped_storage"),
 }
 

@@ -4,6 +4,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, Protocol
 
 from ..core.node import Node
@@ -48,6 +49,7 @@ class _Shared:
 
 
 thread = _Thread()
+_marks = count(1)
 taken_by: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()  # key of a parameter: tensor
 shared = _Shared()
 
@@ -88,9 +90,9 @@ def tune_with(tuner: Callable[..., None] | None) -> Callable[..., None] | None:
     return before
 
 
-def mark(number: int) -> None:
-    """Remember that a tensor was told whether gradients are taken by it."""
-    shared.marks = number
+def mark() -> None:
+    """Remember that a tensor was told whether gradients are taken by it, or got or lost a hook."""
+    shared.marks = next(_marks)
 
 
 def assigned(tensor: Any, old: Node) -> None:

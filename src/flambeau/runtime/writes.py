@@ -7,7 +7,7 @@ shows it, and every other view is derived from that anew.
 from typing import Any
 
 from ..core import op as _op
-from ..core.alias import Alias, ComposedMove, is_view, moves_of, origin
+from ..core.alias import Alias, ComposedMove, is_in_order, is_view, moves_of, origin
 from ..core.modes import enable_grad, is_grad_enabled, no_grad
 from ..core.node import Node, describe
 from ..core.op import OPS, apply
@@ -144,7 +144,9 @@ def spread(x: Any, was: Node) -> None:
     if shared.repeats:
         _refuse(None, x)
     if shared.is_alone:
-        if shared.owner is None or not is_view(x):
+        if not is_view(x) or (
+            shared.owner is None and is_in_order(x)
+        ):  # else strides say what views of it copy
             x.link = None
         return
     owner, path = shared.owner, shared.path

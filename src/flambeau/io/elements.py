@@ -1,0 +1,177 @@
+"""Turns bytes as files hold them into tensors: 64-bit floats narrowed, bools widened, strides into views."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import inf, isfinite, prod
+from typing import Any
+
+from ..core import dtype as dt
+from ..core.shape import contiguous_strides
+from ..device import get_device
+from ..errors import FlambeauError
+from ..runtime.exchange import leaf
+from ..tensor import Tensor
+
+SIZE = 1 << 31  # what each size of a tensor is less than
+RANK = 64  # dims of a tensor, at most
+PIECE = 1 << 16  # elements that are converted at once
+WIDE = {dt.float64: dt.float32, dt.complex128: dt.complex64}  # what GPUs have not: what it becomes there
+
+
+class DamagedFile(ValueError):
+    """What is wrong with a file, and where: whoever opened it adds its name."""
+
+
+class RefusedFile(DamagedFile):
+    """What a file holds that is not read here; the text says what to do."""
+
+
+@dataclass(frozen=True)
+class ElementKind:
+    """How elements lie in files: as those of a dtype, but bools in a byte, and floats of 8 bits, which
+    become float16."""
+
+    dtype: dt.DType
+    size: int
+    float8: str = ""
+
+
+KINDS = {d.name: ElementKind(d, 1 if d is dt.bool_ else d.itemsize) for d in dt.ALL}
+FLOAT8 = {  # bits of the exponent and its bias, and whether all of them set means no number
+    "float8_e4m3fn": (4, 7, "one"),
+    "float8_e5m2": (5, 15, "ieee"),
+    "float8_e4m3fnuz": (4, 8, "minus zero"),
+    "float8_e5m2fnuz": (5, 16, "minus zero"),
+}
+KINDS |= {name: ElementKind(dt.float16, 1, name) for name in FLOAT8}
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where tensors go: a device, and whether 64-bit floats that it has not stay on the host as they are."""
+
+    device: Any
+    keep_wide: bool = False
+
+    @classmethod
+    def of(cls, device: Any, keep_wide: bool = False) -> "Destination":
+        return cls(get_device(device), keep_wide)
+
+
+def check_shape(name: str, shape: Sequence[int]) -> None:
+    """DamagedFile where sizes are not those of a tensor."""
+    if len(shape) > RANK or not all(type(n) is int and 0 <= n < SIZE for n in shape):
+        raise DamagedFile(f"the shape of {shown(name)} is no list of up to {RANK} sizes")
+
+
+def shown(name: Any) -> str:
+    """A name as errors have it: one in a file may have any length."""
+    text = name if isinstance(name, str) else str(name)
+    return repr(text if len(text) <= 100 else f"{text[:100]}...")
+
+
+def tensor_of(
+    name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination
+) -> Tensor:
+    """A tensor of elements that lie in order; FlambeauError where one does not fit what the device has."""
+    return Tensor(leaf(*_held(name, raw, shape, kind, place)))
+
+
+def _held(name: str, raw: memoryview, shape: tuple[int, ...], kind: ElementKind, place: Destination) -> tuple:
+    """What `leaf` takes: bytes as the device holds them, shape, dtype, device."""
+    dtype, device = kind.dtype, place.device
+    if kind.float8:
+        return halves(raw, kind.float8), shape, dtype, device
+    if dtype is dt.bool_:
+        return _words(raw), shape, dtype, device
+    if dtype.on_gpu or device.kind == "cpu":
+        return raw, shape, dtype, device
+    if place.keep_wide:
+        return raw, shape, dtype, get_device("cpu")
+    return _narrowed(name, raw, dtype), shape, WIDE[dtype], device
+
+
+def _words(raw: memoryview) -> array:
+    """Bytes of 0 and others as words of 0 and 1."""
+    out = array("I")
+    for at in range(0, len(raw), PIECE):
+        out.extend([int(b != 0) for b in raw[at : at + PIECE]])
+    return out
+
+
+def _narrowed(name: str, raw: memoryview, dtype: dt.DType) -> array:
+    """64-bit floats as 32-bit ones; FlambeauError where a finite one becomes infinite."""
+    out, wide, per = array("f"), raw.cast("d"), dtype.itemsize // 8
+    for at in range(0, len(wide), PIECE):
+        part = wide[at : at + PIECE]
+        piece = array("f", part)
+        if inf in piece or -inf in piece:
+            pairs = enumerate(zip(part, piece, strict=True), at)
+            for i in (i for i, (a, b) in pairs if isfinite(a) and not isfinite(b)):
+                rule = f"element {i // per} of {shown(name)} is {wide[i]:g}, beyond float32, which GPUs have"
+                raise FlambeauError(f"{rule}: load to device='cpu', or with keep_wide=True")
+        out.extend(piece)
+    return out
+
+
+def halves(raw: memoryview, name: str) -> bytearray:
+    """Floats of 8 bits as the float16 of equal value: its low bytes, and its high ones, each from a table."""
+    low, high = _tables(name)
+    out = bytearray(2 * len(raw))
+    given = bytes(raw)
+    out[::2], out[1::2] = given.translate(low), given.translate(high)
+    return out
+
+
+@cache
+def _tables(name: str) -> tuple[bytes, bytes]:
+    values = array("H", memoryview(b"".join(_half(code, *FLOAT8[name]) for code in range(256))).cast("H"))
+    return bytes(v & 255 for v in values), bytes(v >> 8 for v in values)
+
+
+def _half(code: int, exponents: int, bias: int, nans: str) -> bytes:
+    """A float of 8 bits, sign, exponent and mantissa, as the bytes of a float16."""
+    from struct import pack
+
+    mantissas = 7 - exponents
+    sign, rest = code >> 7, code & 127
+    exponent, mantissa = rest >> mantissas, rest & ((1 << mantissas) - 1)
+    if (nans == "one" and rest == 127) or (nans == "minus zero" and code == 128):
+        return pack("<H", 0x7E00 | sign << 15)
+    if nans == "ieee" and exponent == 31:
+        return pack("<H", sign << 15 | 0x7C00 | (mantissa and 0x200))
+    value = (mantissa + ((exponent > 0) << mantissas)) * 2.0 ** (max(exponent, 1) - bias - mantissas)
+    return pack("<e", -value if sign else value)
+
+
+def strided(base: Tensor, size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> Tensor:
+    """A view of a flat tensor, whose elements are there: what lies in order, dims in another order, and
+    repeated ones are movements, and cost nothing."""
+    once = tuple(1 if s == 0 else n for n, s in zip(size, stride, strict=True))
+    order = sorted(range(len(once)), key=lambda d: (once[d] == 1, -stride[d]))
+    packed = [n for n in (once[d] for d in order)]
+    steps = contiguous_strides(tuple(packed))
+    if all(n == 1 or stride[d] == s for d, n, s in zip(order, packed, steps, strict=True)):
+        flat = base if offset == 0 and prod(packed) == len(base) else base.narrow(0, offset, prod(packed))
+        back = [order.index(d) for d in range(len(order))]
+        moved = flat.reshape(packed)
+        moved = moved if back == sorted(back) else moved.permute(*back)
+    else:
+        steps = tuple(s if n > 1 else 0 for n, s in zip(once, stride, strict=True))
+        moved = base.as_strided(once, steps, offset)
+    return moved if once == size else moved.expand(*size)
+
+
+def span(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> int:
+    """How many elements from the beginning of a storage a view needs."""
+    if 0 in size:
+        return 0
+    return offset + 1 + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+
+
+def pieces(view: memoryview, size: int = 1 << 24) -> Iterator[memoryview]:
+    """A view in parts of at most so many bytes."""
+    for at in range(0, len(view), size):
+        yield view[at : at + size]

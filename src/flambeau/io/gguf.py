@@ -1,0 +1,299 @@
+"""Turns GGUF files, as llama.cpp has them, into tensors by name and metadata, and back.
+
+Quantised tensors come as float32: their blocks go to the device, which decodes them where they are read.
+"""
+
+import re
+import struct
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+from ..core.node import describe
+from ..runtime import readback
+from ..tensor import Tensor
+from .elements import KINDS, DamagedFile, Destination, RefusedFile, check_shape, shown, tensor_of
+from .gguf_blocks import BLOCKS, decoded
+from .gguf_quantize import QUANTIZED, quantized
+from .opened import Entries, TensorEntry, blamed, naming, opened
+from .safetensors import write_bytes
+
+MAGIC, VERSION, ALIGNMENT = b"GGUF", 3, 32
+RANK = 4  # dims of a tensor, as in ggml
+PLAIN = {0: "float32", 1: "float16", 30: "bfloat16", 28: "float64"}
+PLAIN |= {24: "int8", 25: "int16", 26: "int32", 27: "int64"}
+NUMBERS = {KINDS[name].dtype: number for number, name in PLAIN.items()}
+FORMATS = {form.number: name for name, form in BLOCKS.items()}
+VALUES = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+TEXT, LIST = 8, 9
+ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; bytes of a file for each more
+
+
+def load_gguf(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+    """Read tensors by name: what is quantised as float32, decoded by the device where it is read.
+
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    """
+    call = f"load_gguf({naming(f)})"
+    with opened(f, call) as view, blamed(call, ".gguf"):
+        found = entries(view, Destination.of(device, keep_wide))
+        return {name: entry.read() for name, entry in found.tensors.items()}
+
+
+def save_gguf(
+    tensors: Mapping[str, Tensor], f: Any, metadata: Mapping[str, Any] | None = None, *, quantize: Any = None
+) -> None:
+    """Write tensors by name; f is a path, or a file that is open for writing bytes.
+
+    metadata: texts, numbers, bools and lists of them. quantize: a format such as "Q8_0" for all floats of
+    two dims or more whose rows are whole blocks, or a dict of formats by patterns of names. TypeError and
+    ValueError name what the format has not.
+    """
+    call = f"save_gguf(..., {naming(f)})"
+    forms = {name: _form(name, t, quantize, call) for name, t in tensors.items()}
+    raw = readback.read([t.float() if forms[name] in QUANTIZED else t for name, t in tensors.items()])
+    parts = []
+    for (name, t), part in zip(tensors.items(), raw, strict=True):
+        parts.append(quantized(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
+    write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), "save_gguf")
+
+
+def _form(name: str, t: Any, quantize: Any, call: str) -> str:
+    """The format of a tensor: that of its dtype, or the quantised one that is asked for."""
+    if not isinstance(t, Tensor):
+        raise TypeError(f"{call}: {name!r} is {describe(t)}, not a tensor: wrap it in fb.tensor(...)")
+    asked = quantize
+    if isinstance(quantize, Mapping):
+        asked = next((form for pattern, form in quantize.items() if re.search(pattern, name)), None)
+    if asked is not None and asked not in QUANTIZED:
+        rule = f"can't be written as {asked!r}: formats are {', '.join(QUANTIZED)}"
+        raise ValueError(f"{call}: {name!r} {rule}")
+    fits = asked is not None and t.ndim and t.shape[-1] % BLOCKS[asked].elements == 0 and t.dtype.is_float
+    if asked is not None and not fits and isinstance(quantize, Mapping):
+        rule = f"takes floats in rows of a multiple of {BLOCKS[asked].elements}"
+        raise ValueError(f"{call}: {name!r} is {describe(t)}: {asked} {rule}")
+    if t.ndim > RANK or (t.dtype not in NUMBERS and not (asked and fits)):
+        rule = f"the format has tensors of up to {RANK} dims of {', '.join(d.name for d in NUMBERS)}"
+        raise TypeError(f"{call}: {name!r} is {describe(t)}: {rule}")
+    return (
+        asked
+        if asked is not None and fits and (t.ndim > 1 or isinstance(quantize, Mapping))
+        else t.dtype.name
+    )
+
+
+def _file(tensors: Any, forms: dict[str, str], parts: list[Any], metadata: dict, call: str) -> bytes:
+    alignment = metadata.get("general.alignment", ALIGNMENT)
+    if not _is_alignment(alignment):
+        raise ValueError(f"{call}: metadata 'general.alignment' is {alignment!r}, which is no power of 2")
+    head = [MAGIC, struct.pack("<IQQ", VERSION, len(parts), len(metadata))]
+    head += [_text(key) + _value(key, value, call) for key, value in metadata.items()]
+    at = 0
+    for (name, t), part in zip(tensors.items(), parts, strict=True):
+        number = BLOCKS[forms[name]].number if forms[name] in QUANTIZED else NUMBERS[t.dtype]
+        sizes = t.shape[::-1] or (1,)  # the fastest first
+        head.append(_text(name) + struct.pack(f"<I{len(sizes)}QIQ", len(sizes), *sizes, number, at))
+        at += -(-len(memoryview(part).cast("B")) // alignment) * alignment
+    out = bytearray(b"".join(head))
+    out += bytes(-len(out) % alignment)
+    for part in parts:
+        out += part
+        out += bytes(-len(out) % alignment)
+    return bytes(out)
+
+
+def _is_alignment(n: Any) -> bool:
+    return type(n) is int and 1 <= n <= 1 << 20 and not n & (n - 1)
+
+
+def _text(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack("<Q", len(raw)) + raw
+
+
+def _value(key: str, value: Any, call: str) -> bytes:
+    """A value of metadata with its kind before it; whole numbers take 32 bits where they fit."""
+    if not isinstance(value, list | tuple):
+        number = _number(key, value, call)
+        return struct.pack("<I", number) + _packed(number, value)
+    numbers = {_number(key, v, call) for v in value} or {4}
+    wanted = (
+        next((n for n in (12, 6, 11, 10, 5, 4) if n in numbers), 0) if len(numbers) > 1 else numbers.pop()
+    )
+    if not wanted or (len(numbers) > 1 and numbers & {7, TEXT}):
+        raise TypeError(f"{call}: metadata {key!r} is a list of several kinds: give one of a single kind")
+    wanted = 11 if wanted in (4, 5, 10) and len(numbers) > 1 else wanted
+    items = b"".join(_packed(wanted, v) for v in value)
+    return struct.pack("<IIQ", LIST, wanted, len(value)) + items
+
+
+def _number(key: str, value: Any, call: str) -> int:
+    """The format's number of a value's kind."""
+    if isinstance(value, bool):
+        return 7
+    if isinstance(value, int) and -(1 << 63) <= value < 1 << 64:
+        bounds = ((4, 0, 1 << 32), (5, -(1 << 31), 0), (11, -(1 << 63), 1 << 63), (10, 0, 1 << 64))
+        return next(n for n, low, high in bounds if low <= value < high)
+    if isinstance(value, float):
+        return 6
+    if isinstance(value, str):
+        return TEXT
+    raise TypeError(
+        f"{call}: metadata {key!r} is {describe(value)}: give texts, numbers, bools or lists of them"
+    )
+
+
+def _packed(number: int, value: Any) -> bytes:
+    return _text(value) if number == TEXT else struct.pack(VALUES[number], value)
+
+
+# --- reading ---
+
+
+class Cursor:
+    """Bytes from the beginning on; DamagedFile where they end."""
+
+    def __init__(self, view: memoryview):
+        self.view, self.at = view, 0
+
+    def take(self, count: int, what: str) -> memoryview:
+        if count > len(self.view) - self.at:
+            raise DamagedFile(
+                f"{what} at byte {self.at:,} takes {count:,} bytes, and {len(self.view) - self.at:,} follow"
+            )
+        self.at += count
+        return self.view[self.at - count : self.at]
+
+    def number(self, form: str, what: str) -> Any:
+        return struct.unpack(form, self.take(struct.calcsize(form), what))[0]
+
+    def text(self, what: str) -> str:
+        return str(self.take(self.number("<Q", what), what), "utf-8", "replace")
+
+
+def entries(view: memoryview, place: Destination) -> Entries:
+    """What a file holds; DamagedFile where its parts are not where it says."""
+    cursor, count, metadata = _head(view)
+    alignment = metadata.get("general.alignment", ALIGNMENT)
+    if not _is_alignment(alignment):
+        raise DamagedFile(f"its alignment is {shown(alignment)}, which is no power of 2")
+    found = _infos(cursor, count)
+    begin = -(-cursor.at // alignment) * alignment
+    spans = [(begin + at, begin + at + size, name) for name, (_, _, at, size) in found.items()]
+    _check_spans(spans, len(view), alignment)
+    tensors = {}
+    for (name, (shape, number, _, _)), (start, end, _) in zip(found.items(), spans, strict=True):
+        kind = PLAIN.get(number) or FORMATS[number]
+        tensors[name] = TensorEntry(shape, kind, _reader(name, view, (start, end), shape, kind, place))
+    return Entries(tensors, metadata)
+
+
+def _reader(
+    name: str, view: memoryview, span: tuple[int, int], shape: tuple[int, ...], kind: str, place: Destination
+) -> Callable[[], Tensor]:
+    if kind in KINDS:
+        return lambda: tensor_of(name, view[slice(*span)], shape, KINDS[kind], place)
+    return lambda: decoded(kind, view[slice(*span)], shape, place)
+
+
+def _check_spans(spans: list[tuple[int, int, str]], size: int, alignment: int) -> None:
+    for start, end, name in spans:
+        if start % alignment:
+            raise DamagedFile(f"{shown(name)} begins at byte {start:,}, which is no multiple of {alignment}")
+        if end > size:
+            raise DamagedFile(f"{shown(name)} ends at byte {end:,}, and the file at {size:,}")
+    for (_, end, name), (start, stop, other) in pairwise(sorted(spans)):
+        if start < end and start < stop:
+            raise DamagedFile(f"{shown(name)} and {shown(other)} overlap at byte {start:,}")
+
+
+def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
+    """(where the tensors' descriptions begin, how many there are, metadata)."""
+    cursor = Cursor(view)
+    if bytes(cursor.take(4, "the magic number")) != MAGIC:
+        raise DamagedFile("it does not begin with GGUF")
+    version = cursor.number("<I", "the version")
+    if version & 0xFFFF == 0:
+        raise RefusedFile("its numbers are of a big-endian machine, which are not read here: convert it anew")
+    if version not in (2, 3):
+        raise RefusedFile(f"it is of version {version}: 2 and 3 can be read: convert it anew")
+    tensors, values = cursor.number("<Q", "the counts"), cursor.number("<Q", "the counts")
+    for what, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
+        if n * least > len(view):
+            raise DamagedFile(f"it speaks of {n:,} {what}, for which it has no room")
+    left, metadata = [ITEMS + len(view) // EACH], {}
+    for _ in range(values):
+        key = cursor.text("a name of metadata")
+        if key in metadata:
+            raise DamagedFile(f"metadata {shown(key)} stands there twice")
+        metadata[key] = _read_value(cursor, cursor.number("<I", shown(key)), shown(key), left)
+    return cursor, tensors, metadata
+
+
+def _read_value(cursor: Cursor, number: int, what: str, left: list[int]) -> Any:
+    """A value of metadata; lists of lists are none."""
+    if number != LIST:
+        return _read_one(cursor, number, what)
+    kind, count = cursor.number("<I", what), cursor.number("<Q", what)
+    left[0] -= count
+    if left[0] < 0:
+        raise DamagedFile(f"metadata {what} has {count:,} values, more than a file of its size needs")
+    if kind == TEXT:
+        return [cursor.text(what) for _ in range(count)]
+    if kind not in VALUES:
+        raise DamagedFile(f"metadata {what} is a list of kind {kind}, which is none")
+    form = VALUES[kind]
+    raw = cursor.take(count * struct.calcsize(form), what)
+    return list(struct.unpack(f"<{count}{form[1]}", raw))
+
+
+def _read_one(cursor: Cursor, number: int, what: str) -> Any:
+    if number == TEXT:
+        return cursor.text(what)
+    if number not in VALUES:
+        raise DamagedFile(f"metadata {what} is of kind {number}, which is none")
+    return cursor.number(VALUES[number], what)
+
+
+def _infos(cursor: Cursor, count: int) -> dict[str, tuple[tuple[int, ...], int, int, int]]:
+    """(shape, format, place, bytes) of each tensor."""
+    found = {}
+    for _ in range(count):
+        name = cursor.text("a tensor's name")
+        rank = cursor.number("<I", shown(name))
+        if rank > RANK:
+            raise DamagedFile(f"{shown(name)} has {rank:,} dims, more than {RANK}")
+        sizes = tuple(cursor.number("<Q", shown(name)) for _ in range(rank))
+        shape, number = sizes[::-1], cursor.number("<I", shown(name))
+        check_shape(name, shape)
+        if name in found:
+            raise DamagedFile(f"{shown(name)} stands there twice")
+        found[name] = (shape, number, cursor.number("<Q", shown(name)), _size(name, shape, number))
+    return found
+
+
+def _size(name: str, shape: tuple[int, ...], number: int) -> int:
+    """The bytes of a tensor."""
+    if number in PLAIN:
+        return prod(shape) * KINDS[PLAIN[number]].size
+    if number not in FORMATS:
+        rule = f"only these can be read: {', '.join([*PLAIN.values(), *BLOCKS])}"
+        raise RefusedFile(f"{shown(name)} is of format {number}: {rule}")
+    form = BLOCKS[FORMATS[number]]
+    if not shape or shape[-1] % form.elements:
+        raise DamagedFile(f"{shown(name)} of shape {list(shape)} is not of whole blocks of {form.elements}")
+    return prod(shape) // form.elements * form.size

@@ -1,0 +1,334 @@
+"""Turns GGUF's blocks of quantised numbers into float32, as ops on their bytes: the device decodes them.
+
+Each format is a function of x, the bytes of its blocks as int32 [n, bytes], and gives float32 [n,
+elements]. As ggml has them (ggml-quants.c): all products are of so few bits that float32 holds them
+exactly, so the results have the same bits on every device.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any
+
+from ..core import dtype as dt
+from ..functions import cat, stack
+from ..runtime.exchange import leaf
+from ..tensor import Tensor, tensor
+from .codebooks import CODEBOOKS
+from .elements import Destination
+
+QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)  # floats of 4 bits, doubled
+CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)  # of the IQ4 formats
+
+
+@dataclass(frozen=True)
+class BlockFormat:
+    """A format: its number in files, elements and bytes of a block, and what decodes it."""
+
+    number: int
+    elements: int
+    size: int
+    decode: Callable[[Any], Any]
+
+
+BLOCKS: dict[str, BlockFormat] = {}
+
+
+def block(name: str, number: int, elements: int, size: int) -> Callable[[Any], Any]:
+    """Put a function that decodes a format in the table."""
+
+    def noted(decode: Any) -> Any:
+        BLOCKS[name] = BlockFormat(number, elements, size, decode)
+        return decode
+
+    return noted
+
+
+def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: Destination) -> Tensor:
+    """The float32 tensor that blocks stand for: lazy, so that a device holds the blocks until it is
+    computed."""
+    form = BLOCKS[name]
+    n = len(raw) // form.size
+    codes = Tensor(leaf(raw, (n, form.size), dt.uint8, place.device))
+    return form.decode(codes.to(dt.int32)).reshape(shape)
+
+
+# --- what the formats share ---
+
+
+def half(low: Any, high: Any) -> Any:
+    """A float16 of two bytes."""
+    exponent, mantissa = (high >> 2) & 31, low | (high & 3) << 8
+    value = (mantissa + (exponent > 0).where(1024, 0)).float() * 2.0**-24
+    above = (exponent - 1).clamp(0)
+    for bit in range(5):
+        value = value * ((above >> bit & 1) == 1).where(2.0 ** (1 << bit), 1.0)
+    value = (exponent == 31).where((mantissa == 0).where(inf, nan), value)
+    return (high > 127).where(-value, value)
+
+
+def half_at(x: Any, at: int) -> Any:
+    """The float16 at a byte of each block. [n, bytes] -> [n, 1]"""
+    return half(x[:, at : at + 1], x[:, at + 1 : at + 2])
+
+
+def fields(q: Any, group: int, bits: int) -> Any:
+    """The fields of bytes, low bits first; in each group of bytes first the lowest field of all.
+    [n, k] -> [n, k / group, 8 / bits, group]"""
+    count = 8 // bits
+    shifts = Tensor.arange(count, dtype=dt.int32, device=q.device).reshape(1, 1, count, 1) * bits
+    return (q.reshape(len(q), -1, 1, group) >> shifts) & ((1 << bits) - 1)
+
+
+def flat(x: Any) -> Any:
+    return x.reshape(len(x), -1)
+
+
+def signed(x: Any) -> Any:
+    """Bytes as int8."""
+    return (x ^ 128) - 128
+
+
+def table(values: Any, x: Any) -> Any:
+    """A table of float32 on the device of x."""
+    return tensor(list(values), dtype=dt.float32, device=x.device)
+
+
+def signs(bits: Any) -> Any:
+    """8 signs of each byte. [n, k] -> [n, k * 8]"""
+    return 1.0 - 2.0 * flat(fields(bits, 1, 1)).float()
+
+
+def even(x: Any) -> Any:
+    """7 bits, and an eighth that makes the number of ones even."""
+    parity = x ^ x >> 4
+    parity = parity ^ parity >> 2
+    return x | ((parity ^ parity >> 1) & 1) << 7
+
+
+def words_of(name: str, index: Any) -> Any:
+    """Words of a codebook. [...] -> [..., length]"""
+    book = CODEBOOKS[name]
+    words = leaf(book.decoded(), (book.words, book.length), dt.int8, index.device)
+    return Tensor(words)[index].float()
+
+
+# --- 4, 5 and 8 bits with a scale for each 32 ---
+
+
+@block("Q4_0", 2, 32, 18)
+def _(x):
+    return half_at(x, 0) * (flat(fields(x[:, 2:], 16, 4)) - 8).float()
+
+
+@block("Q4_1", 3, 32, 20)
+def _(x):
+    return half_at(x, 0) * flat(fields(x[:, 4:], 16, 4)).float() + half_at(x, 2)
+
+
+@block("Q5_0", 6, 32, 22)
+def _(x):
+    q = flat(fields(x[:, 6:], 16, 4)) | flat(fields(x[:, 2:6], 1, 1)) << 4
+    return half_at(x, 0) * (q - 16).float()
+
+
+@block("Q5_1", 7, 32, 24)
+def _(x):
+    q = flat(fields(x[:, 8:], 16, 4)) | flat(fields(x[:, 4:8], 1, 1)) << 4
+    return half_at(x, 0) * q.float() + half_at(x, 2)
+
+
+@block("Q8_0", 8, 32, 34)
+def _(x):
+    return half_at(x, 0) * signed(x[:, 2:]).float()
+
+
+# --- "K": 256 elements, with scales of 4 to 8 bits in each ---
+
+
+@block("Q2_K", 10, 256, 84)
+def _(x):
+    scales = x[:, :16].unsqueeze(2)
+    q = fields(x[:, 16:80], 32, 2).reshape(-1, 16, 16).float()
+    scale, least = half_at(x, 80).unsqueeze(2), half_at(x, 82).unsqueeze(2)
+    return flat(scale * (scales & 15).float() * q - least * (scales >> 4).float())
+
+
+@block("Q3_K", 11, 256, 110)
+def _(x):
+    scales = flat(fields(x[:, 96:104], 8, 4)) | flat(fields(x[:, 104:108], 4, 2)) << 4
+    low = fields(x[:, 32:96], 32, 2).reshape(-1, 16, 16)
+    high = fields(x[:, :32], 32, 1).reshape(-1, 16, 16)
+    q = low - ((high ^ 1) << 2)
+    return flat((half_at(x, 108) * (scales - 32).float()).unsqueeze(2) * q.float())
+
+
+def _k_scales(x: Any) -> tuple[Any, Any]:
+    """The scales and least values of 8 parts, from 12 bytes. [n, 12] -> [n, 8, 1] twice"""
+    d, m, both = x[:, :4], x[:, 4:8], x[:, 8:]
+    scales = [d & 63, (both & 15) | ((d >> 2) & 48)]
+    least = [m & 63, (both >> 4) | ((m >> 2) & 48)]
+    return tuple(cat(parts, 1).unsqueeze(2).float() for parts in (scales, least))  # type: ignore
+
+
+def _k(x: Any, q: Any) -> Any:
+    """Numbers of 4 or 5 bits in 8 parts, each with a scale and a least value."""
+    scales, least = _k_scales(x[:, 4:16])
+    scale, at = half_at(x, 0).unsqueeze(2), half_at(x, 2).unsqueeze(2)
+    return flat(scale * scales * q.reshape(-1, 8, 32).float() - at * least)
+
+
+@block("Q4_K", 12, 256, 144)
+def _(x):
+    return _k(x, fields(x[:, 16:], 32, 4))
+
+
+@block("Q5_K", 13, 256, 176)
+def _(x):
+    return _k(x, flat(fields(x[:, 48:], 32, 4)) | flat(fields(x[:, 16:48], 32, 1)) << 4)
+
+
+@block("Q6_K", 14, 256, 210)
+def _(x):
+    q = flat(fields(x[:, :128], 64, 4)) | flat(fields(x[:, 128:192], 32, 2)) << 4
+    scales = half_at(x, 208) * signed(x[:, 192:208]).float()
+    return flat(scales.unsqueeze(2) * (q - 32).reshape(-1, 16, 16).float())
+
+
+# --- ternary ---
+
+
+def _thirds(x: Any, count: int) -> Any:
+    """Numbers of base 3 as their fractions of 256. [n, k] -> [n, count * k]"""
+    scaled = flat(stack([x * 3**i for i in range(count)], 1))
+    return ((scaled & 255) * 3 >> 8) - 1
+
+
+@block("TQ1_0", 34, 256, 54)
+def _(x):
+    q = cat([_thirds(x[:, :32], 5), _thirds(x[:, 32:48], 5), _thirds(x[:, 48:52], 4)], 1)
+    return half_at(x, 52) * q.float()
+
+
+@block("TQ2_0", 35, 256, 66)
+def _(x):
+    return half_at(x, 64) * (flat(fields(x[:, :64], 32, 2)) - 1).float()
+
+
+# --- floats of 4 bits ---
+
+
+@block("MXFP4", 39, 32, 17)
+def _(x):
+    """By a table of all products: some are below what GPUs compute with."""
+    scales = [2.0 ** (e - 128) for e in range(256)]
+    every = table([min(max(s * q, -3.5e38), 3.5e38) for s in scales for q in QUARTERS], x)
+    return every[x[:, :1] * 16 + flat(fields(x[:, 1:], 16, 4))]
+
+
+@block("NVFP4", 40, 64, 36)
+def _(x):
+    scales = table([_unsigned_float8(e) for e in range(256)], x)[x[:, :4]]
+    q = fields(x[:, 4:], 8, 4).reshape(-1, 4, 16)
+    return flat(scales.unsqueeze(2) * table(QUARTERS, x)[q])
+
+
+def _unsigned_float8(code: int) -> float:
+    """Half of a float of 8 bits without a sign."""
+    exponent, mantissa = (code >> 3) & 15, code & 7
+    value = mantissa * 2.0**-9 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
+    return 0.0 if code in (0, 127) else value / 2
+
+
+# --- "IQ": indices into codebooks ---
+
+
+@block("IQ4_NL", 20, 32, 18)
+def _(x):
+    return half_at(x, 0) * table(CURVE, x)[flat(fields(x[:, 2:], 16, 4))]
+
+
+@block("IQ4_XS", 23, 256, 136)
+def _(x):
+    scales = flat(fields(x[:, 4:8], 1, 4)) | flat(fields(x[:, 2:4], 1, 2)) << 4
+    q = table(CURVE, x)[flat(fields(x[:, 8:], 16, 4))].reshape(-1, 8, 32)
+    return flat((half_at(x, 0) * (scales - 32).float()).unsqueeze(2) * q)
+
+
+def _sevens(words: Any) -> tuple[Any, Any]:
+    """Words of 32 bits: the 4 highest, and the signs of the four sevens below. [n, 8, 4] -> [n, 8], [n,
+    256]"""
+    low, second, third, high = (words[..., i] for i in range(4))
+    word = low | second << 8 | third << 16 | high << 24
+    sevens = stack([(word >> 7 * i) & 127 for i in range(4)], 2)
+    return high >> 4, signs(flat(even(sevens)))
+
+
+def _spread(scales: Any, words: Any, sign: Any) -> Any:
+    """A scale for each of equal parts of words of a codebook, and signs."""
+    n, parts = scales.shape
+    return flat(scales.unsqueeze(2) * flat(words).reshape(n, parts, -1)) * sign
+
+
+@block("IQ2_XXS", 16, 256, 66)
+def _(x):
+    pairs = x[:, 2:].reshape(-1, 8, 8)
+    scales, sign = _sevens(pairs[:, :, 4:])
+    return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.25, words_of("IQ2_XXS", pairs[:, :, :4]), sign)
+
+
+@block("IQ2_XS", 17, 256, 74)
+def _(x):
+    low, high = x[:, 2:66:2], x[:, 3:66:2]
+    scales = flat(fields(x[:, 66:], 1, 4)).float()
+    words = words_of("IQ2_XS", low | (high & 1) << 8)
+    return _spread(half_at(x, 0) * (scales + 0.5) * 0.25, words, signs(even(high >> 1)))
+
+
+@block("IQ2_S", 22, 256, 82)
+def _(x):
+    scales = flat(fields(x[:, 74:], 1, 4)).float()
+    words = words_of("IQ2_S", x[:, 2:34] | flat(fields(x[:, 66:74], 1, 2)) << 8)
+    return _spread(half_at(x, 0) * (scales + 0.5) * 0.25, words, signs(x[:, 34:66]))
+
+
+@block("IQ3_XXS", 18, 256, 98)
+def _(x):
+    scales, sign = _sevens(x[:, 66:].reshape(-1, 8, 4))
+    return _spread(half_at(x, 0) * (scales.float() + 0.5) * 0.5, words_of("IQ3_XXS", x[:, 2:66]), sign)
+
+
+@block("IQ3_S", 21, 256, 110)
+def _(x):
+    scales = 2 * flat(fields(x[:, 106:], 1, 4)) + 1
+    words = words_of("IQ3_S", x[:, 2:66] | flat(fields(x[:, 66:74], 1, 1)) << 8)
+    return _spread(half_at(x, 0) * scales.float(), words, signs(x[:, 74:106]))
+
+
+def _shifted(scales: Any, words: Any, is_below: Any) -> Any:
+    """Words that are moved by an eighth, up or down: a scale and a way for equal parts of them."""
+    n, ways = is_below.shape
+    moved = words.reshape(n, ways, -1) + is_below.where(-0.125, 0.125).unsqueeze(2)
+    return flat(scales.unsqueeze(2) * moved.reshape(n, scales.shape[1], -1))
+
+
+@block("IQ1_S", 19, 256, 50)
+def _(x):
+    low, high = x[:, 34::2], x[:, 35::2]
+    word = low | high << 8
+    thirds = flat(stack([(word >> 3 * i) & 7 for i in range(4)], 2))
+    scales = half_at(x, 0) * (2 * ((word >> 12) & 7) + 1).float()
+    return _shifted(scales, words_of("IQ1_S", x[:, 2:34] | thirds << 8), high > 127)
+
+
+@block("IQ1_M", 29, 256, 56)
+def _(x):
+    """Its float16 lies in the four highest bits of four words."""
+    low, high = x[:, 48::2], x[:, 49::2]
+    parts = [high[:, i : i + 1] >> 4 for i in range(4)]
+    scale = half(parts[0] | parts[1] << 4, parts[2] | parts[3] << 4)
+    word = low | high << 8
+    scales = flat(stack([(word >> 3 * i) & 7 for i in range(4)], 2))
+    h = flat(fields(x[:, 32:48], 1, 4))
+    words = words_of("IQ1_S", x[:, :32] | (h & 7) << 8)
+    return _shifted(scale * (2 * scales + 1).float(), words, (h & 8) == 8)

@@ -1,0 +1,109 @@
+"""Turns files of any kind into tensors by name: what a file is stands in its first bytes, not in its name."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlambeauError
+from ..tensor import Tensor
+from . import gguf, npz, safetensors
+from .elements import DamagedFile, Destination, RefusedFile
+from .opened import Entries, LazyWeights, blamed, naming, opened
+from .sharded import index_of, opened_entries
+from .torch_file import is_pickle, read_torch
+
+FOLDERS = ("model.safetensors.index.json", "model.safetensors")  # what a folder of weights may have
+FOLDERS += ("pytorch_model.bin.index.json", "pytorch_model.bin")
+
+
+@dataclass(frozen=True)
+class FileKind:
+    """A kind of files: what errors call it, and how its tensors are found, where that is done one by one."""
+
+    name: str
+    entries: Callable[[memoryview, Destination], Entries] | None
+
+
+SAFETENSORS = FileKind(".safetensors", safetensors.entries)
+NPZ = FileKind(".npz", npz.entries)
+GGUF = FileKind(".gguf", gguf.entries)
+TORCH = FileKind("PyTorch", None)
+INDEX = FileKind("index", None)
+NPY = FileKind(".npy", None)
+
+
+def kind_of(view: memoryview) -> FileKind:
+    """What bytes are, by how they begin; .safetensors if by nothing else."""
+    begin = bytes(view[:6])
+    if bytes(view[8:9]) == b"{" and int.from_bytes(view[:8], "little") <= len(view) - 8:
+        return SAFETENSORS  # the length may have the bytes that pickles begin with
+    if begin[:4] == b"GGUF":
+        return GGUF
+    if begin == npz.MAGIC:
+        return NPY
+    if begin[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return NPZ if is_npz(view) else TORCH
+    if is_pickle(view):
+        return TORCH
+    return INDEX if begin[:1] == b"{" else SAFETENSORS
+
+
+def is_npz(view: memoryview) -> bool:
+    """Whether the first member of an archive is an array of NumPy's."""
+    length = int.from_bytes(view[26:28], "little")
+    return bytes(view[30 : 30 + length]).endswith(b".npy") or len(view) == 22
+
+
+def entries_in(view: memoryview, place: Destination) -> Entries:
+    """The tensors of a file, of a kind that has them one by one."""
+    kind = kind_of(view)
+    if kind.entries is None:
+        raise RefusedFile(f"a {kind.name} file is read as a whole: use fb.load")
+    return kind.entries(view, place)
+
+
+def tensors_in(view: memoryview, place: Destination) -> dict[str, Tensor]:
+    """The tensors of a file by name."""
+    kind = kind_of(view)
+    if kind.entries is not None:
+        return {name: entry.read() for name, entry in kind.entries(view, place).tensors.items()}
+    found = read_torch(view, place) if kind is TORCH else None
+    if not isinstance(found, dict) or not all(isinstance(t, Tensor) for t in found.values()):
+        raise DamagedFile("one of its files is no dict of tensors by name")
+    return found
+
+
+def in_folder(f: Any, call: str) -> Any:
+    """A path; of a folder the file in it that has the weights."""
+    if (not isinstance(f, str) and not hasattr(f, "__fspath__")) or not Path(f).is_dir():
+        return f
+    found = next((Path(f) / name for name in FOLDERS if (Path(f) / name).exists()), None)
+    if found is None:
+        raise FlambeauError(f"{call}: the folder has none of {', '.join(FOLDERS)}: give the path of a file")
+    return found
+
+
+def open_weights(f: Any, device: Any = None, *, keep_wide: bool = False) -> LazyWeights:
+    """The tensors of a .safetensors, .gguf or .npz file, or of an index of several, each read when it is
+    asked for by its name.
+
+    f: a path, an open file, bytes, or a folder. keep_wide: float64, which GPUs have not, stays on the host.
+    FlambeauError says what is wrong with a file.
+    """
+    call = f"open_weights({naming(f)})"
+    stack, place = ExitStack(), Destination.of(device, keep_wide)
+    f = in_folder(f, call)
+    try:
+        view = stack.enter_context(opened(f, call))
+        kind = kind_of(view)
+        with blamed(call, kind.name):
+            if kind is INDEX and (index := index_of(view, f)) is not None:
+                found = Entries(opened_entries(index, place, call, stack), {})
+            else:
+                found = entries_in(view, place)
+    except BaseException:
+        stack.close()
+        raise
+    return LazyWeights(found, call, kind.name, stack)

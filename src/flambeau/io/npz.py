@@ -1,0 +1,110 @@
+"""Turns NumPy's .npy and .npz files into tensors by name, and back; NumPy is not needed."""
+
+import re
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+from ..runtime import readback
+from ..tensor import Tensor
+from . import zipped
+from .elements import DamagedFile, Destination, check_shape
+from .numpy_form import WRITTEN, kind_of, tensor_in_form
+from .opened import Entries, TensorEntry, blamed, naming, opened
+from .safetensors import checked, raw_bytes, write_bytes
+
+MAGIC = b"\x93NUMPY"
+LONGEST = 10_000  # bytes of a header, as NumPy has it
+SHAPE = re.compile(r"""["']shape["']\s*:\s*\(([\d,L\s]*)\)""")
+DESCR = re.compile(r"""["']descr["']\s*:\s*(?:["']([^"']*)["']|(\[))""")
+ORDER = re.compile(r"""["']fortran_order["']\s*:\s*(True|False)""")
+
+
+def load_npz(f: Any, device: Any = None, *, keep_wide: bool = False) -> dict[str, Tensor]:
+    """Read the arrays of an .npz file by name; nothing that is pickled is read.
+
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file.
+    """
+    call = f"load_npz({naming(f)})"
+    with opened(f, call) as view, blamed(call, ".npz"):
+        found = entries(view, Destination.of(device, keep_wide))
+        return {name: entry.read() for name, entry in found.tensors.items()}
+
+
+def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
+    """Write tensors by name as NumPy's savez does; f is a path, or a file that is open for writing bytes.
+
+    TypeError names a dtype that NumPy has not, FlambeauError a path that can't be written.
+    """
+    call = f"save_npz(..., {naming(f)})"
+    checked(tensors, call)
+    strange = next((n for n, t in tensors.items() if t.dtype.name not in WRITTEN), None)
+    if strange is not None:
+        raise TypeError(
+            f"{call}: {strange!r} is {tensors[strange].dtype.name}, which NumPy has not: save .float()"
+        )
+    raw = readback.read(list(tensors.values()))
+    pairs = zip(tensors.items(), raw, strict=True)
+    members = [(f"{name}.npy", b"".join([_header(t), raw_bytes(t, part)])) for (name, t), part in pairs]
+    write_bytes(f, zipped.stored(members), "save_npz")
+
+
+def _header(t: Tensor) -> bytes:
+    """What stands before the elements (numpy/lib/format.py, version 1.0): 64 bytes or a multiple."""
+    code = WRITTEN[t.dtype.name]
+    descr = f"{'|' if code[1:] == '1' else '<'}{code}"
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(t.shape)!r}, }}"
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return MAGIC + b"\x01\x00" + len(text).to_bytes(2, "little") + text.encode()
+
+
+def entries(view: memoryview, place: Destination) -> Entries:
+    """The arrays of an archive; DamagedFile where it is none of arrays."""
+    found = zipped.members(view)
+    if not all(name.endswith(".npy") for name in found):
+        raise DamagedFile("it is an archive of other things than arrays")
+    return Entries({name[:-4]: _member(name[:-4], view, m, place) for name, m in found.items()}, {})
+
+
+def _member(name: str, view: memoryview, member: zipped.Member, place: Destination) -> TensorEntry:
+    raw = view[member.start : member.start + member.packed]
+    shape, descr, *_ = header(raw if member.method == zipped.STORED else zipped.begin(raw))
+    return TensorEntry(shape, descr, lambda: array_of(name, zipped.contents(view, member), place))
+
+
+def array_of(name: str, data: memoryview, place: Destination) -> Tensor:
+    """The tensor of a .npy file's bytes."""
+    shape, descr, first_fastest, at = header(data)
+    form = kind_of(descr)
+    check_shape(name, shape)
+    if len(data) - at != prod(shape) * form[0].size:
+        needed = f"{prod(shape) * form[0].size:,}"
+        raise DamagedFile(f"{name!r:.100} has {len(data) - at:,} of the {needed} bytes of its shape")
+    return tensor_in_form(name, data[at:], shape, form, first_fastest, place)
+
+
+def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
+    """(shape, elements, whether the first index goes fastest, where the elements begin) of a .npy file."""
+    version = bytes(data[6:7])
+    wide = 4 if version in (b"\x02", b"\x03") else 2
+    if bytes(data[:6]) != MAGIC or version not in (b"\x01", b"\x02", b"\x03") or len(data) < 8 + wide:
+        raise DamagedFile("an array of it does not begin as NumPy's do")
+    length = int.from_bytes(data[8 : 8 + wide], "little")
+    if length > LONGEST or length > len(data) - 8 - wide:
+        raise DamagedFile(
+            f"the header of an array of it has {length:,} bytes, which are not there or too many"
+        )
+    text = str(data[8 + wide : 8 + wide + length], "latin-1")
+    shape, descr, order = SHAPE.search(text), DESCR.search(text), ORDER.search(text)
+    if shape is None or descr is None or order is None:
+        raise DamagedFile("the header of an array of it has no shape, descr or fortran_order")
+    sizes = [n.strip().rstrip("L") for n in shape[1].split(",")]
+    if not all(len(n) < 20 for n in sizes):
+        raise DamagedFile("the shape of an array of it has sizes that are none")
+    return (
+        tuple(int(n) for n in sizes if n),
+        descr[1] or "of several fields",
+        order[1] == "True",
+        8 + wide + length,
+    )

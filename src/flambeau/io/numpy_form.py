@@ -1,0 +1,65 @@
+"""Turns elements as NumPy writes them, in .npy files and in pickles, into tensors; NumPy is not needed."""
+
+import re
+from array import array
+from struct import unpack
+from typing import Any
+
+from ..tensor import Tensor
+from .elements import KINDS, DamagedFile, Destination, ElementKind, RefusedFile, check_shape, shown, tensor_of
+
+TYPES = {
+    "b1": "bool",
+    "f2": "float16",
+    "f4": "float32",
+    "f8": "float64",
+    "c8": "complex64",
+    "c16": "complex128",
+}
+TYPES |= {f"{c}{n}": f"{name}{8 * n}" for c, name in (("i", "int"), ("u", "uint")) for n in (1, 2, 4, 8)}
+WRITTEN = {name: code for code, name in TYPES.items()}
+FORM = re.compile(r"([<>|=]?)(\w{2,3})")
+WORDS = {2: "H", 4: "I", 8: "Q"}  # array's unsigned words, which it can swap
+
+
+def kind_of(text: Any) -> tuple[ElementKind, bool]:
+    """What "<f4" and the like mean, and whether its bytes stand the other way round; DamagedFile for what no
+    tensor holds."""
+    match = FORM.fullmatch(text) if isinstance(text, str) else None
+    if match is None or match[2] not in TYPES:
+        raise RefusedFile(f"its elements are {shown(text)}: only numbers and bools can be read")
+    return KINDS[TYPES[match[2]]], match[1] == ">"
+
+
+def tensor_in_form(
+    name: str,
+    raw: memoryview,
+    shape: tuple[int, ...],
+    form: tuple[ElementKind, bool],
+    first_fastest: bool,
+    place: Destination,
+) -> Tensor:
+    """A tensor of an array's bytes, in C's order, or in Fortran's, where the first index goes fastest."""
+    kind, swapped = form
+    check_shape(name, shape)
+    if swapped and kind.size > 1:
+        words = array(WORDS[kind.size // (1 + kind.dtype.is_complex)], bytes(raw))
+        words.byteswap()
+        raw = memoryview(words).cast("B")
+    if not first_fastest or len(shape) < 2:
+        return tensor_of(name, raw, shape, kind, place)
+    turned = tensor_of(name, raw, shape[::-1], kind, place)
+    return turned.permute(*reversed(range(len(shape))))
+
+
+def number_in_form(raw: Any, form: tuple[ElementKind, bool]) -> Any:
+    """One element as Python's number."""
+    kind, swapped = form
+    if not isinstance(raw, bytes | bytearray) or len(raw) != kind.size:
+        raise DamagedFile("a number of NumPy's has not the bytes of its dtype")
+    size = kind.size // (1 + kind.dtype.is_complex)
+    parts = [raw[at : at + size] for at in range(0, len(raw), size)]
+    joined = b"".join(p[::-1] for p in parts) if swapped else bytes(raw)
+    if kind.dtype.is_complex:
+        return complex(*unpack(f"<2{kind.dtype.real.format}", joined))
+    return unpack("<?" if kind.dtype.kind == "b" else f"<{kind.dtype.format}", joined)[0]

@@ -1,0 +1,106 @@
+"""Turns a path, an open file or bytes into a view of bytes, and what is wrong with them into one error."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..core.files import mapped
+from ..errors import FlambeauError, suggest
+from ..tensor import Tensor
+from .elements import DamagedFile, RefusedFile
+
+
+def naming(f: Any) -> str:
+    """What errors call a file by: its path, or what kind of thing it is."""
+    is_path = isinstance(f, str) or hasattr(f, "__fspath__")
+    return (
+        repr(str(f)) if is_path else "..." if isinstance(f, bytes | bytearray | memoryview) else str(f)[:100]
+    )
+
+
+@contextmanager
+def opened(f: Any, call: str) -> Iterator[memoryview]:
+    """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
+    be read."""
+    if not isinstance(f, str) and not hasattr(f, "__fspath__"):
+        view = memoryview(f.read() if hasattr(f, "read") else f).cast("B")
+        yield view
+        return
+    with ExitStack() as stack:
+        try:
+            view = stack.enter_context(mapped(Path(f)))
+        except FileNotFoundError:
+            raise FlambeauError(f"{call}: there is no such file: check the path") from None
+        except (OSError, ValueError) as e:  # ValueError: a path with a zero byte
+            told = getattr(e, "strerror", None) or e
+            raise FlambeauError(f"{call}: can't be read: {told}") from None
+        yield view
+
+
+@contextmanager
+def blamed(call: str, kind: str) -> Iterator[None]:
+    """What is damaged in a file of a kind as FlambeauError that names it."""
+    try:
+        yield
+    except RefusedFile as e:
+        raise FlambeauError(f"{call}: {e}") from None
+    except DamagedFile as e:
+        rule = f"is cut short or no {kind} file ({e}): get a whole copy"
+        raise FlambeauError(f"{call}: {rule}") from None
+
+
+@dataclass(frozen=True)
+class TensorEntry:
+    """A tensor of a file: its shape, what its elements are in the file, and a function that reads it."""
+
+    shape: tuple[int, ...]
+    kind: str
+    read: Callable[[], Tensor]
+
+
+@dataclass(frozen=True)
+class Entries:
+    """What a file holds: tensors by name, and what else it says."""
+
+    tensors: dict[str, TensorEntry]
+    metadata: dict[str, Any]
+
+
+class LazyWeights(Mapping[str, Tensor]):
+    """Tensors of files by name, each read when it is asked for; `with` closes the files at its end.
+
+    entries: what the files hold. call: how errors name them. kind: what they are. stack: what is open.
+    """
+
+    def __init__(self, entries: Entries, call: str, kind: str, stack: ExitStack):
+        self.entries, self.metadata = entries.tensors, entries.metadata
+        self.call, self.kind, self.stack = call, kind, stack
+
+    def __getitem__(self, name: str) -> Tensor:
+        """The tensor; KeyError with a near name where there is none."""
+        if name not in self.entries:
+            raise KeyError(f"{self.call}: has no {name!r}{suggest(name, self.entries)}")
+        with blamed(self.call, self.kind):
+            return self.entries[name].read()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __enter__(self) -> "LazyWeights":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files: nothing can be read any more."""
+        self.entries = {}
+        self.stack.close()
+
+    def __repr__(self) -> str:
+        return f"LazyWeights({len(self.entries)} tensors of {self.kind} files)"

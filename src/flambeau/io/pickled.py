@@ -1,0 +1,400 @@
+"""Turns a pickle into plain values: an interpreter of its opcodes that imports nothing and calls nothing but
+functions of a table.
+
+Python's own `pickle` imports what a file names and calls it. Here a global is a word that is looked up in a
+table of ours; what is not there ends the reading. No attribute is set, no method of a file's choosing is
+called, and nothing recurses: a file can't make the stack overflow.
+"""
+
+from codecs import escape_decode
+from collections.abc import Callable
+from struct import calcsize, unpack_from
+from typing import Any
+
+from .elements import DamagedFile, RefusedFile, shown
+
+LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
+EACH = 32  # bytes of a file for each more
+WORDS = (str, bytes, bool, type(None))  # keys whose hash no file can choose
+
+
+class Global:
+    """A name of a pickle, and what stands for it here: a function, or a value."""
+
+    def __init__(self, name: str, call: Callable[..., Any] | None, value: Any = None):
+        self.name, self.call, self.value = name, call, value
+
+
+class Vocabulary:
+    """What a pickle may name: functions that are called with what it gives, and values."""
+
+    def __init__(self, calls: dict[str, Callable[..., Any]], values: dict[str, Any], refused: dict[str, str]):
+        self.calls, self.values, self.refused = calls, values, refused
+
+    def find(self, name: str) -> Global:
+        """What a name stands for; DamagedFile where nothing does."""
+        if name in self.values:
+            return Global(name, None, self.values[name])
+        if name in self.calls:
+            return Global(name, self.calls[name])
+        kind = name.rpartition(".")[2]
+        rule = self.refused.get(kind, "it is code, and nothing that a file names is run: save a state_dict()")
+        raise RefusedFile(f"it names {shown(name)}: {rule}")
+
+
+class Machine:
+    """One pickle that is read: its stack, memo and place. `persistent` says what a persistent id stands
+    for."""
+
+    def __init__(
+        self, view: memoryview, at: int, names: Vocabulary, persistent: Callable[[Any], Any], room: int
+    ):
+        self.view, self.at, self.names, self.persistent = view, at, names, persistent
+        self.stack: list[Any] = []
+        self.marks: list[int] = []
+        self.memo: dict[int, Any] = {}
+        self.left = LISTS + room // EACH
+
+    def run(self) -> Any:
+        """The value; DamagedFile says what is wrong and at which byte."""
+        begin = self.at
+        try:
+            while True:
+                begin = self.at
+                code = self.byte()
+                if code == STOP:
+                    return plain(self.pop())
+                step = STEPS[code]
+                if step is None:
+                    raise DamagedFile(f"opcode {code:#04x} is none that data needs")
+                step(self)
+        except DamagedFile as e:
+            raise type(e)(f"byte {begin:,} of its pickle: {e}") from None
+        except (IndexError, KeyError, TypeError, ValueError, OverflowError, AttributeError) as e:
+            told = f"{type(e).__name__}: {str(e)[:100]}"
+            raise DamagedFile(f"byte {begin:,} of its pickle: its steps make no sense ({told})") from None
+
+    # --- bytes ---
+
+    def byte(self) -> int:
+        if self.at >= len(self.view):
+            raise DamagedFile("it ends early")
+        self.at += 1
+        return self.view[self.at - 1]
+
+    def take(self, count: int) -> memoryview:
+        if count < 0 or count > len(self.view) - self.at:
+            raise DamagedFile(f"it ends {count - len(self.view) + self.at:,} bytes early")
+        self.at += count
+        return self.view[self.at - count : self.at]
+
+    def number(self, form: str) -> Any:
+        return unpack_from(form, self.take(calcsize(form)))[0]
+
+    def line(self) -> bytes:
+        for end in range(self.at, len(self.view)):
+            if self.view[end] == 10:
+                return bytes(self.take(end - self.at + 1))[:-1]
+        raise DamagedFile("a line of it has no end")
+
+    # --- the stack ---
+
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
+
+    def pop(self) -> Any:
+        if len(self.stack) <= (self.marks[-1] if self.marks else 0):
+            raise DamagedFile("it takes a value that is not there")
+        return self.stack.pop()
+
+    def top(self, kind: Any) -> Any:
+        """The value on top, which is of a kind."""
+        value = self.stack[-1] if len(self.stack) > (self.marks[-1] if self.marks else 0) else None
+        if type(value) is not kind:
+            raise DamagedFile(f"it fills a {type(value).__name__} as if it were a {kind.__name__}")
+        return value
+
+    def marked(self) -> list[Any]:
+        """The values since the last mark."""
+        if not self.marks:
+            raise DamagedFile("it has no mark there")
+        at = self.marks.pop()
+        values = self.stack[at:]
+        del self.stack[at:]
+        return values
+
+    def made(self, value: Any) -> None:
+        """Push something that takes memory without bytes of the file for it."""
+        self.left -= 1
+        if self.left < 0:
+            raise DamagedFile("it makes more lists than a file of its size needs")
+        self.stack.append(value)
+
+    def keep(self, place: int) -> None:
+        self.memo[place] = self.stack[-1]
+
+    def recall(self, place: int) -> None:
+        if place not in self.memo:
+            raise DamagedFile(f"it recalls value {place}, which it did not keep")
+        self.stack.append(self.memo[place])
+
+    # --- what names stand for ---
+
+    def named(self, module: Any, name: Any) -> None:
+        if type(module) is not str or type(name) is not str:
+            raise DamagedFile("a name of it is no text")
+        self.push(self.names.find(f"{module}.{name}"))
+
+    def call(self, args: Any) -> None:
+        found = self.pop()
+        if not isinstance(found, Global) or found.call is None or type(args) is not tuple:
+            told = shown(found.name) if isinstance(found, Global) else f"a {type(found).__name__}"
+            raise DamagedFile(f"it calls {told}, which is no function of the table")
+        self.made(found.call(*args))
+
+    def built(self) -> None:
+        """State of an object: of those that have a place for it."""
+        state = plain(self.pop())
+        target = self.stack[-1] if self.stack else None
+        if isinstance(target, Unfinished):
+            target.set(state)
+        elif isinstance(target, dict) and type(target) is not dict and type(state) is dict:
+            target.update((key(k), v) for k, v in state.items())
+        elif type(target) is not dict:  # an OrderedDict has its _metadata so, which nobody asks for
+            raise DamagedFile(f"it gives a {type(target).__name__} a state")
+
+
+class Unfinished:
+    """What a function of the table returns for a value that is made of a state, which comes later."""
+
+    value: Any = None
+
+    def __init__(self, make: Callable[[Any], Any]):
+        self.make, self.is_done = make, False
+
+    def set(self, state: Any) -> None:
+        self.value, self.is_done = self.make(state), True
+
+
+def plain(value: Any) -> Any:
+    """A value itself; of a name what it stands for; of an unfinished value what was made of it."""
+    if isinstance(value, Unfinished):
+        if not value.is_done:
+            raise DamagedFile("an object of it has no state")
+        return value.value
+    if isinstance(value, Global):
+        if value.call is not None:
+            raise DamagedFile(f"{shown(value.name)} stands where data is expected")
+        return value.value
+    return value
+
+
+def key(value: Any) -> Any:
+    """A key of a dict; DamagedFile for one of those whose hashes a file could choose to be all alike."""
+    value = plain(value)
+    parts = value if type(value) is tuple else (value,)
+    if not all(type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts):
+        raise DamagedFile(f"a {type(value).__name__} of it is no key of a dict here")
+    return value
+
+
+def _is_small(value: Any, bits: int) -> bool:
+    return type(value) is float or (type(value) is int and value.bit_length() <= bits)
+
+
+def _int(text: bytes) -> int:
+    return {b"00": False, b"01": True}[text] if text in (b"00", b"01") else int(text)
+
+
+def _long(raw: memoryview) -> int:
+    return int.from_bytes(raw, "little", signed=True)
+
+
+def _text(raw: memoryview) -> str:
+    return str(raw, "utf-8", "surrogatepass")
+
+
+def _old_text(raw: Any) -> str:
+    """A text of Python 2, which knew no encodings."""
+    return str(raw, "latin-1")
+
+
+def _append(m: Machine) -> None:
+    value = plain(m.pop())
+    m.top(list).append(value)
+
+
+def _appends(m: Machine) -> None:
+    values = [plain(v) for v in m.marked()]
+    m.top(list).extend(values)
+
+
+def _setitem(m: Machine) -> None:
+    value = plain(m.pop())
+    name = key(m.pop())
+    m.top(dict)[name] = value
+
+
+def _pairs(m: Machine) -> list[tuple[Any, Any]]:
+    values = m.marked()
+    if len(values) % 2:
+        raise DamagedFile("a key of it has no value")
+    return [(key(k), plain(v)) for k, v in zip(values[::2], values[1::2], strict=True)]
+
+
+def _setitems(m: Machine) -> None:
+    pairs = _pairs(m)
+    m.top(dict).update(pairs)
+
+
+def _additems(m: Machine) -> None:
+    values = [key(v) for v in m.marked()]
+    m.top(set).update(values)
+
+
+def _mark(m: Machine) -> None:
+    m.left -= 1
+    if m.left < 0:
+        raise DamagedFile("it makes more lists than a file of its size needs")
+    m.marks.append(len(m.stack))
+
+
+def _tuple(count: int) -> Callable[[Machine], None]:
+    def step(m: Machine) -> None:
+        values = [plain(m.pop()) for _ in range(count)]
+        m.made(tuple(reversed(values)))
+
+    return step
+
+
+def _reduce(m: Machine) -> None:
+    args = m.pop()
+    m.call(args)
+
+
+def _global(m: Machine) -> None:
+    module, name = m.line(), m.line()
+    m.named(str(module, "utf-8"), str(name, "utf-8"))
+
+
+def _stack_global(m: Machine) -> None:
+    name = m.pop()
+    m.named(m.pop(), name)
+
+
+def _pop(m: Machine) -> None:
+    if m.marks and m.marks[-1] == len(m.stack):
+        m.marks.pop()
+    else:
+        m.pop()
+
+
+def _pop_mark(m: Machine) -> None:
+    m.marked()
+
+
+def _dup(m: Machine) -> None:
+    value = m.pop()
+    m.push(value)
+    m.push(value)
+
+
+def _protocol(m: Machine) -> None:
+    number = m.byte()
+    if number > 5:
+        raise DamagedFile(f"it is of protocol {number}: 0 to 5 are known")
+
+
+def _persistent(m: Machine) -> None:
+    m.push(m.persistent(plain(m.pop())))
+
+
+def _frame(m: Machine) -> None:
+    if m.number("<Q") > len(m.view) - m.at:
+        raise DamagedFile("a frame of it ends early")
+
+
+def _sized(form: str, read: Callable[[Any], Any]) -> Callable[[Machine], None]:
+    """A length, and so many bytes."""
+    return lambda m: m.push(read(m.take(m.number(form))))
+
+
+def _fixed(form: str) -> Callable[[Machine], None]:
+    return lambda m: m.push(m.number(form))
+
+
+def _constant(value: Any) -> Callable[[Machine], None]:
+    return lambda m: m.push(value)
+
+
+def _line(read: Callable[[bytes], Any]) -> Callable[[Machine], None]:
+    return lambda m: m.push(read(m.line()))
+
+
+def _new_frozenset(m: Machine) -> None:
+    m.made(frozenset([key(v) for v in m.marked()]))
+
+
+STOP = ord(".")
+NAMED: dict[bytes, Callable[[Machine], None]] = {  # pickletools.opcodes has them all, with words
+    b"\x80": _protocol,
+    b"\x95": _frame,
+    b"(": _mark,
+    b"0": _pop,
+    b"1": _pop_mark,
+    b"2": _dup,
+    b"N": _constant(None),
+    b"\x88": _constant(True),
+    b"\x89": _constant(False),
+    b"I": _line(_int),
+    b"L": _line(lambda text: int(text.rstrip(b"L"))),
+    b"F": _line(float),
+    b"K": _fixed("<B"),
+    b"M": _fixed("<H"),
+    b"J": _fixed("<i"),
+    b"G": _fixed(">d"),
+    b"\x8a": _sized("<B", _long),
+    b"\x8b": _sized("<i", _long),
+    b"S": _line(lambda text: _old_text(escape_decode(text[1:-1])[0])),
+    b"V": _line(lambda text: str(text, "raw-unicode-escape")),
+    b"T": _sized("<i", _old_text),
+    b"U": _sized("<B", _old_text),
+    b"\x8c": _sized("<B", _text),
+    b"X": _sized("<I", _text),
+    b"\x8d": _sized("<Q", _text),
+    b"C": _sized("<B", bytes),
+    b"B": _sized("<I", bytes),
+    b"\x8e": _sized("<Q", bytes),
+    b"\x96": _sized("<Q", bytes),
+    b")": _constant(()),
+    b"\x85": _tuple(1),
+    b"\x86": _tuple(2),
+    b"\x87": _tuple(3),
+    b"t": lambda m: m.made(tuple([plain(v) for v in m.marked()])),
+    b"]": lambda m: m.made([]),
+    b"l": lambda m: m.made([plain(v) for v in m.marked()]),
+    b"a": _append,
+    b"e": _appends,
+    b"}": lambda m: m.made({}),
+    b"d": lambda m: m.made(dict(_pairs(m))),
+    b"s": _setitem,
+    b"u": _setitems,
+    b"\x8f": lambda m: m.made(set()),
+    b"\x90": _additems,
+    b"\x91": _new_frozenset,
+    b"p": lambda m: m.keep(int(m.line())),
+    b"q": lambda m: m.keep(m.byte()),
+    b"r": lambda m: m.keep(m.number("<I")),
+    b"\x94": lambda m: m.keep(len(m.memo)),
+    b"g": lambda m: m.recall(int(m.line())),
+    b"h": lambda m: m.recall(m.byte()),
+    b"j": lambda m: m.recall(m.number("<I")),
+    b"c": _global,
+    b"\x93": _stack_global,
+    b"R": _reduce,
+    b"\x81": _reduce,  # NEWOBJ: cls.__new__(cls, *args) of a function of the table is the call of it
+    b"b": lambda m: m.built(),
+    b"Q": _persistent,
+    b"P": lambda m: m.push(m.persistent(str(m.line(), "ascii"))),
+}
+STEPS: list[Callable[[Machine], None] | None] = [NAMED.get(bytes([code])) for code in range(256)]

@@ -1,0 +1,92 @@
+"""Turns an index of files, as large models are cut into, into tensors by name: each file must lie beside
+it."""
+
+import json
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..tensor import Tensor
+from .elements import DamagedFile, Destination, shown
+from .opened import opened
+
+LONGEST = 100_000_000  # bytes of an index
+
+
+@dataclass(frozen=True)
+class Index:
+    """Names of tensors by the file that has them, and the folder."""
+
+    files: dict[str, list[str]]
+    folder: Path
+    real: tuple[
+        Path, ...
+    ]  # where the files may really lie: links of caches lead elsewhere, as the index's own
+
+
+def index_of(view: memoryview, f: Any) -> Index | None:
+    """The index that bytes are, if they are one; DamagedFile where it is wrong."""
+    if bytes(view[:1]) != b"{":
+        return None
+    try:
+        found = json.loads(str(view[:LONGEST], "utf-8"))
+    except (ValueError, RecursionError):
+        raise DamagedFile("its index is no JSON") from None
+    names = found.get("weight_map") if isinstance(found, dict) else None
+    if not isinstance(names, dict) or not all(isinstance(v, str) for v in names.values()):
+        raise DamagedFile("its index has no weight_map of names and files")
+    if not isinstance(f, str) and not hasattr(f, "__fspath__"):
+        raise DamagedFile("its index names other files, and bytes have no folder: give its path")
+    path = Path(f)
+    files: dict[str, list[str]] = {}
+    for name, file in names.items():
+        files.setdefault(file, []).append(name)
+    index = Index(files, path.parent, (path.parent.resolve(), path.resolve().parent))
+    for file in files:
+        _check(file, index)
+    return index
+
+
+def _check(file: str, index: Index) -> None:
+    """DamagedFile where a file is not beside the index."""
+    if not file or file in (".", "..") or any(c in file for c in "/\\:\0"):
+        raise DamagedFile(f"its index names {shown(file)}, which is no file beside it")
+    real = (index.folder / file).resolve()
+    if real.parent not in index.real:
+        raise DamagedFile(f"its index names {shown(file)}, a link to another folder")
+    if not real.exists():
+        raise DamagedFile(f"its index names {shown(file)}, which is not there")
+
+
+def tensors_of(index: Index, place: Destination, call: str) -> dict[str, Tensor]:
+    """All tensors, each file read once."""
+    from .kinds import tensors_in
+
+    out: dict[str, Tensor] = {}
+    for file, names in index.files.items():
+        path = index.folder / file
+        with opened(path, call) as view:
+            found = tensors_in(view, place)
+        _all_there(file, names, found)
+        out |= {name: found[name] for name in names}
+    return out
+
+
+def opened_entries(index: Index, place: Destination, call: str, stack: ExitStack) -> dict[str, Any]:
+    """The entries of all files, which stay open as long as the stack."""
+    from .kinds import entries_in
+
+    out: dict[str, Any] = {}
+    for file, names in index.files.items():
+        found = entries_in(stack.enter_context(opened(index.folder / file, call)), place).tensors
+        _all_there(file, names, found)
+        out |= {name: found[name] for name in names}
+    return out
+
+
+def _all_there(file: str, names: list[str], found: Any) -> None:
+    gone = [name for name in names if name not in found]
+    if gone:
+        more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+        raise DamagedFile(f"{shown(file)} has no {shown(gone[0])}{more}, which its index says it has")

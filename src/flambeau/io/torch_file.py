@@ -1,0 +1,345 @@
+"""Turns what torch.save wrote, a zip archive or the older row of pickles, into plain values and tensors.
+
+The pickle is read twice: once to see which parts of which storages it asks for, once to make the tensors.
+So a storage that several tensors share is on the device once, and of others nothing is read but what they
+show.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from struct import unpack_from
+from typing import Any
+
+from ..core import dtype as dt
+from ..tensor import Tensor
+from . import zipped
+from .elements import (
+    KINDS,
+    SIZE,
+    DamagedFile,
+    Destination,
+    ElementKind,
+    RefusedFile,
+    check_shape,
+    shown,
+    span,
+    strided,
+    tensor_of,
+)
+from .numpy_form import tensor_in_form
+from .opened import blamed, naming, opened
+from .pickled import Global, Machine, Unfinished, Vocabulary, plain
+from .pickled_names import CALLS, VALUES, form_of
+
+MAGIC = 0x1950A86A20F9469CFC6C  # what the older files begin with (torch/serialization.py)
+VERSION = 1001  # the only one there ever was
+FULL_NAMES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16"}
+FULL_NAMES |= {"Long": "int64", "Int": "int32", "Short": "int16", "Char": "int8", "Byte": "uint8"}
+FULL_NAMES |= {"Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128"}
+FULL_NAMES |= {"Untyped": "uint8"}
+STORAGES = {f"{name}Storage": KINDS[kind] for name, kind in FULL_NAMES.items()}
+NAMED = {
+    f"{place}.{name}": k for name, k in STORAGES.items() for place in ("torch", "torch.cuda", "torch.storage")
+}
+NAMED |= {f"torch.{name}": kind if kind.float8 else kind.dtype for name, kind in KINDS.items()}
+NAMED |= {"torch.Tensor": None, "torch.nn.parameter.Parameter": None}
+DENSE = "save .to_dense() of it"
+REFUSED = {  # what PyTorch makes tensors by that are none here: what to do in PyTorch
+    "_rebuild_sparse_tensor": f"it is a sparse tensor: {DENSE}",
+    "_rebuild_sparse_csr_tensor": f"it is a sparse tensor: {DENSE}",
+    "_rebuild_qtensor": "it is a quantised tensor: save .dequantize() of it",
+    "_rebuild_nested_tensor": "it is a nested tensor: save its .unbind()",
+    "_rebuild_meta_tensor_no_storage": "it is a tensor without values, of the device meta",
+    "_rebuild_device_tensor_from_numpy": "it is a tensor of another device: save .cpu() of it",
+}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A row of elements that tensors of a file show parts of."""
+
+    key: str
+    kind: ElementKind
+    count: int
+    first: int = 0  # elements of the storage before this one, where it is a part of one
+
+
+@dataclass(frozen=True)
+class StorageView:
+    """What a tensor shows of a storage."""
+
+    storage: str
+    kind: ElementKind
+    offset: int
+    size: tuple[int, ...]
+    stride: tuple[int, ...]
+
+    @property
+    def is_contiguous(self) -> bool:
+        step, steps = 1, []
+        for n in reversed(self.size):
+            steps.append(step)
+            step *= n
+        pairs = zip(self.size, self.stride, reversed(steps), strict=True)
+        return all(n == 1 or have == step for n, have, step in pairs)
+
+
+class TorchReading:
+    """The tensors of a file: which there are, at the first reading, and what they are, at the second."""
+
+    def __init__(self, place: Destination):
+        self.place = place
+        self.uses: dict[tuple[str, ElementKind], set[StorageView]] = {}
+        self.bytes_of: Callable[[str], memoryview] | None = None  # the second reading has them
+        self.bases: dict[tuple[str, ElementKind], Tensor] = {}
+        self.made: dict[StorageView, Tensor] = {}
+
+    def part(self, storage: Storage, kind: ElementKind, offset: int, size: Any, stride: Any) -> Any:
+        """A tensor; at the first reading None, with what it needs noted."""
+        part = StorageView(storage.key, kind, storage.first + offset, tuple(size), tuple(stride))
+        if self.bytes_of is None:
+            self.check(storage, part)
+            self.uses.setdefault((part.storage, kind), set()).add(part)
+            return None
+        if part not in self.made:
+            self.made[part] = self.tensor(part, self.bytes_of(part.storage))
+        return self.made[part]
+
+    def check(self, storage: Storage, part: StorageView) -> None:
+        """DamagedFile where a part is outside of its storage."""
+        name = f"a tensor of storage {storage.key!r:.50}"
+        check_shape(name, part.size)
+        if len(part.stride) != len(part.size) or not all(type(s) is int and s >= 0 for s in part.stride):
+            raise DamagedFile(f"the strides of {name} are not one for each size")
+        needed = span(part.size, part.stride, part.offset)
+        there = (storage.first + storage.count) * storage.kind.size // part.kind.size
+        if needed > there:
+            raise DamagedFile(f"{name} reaches element {needed:,} of {there:,}")
+        if prod(part.size) > max(there, SIZE):
+            raise DamagedFile(f"{name} stands for {prod(part.size):,} elements, of which {there:,} are there")
+
+    def tensor(self, part: StorageView, raw: memoryview) -> Tensor:
+        use, size = (part.storage, part.kind), part.kind.size
+        name = f"storage {part.storage}"
+        if len(self.uses[use]) > 1:
+            if use not in self.bases:
+                count = len(raw) // size
+                self.bases[use] = tensor_of(name, raw[: count * size], (count,), part.kind, self.place)
+            return strided(self.bases[use], part.size, part.stride, part.offset)
+        end = max(span(part.size, part.stride, part.offset), part.offset)
+        raw = raw[part.offset * size : end * size]
+        if part.is_contiguous:
+            return tensor_of(name, raw, part.size, part.kind, self.place)
+        base = tensor_of(name, raw, (len(raw) // size,), part.kind, self.place)
+        return strided(base, part.size, part.stride, 0)
+
+    # --- functions that pickles name ---
+
+    def rebuild(self, storage: Any, offset: Any, size: Any, stride: Any) -> Any:
+        if not isinstance(storage, Storage) or type(offset) is not int or offset < 0:
+            raise DamagedFile("a tensor of it has no storage, or no place in it")
+        return self.part(storage, storage.kind, offset, size, stride)
+
+    def rebuild_v2(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
+        """rest: whether it requires gradients, hooks, and what is said of its numbers."""
+        return self.told(self.rebuild(storage, offset, size, stride), rest[2:])
+
+    def rebuild_v3(self, storage: Any, offset: Any, size: Any, stride: Any, *rest: Any) -> Any:
+        """rest: as above, with the dtype before what is said of its numbers."""
+        kind = plain(rest[2])
+        kind = KINDS[kind.name] if isinstance(kind, dt.DType) else kind
+        if not isinstance(kind, ElementKind) or not isinstance(storage, Storage):
+            raise DamagedFile("the dtype of a tensor of it is none, or it has no storage")
+        bytes_there = Storage(storage.key, kind, storage.count * storage.kind.size // kind.size)
+        return self.told(self.rebuild(bytes_there, offset, size, stride), rest[3:])
+
+    def told(self, tensor: Any, rest: Any) -> Any:
+        """A tensor as PyTorch's bits for views say: conjugated, negated."""
+        bits = rest[0] if rest and rest[0] else {}
+        if type(bits) is not dict or not bits.keys() <= {"conj", "neg"}:
+            raise DamagedFile("what is said of a tensor's numbers is neither conj nor neg")
+        if tensor is None:
+            return None
+        tensor = tensor.conj() if bits.get("conj") else tensor
+        return -tensor if bits.get("neg") else tensor
+
+    def parameter(self, data: Any, *_: Any) -> Any:
+        return plain(data)
+
+    def from_type(self, rebuild: Any, kind: Any, args: Any, state: Any) -> Any:
+        """A tensor with attributes of Python: the tensor."""
+        if not isinstance(rebuild, Global) or rebuild.call is None or type(args) is not tuple:
+            raise DamagedFile("a tensor of it is made by no function")
+        return rebuild.call(*args)
+
+    def array(self, kind: Any, shape: Any, code: Any) -> Unfinished:
+        """NumPy's array: all that it is comes later, as a state."""
+        return Unfinished(self.arrived)
+
+    def arrived(self, state: Any) -> Any:
+        if type(state) is not tuple or len(state) != 5 or type(state[1]) is not tuple:
+            raise DamagedFile("an array of NumPy's of it is not as NumPy writes it")
+        return self.from_numpy(state[4], state[2], state[1], state[3] is True)
+
+    def from_buffer(self, raw: Any, dtype: Any, shape: Any, order: Any) -> Any:
+        return self.from_numpy(plain(raw), plain(dtype), plain(shape), order == "F")
+
+    def from_numpy(self, raw: Any, dtype: Any, shape: Any, first_fastest: bool) -> Any:
+        form = form_of(dtype)
+        if type(raw) is not bytes or type(shape) is not tuple:
+            raise DamagedFile("an array of NumPy's of it has no bytes, or no shape")
+        check_shape("an array", shape)
+        if len(raw) != prod(shape) * form[0].size:
+            raise DamagedFile("an array of NumPy's of it has not the bytes of its shape")
+        if self.bytes_of is None:
+            return None
+        return tensor_in_form("an array", memoryview(raw), shape, form, first_fastest, self.place)
+
+    def names(self) -> Vocabulary:
+        """All that a file may name, and what stands for it."""
+        own: dict[str, Callable[..., Any]] = {
+            "torch._utils._rebuild_tensor": self.rebuild,
+            "torch._utils._rebuild_tensor_v2": self.rebuild_v2,
+            "torch._utils._rebuild_tensor_v3": self.rebuild_v3,
+            "torch._utils._rebuild_parameter": self.parameter,
+            "torch._utils._rebuild_parameter_with_state": self.parameter,
+            "torch._tensor._rebuild_from_type_v2": self.from_type,
+        }
+        for core in ("core", "_core"):
+            own[f"numpy.{core}.multiarray._reconstruct"] = self.array
+            own[f"numpy.{core}.numeric._frombuffer"] = self.from_buffer
+        return Vocabulary(CALLS | own, VALUES | NAMED, REFUSED)
+
+
+def load_torch(f: Any, device: Any = None, *, keep_wide: bool = False) -> Any:
+    """What torch.save wrote, a state_dict or a nest around some, without PyTorch; nothing in it is run.
+
+    f: a path, an open file, or bytes. keep_wide: float64, which GPUs have not, stays on the host; else it
+    becomes float32, and FlambeauError names a number that does not fit, or what is wrong with a file, or
+    what of it is no data.
+    """
+    call = f"load_torch({naming(f)})"
+    with opened(f, call) as view, blamed(call, "PyTorch"):
+        return read_torch(view, Destination.of(device, keep_wide))
+
+
+def read_torch(view: memoryview, place: Destination) -> Any:
+    """What a file of torch.save's holds; DamagedFile says what is wrong with it."""
+    return _read_zip(view, place) if bytes(view[:4]) == b"PK\x03\x04" else _read_old(view, place)
+
+
+def is_pickle(view: memoryview) -> bool:
+    """Whether bytes begin as a pickle, of protocol 2 or a later one, does."""
+    return bytes(view[:1]) == b"\x80" and bytes(view[1:2]) <= b"\x05"
+
+
+def _storage(parts: Any) -> tuple[Storage, Any]:
+    """A storage that a persistent id names, and the view of it that the older form may add."""
+    word = parts[0] if type(parts) is tuple and len(parts) in (5, 6) else None
+    if word not in ("storage", b"storage"):
+        raise DamagedFile("it asks for something that is no storage")
+    kind, name, _, count = parts[1:5]
+    name = str(name, "latin-1") if type(name) is bytes else name
+    if not isinstance(kind, ElementKind) or type(name) is not str or type(count) is not int or count < 0:
+        raise DamagedFile("a storage of it has no name, dtype or size")
+    return Storage(name, kind, count), parts[5] if len(parts) == 6 else None
+
+
+def _read_zip(view: memoryview, place: Destination) -> Any:
+    members = zipped.members(view)
+    roots = [name[: -len("data.pkl")] for name in members if name.rpartition("/")[2] == "data.pkl"]
+    if len(roots) != 1:
+        raise DamagedFile("it is an archive that PyTorch did not write: it has no data.pkl, or several")
+    (root,) = roots
+    if f"{root}constants.pkl" in members:
+        raise RefusedFile(
+            "it is a program of TorchScript: in PyTorch, save torch.jit.load(path).state_dict()"
+        )
+    order = members.get(f"{root}byteorder")
+    if order is not None and bytes(zipped.contents(view, order)) != b"little":
+        raise RefusedFile("its numbers are of a big-endian machine: load and save it there in another form")
+    reading = TorchReading(place)
+
+    def persistent(parts: Any) -> Storage:
+        storage, _ = _storage(parts)
+        member = members.get(f"{root}data/{storage.key}")
+        if member is None or member.size != storage.count * storage.kind.size:
+            there = "none" if member is None else f"{member.size:,}"
+            needed = f"{storage.count * storage.kind.size:,}"
+            raise DamagedFile(f"storage {shown(storage.key)} has {there} of the {needed} bytes it needs")
+        return storage
+
+    data = zipped.contents(view, members[f"{root}data.pkl"])
+    _run(data, 0, reading, persistent, len(view))
+    raw: dict[str, memoryview] = {}
+
+    def bytes_of(name: str) -> memoryview:
+        if name not in raw:
+            raw[name] = zipped.contents(view, members[f"{root}data/{name}"])
+        return raw[name]
+
+    reading.bytes_of = bytes_of
+    return _run(data, 0, reading, persistent, len(view))[0]
+
+
+def _run(
+    data: memoryview, at: int, reading: TorchReading, persistent: Callable, room: int
+) -> tuple[Any, int]:
+    """The value of the pickle that begins at a byte, and where it ends."""
+    machine = Machine(data, at, reading.names(), persistent, room)
+    return machine.run(), machine.at
+
+
+def _read_old(view: memoryview, place: Destination) -> Any:
+    """A row of pickles: a magic number, a version, the machine, the values, the storages' names; then
+    these."""
+    reading, roots = TorchReading(place), {}
+
+    def persistent(parts: Any) -> Storage:
+        root, part = _storage(parts)
+        if roots.setdefault(root.key, root) != root:
+            raise DamagedFile(f"storage {shown(root.key)} of it is of two kinds or sizes")
+        if part is None:
+            return root
+        if type(part) is not tuple or [type(n) for n in part[1:]] != [int, int] or min(part[1:]) < 0:
+            raise DamagedFile(f"a part of storage {shown(root.key)} has no place")
+        if sum(part[1:]) > root.count:
+            raise DamagedFile(f"a part of storage {shown(root.key)} is outside of it")
+        return Storage(root.key, root.kind, part[2], part[1])
+
+    def next_value(at: int) -> tuple[Any, int]:
+        return _run(view, at, reading, persistent, len(view))
+
+    magic, at = next_value(0)
+    if magic != MAGIC:  # some other pickle, such as a dict of arrays
+        reading.bytes_of = lambda name: view[:0]
+        return next_value(0)[0]
+    version, at = next_value(at)
+    machine, begin = next_value(at)
+    if version != VERSION or type(machine) is not dict or machine.get("little_endian") is not True:
+        raise RefusedFile(
+            f"it is of version {shown(version)}, or of a big-endian machine: save it anew in PyTorch"
+        )
+    _, at = next_value(begin)
+    keys, at = next_value(at)
+    raw = _storages(view, at, keys, roots)
+    reading.bytes_of = raw.__getitem__
+    return next_value(begin)[0]
+
+
+def _storages(view: memoryview, at: int, keys: Any, roots: dict[str, Storage]) -> dict[str, memoryview]:
+    """The bytes of each storage, which lie behind the pickles in the order of their names there."""
+    if type(keys) is not list or len(keys) != len(roots) or {str(k) for k in keys} != roots.keys():
+        raise DamagedFile("its list of storages is not of those that its tensors need")
+    raw = {}
+    for name in map(str, keys):
+        if len(view) - at < 8:
+            raise DamagedFile(f"it ends before storage {shown(name)}")
+        (count,), root = unpack_from("<q", view, at), roots[name]
+        end = at + 8 + root.count * root.kind.size
+        if count != root.count or end > len(view):
+            told = f"{count:,} elements of the {root.count:,}" if count != root.count else "an early end"
+            raise DamagedFile(f"storage {shown(name)} has {told} that its tensors need")
+        raw[name], at = view[at + 8 : end], end
+    return raw

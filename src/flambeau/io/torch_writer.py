@@ -1,0 +1,127 @@
+"""Turns nests of tensors into what torch.load reads, weights_only or not: a zip archive around a pickle."""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ..core.dtype import DType
+from ..core.node import describe
+from ..core.shape import contiguous_strides
+from ..runtime import readback
+from ..tensor import Tensor
+from .opened import naming
+from .safetensors import raw_bytes, write_bytes
+from .torch_file import FULL_NAMES
+from .zipped import stored
+
+STORAGE_OF = {kind: f"{name}Storage" for name, kind in FULL_NAMES.items() if name != "Untyped"}
+
+
+def save_torch(obj: Any, f: Any) -> None:
+    """Write tensors in any nest of dicts, lists and tuples, with numbers, texts, dtypes and None among
+    them, as torch.save does; f is a path, or a file that is open for writing bytes.
+
+    TypeError names what can't be saved, FlambeauError a path that can't be written. obj: the nest.
+    """
+    pickle = TorchPickle(f"save_torch(..., {naming(f)})")
+    pickle.put(obj, "")
+    members: list[tuple[str, Any]] = [("data.pkl", b"\x80\x02" + b"".join(pickle.out) + b".")]
+    members += [("byteorder", b"little"), ("version", b"3\n")]
+    raw = readback.read(pickle.tensors)
+    members += [
+        (f"data/{i}", raw_bytes(t, r)) for i, (t, r) in enumerate(zip(pickle.tensors, raw, strict=True))
+    ]
+    write_bytes(f, stored([(f"archive/{name}", data) for name, data in members]), "save_torch")
+
+
+class TorchPickle:
+    """A pickle of protocol 2, and the tensors that its storages are of."""
+
+    def __init__(self, call: str):
+        self.call = call
+        self.out: list[bytes] = []
+        self.tensors: list[Tensor] = []
+        self.places: dict[int, int] = {}  # a tensor that stands in several places is written once
+
+    def put(self, value: Any, path: str) -> None:
+        """The steps that make a value; path is where it stands."""
+        kind = next((k for k in WRITERS if isinstance(value, k)), None)
+        if kind is None:
+            place = f"what stands at {path!r}" if path else "the object"
+            rule = "give tensors, numbers, texts, dtypes, None, and dicts, lists and tuples of them"
+            raise TypeError(f"{self.call}: {place} is {describe(value)}: {rule}")
+        WRITERS[kind](self, value, path)
+
+    def step(self, code: bytes) -> None:
+        self.out.append(code)
+
+    def inside(self, value: Any, path: str, key: Any) -> None:
+        self.put(value, f"{path}.{key}" if path else str(key))
+
+    # --- one method a kind ---
+
+    def number(self, value: int, _: str) -> None:
+        raw = value.to_bytes(value.bit_length() // 8 + 1, "little", signed=True)
+        self.step(
+            b"\x8b" + struct.pack("<i", len(raw)) + raw if len(raw) > 255 else bytes([0x8A, len(raw)]) + raw
+        )
+
+    def text(self, value: str, _: str) -> None:
+        raw = value.encode("utf-8", "surrogatepass")
+        self.step(b"X" + struct.pack("<I", len(raw)) + raw)
+
+    def items(self, value: Mapping, path: str) -> None:
+        self.step(b"}(")
+        for key, part in value.items():
+            if not isinstance(key, str | int | float | bool | None):
+                raise TypeError(f"{self.call}: a key is {describe(key)}: keys are texts and numbers")
+            self.put(key, path)
+            self.inside(part, path, key)
+        self.step(b"u")
+
+    def values(self, value: list, path: str) -> None:
+        self.step(b"](")
+        for i, part in enumerate(value):
+            self.inside(part, path, i)
+        self.step(b"e")
+
+    def fixed(self, value: tuple, path: str) -> None:
+        self.step(b"(")
+        for i, part in enumerate(value):
+            self.inside(part, path, i)
+        self.step(b"t")
+
+    def tensor(self, t: Tensor, path: str) -> None:
+        """A storage of its own, seen as a whole: unsigned words as bytes with a dtype, which came later."""
+        name = STORAGE_OF.get(t.dtype.name)
+        if id(t) not in self.places:
+            self.places[id(t)] = len(self.tensors)
+            self.tensors.append(t)
+        function = b"_rebuild_tensor_v2" if name else b"_rebuild_tensor_v3"
+        self.step(b"ctorch._utils\n" + function + b"\n((")
+        self.text("storage", path)
+        self.step(f"ctorch\n{name}\n".encode() if name else b"ctorch.storage\nUntypedStorage\n")
+        self.text(str(self.places[id(t)]), path)
+        self.text("cpu", path)
+        self.number(t.numel() if name else t.nbytes, path)
+        self.step(b"tQK\x00")
+        self.fixed(t.shape, path)
+        self.fixed(tuple(contiguous_strides(t.shape)), path)
+        self.step(
+            b"\x89ccollections\nOrderedDict\n)R" + (b"" if name else f"ctorch\n{t.dtype.name}\n".encode())
+        )
+        self.step(b"tR")
+
+
+WRITERS: dict[Any, Callable[[TorchPickle, Any, str], None]] = {  # a bool is an int: it comes first
+    Tensor: TorchPickle.tensor,
+    bool: lambda p, value, _: p.step(b"\x88" if value else b"\x89"),
+    int: TorchPickle.number,
+    float: lambda p, value, _: p.step(b"G" + struct.pack(">d", value)),
+    str: TorchPickle.text,
+    type(None): lambda p, value, _: p.step(b"N"),
+    DType: lambda p, value, _: p.step(f"ctorch\n{value.name}\n".encode()),
+    Mapping: TorchPickle.items,
+    list: TorchPickle.values,
+    tuple: TorchPickle.fixed,
+}

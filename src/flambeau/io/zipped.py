@@ -1,0 +1,189 @@
+"""Turns the bytes of a zip archive into its members, as PyTorch's and NumPy's files are: checked before any
+is read, so that no archive unpacks into more than it says, overlaps, or names one member twice."""
+
+from dataclasses import dataclass
+from struct import calcsize, unpack_from
+from zlib import crc32, decompressobj
+from zlib import error as ZlibError
+
+from .elements import DamagedFile, RefusedFile, pieces, shown
+
+END, END64, WHERE64 = b"PK\x05\x06", b"PK\x06\x06", b"PK\x06\x07"
+RECORD, LOCAL = "<4s6H3L5H2L", "<4s5H3L2H"  # of the directory, and before each member (APPNOTE.TXT, 4.3)
+STORED, DEFLATED = 0, 8
+MEMBERS = 100_000
+FULL = 0xFFFFFFFF  # a number that stands in the zip64 field
+ROOM, TIMES = 1 << 24, 20  # bytes that members may unpack into: so many, and so many times the archive
+
+
+@dataclass(frozen=True)
+class Member:
+    """One file of an archive: where its bytes lie, and what they unpack into."""
+
+    name: str
+    method: int
+    crc: int
+    start: int
+    packed: int
+    size: int
+
+
+def members(view: memoryview) -> dict[str, Member]:
+    """The members by name; DamagedFile says what is wrong with the archive."""
+    count, at, end = _directory(view)
+    if count * calcsize(RECORD) > end - at:
+        raise DamagedFile(f"its directory has no room for the {count:,} members it speaks of")
+    if count > MEMBERS + len(view) // 256:
+        raise DamagedFile(f"it has {count:,} members, more than a file of its size needs")
+    found: dict[str, Member] = {}
+    for _ in range(count):
+        member, at = _member(view, at, end)
+        if member.name in found:
+            raise DamagedFile(f"it has two members {shown(member.name)}")
+        found[member.name] = member
+    _check(list(found.values()), len(view))
+    return found
+
+
+def _check(found: list[Member], size: int) -> None:
+    """DamagedFile where members share bytes, or unpack into too much."""
+    before, last = 0, ""
+    for m in sorted(found, key=lambda m: (m.start, m.packed)):
+        if m.packed and m.start < before:
+            raise DamagedFile(f"its members {shown(last)} and {shown(m.name)} overlap")
+        before, last = max(before, m.start + m.packed), m.name
+    unpacked, most = sum(m.size for m in found if m.method == DEFLATED), ROOM + TIMES * size
+    if unpacked > most:
+        raise RefusedFile(
+            f"it unpacks into {unpacked:,} bytes, more than {TIMES} times its size: save it unpacked"
+        )
+
+
+def _directory(view: memoryview) -> tuple[int, int, int]:
+    """(members, begin, end) of the directory."""
+    tail = bytes(view[-(1 << 16) - 22 :])
+    at = tail.rfind(END)
+    if at < 0 or len(tail) - at < 22:
+        raise DamagedFile("it ends before its directory")
+    place = len(view) - len(tail) + at
+    disk, of, here, count, size, start, _ = unpack_from("<4H2LH", view, place + 4)
+    if FULL in (size, start) or 0xFFFF in (count, here):
+        place, disk, of, here, count, size, start = _wide_directory(view, place)
+    if disk or of or here != count:
+        raise DamagedFile("it is a part of an archive of several files")
+    if start + size > place:
+        raise DamagedFile(
+            f"its directory, byte {start:,} to {start + size:,}, is not before its end at {place:,}"
+        )
+    return count, start, start + size
+
+
+def _wide_directory(view: memoryview, place: int) -> tuple[int, ...]:
+    """(place, disk, of, here, count, size, start) of the zip64 record before the end."""
+    if place < 20 or bytes(view[place - 20 : place - 16]) != WHERE64:
+        raise DamagedFile("its zip64 record is not there")
+    (at,) = unpack_from("<Q", view, place - 12)
+    if at > place - 76 or bytes(view[at : at + 4]) != END64:
+        raise DamagedFile("its zip64 record is not there")
+    return at, *unpack_from("<2L4Q", view, at + 16)
+
+
+def _member(view: memoryview, at: int, end: int) -> tuple[Member, int]:
+    """The member of a directory's record, and where the next record begins."""
+    if end - at < calcsize(RECORD):
+        raise DamagedFile("its directory ends early")
+    head = unpack_from(RECORD, view, at)
+    flags, method, crc, packed, size = head[3], head[4], *head[7:10]
+    lengths, local = head[10:13], head[16]
+    at += calcsize(RECORD)
+    if head[0] != b"PK\x01\x02" or sum(lengths) > end - at:
+        raise DamagedFile(f"its directory is damaged before byte {at:,}")
+    raw, extra = bytes(view[at : at + lengths[0]]), view[at + lengths[0] : at + lengths[0] + lengths[1]]
+    name = str(raw, "utf-8", "replace")
+    packed, size, local = _wide(extra, size, packed, local)
+    if flags & 1:
+        raise RefusedFile(f"{shown(name)} is encrypted: save it without a password")
+    if method not in (STORED, DEFLATED) or (method == STORED and packed != size):
+        raise RefusedFile(
+            f"{shown(name)} is packed in a way that is not read here ({method}): save it unpacked"
+        )
+    start = _begin(view, local, raw, name)
+    if packed > len(view) - start:
+        raise DamagedFile(
+            f"{shown(name)} reaches {start + packed - len(view):,} bytes past the end of the file"
+        )
+    return Member(name, method, crc, start, packed, size), at + sum(lengths)
+
+
+def _wide(extra: memoryview, size: int, packed: int, local: int) -> tuple[int, int, int]:
+    """(packed, size, place) with those numbers that stand in a zip64 field."""
+    given = [size, packed, local]
+    if FULL not in given:
+        return packed, size, local
+    while len(extra) >= 4:
+        kind, length = unpack_from("<2H", extra)
+        field, extra = extra[4 : 4 + length], extra[4 + length :]
+        if kind == 1:
+            places = [i for i, n in enumerate(given) if n == FULL]
+            if len(field) < 8 * len(places):
+                break
+            for i, n in zip(places, unpack_from(f"<{len(places)}Q", field), strict=True):
+                given[i] = n
+            return given[1], given[0], given[2]
+    raise DamagedFile("a zip64 field of its directory is not there")
+
+
+def _begin(view: memoryview, local: int, raw: bytes, name: str) -> int:
+    """Where the bytes of a member begin, behind its own header."""
+    if local > len(view) - calcsize(LOCAL):
+        raise DamagedFile(f"{shown(name)} begins at byte {local:,}, past the end of the file")
+    head = unpack_from(LOCAL, view, local)
+    begin = local + calcsize(LOCAL)
+    start = begin + head[9] + head[10]
+    if head[0] != b"PK\x03\x04" or bytes(view[begin : begin + head[9]]) != raw or start > len(view):
+        raise DamagedFile(f"no member {shown(name)} begins at byte {local:,}, as its directory says")
+    return start
+
+
+def contents(view: memoryview, member: Member) -> memoryview:
+    """The bytes of a member, checked by their sum."""
+    raw = view[member.start : member.start + member.packed]
+    if member.method == DEFLATED:
+        raw = _inflated(raw, member)
+    found = 0
+    for piece in pieces(raw):
+        found = crc32(piece, found)
+    if member.crc not in (0, found):  # 0 is what PyTorch writes where it is told to compute none
+        raise DamagedFile(f"the bytes of {shown(member.name)} are not those of its check sum")
+    return raw
+
+
+def _inflated(raw: memoryview, member: Member) -> memoryview:
+    unpack = decompressobj(-15)
+    try:
+        out = unpack.decompress(raw, member.size + 1)
+    except ZlibError as e:
+        raise DamagedFile(f"{shown(member.name)} can't be unpacked: {e}") from None
+    if len(out) != member.size or not unpack.eof:
+        raise DamagedFile(f"{shown(member.name)} does not unpack into the {member.size:,} bytes it says")
+    return memoryview(out)
+
+
+def begin(raw: memoryview, size: int = 1 << 14) -> memoryview:
+    """The first bytes of what deflated bytes unpack into."""
+    try:
+        return memoryview(decompressobj(-15).decompress(raw, size))
+    except ZlibError as e:
+        raise DamagedFile(f"a member of it can't be unpacked: {e}") from None
+
+
+def stored(members: list[tuple[str, bytes]]) -> bytes:
+    """An archive of members as they are."""
+    from io import BytesIO
+    from zipfile import ZipFile, ZipInfo
+
+    out = BytesIO()
+    with ZipFile(out, "w") as z:
+        for name, data in members:
+            z.writestr(ZipInfo(name), data)
+    return out.getvalue()

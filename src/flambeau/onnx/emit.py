@@ -1,0 +1,507 @@
+"""Nodes of our graph into ONNX's: a function a row, by the op's name."""
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+from .convert import numpy_dtype
+from .graph import CODES, OnnxError
+from .trace import Reciprocal, SizeFormula, TracedGraph, TracedNode, sized
+
+LEAST = -(1 << 62)  # an end that lies before the first element
+EMITTERS: dict[str, Callable[..., str]] = {}
+
+
+def emits(*names: str) -> Callable:
+    """Enter a function for ops of these names: it is given the emitter, the node and the inputs' names."""
+
+    def enter(f: Callable) -> Callable:
+        EMITTERS.update(dict.fromkeys(names, f))
+        return f
+
+    return enter
+
+
+class Emitter:
+    """Collects the nodes and tensors of an ONNX graph."""
+
+    def __init__(self, graph: TracedGraph, weights: dict[int, str]):
+        self.graph, self.weights = graph, weights  # weights: names by the id of their node
+        self.nodes: list[Any] = []
+        self.tensors: dict[str, Any] = {}
+        self.names: dict[int, str] = {id(n): s.name for n, s in zip(graph.inputs, graph.specs)}
+        self.cache: dict[Any, str] = {}  # of what is made once: sizes, constants
+        self.taken = {s.name for s in graph.specs} | set(weights.values()) | set(graph.outputs)
+
+    def fresh(self, stem: str) -> str:
+        """A name that nothing has."""
+        k = len(self.taken)
+        while f"{stem}_{k}" in self.taken:
+            k += 1
+        self.taken.add(f"{stem}_{k}")
+        return f"{stem}_{k}"
+
+    def add(self, op: str, *inputs: str, output: int = 0, **attributes: Any) -> str:
+        """A node, and the name of one of its outputs."""
+        from onnx import helper
+
+        names = [self.fresh(op.lower()) for _ in range(output + 1)]
+        self.nodes.append(helper.make_node(op, list(inputs), names, **attributes))
+        return names[-1]
+
+    def tensor(self, array: Any, stem: str = "constant") -> str:
+        """A tensor that is there; equal small ones once."""
+        key = (array.dtype.str, array.dtype.name, array.shape, array.tobytes()) if array.size <= 64 else None
+        if key in self.cache:
+            return self.cache[key]
+        name = self.fresh(stem)
+        self.tensors[name] = array
+        if key:
+            self.cache[key] = name
+        return name
+
+    def number(self, value: Any, dtype: str) -> str:
+        """A 0-d tensor."""
+        import numpy as np
+
+        return self.tensor(np.array(value).astype(numpy_dtype(dtype)))
+
+    def ints(self, *values: Any) -> str:
+        """A list of whole numbers, or of sizes, as int64s. [n]"""
+        import numpy as np
+
+        sizes = [v if isinstance(v, SizeFormula) else sized(v) for v in values]
+        if not any(s.terms for s in sizes):
+            return self.tensor(np.array([s.base for s in sizes], np.int64))
+        key = tuple(sizes)
+        if key not in self.cache:
+            parts = [self.size(s) for s in sizes]
+            self.cache[key] = self.add("Concat", *parts, axis=0) if len(parts) > 1 else parts[0]
+        return self.cache[key]
+
+    def size(self, s: SizeFormula) -> str:
+        """A size as an int64. [1]"""
+        import numpy as np
+
+        if s in self.cache:
+            return self.cache[s]
+        total = self.tensor(np.array([s.base], np.int64)) if s.base or not s.terms else ""
+        for symbol, factor in s.terms:
+            k, dim = self.graph.symbols[symbol]
+            n = self.add("Shape", self.graph.specs[k].name, start=dim, end=dim + 1)
+            n = n if factor == 1 else self.add("Mul", n, self.tensor(np.array([factor], np.int64)))
+            total = self.add("Add", total, n) if total else n
+        self.cache[s] = total
+        return total
+
+    def run(self) -> list[str]:
+        """Emit all that the outputs need; their names."""
+        missing: dict[str, None] = {}
+        pending = list(reversed(self.graph.roots))
+        while pending:
+            n = pending[-1]
+            needed = self._needed(n, missing)
+            waiting = [x for x in needed if id(x) not in self.names]
+            if waiting:
+                pending += reversed(waiting)
+                continue
+            pending.pop()
+            if id(n) not in self.names:
+                self.names[id(n)] = self._emitted(n, needed, missing)
+        if missing:
+            rule = f"no ONNX operator is known for {', '.join(missing)}"
+            raise OnnxError(f"export: {rule}: compute that part outside of the model")
+        return [self.names[id(n)] for n in self.graph.roots]
+
+    def _needed(self, n: TracedNode, missing: dict[str, None]) -> list[TracedNode]:
+        if n.node.buffer is not None or id(n) in self.names:
+            return []
+        return n.parents if self._known(n) and n.node.op.kind == "composite" else n.inputs
+
+    def _known(self, n: TracedNode) -> bool:
+        check = FITS.get(n.name)
+        whole = len(n.parents) == len(n.node.parents)
+        return n.name in EMITTERS and (n.node.op.kind != "composite" or whole) and (check is None or check(n))
+
+    def _emitted(self, n: TracedNode, needed: list[TracedNode], missing: dict[str, None]) -> str:
+        if n.node.buffer is not None:
+            return self._leaf(n)
+        if self._known(n):
+            return EMITTERS[n.name](self, n, *[self.names[id(x)] for x in needed])
+        if n.node.op.kind == "composite":
+            return self.names[id(n.inputs[0])]
+        missing[n.name.lstrip("_")] = None
+        return ""
+
+    def _leaf(self, n: TracedNode) -> str:
+        from ..tensor import Tensor
+        from .values import to_array
+
+        name = self.weights.get(id(n.node))
+        array = to_array(Tensor(n.node))
+        if name is None:
+            return self.tensor(array)
+        self.tensors[name] = array
+        return name
+
+
+# --- elementwise ---
+
+SAME = """exp log sqrt sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf sigmoid neg abs sign
+floor ceil round relu reciprocal mul add sub div pow where"""
+DIRECT = {
+    **{name: name.capitalize() for name in SAME.split()},
+    **{"isnan": "IsNaN", "isinf": "IsInf", "maximum": "Max", "minimum": "Min", "eq": "Equal", "lt": "Less"},
+    **{"le": "LessOrEqual", "gt": "Greater", "ge": "GreaterOrEqual"},
+}
+LOGIC = {  # of bools: (on bools, on integers)
+    "bitwise_and": ("And", "BitwiseAnd"),
+    "bitwise_or": ("Or", "BitwiseOr"),
+    "bitwise_xor": ("Xor", "BitwiseXor"),
+    "logical_and": ("And", ""),
+    "logical_or": ("Or", ""),
+    "logical_xor": ("Xor", ""),
+}
+
+
+def _direct(op: str) -> Callable[..., str]:
+    return lambda e, n, *xs: e.add(op, *xs)
+
+
+for _name, _op in DIRECT.items():
+    EMITTERS[_name] = _direct(_op)
+
+
+@emits(*LOGIC)
+def _logic(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    on_bools, on_integers = LOGIC[n.name]
+    if n.inputs[0].dtype.kind == "b" or not on_integers:
+        return e.add(on_bools, _truth(e, n.inputs[0], a), _truth(e, n.inputs[1], b))
+    return e.add(on_integers, a, b)
+
+
+def _truth(e: Emitter, n: TracedNode, x: str) -> str:
+    return x if n.dtype.kind == "b" else e.add("Cast", x, to=CODES["bool"])
+
+
+@emits("bitwise_not")
+def _bitwise_not(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("Not" if n.inputs[0].dtype.kind == "b" else "BitwiseNot", x)
+
+
+@emits("logical_not")
+def _not(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("Not", _truth(e, n.inputs[0], x))
+
+
+@emits("ne")
+def _unequal(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    return e.add("Not", e.add("Equal", a, b))
+
+
+@emits("isfinite")
+def _is_finite(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("Not", e.add("Or", e.add("IsNaN", x), e.add("IsInf", x)))
+
+
+@emits("mul", "maximum", "minimum")
+def _of_bools_too(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    if n.dtype.kind == "b":
+        return e.add("Or" if n.name == "maximum" else "And", a, b)
+    return e.add(DIRECT[n.name], a, b)
+
+
+def _as_number(e: Emitter, n: TracedNode, value: float) -> str:
+    return e.number(value, n.dtype.name)
+
+
+FORMULAS: dict[str, Callable[..., str]] = {
+    "rsqrt": lambda e, n, x: e.add("Reciprocal", e.add("Sqrt", x)),
+    "square": lambda e, n, x: e.add("Mul", x, x),
+    "exp2": lambda e, n, x: e.add("Pow", _as_number(e, n, 2.0), x),
+    "expm1": lambda e, n, x: e.add("Sub", e.add("Exp", x), _as_number(e, n, 1.0)),
+    "log1p": lambda e, n, x: e.add("Log", e.add("Add", x, _as_number(e, n, 1.0))),
+    "log2": lambda e, n, x: e.add("Mul", e.add("Log", x), _as_number(e, n, 1.4426950408889634)),
+    "log10": lambda e, n, x: e.add("Mul", e.add("Log", x), _as_number(e, n, 0.4342944819032518)),
+    "erfc": lambda e, n, x: e.add("Sub", _as_number(e, n, 1.0), e.add("Erf", x)),
+    "trunc": lambda e, n, x: e.add("Mul", e.add("Sign", x), e.add("Floor", e.add("Abs", x))),
+    "hypot": lambda e, n, a, b: e.add("Sqrt", e.add("Add", e.add("Mul", a, a), e.add("Mul", b, b))),
+    "fmod": lambda e, n, a, b: e.add("Mod", a, b, fmod=1),
+    "cast": lambda e, n, x: e.add("Cast", x, to=CODES[n.attrs["to"].name]),
+    "detach": lambda e, n, x: x,
+    "_inside": lambda e, n, x, *_: x,
+    "permute": lambda e, n, x: e.add("Transpose", x, perm=_fixed(n.attrs["dims"])),
+    "_cat": lambda e, n, *xs: e.add("Concat", *xs, axis=n.attrs["dim"].base),
+    "_softmax": lambda e, n, x: e.add("Softmax", x, axis=n.attrs["dim"].base),
+    "_log_softmax": lambda e, n, x: e.add("LogSoftmax", x, axis=n.attrs["dim"].base),
+}
+EMITTERS.update(FORMULAS)
+
+
+@emits("remainder", "floor_divide")
+def _floored(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    if n.dtype.is_int:
+        rest = e.add("Mod", a, b)
+        return rest if n.name == "remainder" else e.add("Div", e.add("Sub", a, rest), b)
+    whole = e.add("Floor", e.add("Div", a, b))
+    return whole if n.name == "floor_divide" else e.add("Sub", a, e.add("Mul", whole, b))
+
+
+@emits("constant")
+def _constant(e: Emitter, n: TracedNode) -> str:
+    value, dtype = n.scalar, n.dtype.name
+    if isinstance(value, Reciprocal):
+        return e.add("Reciprocal", e.add("Cast", _scalar(e, value.size), to=CODES[dtype]))
+    if isinstance(value, SizeFormula):
+        return e.add("Cast", _scalar(e, value), to=CODES[dtype])
+    return e.number(value, dtype)
+
+
+def _scalar(e: Emitter, size: SizeFormula) -> str:
+    """A size without dims."""
+    return e.add("Squeeze", e.size(size), e.ints(0))
+
+
+@emits("iota")
+def _iota(e: Emitter, n: TracedNode) -> str:
+    import numpy as np
+
+    (count,) = n.shape
+    if not count.terms:
+        return e.tensor(np.arange(count.base, dtype=np.int32))
+    places = e.add("Range", e.number(0, "int64"), _scalar(e, count), e.number(1, "int64"))
+    return e.add("Cast", places, to=CODES[n.dtype.name])
+
+
+# --- shapes ---
+
+
+def _fixed(values: Any) -> list[int]:
+    """Numbers that an attribute has, which no size may change."""
+    if any(v.terms for v in values):
+        raise OnnxError("export: an attribute depends on a size: leave that out of dynamic=")
+    return [v.base for v in values]
+
+
+@emits("reshape")
+def _reshape(e: Emitter, n: TracedNode, x: str) -> str:
+    sizes = list(n.shape)
+    free = [d for d, s in enumerate(sizes) if s.terms]
+    if len(free) == 1 and all(s.base for s in sizes if not s.terms):
+        sizes[free[0]] = sized(-1)
+    return e.add("Reshape", x, e.ints(*sizes), allowzero=0 if all(s.base or s.terms for s in sizes) else 1)
+
+
+@emits("expand")
+def _expand(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("Expand", x, e.ints(*n.shape))
+
+
+@emits("_slice")
+def _slice(e: Emitter, n: TracedNode, x: str) -> str:
+    starts, steps, shape = (n.attrs[k] for k in ("starts", "steps", "shape"))
+    dims = [
+        d
+        for d in range(len(shape))
+        if (starts[d], steps[d].base, shape[d]) != (sized(0), 1, n.inputs[0].shape[d])
+    ]
+    if not dims:
+        return x
+    ends = [_end(starts[d], steps[d].base, shape[d]) for d in dims]
+    given = [starts[d] for d in dims], ends, dims, _fixed([steps[d] for d in dims])
+    return e.add("Slice", x, *[e.ints(*values) for values in given])
+
+
+def _end(start: SizeFormula, step: int, count: SizeFormula) -> SizeFormula:
+    """Where a slice ends: behind its last element, or before the first."""
+    terms = dict(start.terms)
+    for name, factor in count.terms:
+        terms[name] = terms.get(name, 0) + factor * step
+    end = SizeFormula(start.base + count.base * step, tuple((k, v) for k, v in terms.items() if v))
+    return sized(LEAST) if step < 0 and not end.terms and end.base < 0 else end
+
+
+@emits("_pad")
+def _pad(e: Emitter, n: TracedNode, x: str) -> str:
+    before, after = n.attrs["before"], n.attrs["after"]
+    signs = [s.base if not s.terms else 1 for s in (*before, *after)]
+    if all(v >= 0 for v in signs):
+        return _padded(e, n, x, before, after)
+    if any(s.terms for s in (*before, *after)):
+        raise OnnxError("export: pad: cuts by a number that depends on a size: leave that out of dynamic=")
+    out = _padded(e, n, x, *[[sized(max(0, s.base)) for s in side] for side in (before, after)])
+    starts = [max(0, -s.base) for s in before]
+    ends = [-max(0, -s.base) or 1 << 62 for s in after]
+    return e.add("Slice", out, e.ints(*starts), e.ints(*ends))
+
+
+def _padded(e: Emitter, n: TracedNode, x: str, before: Any, after: Any) -> str:
+    if all(s == sized(0) for s in (*before, *after)):
+        return x
+    if n.dtype.kind != "b":
+        return e.add("Pad", x, e.ints(*before, *after))
+    wide = e.add("Pad", e.add("Cast", x, to=CODES["int32"]), e.ints(*before, *after))
+    return e.add("Cast", wide, to=CODES["bool"])
+
+
+# --- reductions, products, windows ---
+
+REDUCED = {"_sum": "ReduceSum", "_prod": "ReduceProd", "_max": "ReduceMax", "_min": "ReduceMin"}
+
+
+@emits(*REDUCED)
+def _reduce(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add(REDUCED[n.name], x, e.ints(*n.attrs["dims"]), keepdims=1)
+
+
+@emits("_contract")
+def _contract(e: Emitter, n: TracedNode, a: str, b: str) -> str:
+    """MatMul where it is one, else Einsum over the dims that are not 1."""
+    plain = _matmul(e, n)
+    if plain:
+        return plain
+    nk, rank = n.attrs["nk"].base, len(n.inputs[0].shape)
+    letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
+    both = [p if p != sized(1) else q for p, q in zip(n.inputs[0].shape, n.inputs[1].shape)]
+    terms, operands = [], []
+    for x, name in zip(n.inputs, (a, b)):
+        kept = [d for d in range(rank) if x.shape[d] != sized(1) or both[d] == sized(1)]
+        terms.append("".join(letters[d] for d in kept))
+        shape = [x.shape[d] for d in kept]
+        operands.append(name if len(kept) == rank else _reshaped(e, name, shape))
+    return e.add("Einsum", *operands, equation=f"{','.join(terms)}->{letters[: rank - nk]}")
+
+
+def _reshaped(e: Emitter, x: str, shape: list[SizeFormula]) -> str:
+    free = [d for d, s in enumerate(shape) if s.terms]
+    if len(free) == 1:
+        shape = [sized(-1) if d == free[0] else s for d, s in enumerate(shape)]
+    return e.add("Reshape", x, e.ints(*shape))
+
+
+def _matmul(e: Emitter, n: TracedNode) -> str:
+    """The product as MatMul of what its views are made of, or ""."""
+    a, b = n.inputs
+    if n.node.attrs["label"] != "matmul" or a.name != "reshape" or b.name != "reshape":
+        return ""
+    a, b = a.inputs[0], b.inputs[0]
+    if b.name != "permute" or len(a.shape) < 2 or len(b.shape) < 2:
+        return ""
+    dims = [d.base for d in b.attrs["dims"]]
+    swapped = [*range(len(dims) - 2), len(dims) - 1, len(dims) - 2]
+    fits = a.shape == tuple(s for s in n.inputs[0].shape[-len(a.shape) - 1 : -2]) + n.inputs[0].shape[-1:]
+    if dims != swapped or not fits or max(len(a.shape), len(b.shape)) != len(n.shape):
+        return ""
+    return e.add("MatMul", e.names[id(a)], e.names[id(b.inputs[0])])
+
+
+def _is_image(n: TracedNode) -> bool:
+    """Whether windows slide over all dims but the first two."""
+    return len(n.shape) == len(n.node.attrs["spec"]) + 2
+
+
+def _windows(n: TracedNode) -> dict[str, Any]:
+    spec = n.node.attrs["spec"]
+    return {
+        "kernel_shape": [w.kernel for w in spec],
+        "strides": [w.stride for w in spec],
+        "pads": [w.before for w in spec] + [w.after for w in spec],
+        "dilations": [w.dilation for w in spec],
+    }
+
+
+FITS: dict[str, Callable[[TracedNode], bool]] = {
+    "max_pool": _is_image,
+    "window_sum": lambda n: _is_image(n) and all(w.dilation == 1 for w in n.node.attrs["spec"]),
+    "_attention": lambda n: not n.node.attrs["placed"],
+}
+
+
+@emits("conv")
+def _conv(e: Emitter, n: TracedNode, x: str, w: str) -> str:
+    a = n.node.attrs
+    pads = [*a["padding"], *a["padding"]]
+    given = {"strides": a["stride"], "dilations": a["dilation"], "group": a["groups"], "pads": pads}
+    return e.add("Conv", x, w, kernel_shape=_fixed(n.parents[1].shape[2:]), **given)
+
+
+@emits("max_pool")
+def _max_pool(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("MaxPool", x, **_windows(n))
+
+
+@emits("window_sum")
+def _window_sum(e: Emitter, n: TracedNode, x: str) -> str:
+    given = _windows(n)
+    given.pop("dilations")
+    mean = e.add("AveragePool", x, count_include_pad=1, **given)
+    return e.add("Mul", mean, e.number(prod(given["kernel_shape"]), n.dtype.name))
+
+
+@emits("_index_select")
+def _index_select(e: Emitter, n: TracedNode, x: str, index: str) -> str:
+    return e.add("Gather", x, index, axis=n.attrs["dim"].base)
+
+
+@emits("_gather")
+def _gather(e: Emitter, n: TracedNode, x: str, index: str) -> str:
+    dim, (whole, at) = n.attrs["dim"].base, [p.shape for p in n.inputs]
+    cut = [d for d in range(len(at)) if d != dim and whole[d] != at[d]]
+    if cut:
+        x = e.add("Slice", x, e.ints(*[0] * len(cut)), e.ints(*[at[d] for d in cut]), e.ints(*cut))
+    return e.add("GatherElements", x, index, axis=dim)
+
+
+@emits("_cumsum")
+def _cumsum(e: Emitter, n: TracedNode, x: str) -> str:
+    return e.add("CumSum", x, e.number(_dim(n), "int64"))
+
+
+@emits("_argsort")
+def _argsort(e: Emitter, n: TracedNode, x: str) -> str:
+    largest, count = n.node.attrs["descending"], e.ints(n.shape[-1])
+    places = e.add("TopK", x, count, output=1, axis=-1, largest=int(largest), sorted=1)
+    return e.add("Cast", places, to=CODES[n.dtype.name])
+
+
+def _dim(n: TracedNode) -> int:
+    return n.attrs["dim"].base
+
+
+@emits("_attention")
+def _attention(e: Emitter, n: TracedNode, q: str, k: str, v: str, *bias: str) -> str:
+    """softmax(q k' scale + bias) v of flattened heads, several of which may share keys."""
+    a, (queries, keys, values) = n.node.attrs, [p.shape for p in n.inputs[:3]]
+    shared = queries[0] != keys[0]
+    rows = [keys[0], sized(-1), queries[2]] if shared else []
+    q = e.add("Reshape", q, e.ints(*rows)) if shared else q
+    s = e.add("MatMul", q, e.add("Transpose", k, perm=[0, 2, 1]))
+    s = e.add("Mul", s, e.number(a["scale"], n.dtype.name))
+    s = e.add("Reshape", s, e.ints(queries[0], queries[1], keys[1])) if shared else s
+    if a["softcap"] is not None:
+        cap = e.number(a["softcap"], n.dtype.name)
+        s = e.add("Mul", e.add("Tanh", e.add("Div", s, cap)), cap)
+    if bias:
+        s = _biased(e, n, s, bias[0])
+    if a["causal"]:
+        s = e.add("Where", _causal(e, queries[1], keys[1]), s, e.number(float("-inf"), n.dtype.name))
+    p = e.add("Softmax", s, axis=-1)
+    p = e.add("Reshape", p, e.ints(keys[0], sized(-1), keys[1])) if shared else p
+    y = e.add("MatMul", p, v)
+    return e.add("Reshape", y, e.ints(*n.shape[:2], values[2])) if shared else y
+
+
+def _biased(e: Emitter, n: TracedNode, s: str, bias: str) -> str:
+    queries, keys = n.inputs[0].shape, n.inputs[1].shape
+    split = e.add("Reshape", s, e.ints(-1, n.node.attrs["heads"], queries[1], keys[1]))
+    if n.inputs[3].dtype.kind == "b":
+        split = e.add("Where", bias, split, e.number(float("-inf"), n.dtype.name))
+    else:
+        split = e.add("Add", split, bias)
+    return e.add("Reshape", split, e.ints(-1, queries[1], keys[1]))
+
+
+def _causal(e: Emitter, rows: SizeFormula, columns: SizeFormula) -> str:
+    """Which keys a query sees. [rows, columns]"""
+    at = [e.add("Range", e.number(0, "int64"), _scalar(e, n), e.number(1, "int64")) for n in (rows, columns)]
+    return e.add("LessOrEqual", at[1], e.add("Unsqueeze", at[0], e.ints(1)))

@@ -1,0 +1,117 @@
+"""A model or a function of tensors into an ONNX file."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..core.files import write_whole
+from ..device import get_device
+from ..export.inputs import names_of
+from ..tensor import Tensor, tensor
+from .emit import Emitter
+from .graph import CODES, OnnxError
+from .trace import InputSpec, SizeFormula, TracedGraph, trace
+
+OPSET, IR_VERSION = 18, 9
+
+
+def export(
+    model: Callable, example: Any, path: Any = None, *, dynamic: Any = None, names: Any = None
+) -> bytes:
+    """Write a module or a function of tensors as an ONNX file; its bytes.
+
+    example: a tensor or an array, a list of them, or a dict by name: dtypes and shapes count, values do not.
+    path: where it is written; None only returns it. dynamic: sizes that may change, a dict of input names to
+    {dim: name}, as {"x": {0: "batch"}}, or True for the first dim of every input. names: of the outputs.
+    OnnxError where the model reads values, assigns to tensors, or uses an op that ONNX has not.
+    """
+    inputs = _inputs(model, example)
+    specs, sizes = _specs(inputs, dynamic)
+    device = next((p.device for p in _weights(model).values()), None) or get_device()
+    graph = trace(model, specs, sizes, device)
+    data = _proto(model, graph, names).SerializeToString()
+    if path is not None:
+        _write(Path(path), data)
+    return data
+
+
+def _inputs(model: Callable, example: Any) -> dict[str, Tensor]:
+    """Examples by name."""
+    given = example if isinstance(example, dict | list | tuple) else [example]
+    if not isinstance(given, dict):
+        given = dict(zip(names_of(model, len(given)), given, strict=True))
+    return {name: v if isinstance(v, Tensor) else tensor(v, device="cpu") for name, v in given.items()}
+
+
+def _specs(inputs: dict[str, Tensor], dynamic: Any) -> tuple[list[InputSpec], dict[str, int]]:
+    """The inputs with names for sizes that may change, and what each of these is traced with."""
+    named = {name: {0: "N"} for name, t in inputs.items() if t.ndim} if dynamic is True else dynamic or {}
+    unknown = [name for name in named if name not in inputs]
+    if unknown:
+        rule = f"there is no input {unknown[0]!r}: there are {', '.join(inputs)}"
+        raise ValueError(f"export(dynamic={dynamic}): {rule}")
+    specs, sizes = [], {}
+    for name, t in inputs.items():
+        shape: list[int | str] = list(t.shape)
+        for dim, symbol in named.get(name, {}).items():
+            if not -t.ndim <= dim < t.ndim:
+                raise ValueError(f"export(dynamic={dynamic}): {name!r} has no dim {dim}: it has {t.ndim}")
+            sizes.setdefault(symbol, max(2, t.shape[dim]))
+            shape[dim] = symbol
+        specs.append(InputSpec(name, t.dtype, tuple(shape)))
+    return specs, sizes
+
+
+def _weights(model: Any) -> Mapping[str, Tensor]:
+    """Parameters and buffers by name, of what has some."""
+    if not hasattr(model, "named_parameters"):
+        return {}
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def _proto(model: Any, graph: TracedGraph, names: Any) -> Any:
+    from onnx import helper, numpy_helper
+
+    weights = {id(t.node): name for name, t in _weights(model).items()}
+    emitter = Emitter(graph, weights)
+    made = emitter.run()
+    wanted = [names] if isinstance(names, str) else list(names or graph.outputs)
+    if len(wanted) != len(made):
+        raise ValueError(f"export(names={names!r}): the model has {len(made)} outputs")
+    outputs = []
+    for name, given, n in zip(wanted, made, graph.roots):
+        emitter.nodes.append(helper.make_node("Identity", [given], [name]))
+        outputs.append(helper.make_tensor_value_info(name, CODES[n.dtype.name], list(map(_named, n.shape))))
+    inputs = [helper.make_tensor_value_info(s.name, CODES[s.dtype.name], list(s.shape)) for s in graph.specs]
+    nodes = _asked(emitter.nodes, wanted)
+    used = {x for node in nodes for x in node.input}
+    tensors = [numpy_helper.from_array(a, name) for name, a in emitter.tensors.items() if name in used]
+    body = helper.make_graph(nodes, "graph", inputs, outputs, tensors)
+    opsets = [helper.make_opsetid("", OPSET)]
+    return helper.make_model(body, opset_imports=opsets, ir_version=IR_VERSION, producer_name="flambeau")
+
+
+def _asked(nodes: list[Any], wanted: list[str]) -> list[Any]:
+    """The nodes that the outputs need."""
+    needed, kept = set(wanted), []
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            kept.append(node)
+            needed.update(node.input)
+    return kept[::-1]
+
+
+def _named(size: SizeFormula) -> int | str:
+    """A size as files say it: a number, or a formula."""
+    if not size.terms:
+        return size.base
+    parts = [name if factor == 1 else f"{factor}*{name}" for name, factor in size.terms]
+    return " + ".join([*parts, *([str(size.base)] if size.base else [])])
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, lambda part: part.write_bytes(data))
+    except OSError as e:
+        rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
+        raise OnnxError(f"export({str(path)!r}): {rule}") from None

@@ -1,0 +1,194 @@
+"""A function into its graph with sizes as formulas: traced once more for each size that may change."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ..core.node import Node, next_serial, toposort
+from ..core.op import OPS
+from ..export.trace import TracedInput, Tracer, inference, made_before, parts_of
+from ..runtime import run
+from ..runtime.state import record_with
+from ..tensor import Tensor
+from .graph import OnnxError
+
+LEAVE = "leave that size out of dynamic="
+UNSAID = {"site"}  # attributes that say nothing of the value
+
+
+class SizeFormula(NamedTuple):
+    """A whole number that follows from sizes of inputs: base + the sum of factor * size by name."""
+
+    base: int
+    terms: tuple[tuple[str, int], ...] = ()
+
+
+def sized(value: int) -> SizeFormula:
+    """A number that follows from nothing."""
+    return SizeFormula(int(value))
+
+
+@dataclass(eq=False)
+class TracedNode:
+    """A node of the graph: as Node, with SizeFormula for all whole numbers of shape and attributes."""
+
+    node: Node
+    inputs: list["TracedNode"]
+    parents: list["TracedNode"]
+    shape: tuple[SizeFormula, ...]
+    attrs: dict[str, Any]
+    scalar: Any = None  # of a constant; a Reciprocal where it is one of a SizeFormula
+
+    @property
+    def name(self) -> str:
+        return self.node.op.name
+
+    @property
+    def dtype(self) -> Any:
+        return self.node.dtype
+
+
+class Reciprocal(NamedTuple):
+    """1 / size."""
+
+    size: SizeFormula
+
+
+class ExportTracer(Tracer):
+    """Refuses what a graph can't say."""
+
+    def spoil(self, why: str) -> None:
+        raise OnnxError(f"export: the model can't be exported: {why}")
+
+
+@dataclass
+class InputSpec:
+    """An input: its name, dtype and sizes, which are numbers or names."""
+
+    name: str
+    dtype: Any
+    shape: tuple[int | str, ...]
+
+    def at(self, sizes: dict[str, int]) -> tuple[int, ...]:
+        """The shape for sizes by name."""
+        return tuple(sizes[n] if isinstance(n, str) else n for n in self.shape)
+
+
+@dataclass
+class TracedGraph:
+    """A graph with formulas for sizes. outputs: their names; roots: their nodes."""
+
+    specs: list[InputSpec]
+    inputs: list[TracedNode]
+    roots: list[TracedNode]
+    outputs: list[str]
+    symbols: dict[str, tuple[int, int]] = field(default_factory=dict)  # name: (input, dim) where it is read
+
+
+def trace(fn: Callable, specs: list[InputSpec], sizes: dict[str, int], device: Any) -> TracedGraph:
+    """The graph of a call; sizes: of each name, the one that it is traced with."""
+    start = next_serial()
+    first = _Trace(fn, specs, sizes, device, start)
+    others = {}
+    for name, n in sizes.items():
+        other = _Trace(fn, specs, {**sizes, name: 2 * n}, device, start)
+        if [n.op.name for n in other.order] != [n.op.name for n in first.order]:
+            rule = f"the model computes otherwise where {name!r} is {2 * n} and not {n}"
+            raise OnnxError(f"export: {rule}: {LEAVE}")
+        others[name] = other
+    return _joined(specs, sizes, first, others)
+
+
+class _Trace:
+    """One call, with sizes that are numbers."""
+
+    def __init__(self, fn: Callable, specs: list[InputSpec], sizes: dict[str, int], device: Any, start: int):
+        self.inputs: list[Node] = []
+        for place, spec in enumerate(specs):
+            node = Node(OPS["buffer"], (), {}, spec.at(sizes), spec.dtype, device)
+            node.buffer = TracedInput(place)
+            self.inputs.append(node)
+        tracer = ExportTracer(start)
+        try:
+            with record_with(tracer), inference(fn):  # type: ignore[arg-type]
+                made = fn(*map(Tensor, self.inputs))
+        finally:
+            for t, old in reversed(tracer.assigned):
+                t.node, old.replaced = old, False
+        if tracer.assigned:
+            rule = "the model assigns to a tensor, and a graph keeps no state: call model.eval()"
+            raise OnnxError(f"export: {rule}")
+        tensors, _, names = parts_of(made)
+        self.names, self.roots = names, [t.node for t in tensors]
+        run.realize(*(Tensor(x) for x in made_before(self.roots, start)))
+        self.order = _order(self.roots, self.inputs)
+
+
+def _order(roots: list[Node], inputs: list[Node]) -> list[Node]:
+    """All nodes, and the parents of composites, which their graphs may not read."""
+    return toposort([*roots, *inputs])
+
+
+def _joined(specs: Any, sizes: dict[str, int], first: _Trace, others: dict[str, _Trace]) -> TracedGraph:
+    """Traces of one graph as one with formulas."""
+    places = [(s, k, d) for k, spec in enumerate(specs) for d, s in enumerate(spec.shape)]
+    symbols = {s: (k, d) for s, k, d in places if isinstance(s, str)}
+    made: dict[int, TracedNode] = {}
+    for place, n in enumerate(first.order):
+        twins = {name: t.order[place] for name, t in others.items()}
+        formula = _Formula(sizes, n)
+        shape = formula.of(n.shape, {k: t.shape for k, t in twins.items()})
+        said = {a: v for a, v in n.attrs.items() if a not in UNSAID}
+        attrs = {a: formula.of(v, {k: t.attrs[a] for k, t in twins.items()}) for a, v in said.items()}
+        known = n.buffer is not None
+        traced = TracedNode(n, [] if known else [made[id(x)] for x in n.inputs], [], shape, attrs)
+        if not known:
+            traced.parents = [made[id(x)] for x in n.parents if id(x) in made]
+        if n.scalars and n.op.name == "constant":
+            traced.scalar = formula.scalar(n.scalars[0], {k: t.scalars[0] for k, t in twins.items()})
+        made[id(n)] = traced
+    inputs, roots = ([made[id(n)] for n in nodes] for nodes in (first.inputs, first.roots))
+    return TracedGraph(specs, inputs, roots, first.names, symbols)
+
+
+class _Formula:
+    """How numbers of a node follow from sizes."""
+
+    def __init__(self, sizes: dict[str, int], node: Node):
+        self.sizes, self._op = sizes, node.op.name.lstrip("_")
+
+    def of(self, value: Any, twins: dict[str, Any]) -> Any:
+        """A value with SizeFormula in place of whole numbers."""
+        if type(value) is int:
+            return self.size(value, twins)
+        if isinstance(value, tuple):
+            parts = [self.of(v, {k: t[i] for k, t in twins.items()}) for i, v in enumerate(value)]
+            return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+        if any(value != t for t in twins.values()):
+            raise OnnxError(f"export: {self._op}: {value!r} depends on a size: {LEAVE}")
+        return value
+
+    def size(self, value: int, twins: dict[str, int]) -> SizeFormula:
+        terms = []
+        for name, other in twins.items():
+            factor, rest = divmod(other - value, self.sizes[name])
+            if rest:
+                rule = f"{value} becomes {other} where {name!r} is twice as large"
+                raise OnnxError(f"export: {self._op}: {rule}: {LEAVE}")
+            if factor:
+                terms.append((name, factor))
+        return SizeFormula(value - sum(f * self.sizes[n] for n, f in terms), tuple(terms))
+
+    def scalar(self, value: Any, twins: dict[str, Any]) -> Any:
+        """A number of the host: itself, a SizeFormula, or a Reciprocal of one."""
+        value, twins = getattr(value, "held", value), {k: getattr(t, "held", t) for k, t in twins.items()}
+        if all(t == value or (t != t and value != value) for t in twins.values()):
+            return value
+        if type(value) is int:
+            return self.size(value, twins)
+        whole, inverse = {k: round(t) for k, t in twins.items()}, {k: round(1 / t) for k, t in twins.items()}
+        if value == round(value) and all(t == whole[k] for k, t in twins.items()):
+            return self.size(round(value), whole)
+        if abs(round(1 / value) * value - 1) < 1e-9:
+            return Reciprocal(self.size(round(1 / value), inverse))
+        raise OnnxError(f"export: {self._op}: {value} depends on a size: {LEAVE}")
