@@ -11,6 +11,7 @@ from .bench import bench
 from .doctor import doctor
 from .export import export
 from .mnist import mnist
+from .onnx import onnx
 from .port import port
 from .runs import runs
 from .selftest import selftest
@@ -47,6 +48,7 @@ main.add_command(bench)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(mnist)
+main.add_command(onnx)
 main.add_command(port)
 main.add_command(runs)
 main.add_command(selftest)
