@@ -3,7 +3,7 @@
 from math import inf, sqrt
 from typing import Any, NamedTuple
 
-from ...core.dtype import as_dtype
+from ...core import dtype as dt
 from ...functions import cat, stack, where
 from ...nn import functional as F
 from ...tensor import Tensor
@@ -110,9 +110,15 @@ def _biased(scores: Tensor, mask: Tensor | None) -> Tensor:
     return where(mask, scores, -inf) if mask.dtype.kind == "b" else scores + mask
 
 
+def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
+    """What softmax is computed in: float32, or float64 where that is asked for and there is such a thing."""
+    wants = a.softmax_precision is not None and DTYPES[a.softmax_precision] == "float64"
+    return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
+
+
 def _with_scores(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> tuple:
     """Attention step by step, and what qk_matmul_output_mode asks for."""
-    wide = q.dtype.as_float
+    wide = softmax_dtype(q, a)
     stages = [scores_of(q.to(wide), k.to(wide), a.scale)]  # type: ignore[arg-type]
     capped = stages[0] if not a.softcap else (stages[0] / a.softcap).tanh() * a.softcap
     stages += [capped, _biased(capped, None if mask is None or mask.dtype.kind == "b" else mask.to(wide))]
@@ -134,13 +140,46 @@ def _checked(i: AttentionInputs, a: AttentionAttributes) -> None:
         raise ValueError(f"qk_matmul_output_mode {a.qk_matmul_output_mode}: takes 0 to 3")
 
 
-def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes) -> Tensor:
-    """Attention of separate heads, no score of it stored. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]"""
-    mask = None if mask is None else mask if mask.dtype.kind == "b" else mask.to(q.dtype.as_float)
+def attend(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, a: AttentionAttributes, past: int = 0
+) -> Tensor:
+    """Attention of separate heads, no score of it stored. [b, h, n, d], [b, g, m, d] twice -> [b, h, n, d]
+
+    Where a.is_causal, query i sees the keys up to place past + i, beside what the mask says.
+    """
+    dtype, wide = q.dtype, softmax_dtype(q, a)
+    q, k, v = (x.to(wide) if wide is dt.float64 else x for x in (q, k, v))
+    mask = None if mask is None else mask if mask.dtype.kind == "b" else mask.to(wide)
     mask = mask.unsqueeze(0) if mask is not None and mask.ndim == 1 else mask
     return F.scaled_dot_product_attention(
-        q, k, v, mask, scale=a.scale, enable_gqa=q.shape[1] != k.shape[1], softcap=a.softcap or None
-    )
+        q,
+        k,
+        v,
+        mask,
+        is_causal=bool(a.is_causal),
+        scale=a.scale,
+        enable_gqa=q.shape[1] != k.shape[1],
+        softcap=a.softcap or None,
+        start=past if a.is_causal and past else None,
+    ).to(dtype)
+
+
+def _merged(y: Tensor, flat: bool) -> Tensor:
+    return merge_heads(y) if flat else y
+
+
+def _is_plain(i: AttentionInputs, a: AttentionAttributes) -> bool:
+    """Whether only a causal mask decides by order: kernels know that one."""
+    return i.valid is None and max(a.left_window_size, a.right_window_size) < 0
+
+
+def _allowed(n: int, m: int, past: int, i: AttentionInputs, a: AttentionAttributes) -> Tensor | None:
+    """Which of m keys each of n queries may see, by order and by how many keys there are."""
+    if i.valid is None:
+        return seen(n, m, past, a, i.q.device)
+    valid = i.valid.reshape(-1, 1, 1, 1)
+    there = Tensor.arange(m, device=i.q.device) < valid
+    return both(seen(n, m, valid - n, a, i.q.device), there)
 
 
 @operator("Attention", since=23)
@@ -156,17 +195,15 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple:
     if q.shape[1] % k.shape[1]:
         raise ValueError(f"{q.shape[1]} heads of queries are no multiple of {k.shape[1]} of keys")
     a = a._replace(scale=1 / sqrt(q.shape[-1]) if a.scale is None else a.scale)
-    n, m = q.shape[2], k.shape[2]
-    valid = None if i.valid is None else i.valid.reshape(-1, 1, 1, 1)
-    allowed = seen(n, m, past if valid is None else valid - n, a, q.device)
-    if valid is not None:
-        allowed = both(allowed, Tensor.arange(m, device=q.device) < valid)
-    mask = joined(None if i.mask is None else _padded_mask(i.mask, m), allowed)
+    mask = None if i.mask is None else _padded_mask(i.mask, k.shape[2])
+    if _is_plain(i, a) and not node.wants(3):
+        return _merged(attend(q, k, v, mask, a, past), flat), k, v, None
+    mask = joined(mask, _allowed(q.shape[2], k.shape[2], past, i, a))
     if node.wants(3):
         y, scores = _with_scores(q, k, v, mask, a)
     else:
-        y, scores = attend(q, k, v, mask, a), None
-    return merge_heads(y) if flat else y, k, v, scores
+        y, scores = attend(q, k, v, mask, a._replace(is_causal=0)), None
+    return _merged(y, flat), k, v, scores
 
 
 @operator("FlexAttention", domain="ai.onnx.preview")
@@ -179,7 +216,7 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: 
         )
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
-    wide = q.dtype.as_float if precision is None else as_dtype(DTYPES[precision])
+    wide = q.dtype.as_float if precision is None else dt.as_dtype(DTYPES[precision])
     scores = scores_of(q, k, scale).to(wide)
     if "score_mod" in attributes:
         (scores,) = node.run(attributes["score_mod"], scores)

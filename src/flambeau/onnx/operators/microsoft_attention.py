@@ -51,11 +51,10 @@ def _padding(mask: Tensor | None, batch: int, m: int) -> Tensor | None:
     raise ValueError(f"a mask of the shape {list(mask.shape)} is none of [b], [2 * b], [b, m] and [b, n, m]")
 
 
-def _bias(keep: Tensor | None, added: Tensor | None, causal: Tensor | None, fill: float) -> Tensor | None:
-    """All masks as what is added to the scores; padding is filled with a finite number, as it is there."""
+def _bias(keep: Tensor | None, added: Tensor | None, fill: float) -> Tensor | None:
+    """Masks as what is added to the scores; padding is filled with a finite number, as it is there."""
     mask = None if keep is None else where(keep, 0.0, fill)
-    mask = mask if added is None else added.float() if mask is None else mask + added.float()
-    return joined(mask, causal)
+    return mask if added is None else added.float() if mask is None else mask + added.float()
 
 
 class MsAttentionInputs(NamedTuple):
@@ -99,11 +98,10 @@ def ms_attention(*inputs: Any, **attributes: Any) -> tuple:
     past = 0 if i.past is None else i.past.shape[3]
     if i.past is not None:
         k, v = cat([i.past[0], k], 2), cat([i.past[1], v], 2)
-    n, m = q.shape[2], k.shape[2]
-    order = seen(n, m, past, AttentionAttributes(is_causal=a.unidirectional), q.device)
-    bias = _bias(_padding(i.mask, q.shape[0], m), i.added, order, a.mask_filter_value)
+    bias = _bias(_padding(i.mask, q.shape[0], k.shape[2]), i.added, a.mask_filter_value)
+    how = _scaled(q, a.scale, is_causal=a.unidirectional)
     present = stack([k, v]) if k.shape == v.shape else None
-    return merge_heads(attend(q, k, v, bias, _scaled(q, a.scale))), present
+    return merge_heads(attend(q, k, v, bias, how, past)), present
 
 
 class MultiHeadInputs(NamedTuple):
@@ -147,10 +145,9 @@ def multi_head_attention(*inputs: Any, node: Any, **attributes: Any) -> tuple:
     past = 0 if i.past_key is None else i.past_key.shape[2]
     k = k if i.past_key is None else cat([i.past_key, k], 2)
     v = v if i.past_value is None else cat([i.past_value, v], 2)
-    n, m = q.shape[2], k.shape[2]
-    order = seen(n, m, past, AttentionAttributes(is_causal=a.unidirectional), q.device)
-    bias = _bias(_padding(i.padding, q.shape[0], m), i.added, order, a.mask_filter_value)
-    y = merge_heads(attend(q, k, v, bias, _scaled(q, a.scale)))
+    bias = _bias(_padding(i.padding, q.shape[0], k.shape[2]), i.added, a.mask_filter_value)
+    how = _scaled(q, a.scale, is_causal=a.unidirectional)
+    y = merge_heads(attend(q, k, v, bias, how, past))
     scores = scores_of(q, k, a.scale or 1 / sqrt(q.shape[-1])) if node.wants(3) else None
     return y, k, v, scores
 
