@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 from rows import ROWS  # noqa: E402
 
 import flambeau as fb  # noqa: E402
-from flambeau import config, debug, export, functions, io, ops  # noqa: E402
+from flambeau import config, debug, export, functions, hub, io, ops  # noqa: E402
 from flambeau.core.node import toposort  # noqa: E402
 from flambeau.core.op import COMPOSED, OPS, Op  # noqa: E402
 
@@ -206,9 +206,10 @@ MODULES = {
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
-    "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics,
+    "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics, "flambeau.onnx": fb.onnx,
     "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
+    "flambeau.hub": hub,
 }  # fmt: skip
 
 

@@ -38,13 +38,14 @@ def pytest_report_header(config):
 def pytest_configure(config):  # before a device is opened; workers inherit what is set
     if config.getoption("--torch"):  # the fixed cases alone are drawn without it
         os.environ.setdefault(GRID_SEED, str(secrets.randbelow(10**6)))
-    elif "FLAMBEAU_KERNELS" not in os.environ:  # there, and by --torch, the driver is as users have it
+    if "FLAMBEAU_KERNELS" not in os.environ:  # there the driver is as users have it
         from helpers import tint
 
         # Most of a test's time is a software driver compiling a kernel that runs once: SwiftShader takes a
         # third of llvmpipe's. Drivers named here come before others, so it is the best adapter but for a GPU.
         os.environ.setdefault("VK_ADD_DRIVER_FILES", tint.driver_file())
-        os.environ.setdefault("GALLIVM_PERF", "nopt")  # of llvmpipe, where there is none of it
+        if not config.getoption("--torch"):  # what is drawn anew there takes it as users have it
+            os.environ.setdefault("GALLIVM_PERF", "nopt")  # of llvmpipe, where there is none of it
     config.stash[LEFT_OUT] = Counter()
     for name, library in PEERS.items():
         config.addinivalue_line("markers", f"{name}: compares with {library} in `./run test --{name}`")
@@ -116,6 +117,19 @@ def opened():
 
     with suppress(DeviceError):
         get_device()
+
+
+@pytest.fixture
+def users_driver():
+    """The adapter that most users without a GPU have, llvmpipe, as the default device, where there is one."""
+    from flambeau import set_default_device
+    from flambeau.device import get_device
+    from flambeau.errors import DeviceError
+
+    with suppress(DeviceError):
+        set_default_device("gpu:llvmpipe")
+    yield get_device()
+    set_default_device(None)
 
 
 @pytest.fixture(autouse=True)

@@ -67,12 +67,14 @@ CLAIMING = (
     "docs/devices.md",
     "docs/from_pytorch.md",
     "docs/dtypes.md",
+    "docs/inspector.md",
     "docs/learner.md",
     "docs/optim.md",
     "docs/mixed_precision.md",
     "docs/nn.md",
     "docs/profiling.md",
     "docs/tuning.md",
+    "docs/weights.md",
 )
 
 
@@ -138,6 +140,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "export": {"export"},
     "onnx": {"onnx", "onnx/operators"},
     "profiling": {"profiling", "tune"},
+    "inspector": {"inspector"},
     "selftest": {"selftest"},
     "learner": {"learner"},
     "attention": {"ops/attention"},
@@ -149,6 +152,7 @@ INTERNALS = {  # page: the packages whose modules it names
         "optim",
         "data",
         "distributions",
+        "hub",
         "io",
         "models",
         "cli",

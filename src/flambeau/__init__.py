@@ -78,6 +78,9 @@ if _TYPE_CHECKING:
         distributions,
         fft,
         func,
+        hub,
+        inspector,
+        io,
         learner,
         linalg,
         metrics,
@@ -94,6 +97,7 @@ if _TYPE_CHECKING:
     from .core.printing import get_printoptions, printoptions, set_printoptions
     from .export import SavedProgram, load_program, save_program
     from .func import grad, hessian, hvp, jacfwd, jacobian, jacrev, jvp, value_and_grad, vjp, vmap
+    from .inspector import Inspection, inspect
     from .io.checkpoint import load, save
     from .learner import Learner
     from .profiling import Profile, profile
@@ -109,8 +113,10 @@ _LATER |= {name: ("func", name) for name in ("grad", "hessian", "hvp", "jacfwd",
 _LATER |= {name: ("func", name) for name in ("value_and_grad", "vjp", "vmap")}
 _LATER |= {name: ("export", name) for name in ("SavedProgram", "load_program", "save_program")}
 _LATER |= {name: ("profiling", name) for name in ("Profile", "profile")}
+_LATER |= {name: ("inspector", name) for name in ("Inspection", "inspect")} | {"inspector": ("inspector", "")}
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
+_LATER |= {"hub": ("hub", ""), "io": ("io", "")}
 _LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
@@ -151,6 +157,7 @@ __all__ = sorted(
         "GradScaler",
         "Gradients",
         "HostScalar",
+        "Inspection",
         "KernelError",
         "Launch",
         "Learner",
@@ -201,11 +208,15 @@ __all__ = sorted(
         "grad",
         "half",
         "hessian",
+        "hub",
         "hvp",
         "iinfo",
         "inference_mode",
         "initial_seed",
+        "inspect",
+        "inspector",
         "int",
+        "io",
         "int32",
         "int64",
         "int8",

@@ -14,10 +14,14 @@ from . import distributions as distributions
 from . import errors as errors
 from . import fft as fft
 from . import func as func
+from . import hub as hub
+from . import inspector as inspector
+from . import io as io
 from . import learner as learner
 from . import linalg as linalg
 from . import metrics as metrics
 from . import nn as nn
+from . import onnx as onnx
 from . import optim as optim
 from . import signal as signal
 from . import special as special
@@ -542,6 +546,8 @@ from .functions import xlogy as xlogy
 from .functions import zeros as zeros
 from .functions import zeros_like as zeros_like
 from .functions import zeta as zeta
+from .inspector import Inspection as Inspection
+from .inspector import inspect as inspect
 from .io.checkpoint import load as load
 from .io.checkpoint import save as save
 from .learner import Learner as Learner
@@ -566,6 +572,7 @@ __all__ = [
     "GradScaler",
     "Gradients",
     "HostScalar",
+    "Inspection",
     "KernelError",
     "Launch",
     "Learner",
@@ -800,6 +807,7 @@ __all__ = [
     "histogram",
     "hsplit",
     "hstack",
+    "hub",
     "hvp",
     "hypot",
     "i0",
@@ -819,12 +827,15 @@ __all__ = [
     "inference_mode",
     "initial_seed",
     "inner",
+    "inspect",
+    "inspector",
     "int",
     "int16",
     "int32",
     "int64",
     "int8",
     "inverse",
+    "io",
     "is_autocast_enabled",
     "is_complex",
     "is_conj",
@@ -948,6 +959,7 @@ __all__ = [
     "numel",
     "ones",
     "ones_like",
+    "onnx",
     "open_device",
     "optim",
     "outer",

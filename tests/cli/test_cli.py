@@ -58,7 +58,7 @@ def test_version():
 
 def test_mnist_trains_saves_and_reloads(digits, tmp_path, device):
     where = "cpu" if device.kind == "cpu" else "gpu"
-    args = ("--epochs", 12, "--batch-size", 20, "--device", where, "--lr", 0.01)
+    args = ("--epochs", 4, "--batch-size", 20, "--device", where, "--lr", 0.01)
     done = flambeau("mnist", "--data", digits, "--out", tmp_path, *args)
     assert done.exit_code == 0, done.output
     assert "reloaded, its logits agree" in done.output

@@ -38,6 +38,11 @@ QUICK = {  # package: its tests, one to three
         "test_inplace.py::test_the_last_reader_writes_over_what_dies",
         "test_buffers.py::test_no_two_values_share_a_slot_at_once",
     ],
+    "hub": ["test_hub.py::test_a_file_comes_once"],
+    "inspector": [
+        "test_model.py::test_the_page_holds_all_of_it_and_nothing_of_it_is_html",
+        "test_call.py::test_layers_lines_and_gradients",
+    ],
     "io": ["test_safetensors.py::test_models_go_round"],
     "kernels": [
         "test_contract.py::test_enough_results_are_not_split",

@@ -90,7 +90,7 @@ class Settings:
         ),
         (
             lambda: {"x": {(1, 2): 3}},
-            "save: what stands at 'x' has the key (1, 2): keys are texts and numbers",
+            "save: what stands at 'x' has the key (1, 2): keys are texts and numbers of 60 bits",
         ),
     ],
 )

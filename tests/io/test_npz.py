@@ -103,6 +103,8 @@ def test_arrays_that_lie_are_told():
             b"(" + b"9" * 20 + b",), }  ",
             "the shape of an array of it has sizes that are none",
         ),
+        (b"(4,)", b"(4 4", "the header of an array of it has no shape, descr or fortran_order"),
+        (b"(4,), }     ", b"(4 4,), }   ", "the shape of an array of it has sizes that are none"),
         (b"(4,), }     ", b"(9999999999),", "the shape of 'the array' is no list of up to 64 sizes"),
     ):
         assert told_of(whole.replace(a, b[: len(a)].ljust(len(a)))) == text

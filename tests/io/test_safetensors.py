@@ -146,16 +146,35 @@ def test_bytes_go_round_as_files_do(tmp_path):
 def test_the_formats_own_library_agrees(tmp_path):
     import safetensors.numpy as theirs
 
-    arrays = {
-        "w": np.arange(6, dtype="f4").reshape(2, 3),
-        "b": np.array([True, False]),
-        "h": np.ones(3, "f2"),
+    kinds = ("f2", "f4", "f8", "c8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?")
+    arrays = {k: (np.arange(6).reshape(2, 3) * 1.5).astype(k) for k in kinds} | {
+        "none": np.zeros((0, 3), "f4")
     }
-    found = theirs.load(asyncio.run(save_bytes({n: fb.tensor(a) for n, a in arrays.items()})))
-    assert set(found) == set(arrays)
+    ours = {n: fb.tensor(a, dtype=a.dtype.name, device="cpu") for n, a in arrays.items()}
+    found, data = theirs.load(asyncio.run(save_bytes(ours))), theirs.save(arrays)
+    assert found.keys() == arrays.keys() == load_bytes(data, "cpu").keys()
     for name, a in arrays.items():
-        np.testing.assert_array_equal(found[name], a)
-        np.testing.assert_array_equal(load_bytes(theirs.save(arrays))[name].numpy(), a)
+        for got in (found[name], load_bytes(data, "cpu")[name].numpy()):
+            np.testing.assert_array_equal(got, a)
+            assert got.dtype == a.dtype and got.shape == a.shape
+    (tmp_path / "x.safetensors").write_bytes(data)
+    on_gpu = load_file(tmp_path / "x.safetensors")
+    for name, a in arrays.items():
+        np.testing.assert_array_equal(on_gpu[name].numpy(), a.astype("f4") if name == "f8" else a)
+
+
+def test_bfloat16_and_float8_as_pytorch_writes_them(torch):
+    import safetensors.torch as theirs
+
+    given = {"bf16": torch.randn(3, 5).bfloat16(), "none": torch.zeros(0, dtype=torch.bfloat16)}
+    codes = torch.arange(256, dtype=torch.uint8)
+    given |= {k: codes.clone().view(getattr(torch, k)) for k in ("float8_e4m3fn", "float8_e5m2")}
+    found = load_bytes(theirs.save(given), "cpu")
+    for name, x in given.items():
+        np.testing.assert_array_equal(found[name].float().numpy(), x.float().numpy(), err_msg=name)
+    assert found["bf16"].dtype is fb.bfloat16 and found["float8_e5m2"].dtype is fb.float16
+    back = theirs.load(asyncio.run(save_bytes({"b": found["bf16"]})))
+    assert torch.equal(back["b"], given["bf16"])
 
 
 def test_headers_that_lie_are_told():
@@ -265,3 +284,18 @@ def test_what_is_no_file_is_told_at_once(tmp_path):
         with pytest.raises(FlambeauError) as e:
             load_file(tmp_path / path)
         assert str(e.value) == f"load_file('{tmp_path / path}'): can't be read: it is {kind}, not a file"
+
+
+def test_large_tensors_go_up_in_pieces(gpu, monkeypatch):
+    """Where pieces begin and end no byte is lost, whatever the size."""
+    from flambeau.device import native
+
+    monkeypatch.setattr(native, "PIECE", 16)
+    for n in (1, 15, 16, 17, 31, 32, 33, 100):
+        x = np.random.default_rng(n).integers(0, 256, n, dtype="u1")
+        data = asyncio.run(
+            save_bytes({"x": fb.tensor(x, device=gpu), "f": fb.tensor(x.astype("f4"), device=gpu)})
+        )
+        found = load_bytes(data, gpu)
+        np.testing.assert_array_equal(found["x"].numpy(), x)
+        np.testing.assert_array_equal(found["f"].numpy(), x)

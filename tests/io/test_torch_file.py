@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
-from flambeau.io import load_torch, save_torch
+from flambeau.io import load_torch, pickled, save_torch
 
 HERE = Path(__file__).parent / "made_by_torch"
 MODEL = {  # what the files hold, by torch 2.13
@@ -179,8 +179,8 @@ def test_steps_that_make_no_sense_are_told():
     )
 
 
-def test_shared_parts_cost_nothing_and_lists_are_bounded():
-    """A list of lists of itself is a few bytes and 2^60 elements; a million empty lists are refused."""
+def test_shared_parts_cost_nothing_and_lists_are_bounded(monkeypatch):
+    """A list of lists of itself is a few bytes and 2^60 elements; too many empty lists are refused."""
     steps = b"]q\x00" + b"".join(
         b"](h" + bytes([i]) + b"h" + bytes([i]) + b"eq" + bytes([i + 1]) for i in range(60)
     )
@@ -189,9 +189,29 @@ def test_shared_parts_cost_nothing_and_lists_are_bounded():
         assert deep[0] is deep[1]
         deep = deep[0]
     assert deep == []
-    data = b"\x80\x02(" + b"]" * 1_100_000 + b"l."
+    monkeypatch.setattr(pickled, "LISTS", 60_000)
+    data = b"\x80\x02(" + b"]" * 70_000 + b"l."
     assert "it makes more lists than a file of its size needs" in told_of(data)
     assert load_torch(b"\x80\x02" + b"]" * 50_000 + b"a" * 49_999 + b".", "cpu")  # deep, and nothing recurses
+
+
+def test_values_that_are_kept_are_not_made_anew_for_nothing():
+    """Each third byte of these files asks for a copy of a megabyte, or for the hash of a long tuple."""
+    text = b"X" + struct.pack("<I", 1 << 20) + b"a" * (1 << 20) + b"q\x00X\x06\x00\x00\x00latin1q\x01"
+    many = b"(" + b"N" * 10_000 + b"tq\x00"
+    pairs = b"}q\x00(" + b"".join(b"J" + struct.pack("<i", i) + b"N" for i in range(5000)) + b"u"
+    rule = "it has more made of its values than a file of its size needs"
+    for begin, steps, told in (
+        (text, b"c_codecs\nencode\nh\x00h\x01\x86R0", rule),
+        (text, b"cpathlib\nPosixPath\nh\x00\x85R0", rule),
+        (pairs, b"ccollections\nOrderedDict\nh\x00\x85R0", rule),
+        (pairs, b"cargparse\nNamespace\n)\x81h\x00b0", rule),
+        (many, b"cbuiltins\nlist\nh\x00\x85R0", rule),
+        (many, b"}h\x00Ns0", "a tuple of it is no key of a dict here"),
+    ):
+        data = b"\x80\x02" + begin + steps * 3000 + b"."
+        assert f"{told}): get a whole copy" in told_of(data), steps
+    assert "a line of it has no end, or is longer than 65,536 bytes" in told_of(b"\x80\x02I" + b"1" * 10**6)
 
 
 def storage(key=b"0", count=4, kind=b"ctorch\nFloatStorage\n"):

@@ -83,6 +83,60 @@ def test_load_lists_all_problems_and_loads_nothing():
     assert net.conv.bias.tolist() == [7.0] * 4
 
 
+def test_names_of_another_library_are_renamed():
+    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 1)).to("cpu")
+    state = {f"model.layers.{n}": fb.ones(*t.shape, device="cpu") for n, t in net.state_dict().items()}
+    state["model.layers.1.weights"] = state.pop("model.layers.1.weight")
+    rename = [(r"^model\.layers\.(\d+)", r"\1"), ("weights$", "weight")]
+    assert net.load_state_dict(state, rename=rename) == ([], [])
+    assert net[0].weight.tolist() == [[1, 1]] * 3 and net[1].weight.tolist() == [[1, 1, 1]]
+    given = {n: fb.zeros(*t.shape, device="cpu", dtype=fb.float16) for n, t in net.state_dict().items()}
+    net.load_state_dict(given, assign=True, rename=iter([("x", "y")]))
+    assert net[0].weight.dtype is fb.float16 and net[0].weight.tolist() == [[0, 0]] * 3
+
+
+@pytest.mark.parametrize(
+    "state, rename, text",
+    [
+        (
+            {"a.weight": 1, "b.weight": 2},
+            [("^.", "x")],
+            "load_state_dict(rename=...): 'b.weight' becomes 'x.weight', as another name does",
+        ),
+        (
+            {"a": 1},
+            [("(", "x")],
+            "load_state_dict(rename=[('(', 'x')]): missing ), unterminated subpattern at position 0",
+        ),
+        (
+            {"weight": [1.0], "bias": None},
+            (),
+            "load_state_dict(2 tensors): 2 no tensor: 'weight' is [1.0], 'bias' is None: give a state_dict"
+            " of the same model",
+        ),
+        (
+            {"model": {}, "epoch": 3},
+            (),
+            "load_state_dict(2 tensors): 2 missing: 'weight', 'bias'; 2 unexpected: 'model', 'epoch': give"
+            " what stands at 'model'",
+        ),
+    ],
+)
+def test_states_that_can_not_be_loaded(state, rename, text):
+    with pytest.raises(ValueError) as told:
+        nn.Linear(2, 1).load_state_dict(state, rename=rename)
+    assert str(told.value) == text
+
+
+def test_long_lists_of_names_are_cut():
+    state = {f"layer{i}.weight": fb.zeros(1, device="cpu") for i in range(3000)}
+    with pytest.raises(ValueError) as told:
+        nn.Linear(2, 1).load_state_dict(state)
+    assert "3000 unexpected: 'layer0.weight' (did you mean 'weight'?), " in str(told.value)
+    assert "and 2980 more: give a" in str(told.value)
+    assert len(str(told.value)) < 2000
+
+
 def test_repr_reads_as_torchs():
     model = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(True), nn.Softmax(1)), nn.Dropout(0.2))
     assert repr(model) == (

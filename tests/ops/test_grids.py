@@ -40,7 +40,7 @@ def test_fixed_cases(torch, opened, name, kernels):
 
 @pytest.mark.parametrize("part", range(PARTS))
 @pytest.mark.filterwarnings("ignore:::torch")
-def test_new_cases(torch, opened, part, record_property):
+def test_new_cases(torch, users_driver, part, record_property):
     names = sorted(set(ONLY) or GRIDS)[part::PARTS]
     end, wrong, number, tried = time.monotonic() + SECONDS, [], 0, 0
     while time.monotonic() < end and len(wrong) < MOST:
@@ -54,7 +54,7 @@ def test_new_cases(torch, opened, part, record_property):
     assert not wrong, "\n".join(["", *wrong, f"{len(wrong)} differences in {tried} cases of seed {SEED}"])
 
 
-def test_one_case(torch, opened):
+def test_one_case(torch, users_driver):
     """What FLAMBEAU_GRID_CASE names; a case of the fixed set where nothing does."""
     seed, name, number = os.environ.get("FLAMBEAU_GRID_CASE", "1/matmul/0").split("/")
     wrong = differences(torch, Case(name, GRIDS[name], int(seed), int(number)), KERNELS)

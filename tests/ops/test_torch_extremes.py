@@ -117,6 +117,12 @@ def pairs(row):
     return [v.ravel() for v in np.meshgrid(PAIR, PAIR)] if len(row.inputs) == 2 else []
 
 
+@pytest.fixture
+def gpu(users_driver):
+    """The driver whose functions are those that users see."""
+    return users_driver
+
+
 def of_kind(values, kind):
     if kind == "f":
         return values

@@ -6,7 +6,7 @@ from typing import Any
 from ..core import op as ops
 from ..core.autocast import as_given
 from ..core.docstrings import explained
-from ..core.events import stage
+from ..core.events import stage, tell
 from ..core.modes import enable_grad, is_anomaly_enabled, kept, no_grad
 from ..core.node import Node, describe
 from ..core.printing import table_in_html
@@ -292,6 +292,7 @@ def _walk(
         if node.param is not None or node.op.grad is None:
             continue
         tape.begin(g.node)
+        tell("gradient", node)
         y = ops.Tensor(node)
         inputs = [ops.Tensor(p) for p in made_of]
         parts = slopes(node.op, g, y, inputs, node.attrs)

@@ -121,7 +121,8 @@ class _Again:
         if node.segment is None and inputs == node.inputs and node.op.kind == "movement":
             return node  # a view of what is kept
         copy = Node(node.op, inputs, node.attrs, node.shape, node.dtype, node.device, node.scalars)
-        copy.serial, copy.again = serial, True  # kernels run in the order of the serial numbers
+        copy.origin, copy.again = node.origin, True
+        copy.serial = serial  # kernels run in the order of the serial numbers
         if node.segment is not None:  # none of a checkpoint's inside is computed before its gradient is there
             copy.segment, copy.after = node.segment, (self.first.setdefault(node.segment, gradient),)
         return copy

@@ -21,7 +21,7 @@ from .load_model import DIGITS, model_of, named
     help="An argument of the model, in order; N is the batch.",
 )
 @click.option(
-    "--weights", type=click.Path(dir_okay=False, path_type=Path), help="A .safetensors file to load first."
+    "--weights", type=click.Path(dir_okay=False, path_type=Path), help="A file of weights to load first."
 )
 @click.option("--max-batch", default=128, show_default=True, help="The largest batch; every size is checked.")
 @click.option("--target", type=click.Choice(["web"]), default="web", show_default=True, help="Who runs it.")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import FlambeauError, suggest
-from ..io.safetensors import load_file
+from ..io.checkpoint import load
 from ..nn import Module
 from .mnist import network
 
@@ -33,7 +33,7 @@ def model_of(name: str, weights: Path | None, call: str) -> Callable:
     if weights is not None:
         if not isinstance(model, Module):
             raise FlambeauError(f"{call}: {name} is no model: --weights can't be loaded into it")
-        model.load_state_dict(load_file(weights))
+        model.load_state_dict(load(weights))
     return model
 
 

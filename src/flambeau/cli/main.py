@@ -10,7 +10,9 @@ from ..errors import FlambeauError
 from .bench import bench
 from .doctor import doctor
 from .export import export
+from .inspect import inspect
 from .mnist import mnist
+from .onnx import onnx
 from .port import port
 from .runs import runs
 from .selftest import selftest
@@ -46,7 +48,9 @@ def main():
 main.add_command(bench)
 main.add_command(doctor)
 main.add_command(export)
+main.add_command(inspect)
 main.add_command(mnist)
+main.add_command(onnx)
 main.add_command(port)
 main.add_command(runs)
 main.add_command(selftest)

@@ -3,11 +3,12 @@
 import pickle
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, partial
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import (
     ChoiceLoader,
@@ -19,6 +20,8 @@ from jinja2 import (
     StrictUndefined,
     TemplateError,
 )
+from jinja2.ext import Extension
+from jinja2.lexer import Token, TokenStream
 
 from ..core.dtype import SHORT
 from ..core.files import HERE, cache_folder, read_checked, template_folder, write_checked
@@ -26,6 +29,7 @@ from ..errors import KernelError
 from ..kernels.ir import out_name
 from .wgsl_type import Wgsl, vec
 
+MARK = re.compile("\x01([^:\x02]*):(\\d+)\x02")
 COMPILED = HERE / "templates"  # as Python: in a site, where compiling them would take half a second
 LIBRARY = (
     "lib/math.wgsl",
@@ -54,10 +58,10 @@ def add_template(name: str, text: str) -> None:
     ADDED[name] = text
 
 
-def _elementwise(name: str) -> Any:
+def _elementwise(env: Environment, name: str) -> Any:
     """The macro of an elementwise op: ours, or a custom op's, whose file is named after it."""
-    own = getattr(environment().get_template("lib/elementwise.wgsl").module, name, None)
-    return own or environment().get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
+    own = getattr(env.get_template("lib/elementwise.wgsl").module, name, None)
+    return own or env.get_template(name + ".wgsl").module.value  # type: ignore[attr-defined]
 
 
 class Kept(FileSystemBytecodeCache):
@@ -79,20 +83,36 @@ class Kept(FileSystemBytecodeCache):
             write_checked(Path(self._get_cache_filename(bucket)), bucket.bytecode_to_string())
 
 
-def kept() -> Kept | None:
+def kept(name: str = "templates") -> Kept | None:
     """The cache of templates, where there is a place for one (a page has them compiled already)."""
     with suppress(OSError, RuntimeError):  # RuntimeError: nobody's home
-        folder = cache_folder("templates")
+        folder = cache_folder(name)
         if sys.platform != "emscripten":
             folder.mkdir(parents=True, exist_ok=True)
             return Kept(str(folder))
     return None
 
 
+class LineMarks(Extension):
+    """Puts before each piece of a template's text where it stands there: \x01file:line\x02."""
+
+    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
+        for token in stream:
+            if token.type == "data":
+                pieces = enumerate(token.value.split("\n"), token.lineno)
+                marked = (
+                    f"\x01{stream.name}:{at}\x02{text}" if text.strip() else text for at, text in pieces
+                )
+                token = Token(token.lineno, "data", "\n".join(marked))
+            yield token
+
+
 @cache
-def environment() -> Environment:
-    ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() else []
+def environment(marked: bool = False) -> Environment:
+    """What templates are rendered by. marked: with LineMarks, from the templates' own text."""
+    ahead = [ModuleLoader(COMPILED)] if COMPILED.is_dir() and not marked else []
     made = Environment(
+        extensions=[LineMarks] if marked else [],
         loader=ChoiceLoader([*ahead, FileSystemLoader(template_folder()), DictLoader(ADDED)]),
         line_statement_prefix="//%",
         line_comment_prefix="//#",
@@ -101,9 +121,9 @@ def environment() -> Environment:
         keep_trailing_newline=True,
         cache_size=-1,
         auto_reload=False,
-        bytecode_cache=kept(),
+        bytecode_cache=kept("marked-templates" if marked else "templates"),
     )
-    made.globals |= {"elementwise": _elementwise, "product": product}
+    made.globals |= {"elementwise": partial(_elementwise, made), "product": product}
     made.filters["suffix"] = lambda text, end: f"{text}{end}"
     made.filters["prefix"] = lambda text, begin: f"{begin}{text}"
     return made
@@ -117,10 +137,44 @@ def compile_templates(folder: Path) -> None:
 
 def render(shader) -> str:
     """Turn a Shader into WGSL text; KernelError with the template's file and line when that fails."""
+    return tidy(_rendered(shader, environment()))
+
+
+class WgslLine(NamedTuple):
+    """A line of a kernel's text, and the places in templates that it is made of, as (file, line)."""
+
+    text: str
+    places: tuple[tuple[str, int], ...]
+
+
+def lines_of(shader) -> list[WgslLine]:
+    """The text of `render` by lines, each with where in the templates it is from; with no such places where
+    marking the templates changes what they make."""
+    text = render(shader)
+    marked = [
+        (MARK.sub("", line), MARK.findall(line)) for line in _rendered(shader, environment(True)).split("\n")
+    ]
+    marked = [(line, marks) for line, marks in marked if _without_gaps(line).strip()]
+    lines = text.splitlines()
+    if tidy("\n".join(line for line, _ in marked)) != text:
+        return [WgslLine(line, ()) for line in lines]
+    return [
+        WgslLine(line, tuple(dict.fromkeys((file, int(at)) for file, at in marks)))
+        for line, (_, marks) in zip(lines, marked, strict=True)
+    ]
+
+
+def template_line(file: str, line: int) -> str:
+    """A line of a template, as it stands there."""
+    loader = environment(True).loader
+    assert loader is not None
+    return loader.get_source(environment(True), file)[0].splitlines()[line - 1].strip()
+
+
+def _rendered(shader, env: Environment) -> str:
     called: dict = {}
     out_dtype, out_width = shader.outs[0]
     try:
-        env = environment()
         text = env.get_template(shader.template).render(
             {"ranged": "", "atomics": False} | dict(shader.options),
             params=shader.params,
@@ -134,7 +188,7 @@ def render(shader) -> str:
             wgsl=partial(Wgsl, called=called),
             vec=vec,
         )
-        return tidy(text + _helpers(env, called))
+        return text + _helpers(env, called)
     except TemplateError as e:
         where = f"{getattr(e, 'name', None) or shader.template}:{getattr(e, 'lineno', '?')}"
         raise KernelError(f"render({shader.template}): {where}: {e.message}") from e
@@ -151,11 +205,14 @@ def _helpers(env: Environment, called: dict) -> str:
     return "".join(done[k] for k in sorted(done))
 
 
+def _without_gaps(text: str) -> str:
+    return re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")")
+
+
 def tidy(text: str) -> str:
     """Indent by braces, and drop blank lines and the empty terms that generated lists begin or end with."""
-    text = re.sub(r"(?<!\w)0u \+ ", "", text).replace(", )", ")")
     out, depth = [], 0
-    for line in map(str.strip, text.splitlines()):
+    for line in map(str.strip, _without_gaps(text).splitlines()):
         if line:
             depth -= line.startswith("}")
             out.append("  " * depth + line)

@@ -43,7 +43,10 @@ def listening(event: str, tell: Callable[..., None]) -> Iterator[None]:
 
     "choice" (family, bucket, names, default): planning asks for one of a kernel's variants. "pipeline"
     (done, of, name): a pipeline of a plan is compiled. "tuned" (done, of, Choice or None): the variants of
-    one of a graph's choices were measured.
+    one of a graph's choices were measured. "emitted" (steps, nodes): lowering made steps of a function, of a
+    node each. "planned" (plan, nodes): a graph was planned; nodes by value. "plan" (compiled, roots, order,
+    dying, known): a graph is to be run by a plan, new or from the cache; known: the shaders that had
+    pipelines before. "gradient" (node): what is made next is of the gradient of this node.
     """
     before = _listeners.of
     _listeners.of = before | {event: tell}

@@ -1,6 +1,7 @@
 """Nodes of the lazy graph: one operation, its inputs and what is known of the result without running it."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import count
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from .op import Op
 
 NONE = -1 << 62  # depth of what is made of no other node: it may wait for ever
-_serial = count()
+_serial: Iterator[int] = count()
 _numbers = count(1)
 _signatures: dict[tuple, int] = {}
 
@@ -20,6 +21,33 @@ _signatures: dict[tuple, int] = {}
 def next_serial() -> int:
     """A serial number above every node's so far."""
     return next(_serial)
+
+
+class _Told:
+    """Serial numbers, of each of which somebody is told."""
+
+    def __init__(self, numbers: Iterator[int], tell: Callable[[int], None]):
+        self.numbers, self.tell = numbers, tell
+
+    def __iter__(self) -> Iterator[int]:
+        return self
+
+    def __next__(self) -> int:
+        serial = next(self.numbers)
+        self.tell(serial)
+        return serial
+
+
+@contextmanager
+def watched(tell: Callable[[int], None]) -> Iterator[None]:
+    """Have `tell` called with the serial number of each node while it is made, in any thread, until the block
+    ends. Numbers come from elsewhere meanwhile, so that who makes nodes need not ask who listens."""
+    global _serial
+    before, _serial = _serial, _Told(_serial, tell)
+    try:
+        yield
+    finally:
+        _serial = before
 
 
 class Node:
@@ -42,6 +70,7 @@ class Node:
         "dtype",
         "inputs",
         "op",
+        "origin",
         "param",
         "parents",
         "released",
@@ -67,7 +96,7 @@ class Node:
         self.op, self.inputs, self.parents, self.attrs = op, inputs, inputs, attrs
         self.shape, self.dtype, self.device, self.scalars = shape, dtype, device, scalars
         self.requires_grad = False
-        self.serial = next(_serial)
+        self.origin = self.serial = next(_serial)  # origin: of what it is a copy of, or stands for
         self.buffer: Any = None  # where the value is, once computed
         self.param: Any = None  # the key of the parameter that this node is the value of
         self.released = False  # backward has been taken: the graph may be dropped when the value is there
@@ -89,7 +118,7 @@ class Node:
         """The same for a planner, on other inputs: it takes no gradients."""
         copy = Node(self.op, inputs, self.attrs, self.shape, self.dtype, self.device, self.scalars)
         copy.serial, copy.after, copy.segment, copy.again = self.serial, after, self.segment, self.again
-        copy.param = self.param
+        copy.param, copy.origin = self.param, self.origin
         return copy
 
     def signature(self) -> tuple:

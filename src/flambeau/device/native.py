@@ -26,6 +26,7 @@ STORAGE = 0x80 | 0x04 | 0x08  # STORAGE | COPY_SRC | COPY_DST
 UNIFORM = 0x40 | 0x08  # UNIFORM | COPY_DST
 PARAMS_ALIGN = 256  # where a dispatch's Params may start
 PARAMS_WINDOW = 1024  # how many bytes of Params a kernel sees
+PIECE = 1 << 25  # bytes that are written at once; 16 to 64 MB are alike on llvmpipe, 2026-11-23
 GROUPS_KEPT = 4096  # bind groups: buffers come together in ever new ways, and the oldest go
 WANTED_FEATURES = ("shader-f16", "subgroup", "subgroups", "timestamp-query", dawn.MATRICES)
 LIMITS = {  # the portable minimum, beyond which no kernel of ours goes, and the memory limits of the adapter
@@ -100,6 +101,7 @@ class NativeDevice(Caches):
         self._groups: dict[tuple[int, ...], Any] = {}
         self._users: dict[int, set[tuple[int, ...]]] = {}  # buffer -> the bind groups it is in
         self._next = 1
+        self._unsent = 0  # bytes that were written since some were sent
         self.stagings = Stagings(self)
         self._fast = _fast_path(self)
         self.compilers = self._fast.compilers
@@ -165,12 +167,22 @@ class NativeDevice(Caches):
 
     def write(self, handle: int, data: Any) -> None:
         """Copy host bytes to the start of a buffer; the copy is done when this returns."""
-        view = memoryview(data).cast("B")
-        if not view.nbytes:
-            return
-        if view.nbytes % 4:
-            view = memoryview(bytes(view) + b"\0" * (-view.nbytes % 4))
-        self._queue.write_buffer(self._buffers[handle], 0, view)
+        view, buffer = memoryview(data).cast("B"), self._buffers[handle]
+        whole = view.nbytes & ~3
+        for at in range(0, whole, PIECE):
+            piece = view[at : min(at + PIECE, whole)]
+            self._queue.write_buffer(buffer, at, piece)
+            self._send_writes(piece.nbytes)
+        if whole < view.nbytes:
+            self._queue.write_buffer(buffer, whole, bytes(view[whole:]).ljust(4, b"\0"))
+
+    def _send_writes(self, size: int) -> None:
+        """Have what was written copied into its buffers now and then: until a submit the driver holds it all,
+        a second time, and the GPU waits."""
+        self._unsent += size
+        if self._unsent >= PIECE:
+            self._queue.submit([])
+            self._unsent = 0
 
     def read(self, asked: list[tuple[int, int]]) -> list[bytes]:
         """The bytes of several buffers, after all that was submitted before; one wait for all that one

@@ -1,7 +1,7 @@
 """A plan and its graph into the cost of each kernel: the bytes that it has to move, and its arithmetic."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 from ..core.node import Node
@@ -43,6 +43,33 @@ def _worked_for(plan: Plan, count: int) -> list[int]:
             value = part.outputs[0] if k.parts else values[-1]
             of_reader |= {v: value for v in part.reads if v >= count}
     return values[::-1]
+
+
+def nodes_of(plan: Plan, order: Sequence[Node]) -> list[list[Node]]:
+    """The nodes that each kernel of a plan is for, inputs first: those between what it stores, or the one
+    that reads its temporary does, and what is stored. Kernels that make one value between them have the
+    same."""
+    stored = {id(order[v]) for v, _ in plan.stored if v < len(order)}
+    found = []
+    for k, value in zip(plan.kernels, _worked_for(plan, len(order)), strict=True):
+        tops = [order[v] for v in (k.outputs if value in k.outputs else (value,)) if v < len(order)]
+        ends = stored.difference(map(id, tops))
+        found.append(_above(tops, lambda n, ends=ends: id(n) in ends))
+    return found
+
+
+def _above(tops: list[Node], is_end: Callable[[Node], bool]) -> list[Node]:
+    """The nodes that others are made of, and these, inputs first, without what ends the way down."""
+    nodes: dict[Node, None] = {}
+    stack = [(n, False) for n in reversed(tops)]
+    while stack:
+        n, is_ready = stack.pop()
+        if is_ready:
+            nodes.setdefault(n)
+        elif n not in nodes and n.buffer is None and not is_end(n):
+            stack.append((n, True))
+            stack += [(x, False) for x in reversed(n.inputs)]
+    return list(nodes)
 
 
 class _Walk:

@@ -123,7 +123,7 @@ class _Legalizing:
             behind = [x.serial for x in n.inputs if x.op.kind != "source"]
             is_late = like.again or like.segment is not None
             n.serial = like.serial if is_late else max(behind, default=like.serial)
-            n.segment, n.again, n.depth = like.segment, like.again, NONE
+            n.segment, n.again, n.depth, n.origin = like.segment, like.again, NONE, like.origin
             n.after = after if n.inputs else ()
             if n.op.name == "constant" and not isinstance(n.scalars[0], Planned):
                 n.scalars = (Planned(n.scalars[0]),)

@@ -4,6 +4,7 @@ I/O."""
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ..core.events import tell
 from ..core.limits import Limits
 from ..core.node import Node, toposort
 from ..kernels import fold, ir, kernel, launches, map, reduce
@@ -258,7 +259,9 @@ class Planner:
             roots=roots,
             stored=tuple(draft.stored.items()),
         )
-        return replace(plan, costs=costs_of(plan, self.nodes))
+        plan = replace(plan, costs=costs_of(plan, self.nodes))
+        tell("planned", plan, self.nodes)
+        return plan
 
 
 def plan(

@@ -79,7 +79,7 @@ class _Rewriting:
     def _new(self, like: Node, op: Op, inputs: tuple[Node, ...], attrs: dict, shape: Shape, dtype: DType):
         """A node at no place of the graph that was given, to be computed when another was."""
         node = Node(op, inputs, attrs, shape, dtype, like.device)
-        node.serial, node.segment = like.serial, like.segment
+        node.serial, node.segment, node.origin = like.serial, like.segment, like.origin
         self.new_nodes.append(node)
         self.walk.append(node)
         return node

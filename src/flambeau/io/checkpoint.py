@@ -22,6 +22,7 @@ from .gguf import save_gguf
 from .kinds import INDEX, NPY, SAFETENSORS, TORCH, entries_in, in_folder, kind_of
 from .npz import array_of, save_npz
 from .opened import blamed, naming, opened
+from .pickled import key
 from .safetensors import checked, loaded, packed, write_bytes
 from .sharded import index_of, tensors_of
 from .torch_file import read_torch
@@ -180,8 +181,8 @@ def _encoded(obj: Any, path: str, name_of: Callable[[Tensor, str], str]) -> Any:
 
 
 def _key(key: Any, path: str) -> Any:
-    if not isinstance(key, KEYS):
-        raise TypeError(f"save: {_place(path)} has the key {key!r}: keys are texts and numbers")
+    if not isinstance(key, KEYS) or (isinstance(key, int) and key.bit_length() > 60):
+        raise TypeError(f"save: {_place(path)} has the key {key!r}: keys are texts and numbers of 60 bits")
     return key
 
 
@@ -199,7 +200,7 @@ def _cure(obj: Any) -> str:
 
 MADE: dict[str, Callable[[Any, dict[str, Tensor]], Any]] = {  # what stands in a tree's {name: parts}
     "tensor": lambda name, tensors: tensors[name],
-    "dict": lambda pairs, tensors: {k: _together(v, tensors) for k, v in pairs},
+    "dict": lambda pairs, tensors: {key(k): _together(v, tensors) for k, v in pairs},
     "tuple": lambda parts, tensors: tuple(_together(v, tensors) for v in parts),
     "dtype": lambda name, tensors: DTYPES[name],
     "float": lambda text, tensors: float(text),

@@ -39,6 +39,7 @@ VALUES = {
     12: "<d",
 }
 TEXT, LIST = 8, 9
+TENSORS = 100_000  # of a small file, at most
 ITEMS, EACH = 1_000_000, 32  # values of metadata that a small file may have; bytes of a file for each more
 
 
@@ -232,6 +233,8 @@ def _head(view: memoryview) -> tuple[Cursor, int, dict[str, Any]]:
     if version not in (2, 3):
         raise RefusedFile(f"it is of version {version}: 2 and 3 can be read: convert it anew")
     tensors, values = cursor.number("<Q", "the counts"), cursor.number("<Q", "the counts")
+    if tensors > TENSORS + len(view) // 1024:
+        raise DamagedFile(f"it speaks of {tensors:,} tensors, more than a file of its size needs")
     for what, n, least in (("tensors", tensors, 32), ("values of metadata", values, 13)):
         if n * least > len(view):
             raise DamagedFile(f"it speaks of {n:,} {what}, for which it has no room")

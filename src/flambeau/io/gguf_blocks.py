@@ -18,6 +18,7 @@ from .codebooks import CODEBOOKS
 from .elements import Destination
 
 QUARTERS = (0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12)  # floats of 4 bits, doubled
+POWERS = tuple(sign * (2.0 ** (max(e, 1) - 25) if e < 31 else inf) for sign in (1, -1) for e in range(32))
 CURVE = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)  # of the IQ4 formats
 
 
@@ -57,14 +58,11 @@ def decoded(name: str, raw: memoryview, shape: tuple[int, ...], place: Destinati
 
 
 def half(low: Any, high: Any) -> Any:
-    """A float16 of two bytes."""
-    exponent, mantissa = (high >> 2) & 31, low | (high & 3) << 8
-    value = (mantissa + (exponent > 0).where(1024, 0)).float() * 2.0**-24
-    above = (exponent - 1).clamp(0)
-    for bit in range(5):
-        value = value * ((above >> bit & 1) == 1).where(2.0 ** (1 << bit), 1.0)
-    value = (exponent == 31).where((mantissa == 0).where(inf, nan), value)
-    return (high > 127).where(-value, value)
+    """A float16 of two bytes: a table of its 64 signs and exponents makes them exact on every device."""
+    top, mantissa = high >> 2, low | (high & 3) << 8
+    normal = (top & 31 != 0).where(1024, 0)
+    value = (mantissa + normal).float() * table(POWERS, low)[top]
+    return ((top & 31 == 31) & (mantissa != 0)).where(nan, value)
 
 
 def half_at(x: Any, at: int) -> Any:

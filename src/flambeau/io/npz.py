@@ -51,7 +51,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
 
 
 def _header(t: Tensor) -> bytes:
-    """What stands before the elements (numpy/lib/format.py, version 1.0): 64 bytes or a multiple."""
+    """What stands before the elements (version 1.0 of the format): 64 bytes or a multiple."""
     code = WRITTEN[t.dtype.name]
     descr = f"{'|' if code[1:] == '1' else '<'}{code}"
     text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {tuple(t.shape)!r}, }}"
@@ -100,7 +100,7 @@ def header(data: memoryview) -> tuple[tuple[int, ...], str, bool, int]:
     if shape is None or descr is None or order is None:
         raise DamagedFile("the header of an array of it has no shape, descr or fortran_order")
     sizes = [n.strip().rstrip("L") for n in shape[1].split(",")]
-    if not all(len(n) < 20 for n in sizes):
+    if not all(len(n) < 20 and (n.isdecimal() or not n) for n in sizes):
         raise DamagedFile("the shape of an array of it has sizes that are none")
     return (
         tuple(int(n) for n in sizes if n),

@@ -15,6 +15,10 @@ from .elements import DamagedFile, RefusedFile, shown
 
 LISTS = 1_000_000  # dicts, lists and marks that a small file may make, each of about 100 bytes
 EACH = 32  # bytes of a file for each more
+CALL = 8  # what a call counts for, which may make a tensor
+BYTES, TIMES = 1 << 24, 4  # what calls may be given: so many bytes, and so many times the file
+LINE = 1 << 16  # bytes of a line
+PARTS = 16  # of a tuple that is a key: its hash is computed each time
 WORDS = (str, bytes, bool, type(None))  # keys whose hash no file can choose
 
 
@@ -54,6 +58,7 @@ class Machine:
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
         self.left = LISTS + room // EACH
+        self.bytes_left = BYTES + TIMES * room
 
     def run(self) -> Any:
         """The value; DamagedFile says what is wrong and at which byte."""
@@ -92,10 +97,10 @@ class Machine:
         return unpack_from(form, self.take(calcsize(form)))[0]
 
     def line(self) -> bytes:
-        for end in range(self.at, len(self.view)):
-            if self.view[end] == 10:
-                return bytes(self.take(end - self.at + 1))[:-1]
-        raise DamagedFile("a line of it has no end")
+        length = bytes(self.view[self.at : self.at + LINE]).find(b"\n")
+        if length < 0:
+            raise DamagedFile(f"a line of it has no end, or is longer than {LINE:,} bytes")
+        return bytes(self.take(length + 1))[:-1]
 
     # --- the stack ---
 
@@ -130,6 +135,13 @@ class Machine:
             raise DamagedFile("it makes more lists than a file of its size needs")
         self.stack.append(value)
 
+    def charge(self, given: Any) -> None:
+        """Take note of work: a call with values that were kept may be asked for in every third byte."""
+        self.left -= CALL
+        self.bytes_left -= weight(given) + sum(map(weight, given)) if type(given) is tuple else weight(given)
+        if self.left < 0 or self.bytes_left < 0:
+            raise DamagedFile("it has more made of its values than a file of its size needs")
+
     def keep(self, place: int) -> None:
         self.memo[place] = self.stack[-1]
 
@@ -150,16 +162,18 @@ class Machine:
         if not isinstance(found, Global) or found.call is None or type(args) is not tuple:
             told = shown(found.name) if isinstance(found, Global) else f"a {type(found).__name__}"
             raise DamagedFile(f"it calls {told}, which is no function of the table")
+        self.charge(args)
         self.made(found.call(*args))
 
     def built(self) -> None:
         """State of an object: of those that have a place for it."""
         state = plain(self.pop())
+        self.charge(state)
         target = self.stack[-1] if self.stack else None
         if isinstance(target, Unfinished):
             target.set(state)
         elif isinstance(target, dict) and type(target) is not dict and type(state) is dict:
-            target.update((key(k), v) for k, v in state.items())
+            target.update(state)
         elif type(target) is not dict:  # an OrderedDict has its _metadata so, which nobody asks for
             raise DamagedFile(f"it gives a {type(target).__name__} a state")
 
@@ -174,6 +188,11 @@ class Unfinished:
 
     def set(self, state: Any) -> None:
         self.value, self.is_done = self.make(state), True
+
+
+def weight(value: Any) -> int:
+    """Bytes of a text, and about as many for each value of a list."""
+    return len(value) * (1 if isinstance(value, str | bytes) else 16) if hasattr(value, "__len__") else 0
 
 
 def plain(value: Any) -> Any:
@@ -193,7 +212,9 @@ def key(value: Any) -> Any:
     """A key of a dict; DamagedFile for one of those whose hashes a file could choose to be all alike."""
     value = plain(value)
     parts = value if type(value) is tuple else (value,)
-    if not all(type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts):
+    if len(parts) > PARTS or not all(
+        type(p) in WORDS or _is_small(p, 60 if p is value else 31) for p in parts
+    ):
         raise DamagedFile(f"a {type(value).__name__} of it is no key of a dict here")
     return value
 

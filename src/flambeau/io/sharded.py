@@ -11,7 +11,7 @@ from ..tensor import Tensor
 from .elements import DamagedFile, Destination, shown
 from .opened import opened
 
-LONGEST = 100_000_000  # bytes of an index
+LONGEST = 1 << 25  # bytes of an index
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..core.dtype import DType
+from ..core.events import tell
 from ..core.node import Node
 from ..core.shape import Affine, Shape, View, collapse, run_size
 from ..errors import KernelError
@@ -366,7 +367,9 @@ class Trace:
     def emit(self, steps: Iterable[int], naming: Naming, result: int) -> WgslFunction:
         """The function of some of the steps: coordinates get their names, quantities their places in
         Params."""
+        steps = list(steps)
         lines = tuple(self.emit_step(i, naming) for i in steps)
+        tell("emitted", lines, [self.steps[i].node for i in steps])
         width = 1 if naming.inner is None else 4
         return WgslFunction(naming.coords, lines, f"t{result}", self.steps[result].dtype.short, width)
 

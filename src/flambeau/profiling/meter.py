@@ -171,15 +171,16 @@ class Meter:
             sizes = [self.device.size_of(b) for b in c.buffers[-outputs:]]
             aside = [self.device.alloc(size, size) for size in sizes]
             words = c._replace(buffers=(*c.buffers[:-outputs], *aside)).words()
-        once = min(self._wall(words), self._wall(words))
+        once = min(self.wall(words), self.wall(words))
         seconds, most = REPEATED
         more = min(max(round(seconds / max(once, 1e-6)), 1), most)
-        found = (min(self._wall(words * (1 + more)) for _ in range(2)) - once) / more
+        found = (min(self.wall(words * (1 + more)) for _ in range(2)) - once) / more
         for handle in aside:
             self.device.free(handle)
         return max(found, 0.0)
 
-    def _wall(self, words: list[int]) -> float:
+    def wall(self, words: list[int]) -> float:
+        """Seconds of the host until commands are done."""
         begin = perf_counter()
         self.device.submit(words)
         self.device.wait()

@@ -153,6 +153,7 @@ def plan_for(
         shared.tuner(device, roots, order, key)
     cache = device.plans
     compiled = cache.get(key)
+    known = set(device.pipelines) if events.is_heard("plan") else ()
     if compiled is None:
         with stage("plan"):
             planned = plan(roots, device.limits, order, dying)
@@ -164,6 +165,7 @@ def plan_for(
             forget(device, next(iter(cache)))
         if DEBUG:
             show(compiled)
+    events.tell("plan", compiled, roots, order, dying, known)
     return compiled
 
 

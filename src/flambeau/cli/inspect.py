@@ -1,0 +1,284 @@
+"""`flambeau inspect`: what runs for a call: as a table, a page, JSON, or a page that runs edits."""
+
+import importlib
+import webbrowser
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..errors import FlambeauError
+from .load_model import model_of, named
+
+SIZES = "f32[64, 64]"  # of names that nobody described
+WIDE = 150  # letters of a line of the table where no terminal says how many it has
+PARTS = ("program.json", "kernels.wgsl")  # what a saved program has
+
+
+@click.command(short_help="See what runs: layers, ops, kernels, WGSL, times, memory.")
+@click.argument("target", required=False)
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
+@click.option("-e", "--expression", metavar="EXPR", help="Inspect an expression, as '(x @ w + b).relu()'.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    metavar="NAME=DTYPE[SIZES]",
+    help="An argument of the model, or a name of the expression; N is the batch.",
+)
+@click.option("--batch", default=8, show_default=True, help="The N of --input, and of a saved program.")
+@click.option("--call", "number", default=1, show_default=True, help="Which call of a script's function.")
+@click.option("--runs", default=1, show_default=True, help="How often it is called; times are added up.")
+@click.option("--rows", default=25, show_default=True, help="Kernels in the table.")
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the page to FILE."
+)
+@click.option("--json", "data", type=click.Path(dir_okay=False, path_type=Path), help="Write JSON to FILE.")
+@click.option("--serve", is_flag=True, help="Show the page, and run what is edited there.")
+@click.option("--port", default=0, help="The port of --serve; 0: a free one.")
+@click.option("--open", "opens", is_flag=True, help="Open the served page in a browser.")
+@click.option(
+    "--keep", default=256, show_default=True, help="MB of kernels' inputs that are kept for --serve."
+)
+@click.option(
+    "--send",
+    nargs=2,
+    type=(int, click.Path(dir_okay=False, path_type=Path)),
+    metavar="KERNEL FILE",
+    help="Write kernel number KERNEL to a FILE of its own: a .py or a .html.",
+)
+@click.option("--compare", is_flag=True, help="TARGET and the next are two JSON files: what changed.")
+@click.option("--device", help="The adapter, as in FLAMBEAU_DEVICE.")
+def inspect(**options: Any):
+    """See what runs for TARGET: its layers, ops and kernels, with their WGSL, times and memory.
+
+    TARGET is a function of a script (`train.py::step`: the script runs until it calls it; what follows -- are
+    its arguments), a script, a model or function as `flambeau export` takes it, a saved program's folder, an
+    .onnx file, or a file of --json.
+
+    \b Example: flambeau inspect train.py::step --html step.html Example: flambeau inspect -e "(x @ w +
+    b).relu()" --input "x=f32[64, 784]" --input "w=f32[784, 128]" --input "b=f32[128]"
+    """
+    wanted = Asked(**options)
+    if wanted.compare:
+        return compared(wanted)
+    made = inspection(wanted)
+    for act in ACTIONS:
+        act(made, wanted)
+
+
+@dataclass
+class Asked:
+    """The words of the command line."""
+
+    target: str | None
+    arguments: tuple[str, ...]
+    expression: str | None
+    inputs: tuple[str, ...]
+    batch: int
+    number: int
+    runs: int
+    rows: int
+    page: Path | None
+    data: Path | None
+    serve: bool
+    port: int
+    opens: bool
+    keep: int
+    send: tuple[int, Path] | None
+    compare: bool
+    device: str | None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What every inspection is asked for."""
+        keep = self.keep << 20 if self.serve or self.send else 0
+        return {"runs": self.runs, "keep": keep}
+
+
+# --- what is inspected ---
+
+
+def inspection(wanted: Asked) -> Any:
+    """The inspection of what the words name; FlambeauError where they name nothing."""
+    from ..device import device, set_default_device
+
+    if wanted.device:
+        set_default_device(device(wanted.device))
+    if wanted.expression is not None:
+        return _of_expression(wanted)
+    target = wanted.target
+    if not target:
+        raise FlambeauError("inspect: nothing is named: write `train.py::step`, or -e '(x @ w + b).relu()'")
+    for fits, make in KINDS:
+        if fits(target):
+            return make(wanted, target)
+    return _of_model(wanted, target)
+
+
+def _of_file(wanted: Asked, target: str) -> Any:
+    from ..inspector.model import read
+
+    return read(Path(target))
+
+
+def _of_script(wanted: Asked, target: str) -> Any:
+    from ..inspector.target import of_script
+
+    path, _, function = target.partition("::")
+    return of_script(Path(path), function, wanted.arguments, wanted.number, **wanted.options)
+
+
+def _of_program(wanted: Asked, target: str) -> Any:
+    from ..export import load_program
+    from ..inspector import inspect as inspected
+
+    program = load_program(target)
+    least, most = program.batch
+    batch = min(max(wanted.batch, least), most)
+    given = [_made_up(spec, batch) for spec in program.inputs]
+    return inspected(program, *given, target=target, **wanted.options)
+
+
+def _of_onnx(wanted: Asked, target: str) -> Any:
+    from ..inspector import inspect as inspected
+
+    try:
+        onnx = importlib.import_module("flambeau.onnx")
+    except ImportError:
+        raise FlambeauError(f"inspect {target}: this Flambeau reads no ONNX: install one that does") from None
+    given = _inputs(wanted, target)
+    return inspected(onnx.load(target), **given, target=target, **wanted.options)
+
+
+def _of_model(wanted: Asked, target: str) -> Any:
+    from ..inspector import inspect as inspected
+
+    model = model_of(target, None, "inspect")
+    return inspected(model, *_inputs(wanted, target).values(), target=target, **wanted.options)
+
+
+def _of_expression(wanted: Asked) -> Any:
+    import flambeau
+
+    from ..inspector.target import of_expression
+
+    assert wanted.expression is not None
+    modules = {"fb": flambeau, "nn": flambeau.nn, "F": flambeau.nn.functional}
+    given = modules | _inputs(wanted, f"-e {wanted.expression!r}", some=False)
+
+    def make(name: str) -> Any:
+        click.echo(f"{name} is {SIZES}: --input '{name}=...' makes it another", err=True)
+        return _tensor(name, SIZES, wanted.batch)
+
+    return of_expression(wanted.expression, given, make, **wanted.options)
+
+
+KINDS: tuple[tuple[Callable[[str], bool], Callable[[Asked, str], Any]], ...] = (
+    (lambda t: t.endswith(".json"), _of_file),
+    (lambda t: ".py::" in t or t.endswith(".py"), _of_script),
+    (lambda t: t.endswith(".onnx"), _of_onnx),
+    (lambda t: all(Path(t, part).is_file() for part in PARTS), _of_program),
+)
+
+
+def _inputs(wanted: Asked, target: str, some: bool = True) -> dict[str, Any]:
+    """The tensors of --input by name."""
+    if some and not wanted.inputs:
+        raise FlambeauError(f"inspect {target}: no inputs: name each, as in --input 'x=f32[8, 784]'")
+    pairs = [named(text, "inspect") for text in wanted.inputs]
+    return {name: _tensor(name, what, wanted.batch) for name, what in pairs}
+
+
+def _tensor(name: str, what: str, batch: int) -> Any:
+    from ..export.inputs import spec_of
+
+    return _made_up(spec_of(name, what), batch)
+
+
+def _made_up(spec: Any, batch: int) -> Any:
+    from ..functions import ones, randn
+
+    shape = spec.at(batch)
+    if spec.dtype.is_float:
+        return randn(*shape).to(spec.dtype).realize()
+    return ones(*shape, dtype=spec.dtype).realize()
+
+
+# --- what is done with it ---
+
+
+def _table(made: Any, wanted: Asked) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from ..inspector import report
+
+    console = Console() if Console().is_terminal else Console(width=WIDE)
+    for line in report.head(made):
+        console.print(
+            line, style="bold" if line.startswith(made.target) else None, markup=False, highlight=False
+        )
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for i, name in enumerate(report.HEADS):
+        table.add_column(name, justify="right" if 0 < i < 7 else "left", overflow="fold", no_wrap=0 < i < 7)
+    for row in report.table(made, wanted.rows):
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+    if len(made.kernels) > wanted.rows:
+        console.print(f"{len(made.kernels) - wanted.rows} more kernels: --rows, --html", highlight=False)
+
+
+def _write(made: Any, wanted: Asked) -> None:
+    for path, write in ((wanted.data, made.to_json), (wanted.page, made.html)):
+        if path is not None:
+            text = write(path)
+            click.echo(f"wrote {path}: {len(text) / 1e6:.2f} MB")
+
+
+def _send(made: Any, wanted: Asked) -> None:
+    if wanted.send is None:
+        return
+    from ..inspector import send
+
+    kernel, path = wanted.send
+    kinds = {".py": send.script, ".html": send.page}
+    if path.suffix not in kinds:
+        raise FlambeauError(f"inspect --send {kernel} {path}: a kernel is sent as a .py or a .html")
+    path.write_text(kinds[path.suffix](made, kernel), "utf-8")
+    click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB")
+
+
+def _serve(made: Any, wanted: Asked) -> None:
+    if not wanted.serve:
+        return
+    from ..inspector.serve import serve
+
+    server = serve(made, wanted.port)
+    click.echo(f"{server.url}\nthis machine alone can open it; Ctrl+C ends it")
+    if wanted.opens:
+        webbrowser.open(server.url)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+
+
+ACTIONS = (_table, _write, _send, _serve)
+
+
+def compared(wanted: Asked) -> None:
+    """Print what changed between two files."""
+    from ..inspector import compare
+    from ..inspector.model import read
+
+    paths = [p for p in (wanted.target, *wanted.arguments) if p]
+    if len(paths) != 2:
+        raise FlambeauError("inspect --compare: takes two files of --json: before.json after.json")
+    before, after = (read(Path(p)) for p in paths)
+    click.echo(compare.text(before, after, wanted.rows))

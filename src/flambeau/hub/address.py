@@ -1,0 +1,224 @@
+"""Turns the address of a file into a copy in the cache: whole and checked, or not there at all.
+
+What has come when a connection breaks stays, with the server's mark (ETag) of what it is a part of: the next
+attempt asks for the rest, and begins anew where the file is another one by now.
+"""
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import unquote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from ..core.files import cache_folder, fcntl, write_whole
+from ..errors import FlambeauError
+
+Progress = Callable[[str, int, int], None]
+
+PIECE = 1 << 20
+TIMEOUT = 10.0  # seconds without one byte
+ATTEMPTS = 5  # in a row that bring nothing
+PAUSE = 0.2  # seconds before the second attempt, twice as many before each next one
+LARGEST = 1 << 37  # bytes of a file whose size no server says
+
+
+class Lie(ValueError):
+    """What a server sent is not what it said, or not what was asked for."""
+
+
+def is_address(source: str) -> bool:
+    return "://" in source
+
+
+def fetch(
+    url: str,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    *,
+    folder: Any = None,
+    token: str | None = None,
+    offline: bool = False,
+) -> Path:
+    """The path of a file's copy; FlambeauError says why there is none."""
+    call, parts = f"hub.download({url!r})", urlsplit(url)
+    if parts.scheme not in ("https", "http") or not parts.netloc:
+        raise ValueError(f"{call}: takes https:// and http:// addresses")
+    if sha256 is not None and not re.fullmatch("[0-9a-fA-F]{64}", sha256):
+        raise ValueError(f"{call}: sha256={sha256!r} is no hash: give 64 hexadecimal digits")
+    root = Path(folder).expanduser() if folder is not None else cache_folder("hub")
+    name = re.sub(r"[^\w.-]", "_", unquote(parts.path.rpartition("/")[2]))[:100].lstrip(".") or "file"
+    path = root / "addresses" / hashlib.sha256(url.encode()).hexdigest()[:16] / name
+    if path.is_file() and (sha256 is None or digest_of(path) == sha256.lower()):
+        return path
+    if offline:
+        rule = "is not in the cache, and offline=True asks no server: download it where there is a network"
+        raise FlambeauError(f"{call}: {rule}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path.with_name(f"{name}.part")) as part:
+            if not path.is_file() or sha256 is not None:  # another process may have brought it meanwhile
+                Transfer(url, part, name, token, progress).run()
+                check(part, sha256)
+                os.replace(part, path)
+                mark_of(part).unlink(missing_ok=True)
+    except (OSError, HTTPException, Lie) as e:
+        raise FlambeauError(f"{call}: {reason(e, path)}") from None
+    return path
+
+
+def reason(error: Exception, path: Path) -> str:
+    """An error in words, with what to do."""
+    part = path.with_name(f"{path.name}.part")
+    there = part.stat().st_size if part.is_file() else 0
+    later = f"call it again: it goes on after {there:,} bytes" if there else "call it again"
+    if isinstance(error, Lie):
+        return f"{error}: {later}"
+    if isinstance(error, HTTPError):
+        cure = {401: "give token=", 403: "give token=", 404: "check the address", 410: "check the address"}
+        return f"the server answers {error.code} {error.reason}: {cure.get(error.code, later)}"
+    if isinstance(error, URLError | HTTPException | ConnectionError | TimeoutError):
+        why = getattr(error, "reason", None) or error
+        return f"no answer, and no copy in the cache ({why}): check the network, then {later}"
+    return (
+        f"the cache can't be written: {error.strerror if isinstance(error, OSError) else error}: give folder="
+    )
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file."""
+    found = hashlib.sha256()
+    with open(path, "rb") as f:
+        while piece := f.read(PIECE):
+            found.update(piece)
+    return found.hexdigest()
+
+
+def check(part: Path, sha256: str | None) -> None:
+    """Lie where the bytes are not those of a hash; they are removed then."""
+    if sha256 is None:
+        return
+    found = digest_of(part)
+    if found != sha256.lower():
+        part.unlink()
+        raise Lie(f"its SHA-256 is {found[:16]}... and not {sha256[:16].lower()}...")
+
+
+@contextmanager
+def locked(part: Path) -> Iterator[Path]:
+    """A part that no other process writes at the same time."""
+    with open(part.with_name(f"{part.name}.lock"), "wb") as f:
+        if fcntl is not None:
+            fcntl.flock(f, fcntl.LOCK_EX)
+        yield part
+
+
+def mark_of(part: Path) -> Path:
+    """Where the server's mark of what a part is of is kept."""
+    return part.with_name(f"{part.name}.json")
+
+
+class Redirects(HTTPRedirectHandler):
+    """Redirects as urllib follows them, but to http and https alone, and from https to https."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        new = urlsplit(newurl).scheme
+        if new not in ("http", "https") or (new == "http" and req.type == "https"):
+            raise Lie(f"the server sends from {req.type} on to {new or 'nowhere'}")
+        found = super().redirect_request(req, fp, code, msg, headers, newurl)
+        if found is not None and urlsplit(newurl).netloc != urlsplit(req.full_url).netloc:
+            found.remove_header("Authorization")  # a token is for the server it was given for
+        return found
+
+
+class Transfer:
+    """A file on its way: attempts until it is whole."""
+
+    def __init__(self, url: str, part: Path, name: str, token: str | None, progress: Progress | None):
+        self.url, self.part, self.name, self.token, self.progress = url, part, name, token, progress
+
+    def run(self) -> None:
+        """Return when the part is the file; OSError, HTTPException or Lie where it can't be had."""
+        failed = 0
+        while True:
+            before = self.there()
+            try:
+                return self.attempt(before)
+            except HTTPError as e:
+                e.close()  # it is the open response, too
+                if e.code == 416 and before:  # the part is not a part of what is there now
+                    self.forget()
+                elif e.code < 500:
+                    raise
+                failed += 1
+                error: Exception = e
+            except (OSError, HTTPException) as e:
+                failed = 1 if self.there() > before else failed + 1
+                error = e
+            if failed >= ATTEMPTS or (isinstance(getattr(error, "reason", None), OSError) and failed > 1):
+                raise error
+            time.sleep(PAUSE * 2 ** (failed - 1))
+
+    def there(self) -> int:
+        return self.part.stat().st_size if self.part.is_file() else 0
+
+    def forget(self) -> None:
+        for path in (self.part, mark_of(self.part)):
+            path.unlink(missing_ok=True)
+
+    def mark(self) -> str:
+        """The mark that the part was received with, "" where there is none."""
+        with suppress(OSError, ValueError, AttributeError):
+            return str(json.loads(mark_of(self.part).read_text(encoding="utf-8")).get("mark", ""))
+        return ""
+
+    def attempt(self, begin: int) -> None:
+        """Receive the file, or the rest of it where the server marked the part that is there."""
+        mark = self.mark() if begin else ""
+        begin = begin if mark else 0
+        headers = {"User-Agent": "flambeau", "Accept-Encoding": "identity"}
+        headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        headers |= {"Range": f"bytes={begin}-", "If-Range": mark} if begin else {}
+        opener = build_opener(Redirects())
+        with opener.open(Request(self.url, headers=headers), timeout=TIMEOUT) as response:
+            begin, total = span(response, begin)
+            new = response.headers.get("ETag") or ""
+            new = "" if new.startswith("W/") else new  # a weak mark says nothing of single bytes
+            write_whole(mark_of(self.part), lambda p: p.write_text(json.dumps({"mark": new})))
+            self.receive(response, begin, total)
+
+    def receive(self, response: Any, begin: int, total: int) -> None:
+        done = begin
+        with open(self.part, "r+b" if begin else "wb") as f:
+            f.truncate(begin)
+            f.seek(begin)
+            while piece := response.read1(PIECE):
+                f.write(piece)
+                done += len(piece)
+                if done > (total or LARGEST):
+                    raise Lie(f"the server sends more than {total or LARGEST:,} bytes")
+                if self.progress is not None:
+                    self.progress(self.name, done, total)
+        if done < total:
+            raise ConnectionError(f"the server broke off after {done:,} of {total:,} bytes")
+
+
+def span(response: Any, begin: int) -> tuple[int, int]:
+    """(where what comes begins, bytes of the whole file or 0); Lie where it is not what was asked for."""
+    length = response.headers.get("Content-Length") or "0"
+    length = int(length) if length.isdecimal() else 0
+    if response.status != 206:
+        return 0, length
+    match = re.fullmatch(
+        r"bytes (\d{1,18})-(\d{1,18})/(\d{1,18})", response.headers.get("Content-Range") or ""
+    )
+    if not match or int(match[1]) != begin or int(match[2]) + 1 != int(match[3]):
+        raise Lie(f"the server was asked for bytes from {begin:,} on, and sends others")
+    return begin, int(match[3])

@@ -1,0 +1,120 @@
+"""Turns a repository of a hub into files in huggingface_hub's cache, checked by the hashes that it has."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from ..core.files import cache_folder, write_checked
+from ..errors import FlambeauError
+from .address import Progress, digest_of
+
+MODEL = ("*.safetensors", "*.json", "*.model", "*.txt", "*.jinja", "tokenizer*")  # what a model needs
+OLDER = ("*.bin", "*.pt", "*.pth")  # where it has no .safetensors
+HASH = re.compile("[0-9a-f]{64}")
+REASONS = {  # errors of huggingface_hub by their names: what to say
+    "GatedRepoError": "its owner asks for an agreement: agree on its page, and give token=",
+    "RepositoryNotFoundError": "no such repository, or a private one: check the name, or give token=",
+    "RevisionNotFoundError": "the repository has no such revision: check revision=",
+    "RemoteEntryNotFoundError": "the repository has no such file: check its name",
+    "EntryNotFoundError": "the repository has no such file: check its name",
+    "LocalEntryNotFoundError": "no answer, and no copy in the cache: check the network, or offline=",
+    "OfflineModeIsEnabled": "no copy in the cache, and no server is asked: unset HF_HUB_OFFLINE",
+    "HFValidationError": "is no name of a repository: give 'owner/name', or an address with https://",
+}
+
+
+def fetch_repository(
+    name: str,
+    file: str | None,
+    *,
+    revision: str | None = None,
+    sha256: str | None = None,
+    progress: Progress | None = None,
+    **places: Any,
+) -> Path:
+    """The path of a file, or of the folder of a model; FlambeauError says why there is none."""
+    call = f"hub.download({name!r}{'' if file is None else f', {file!r}'})"
+    if sha256 is not None and file is None:
+        raise ValueError(f"{call}: sha256= is the hash of one file: give file=")
+    try:
+        import huggingface_hub
+    except ImportError:
+        rule = "needs huggingface_hub: pip install 'flambeau[hub]', or give an address with https://"
+        raise FlambeauError(f"{call}: {rule}") from None
+    options = {"revision": revision, "cache_dir": places.get("folder"), "token": places.get("token")}
+    options |= {"endpoint": places.get("endpoint"), "local_files_only": places.get("offline", False)}
+    options |= {"tqdm_class": _bar(progress)} if progress is not None else {}
+    try:
+        if file is not None:
+            path = Path(huggingface_hub.hf_hub_download(name, file, **options))
+            check(path, sha256, call)
+            return path
+        return _model(huggingface_hub.snapshot_download, name, options, call)
+    except FlambeauError:
+        raise
+    except Exception as e:  # huggingface_hub's own, httpx's and the disk's
+        raise FlambeauError(f"{call}: {_reason(e)}") from None
+
+
+def _model(snapshot: Any, name: str, options: dict[str, Any], call: str) -> Path:
+    """All files of a model: its .safetensors, or where there are none the older kinds."""
+    folder = Path(snapshot(name, allow_patterns=list(MODEL), **options))
+    if not any(folder.rglob("*.safetensors")):
+        folder = Path(snapshot(name, allow_patterns=[*MODEL, *OLDER], **options))
+    for path in sorted(p for p in folder.rglob("*") if p.is_file()):
+        check(path, None, call)
+    return folder
+
+
+def check(path: Path, sha256: str | None, call: str) -> None:
+    """FlambeauError, and the file is gone, where its bytes are not those of a hash: of the one that is asked
+    for, or of the one that large files are named by in the cache; such a file is hashed once."""
+    blob = path.resolve()
+    wanted = sha256.lower() if sha256 is not None else blob.name
+    if not HASH.fullmatch(wanted):
+        return
+    stat = blob.stat()
+    seen = cache_folder("hub") / "checked" / f"{wanted}-{stat.st_size}-{stat.st_mtime_ns}"
+    if seen.exists():
+        return
+    found = digest_of(blob)
+    if found != wanted:
+        for wrong in {path, blob}:
+            wrong.unlink()
+        rule = f"its SHA-256 is {found[:16]}... and not {wanted[:16]}...: call it again, or check sha256="
+        raise FlambeauError(f"{call}: {rule}")
+    write_checked(seen, b"")
+
+
+def _reason(error: Exception) -> str:
+    for kind in type(error).__mro__:
+        if kind.__name__ in REASONS:
+            return REASONS[kind.__name__]
+    told = " ".join(str(error).split())[:200]
+    if "Consistency check failed" in told:
+        return "the server sent less or more than it said: call it again: it goes on where it stopped"
+    if (
+        "Connect" in type(error).__name__
+        or "Protocol" in type(error).__name__
+        or "Timeout" in type(error).__name__
+    ):
+        return f"no answer ({told}): check the network, then call it again: it goes on where it stopped"
+    return f"{type(error).__name__}: {told}: call it again"
+
+
+def _bar(progress: Progress) -> Any:
+    """A bar of tqdm's that shows nothing and tells `progress`."""
+    from tqdm.auto import tqdm
+
+    class ToldBar(tqdm):
+        def __init__(self, *args: Any, **options: Any):
+            options.pop("name", None)
+            super().__init__(*args, **options | {"file": open(os.devnull, "w")})  # noqa: SIM115 - as it lives
+
+        def update(self, n: float | None = 1) -> bool | None:
+            shown = super().update(n)
+            progress(str(self.desc or ""), int(self.n), int(self.total or 0))
+            return shown
+
+    return ToldBar

@@ -1,0 +1,16 @@
+"""A call into what ran for it: layers, ops, kernels, their WGSL and its origin, times, memory."""
+
+from .call import inspect
+from .model import BindingRow, Inspection, KernelRow, ModuleRow, OpRow, ShaderRow, SiteRow, ValueRow
+
+__all__ = [
+    "BindingRow",
+    "Inspection",
+    "KernelRow",
+    "ModuleRow",
+    "OpRow",
+    "ShaderRow",
+    "SiteRow",
+    "ValueRow",
+    "inspect",
+]

@@ -1,0 +1,276 @@
+"""Kernels of an inspection, as they are or with another text, run again on what they read."""
+
+import re
+import struct
+from array import array
+from dataclasses import asdict, dataclass
+from statistics import median
+from typing import Any
+
+from ..core.commands import COPY
+from ..core.dtype import SHORT
+from ..device.seam import Gpu
+from ..errors import DeviceError, FlambeauError, KernelError
+from ..profiling.meter import meter_of
+from .dispatches import Dispatched, Inputs
+from .model import Inspection, KernelRow
+from .wgsl_text import Text, named, parsed
+
+SECONDS, MOST = 0.04, 20  # how long the runs of one text are to take in all, and how many there are at most
+PLACE = re.compile(r":(\d+):(\d+)")
+POINTED = re.compile(r"^\s*(\d+) │[^\n]*\n[^\n]*\^+ naga::ir::(?!Function|EntryPoint)", re.M)  # the innermost
+
+
+@dataclass(frozen=True)
+class OutputCompared:
+    """A result of an edit beside that of the original: how many elements differ, by how much at most, and the
+    first that does (-1 for none)."""
+
+    name: str
+    dtype: str
+    elements: int
+    different: int
+    largest: float
+    first: int
+
+
+@dataclass(frozen=True)
+class EditRun:
+    """What became of an edit. error, line: why it did not run, and where (0: nobody can say); seconds,
+    original: of a run, of its text and of the kernel's own."""
+
+    error: str = ""
+    line: int = 0
+    seconds: float = 0.0
+    original: float = 0.0
+    outputs: tuple[OutputCompared, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class Session:
+    """The kernels of an inspection with the device and the buffers that they ran on."""
+
+    def __init__(self, made: Inspection, dispatched: list[Dispatched], inputs: Inputs | None):
+        self.made, self.dispatched, self.inputs = made, dispatched, inputs
+        self._wanted: tuple[int, dict[str, bytes]] = (-1, {})  # what the kernel that ran last gives
+
+    def close(self) -> None:
+        """Give back the copies of what kernels read; they run no more."""
+        if self.inputs is not None:
+            self.inputs.close()
+        for one in self.dispatched:
+            one.given, one.why = None, "its inputs were given back"
+
+    def check(self, kernel: int) -> Dispatched:
+        """A kernel that can run again; FlambeauError for one that can't."""
+        if not 0 <= kernel < len(self.dispatched):
+            raise FlambeauError(f"inspect: there is no kernel {kernel}: there are {len(self.dispatched)}")
+        one, row = self.dispatched[kernel], self.made.kernels[kernel]
+        if one.plan is None:
+            raise FlambeauError(
+                f"inspect: {row.name}: it was planned before the call: its numbers are unknown"
+            )
+        if one.given is None:
+            raise FlambeauError(f"inspect: {row.name}: {one.why}: inspect with keep=True, or a larger number")
+        return one
+
+    def run(self, kernel: int, wgsl: str) -> EditRun:
+        """Run a kernel's own text and another on the same inputs; what does not compile is told, not raised.
+        FlambeauError where the kernel can't run again."""
+        one = self.check(kernel)
+        row, device = self.made.kernels[kernel], one.device
+        own = self.made.shaders[row.shader].wgsl
+        with device.lock:
+            try:
+                edit = _Prepared(self, kernel, wgsl)
+            except KernelError as e:
+                return _failed(str(e), wgsl)
+            original = _Prepared(self, kernel, own)
+            try:
+                edited = edit.results()
+                if self._wanted[0] != kernel:
+                    self._wanted = kernel, original.results()
+                compared = tuple(self._compared(row, self._wanted[1], edited))
+                times = _taken_in_turn(device, original, edit)
+            finally:
+                edit.free()
+                original.free()
+        return EditRun("", 0, times[1], times[0], compared)
+
+    def _compared(self, row: KernelRow, wanted: dict[str, bytes], found: dict[str, bytes]):
+        shader = self.made.shaders[row.shader]
+        names = [b.name for b in shader.bindings if b.writes]
+        for name, value in zip(names, row.outputs, strict=True):
+            op = self.made.values[value].op
+            dtype = self.made.ops[op].dtype if op >= 0 else "f32"
+            if name in found:
+                yield compared(name, dtype, wanted[name], found[name])
+
+    def inputs_of(self, kernel: int) -> dict[str, bytes]:
+        """What a kernel reads, by the names of its bindings."""
+        one, row = self.check(kernel), self.made.kernels[kernel]
+        assert one.given is not None
+        reads = [b.name for b in self.made.shaders[row.shader].bindings if not b.writes]
+        sizes = [padded(self.made.values[v].nbytes) for v in row.inputs]
+        asked = [(b, size) for b, size in zip(one.given, sizes, strict=False)]
+        return dict(zip(reads, map(bytes, one.device.read(asked)), strict=True))
+
+
+def padded(nbytes: int) -> int:
+    """Bytes in whole words, at least one."""
+    return max(-(-nbytes // 4) * 4, 4)
+
+
+def _failed(message: str, wgsl: str) -> EditRun:
+    """A refusal with the line that it is about."""
+    own = re.match(r"(\d+): (.*)", message, re.S)  # ours begin with the line
+    place = POINTED.search(message) or PLACE.search(message)
+    if own:
+        return EditRun(own[2], int(own[1]))
+    line = min(int(place[1]), wgsl.count("\n") + 1) if place else 0
+    return EditRun(
+        message.partition(": the kernel does not compile on ")[2].partition(": ")[2] or message, line
+    )
+
+
+class _Prepared:
+    """A text with pipeline, Params and buffers: ready to run on what the kernel read."""
+
+    def __init__(self, session: Session, kernel: int, wgsl: str):
+        self.one = one = session.check(kernel)
+        row = session.made.kernels[kernel]
+        self.device, self.taken = one.device, []
+        shader, text = session.made.shaders[row.shader], parsed(wgsl)
+        numbers = dict(zip((name for name, _ in shader.params), row.params, strict=True))
+        assert one.given is not None
+        self.there = there = dict(zip((b.name for b in shader.bindings), one.given, strict=True))
+        self.sizes = {
+            b.name: padded(session.made.values[v].nbytes)
+            for b, v in zip((b for b in shader.bindings if b.writes), row.outputs, strict=True)
+        }
+        self._check(wgsl, text, numbers)
+        pipeline = one.command.pipeline
+        if wgsl != shader.wgsl:
+            pipeline = self.device.pipeline(wgsl, f"edit of {row.name}", len(text.reads), len(text.writes))
+            self.device.compiled(pipeline)
+        try:
+            params = self._params(text, numbers)
+            reads = [there[b.name] for b in text.reads]
+            self.written = {b.name: self._written(b.name, there) for b in text.writes}
+        except BaseException:
+            self.free()
+            raise
+        c = one.command._replace(pipeline=pipeline, params=params, offset=0)
+        self.words = c._replace(buffers=(*reads, *self.written.values())).words()
+
+    def _check(self, wgsl: str, text: Text, numbers: dict[str, int]) -> None:
+        """KernelError, beginning with the line, for names that the kernel is not given."""
+        for name, _ in text.params:
+            if name not in numbers:
+                rule = f"Params.{name}: the kernel is not told of it: it has {', '.join(numbers)}"
+                raise KernelError(f"{named(wgsl, name)}: {rule}")
+        reads = [n for n in self.there if n not in self.sizes]
+        for b in text.reads:
+            if b.name not in reads:
+                rule = f"{b.name}: no buffer of that name is read: there are {', '.join(reads)}"
+                raise KernelError(f"{named(wgsl, b.name)}: {rule}")
+
+    def _params(self, text: Text, numbers: dict[str, int]) -> int:
+        words = [numbers[name] for name, _ in text.params]
+        handle = self.device.uniform(4 * max(len(words), 1))
+        self.taken.append(handle)
+        self.device.write(handle, array("I", words or [0]).tobytes())
+        return handle
+
+    def _written(self, name: str, there: dict[str, int]) -> int:
+        """A buffer for a result, with what was in it before; zeros for one that the kernel did not have."""
+        size = self.device.size_of(there[name]) if name in there else max(self.sizes.values())
+        handle = self.device.alloc(size, size)
+        self.taken.append(handle)
+        if name not in there:
+            self.device.write(handle, bytes(size))
+        return handle
+
+    def begin(self) -> list[int]:
+        """The commands that put into the results what was there before."""
+        words: list[int] = []
+        for name, result in self.written.items():
+            if name in self.there:
+                words += [COPY, self.there[name], result, self.device.size_of(result)]
+        return words
+
+    def results(self) -> dict[str, bytes]:
+        """What a run writes."""
+        self.device.submit([*self.begin(), *self.words])
+        names = [n for n in self.written if n in self.sizes]
+        found = self.device.read([(self.written[n], self.sizes[n]) for n in names])
+        return dict(zip(names, map(bytes, found), strict=True))
+
+    def free(self) -> None:
+        self.device.wait()
+        for handle in self.taken:
+            self.device.free(handle)
+        self.taken = []
+
+
+def _taken_in_turn(device: Gpu, *prepared: _Prepared) -> list[float]:
+    """Seconds of a run of each, which take turns: what else happens on a machine happens to all of them."""
+    first = [_seconds(device, p.words) for p in prepared]
+    rounds = min(round(SECONDS / max(*first, 1e-6)), MOST)
+    times = [first, *([_seconds(device, p.words) for p in prepared] for _ in range(rounds))]
+    return [median(t) for t in zip(*times, strict=True)]
+
+
+def _seconds(device: Gpu, words: list[int]) -> float:
+    """How long commands take."""
+    meter = meter_of(device)
+    if meter.how == "timestamps":
+        try:
+            ((begin, end),) = device.timestamps(words).wait()
+            return (end - begin) / 1e9
+        except DeviceError:
+            pass
+    return meter.wall(words)
+
+
+def compared(name: str, dtype: str, wanted: bytes, found: bytes) -> OutputCompared:
+    """Two results of a kernel, element by element; NaN is like NaN."""
+    import numpy as np
+
+    a, b = (numbers_of(np, dtype, raw) for raw in (wanted, found))
+    same = (a == b) | (np.isnan(a) & np.isnan(b)) if a.dtype.kind in "fc" else a == b
+    different = int(a.size - np.count_nonzero(same))
+    if not different:
+        return OutputCompared(name, dtype, int(a.size), 0, 0.0, -1)
+    with np.errstate(invalid="ignore", over="ignore"):
+        gaps = np.abs(a.astype("float64") - b.astype("float64"))[~same]
+    largest = float(gaps.max()) if not np.isnan(gaps).any() else float("nan")
+    return OutputCompared(name, dtype, int(a.size), different, largest, int(np.argmin(same)))
+
+
+VIEWS = {"f16": "float16", "f32": "float32", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64"}
+VIEWS |= {
+    "u8": "uint8",
+    "u16": "uint16",
+    "u32": "uint32",
+    "u64": "uint64",
+    "bool": "uint32",
+    "c64": "complex64",
+}
+
+
+def numbers_of(np: Any, dtype: str, raw: bytes) -> Any:
+    """The bytes of a buffer as an array of the dtype that its elements have, by its short name."""
+    if dtype == "bf16":
+        return (np.frombuffer(raw, np.uint16).astype(np.uint32) << 16).view(np.float32)
+    kind = SHORT[dtype].stored if dtype in SHORT and dtype not in VIEWS else dtype
+    return np.frombuffer(raw[: len(raw) // 8 * 8] if dtype.endswith("64") else raw, VIEWS.get(kind, "uint32"))
+
+
+def decoded(word: int, wgsl: str) -> float | int:
+    """A word of Params as the number that it is."""
+    if wgsl == "f32":
+        return struct.unpack("<f", struct.pack("<I", word))[0]
+    return word - (1 << 32) if wgsl == "i32" and word >> 31 else word

@@ -1,0 +1,117 @@
+"""A call into its Inspection: it is made once (or several times) with everything listening."""
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from time import perf_counter
+from typing import Any, NamedTuple
+
+from ..autodiff.backward import Gradients
+from ..capture.jit import jit
+from ..core.tree import leaves
+from ..device import get_device
+from ..errors import FlambeauError
+from ..profiling.meter import meter_of
+from ..profiling.roofline import ceilings_of
+from ..runtime.run import realize
+from ..tensor import Tensor
+from .collect import Rows
+from .dispatches import CallTrace, Inputs
+from .model import Inspection
+from .plans import PlansSeen
+from .sites import Sites, Tables
+
+KEEP = 256 << 20  # bytes of inputs that are kept at most, to run kernels again
+NOTHING = "nothing ran on a GPU"
+
+
+def inspect(
+    fn: Callable[..., Any], *args: Any, runs: int = 1, keep: int | bool = False, target: str = "", **kw: Any
+) -> Inspection:
+    """Call a function and see what ran: layers, ops, kernels, their WGSL, times and memory.
+
+    fn: what is called, with args and kw; a recorded function is recorded anew. runs: how often; what repeats
+    is added up. keep: whether to keep what kernels read, so that they can be run again, up to 256 MB or so
+    many bytes. target: what to call it. Returns an Inspection: print it, or `.html(path)`, `.to_json(path)`.
+    FlambeauError where nothing ran on a GPU, or a profile runs already.
+    """
+    name = target or getattr(fn, "__qualname__", type(fn).__name__)
+    return inspected(fn, args, kw, Wanted(name, runs, keep))
+
+
+class Wanted(NamedTuple):
+    """What to call an inspection, how often to make the call, and how much of what kernels read to keep."""
+
+    target: str
+    runs: int = 1
+    keep: int | bool = False
+
+
+def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Wanted) -> Inspection:
+    """`inspect`, with the arguments apart from what is wanted of it."""
+    name, runs, keep = wanted
+    if runs < 1:
+        raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
+    call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]
+    realize(*_tensors((*args, *kw.values())))  # what they are made of is not the call's
+    device = get_device()
+    if device.kind == "gpu":
+        meter_of(device)
+    sites = Sites()
+    plans = PlansSeen(sites)
+    inputs = Inputs(KEEP if keep is True else int(keep)) if keep else None
+    trace = CallTrace(plans, inputs)
+    begin = perf_counter()
+    with ExitStack() as stack:
+        for listening in (sites.watching(), plans.watching(), trace.listening()):
+            stack.enter_context(listening)
+        for _ in range(runs):
+            realize(*_tensors(call(*args, **kw)))
+    wall = perf_counter() - begin
+    if not trace.found:
+        raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
+    return _made(name, wall, trace, sites)
+
+
+def _tensors(result: Any) -> list[Tensor]:
+    """The tensors in what a function returned."""
+    found: list[Tensor] = []
+    for leaf in leaves(result):
+        found += [leaf] if isinstance(leaf, Tensor) else leaf.values() if isinstance(leaf, Gradients) else ()
+    return found
+
+
+def _why_nothing(device: Any) -> str:
+    if device.kind == "cpu":
+        return f"{NOTHING}: the device is {device}: take one that runs kernels, as with FLAMBEAU_DEVICE=gpu"
+    return f"{NOTHING}: it computes no tensor: return those that are to be computed"
+
+
+def _made(name: str, wall: float, trace: CallTrace, sites: Sites) -> Inspection:
+    from .again import Session
+
+    dispatched = [one for one in trace.found.values() if one.times]
+    device = dispatched[0].device
+    meter, ceilings = meter_of(device), ceilings_of(device)
+    tables = Tables(sites)
+    rows = Rows(trace.plans, tables)
+    for one in dispatched:
+        rows.add(one)
+    made = Inspection(
+        target=name,
+        device=str(device),
+        software=device.limits.software,
+        how=meter.how,
+        why=meter.why,
+        copy=ceilings.copy,
+        fma=ceilings.fma,
+        wall=wall,
+        ops=tuple(rows.ops),
+        shaders=tuple(row for _, row in rows.shaders.values()),
+        kernels=tuple(rows.kernels),
+        values=rows.value_rows(),
+        places=rows.place_rows(),
+        layers=tables.layer_rows(),
+        sites=tables.site_rows(),
+    )
+    object.__setattr__(made, "session", Session(made, dispatched, trace.inputs))
+    return made

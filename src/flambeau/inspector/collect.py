@@ -1,0 +1,216 @@
+"""What was seen of a call into the rows of an Inspection."""
+
+import re
+from typing import Any
+
+from ..codegen.render import lines_of, template_line
+from ..codegen.wgsl_type import vec
+from ..core.commands import Dispatch
+from ..core.dtype import SHORT
+from ..kernels.ir import Shader, out_name
+from ..kernels.substitute import input_name
+from .dispatches import Dispatched
+from .model import BindingRow, KernelRow, OpRow, ShaderRow, SiteRow, ValueRow
+from .plans import NodeSeen, PlanSeen, PlansSeen
+from .sites import Tables
+
+FUNCTION = re.compile(r"fn (\w+)\(")
+STEP = re.compile(r"\s*(?:let |var )?(t\d+)\b")
+HEADS = ("contract", "reduce", "fold", "whole", "pair", "part")  # kinds that have templates of their own
+ASIDE = ("leaf", "movement", "source", "composite")  # and those that no line of a kernel is
+
+
+class Rows:
+    """Rows in the making."""
+
+    def __init__(self, plans: PlansSeen, tables: Tables):
+        self.plans, self.tables = plans, tables
+        self.ops: list[OpRow] = []
+        self.shaders: dict[Any, tuple[int, ShaderRow]] = {}
+        self.places: dict[tuple[str, int], int] = {}
+        self.kernels: list[KernelRow] = []
+        self.values: list[dict[str, Any]] = []
+        self._of_plan: dict[int, tuple[int, list[int]]] = {}  # a plan's number, and its nodes' ops
+        self._of_origin: dict[int, int] = {}  # what the program made: its op, the last of those it became
+        self._value_of: dict[tuple, int] = {}  # an op, or a plan's own value: the last value of it
+
+    def add(self, one: Dispatched) -> None:
+        """Take the next kernel in."""
+        if one.plan is None:
+            return self._add_unknown(one)
+        seen, place = one.plan, one.place
+        kernel = seen.compiled.plan.kernels[place]
+        number, ops = self._plan(seen)
+        mine = seen.kernels[place]
+        at = len(self.kernels)
+        shader = self._shader(kernel.shader)
+        inputs = [self._read(seen, number, v, at) for v in kernel.inputs]
+        for _, under in kernel.over:
+            value = self.values[self._read(seen, number, under, at)]
+            value["end"], value["is_over"] = max(at - 1, value["begin"]), True
+        outputs = [self._written(seen, number, v, at) for v in kernel.outputs]
+        self.kernels.append(
+            KernelRow(
+                **_timed(one),
+                shader=shader,
+                plan=number,
+                ends=kernel.ends,
+                is_new=seen.is_new[place],
+                ops=tuple(ops[n] for n in mine),
+                head=self._head(seen, ops, mine),
+                steps={step: ops[n] for step, n in seen.steps[place].items()},
+                inputs=tuple(inputs),
+                outputs=tuple(outputs),
+                params=one.words,
+            )
+        )
+
+    def _add_unknown(self, one: Dispatched) -> None:
+        """A kernel that was planned before the call: its text is known, and not of which ops it is."""
+        pipeline = one.command.pipeline
+        shader = next((s for s, p in one.device.pipelines.items() if p == pipeline), None)
+        texts = ((key[0], key) for key, p in one.device.saved_pipelines.items() if p == pipeline)
+        at = self._shader(shader) if shader is not None else self._text(*next(texts, ("", ("", 0, 0))))
+        self.kernels.append(KernelRow(**_timed(one), shader=at))
+
+    # --- ops ---
+
+    def _plan(self, seen: PlanSeen) -> tuple[int, list[int]]:
+        found = self._of_plan.get(id(seen))
+        if found is None:
+            ops: list[int] = []
+            found = self._of_plan[id(seen)] = len(self._of_plan), ops
+            for node in seen.nodes:
+                ops.append(self._op(node, ops))
+        return found
+
+    def _op(self, node: NodeSeen, ops: list[int]) -> int:
+        """The number of a node's op; a value that an earlier plan made is what made it."""
+        if node.kind == "leaf" and node.origin in self._of_origin:
+            return self._of_origin[node.origin]
+        made = self.plans.sites.made.get(node.origin)
+        name = self.tables.names.get(node.param, "") if node.param is not None else ""
+        slope = made.slope if made is not None else -1
+        row = OpRow(
+            name=name or ("from before" if node.kind == "leaf" and made is None else node.name),
+            kind=node.kind,
+            shape=node.shape,
+            dtype=node.dtype,
+            inputs=tuple(ops[i] for i in node.inputs if i < len(ops)),
+            layer=self.tables.layer(made),
+            site=self.tables.site(made),
+            call=made.call if made is not None else "",
+            gradient_of=self._of_origin.get(slope, -1),
+        )
+        self.ops.append(row)
+        self._of_origin[node.origin] = len(self.ops) - 1
+        return len(self.ops) - 1
+
+    def _head(self, seen: PlanSeen, ops: list[int], mine: list[int]) -> int:
+        for kinds in (HEADS, ("elementwise", "gather")):
+            found = [n for n in mine if seen.nodes[n].kind in kinds]
+            if found:
+                return ops[found[0] if kinds is HEADS else found[-1]]
+        return ops[mine[-1]] if mine else -1
+
+    # --- texts ---
+
+    def _shader(self, shader: Shader) -> int:
+        if shader in self.shaders:
+            return self.shaders[shader][0]
+        lines = lines_of(shader)
+        functions = {name for name, _ in shader.functions}
+        row = ShaderRow(
+            template=shader.template,
+            wgsl="\n".join(line.text for line in lines) + "\n",
+            places=tuple(tuple(self._place(p) for p in line.places) for line in lines),
+            steps=_step_names([line.text for line in lines], functions),
+            workgroup=shader.workgroup,
+            bindings=tuple(_bindings(shader)),
+            params=shader.params,
+            options={name: str(value) for name, value in shader.options},
+        )
+        return self.shaders.setdefault(shader, (len(self.shaders), row))[0]
+
+    def _text(self, text: str, key: tuple) -> int:
+        """A text that came from elsewhere, as with a saved program."""
+        lines = text.splitlines()
+        inputs, outputs = key[1:]
+        names = [*map(input_name, range(inputs)), *map(out_name, range(outputs))]
+        bindings = tuple(BindingRow(name, "", i >= inputs) for i, name in enumerate(names))
+        row = ShaderRow("", text, ((),) * len(lines), ("",) * len(lines), (), bindings, (), {})
+        return self.shaders.setdefault(key, (len(self.shaders), row))[0]
+
+    def _place(self, place: tuple[str, int]) -> int:
+        return self.places.setdefault(place, len(self.places))
+
+    def place_rows(self) -> tuple[SiteRow, ...]:
+        return tuple(SiteRow(file, n, "", template_line(file, n)) for file, n in self.places)
+
+    # --- values ---
+
+    def _key(self, seen: PlanSeen, number: int, v: int) -> tuple:
+        node = seen.of_value.get(v)
+        return ("op", self._of_plan[id(seen)][1][node]) if node is not None else ("plan", number, v)
+
+    def _read(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+        key = self._key(seen, number, v)
+        if key not in self._value_of:
+            self._new(seen, key, v, 0, "leaf")
+        value = self._value_of[key]
+        self._end(value, at)
+        return value
+
+    def _written(self, seen: PlanSeen, number: int, v: int, at: int) -> int:
+        key = self._key(seen, number, v)
+        before = self._value_of.get(key)
+        if before is not None and self.values[before]["kind"] != "leaf" and key[0] == "op":
+            self._end(before, at)  # several kernels write parts of it
+            return before
+        return self._new(seen, key, v, at, "result" if v in seen.compiled.plan.roots else "temporary")
+
+    def _end(self, value: int, at: int) -> None:
+        self.values[value]["end"] = max(at, self.values[value]["begin"])
+
+    def _new(self, seen: PlanSeen, key: tuple, v: int, at: int, kind: str) -> int:
+        op = key[1] if key[0] == "op" else -1
+        name = self.ops[op].name if op >= 0 else "part of a result"
+        self._value_of[key] = len(self.values)
+        row = {"name": name, "kind": kind, "nbytes": seen.sizes.get(v, 0), "op": op, "begin": at, "end": at}
+        self.values.append(row)
+        return len(self.values) - 1
+
+    def value_rows(self) -> tuple[ValueRow, ...]:
+        last = len(self.kernels) - 1
+        for v in self.values:
+            if v["kind"] != "temporary" and not v.pop("is_over", False):
+                v["end"] = last
+        return tuple(ValueRow(**{k: n for k, n in v.items() if k != "is_over"}) for v in self.values)
+
+
+def _timed(one: Dispatched) -> dict[str, Any]:
+    work, c = one.work, one.command
+    assert isinstance(c, Dispatch)
+    times = {"runs": len(one.times), "seconds": sum(one.times), "least": min(one.times, default=0.0)}
+    costs = {"reads": work.reads, "writes": work.writes, "flops": work.flops}
+    return {"name": work.name, "grid": tuple(c.grid), "shape": tuple(work.shape)} | times | costs
+
+
+def _step_names(lines: list[str], functions: set[str]) -> tuple[str, ...]:
+    """Of each line the step that it is, as function and name, or ""."""
+    out, inside = [], ""
+    for line in lines:
+        opened = FUNCTION.match(line)
+        if opened:
+            inside = opened[1] if opened[1] in functions else ""
+        step = STEP.match(line) if inside and not opened else None
+        out.append(f"{inside}.{step[1]}" if step else "")
+    return tuple(out)
+
+
+def _bindings(shader: Shader):
+    for i, (stored, words) in enumerate(shader.bindings):
+        yield BindingRow(input_name(i), f"array<{vec(stored, words)}>", False)
+    for i, (short, width) in enumerate(shader.outs):
+        dtype = SHORT[short]
+        yield BindingRow(out_name(i), f"array<{vec(dtype.stored, dtype.words(width))}>", True)

@@ -1,0 +1,81 @@
+"""Two inspections into what changed: kernels gained, lost, slower, faster."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ..profiling.report import aligned
+from .model import Inspection
+from .report import layer_of, plain, short
+
+NOISE = 0.1  # part by which a time has to differ to be told
+LEAST = 2e-6  # seconds of a difference that is told
+
+
+@dataclass(frozen=True)
+class KernelChange:
+    """The kernels of one name, template and layer in two inspections: how many, and their seconds."""
+
+    name: str
+    template: str
+    layer: str
+    before: int
+    after: int
+    seconds_before: float
+    seconds_after: float
+
+    @property
+    def what(self) -> str:
+        """gained, lost, slower, faster or same."""
+        if not self.before:
+            return "gained"
+        if not self.after:
+            return "lost"
+        if self.before != self.after:
+            return "more" if self.after > self.before else "fewer"
+        gap = self.seconds_after - self.seconds_before
+        if abs(gap) < LEAST or abs(gap) < NOISE * self.seconds_before:
+            return "same"
+        return "slower" if gap > 0 else "faster"
+
+
+def compare(before: Inspection, after: Inspection) -> list[KernelChange]:
+    """What became of the kernels, what changed the time most first; times are of one call each."""
+    sides = [_counted(made) for made in (before, after)]
+    found = []
+    for key in dict.fromkeys([*sides[0][0], *sides[1][0]]):
+        counts, seconds = ([side[i].get(key, 0) for side in sides] for i in (0, 1))
+        name, template, layer = key
+        found.append(KernelChange(name, template, layer, *map(int, counts), *seconds))
+    return sorted(found, key=lambda c: -abs(c.seconds_after - c.seconds_before))
+
+
+def _counted(made: Inspection) -> tuple[dict, dict]:
+    """How many kernels there are of each name, template and layer, and the seconds of a run of each."""
+    counts: dict[tuple[str, str, str], int] = {}
+    seconds: dict[tuple[str, str, str], float] = {}
+    for k in made.kernels:
+        key = k.name, made.shaders[k.shader].template, layer_of(made, k)
+        counts[key] = counts.get(key, 0) + 1
+        seconds[key] = seconds.get(key, 0.0) + k.seconds / max(k.runs, 1)
+    return counts, seconds
+
+
+def text(before: Inspection, after: Inspection, rows: int = 40) -> str:
+    """The comparison as a table, without what is the same."""
+    changes = [c for c in compare(before, after) if c.what != "same"]
+    totals = [sum(k.seconds / max(k.runs, 1) for k in made.kernels) for made in (before, after)]
+    lines = [
+        f"{before.target} on {before.device}: {len(before.kernels)} kernels, {totals[0] * 1e3:.3f} ms",
+        f"{after.target} on {after.device}: {len(after.kernels)} kernels, {totals[1] * 1e3:.3f} ms",
+    ]
+    lines = [plain(line) for line in lines]
+    tally = Counter(c.what for c in changes)
+    if not changes:
+        return "\n".join([*lines, "no kernel is gained, lost, slower or faster"])
+    lines.append(", ".join(f"{n} {what}" for what, n in tally.most_common()))
+    table = [("kernel", "", "kernels", "ms before", "ms after", "layer")]
+    for c in changes[:rows]:
+        times = f"{c.seconds_before * 1e3:.3f}", f"{c.seconds_after * 1e3:.3f}"
+        table.append((short(c.name), c.what, f"{c.before} to {c.after}", *times, plain(c.layer)))
+    left = len(changes) - rows
+    return "\n".join([*lines, "", *aligned(table), *([f"{left} more"] if left > 0 else [])])

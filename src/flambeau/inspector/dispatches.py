@@ -1,0 +1,191 @@
+"""The submits of a call into what each dispatch took, and, if that is asked for, what it read."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from threading import get_ident
+from typing import Any
+
+from ..core import events
+from ..core.commands import COPY, Command, Dispatch, encoded, flat
+from ..device.seam import Gpu
+from ..errors import FlambeauError, OutOfMemory
+from ..fusion.plan import Cost
+from ..profiling.meter import meter_of, one_listener, spans
+from .plans import PlanSeen, PlansSeen
+
+
+@dataclass
+class Dispatched:
+    """A dispatch of a call, and those that repeat it: the same kernel of the same plan.
+
+    given: buffers with copies of what its first run read, if they were kept; else why not.
+    """
+
+    device: Gpu
+    work: Cost
+    command: Dispatch
+    plan: PlanSeen | None = None
+    place: int = 0
+    words: tuple[int, ...] = ()
+    runs: int = 0
+    times: list[float] = field(default_factory=list)
+    given: tuple[int, ...] | None = None
+    why: str = "its inputs were not kept"
+
+
+class Inputs:
+    """Copies of what kernels read, up to so many bytes; what two of them read as it is once."""
+
+    def __init__(self, most: int):
+        self.left = self.most = most
+        self.there: dict[int, int] = {}  # buffer -> its copy, as long as nobody writes it
+        self.taken: list[tuple[Gpu, int]] = []
+
+    def keep(self, one: Dispatched) -> None:
+        """Copy what a dispatch is about to read, and what is in its results before it writes them."""
+        device, c = one.device, one.command
+        new = [b for b in dict.fromkeys(c.buffers) if b not in self.there]
+        need = sum(device.size_of(b) for b in new)
+        if need > self.left:
+            room = f"they take {need:,} bytes, and {self.left:,} of {self.most:,} were left"
+            one.why = f"its inputs were not kept: {room}"
+            return
+        words: list[int] = []
+        for b in new:
+            size = device.size_of(b)
+            copy = self.there[b] = device.alloc(size, size)
+            self.taken.append((device, copy))
+            words += [COPY, b, copy, size]
+        if words:
+            device.submit(words)
+        self.left -= need
+        one.given, one.why = tuple([self.there[b] for b in c.buffers]), ""
+
+    def forget(self, written: Any = None) -> None:
+        """Buffers that are written now; all, where anything may have been."""
+        for b in list(self.there) if written is None else written:
+            self.there.pop(b, None)
+
+    def close(self) -> None:
+        """Give all of it back."""
+        for device, handle in self.taken:
+            device.free(handle)
+        self.taken.clear()
+
+
+class CallTrace:
+    """Listens to the submits of a block, of this thread; kernels that never ran are run once before they are
+    timed, with their results put aside: drivers compile some of a kernel at its first run."""
+
+    def __init__(self, plans: PlansSeen, inputs: Inputs | None = None):
+        self.plans, self.inputs, self.thread = plans, inputs, get_ident()
+        self.found: dict[tuple, Dispatched] = {}
+        self.order: dict[Gpu, list[Dispatched | None]] = {}  # of each span that was submitted; None of copies
+        self.times: dict[Gpu, list[Any]] = {}
+        self.waiting: list[tuple[Dispatched | None, list[Command]]] = []
+        self.warm: dict[Gpu, set[int]] = {}
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """Listen until the block ends; FlambeauError where a profile runs already."""
+        with one_listener:
+            if events.listener is not None:
+                raise FlambeauError("inspect: a profile is running: end it first")
+            events.listener = self
+        try:
+            yield
+        finally:
+            with one_listener:
+                events.listener = None
+        self._finish()
+
+    def stage(self, name: str) -> AbstractContextManager[Any]:
+        return nullcontext()
+
+    def submit(self, device: Gpu, works: tuple, parts: tuple) -> None:
+        """Run commands, timed."""
+        if get_ident() != self.thread:
+            return device.submit(*parts)
+        warm = self.warm.get(device)
+        if warm is None:
+            warm = self.warm[device] = self._opened(device)
+        if self.inputs is not None:
+            self.inputs.forget()
+        for work, span in spans(device, works, flat(parts)):
+            command = span[0]
+            if not isinstance(command, Dispatch):
+                self.waiting.append((None, span))
+                continue
+            one = self._one(device, work, command)
+            if self.inputs is not None and not one.runs:
+                self._flush(device)
+                self.inputs.keep(one)
+            one.runs += 1
+            if command.pipeline not in warm and meter_of(device).how == "timestamps":
+                warm.add(command.pipeline)
+                self._flush(device)
+                _run_aside(device, command)
+            self.waiting.append((one, span))
+            if self.inputs is not None:
+                self.inputs.forget(command.buffers[-device.outputs_of(command.pipeline) :])
+        self._flush(device)
+
+    def _opened(self, device: Gpu) -> set[int]:
+        """The kernels of a device that need no run before they are timed."""
+        events.listener = None  # testing a clock runs kernels too
+        try:
+            meter_of(device)
+        finally:
+            events.listener = self
+        self.order[device], self.times[device] = [], []
+        return set()
+
+    def _one(self, device: Gpu, work: Cost, command: Dispatch) -> Dispatched:
+        known = self.plans.of(work)
+        key = (device, id(work)) if known is None else (device, id(known[0]), known[1])
+        one = self.found.get(key)
+        if one is None:
+            one = self.found[key] = Dispatched(
+                device, work, command
+            )  # it keeps the work, whose id is the key
+            if known is not None:
+                one.plan, one.place = known
+                one.words = one.plan.words(one.plan.compiled.plan.kernels[one.place])
+        return one
+
+    def _flush(self, device: Gpu) -> None:
+        """Submit what waits."""
+        if not self.waiting:
+            return
+        works = tuple([one.work for one, _ in self.waiting if one is not None])
+        words = encoded([c for _, span in self.waiting for c in span])
+        self.order[device] += [one for one, _ in self.waiting]
+        self.waiting = []
+        self.times[device] += meter_of(device).submit(works, (words,))
+
+    def _finish(self) -> None:
+        """Give every dispatch its times."""
+        for device, order in self.order.items():
+            device.wait()
+            with device.lock:
+                times = self.times[device] + meter_of(device).finish()
+            for one, span in zip(order, times, strict=True):
+                if one is not None:
+                    one.times.append(span.seconds)
+
+
+def _run_aside(device: Gpu, c: Dispatch) -> None:
+    """Run a kernel with its results put aside; where there is no room for them it isn't run."""
+    outputs, aside = device.outputs_of(c.pipeline), []
+    try:
+        for b in c.buffers[-outputs:]:
+            size = device.size_of(b)
+            aside.append(device.alloc(size, size))
+        device.submit(c._replace(buffers=(*c.buffers[:-outputs], *aside)).words())
+        device.wait()
+    except OutOfMemory:
+        pass
+    finally:
+        for handle in aside:
+            device.free(handle)

@@ -1,0 +1,595 @@
+/** Draws an inspection: kernels by time, the model, lines of Python, time and memory, roofline; and one kernel at a time. */
+"use strict";
+
+const byId = (id) => document.getElementById(id);
+const TABS = ["kernels", "model", "lines", "time", "roof"];
+const FIRST = 300; // rows that are drawn before somebody asks for more
+const LISTED = 60; // ops or kernels that a branch lists before somebody asks for more
+const state = { tab: "kernels", kernel: -1, sort: "seconds", down: true, query: "", op: -1, window: null };
+let D, server, of;
+
+/** An element: attributes, listeners (on...), children. Text goes in as text, never as HTML. */
+function el(tag, given, ...children) {
+  const made = document.createElement(tag);
+  for (const [name, value] of Object.entries(given || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "style") Object.assign(made.style, value);
+    else made.setAttribute(name, value === true ? "" : value);
+  }
+  made.append(...children.flat().filter((c) => c !== null && c !== undefined && c !== false));
+  return made;
+}
+
+// --- numbers as text ---
+
+const PREFIXES = [[1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]];
+function si(value, unit) {
+  for (const [size, prefix] of PREFIXES) if (value >= size) return `${+(value / size).toPrecision(3)} ${prefix}${unit}`;
+  return `${+value.toPrecision(3)} ${unit}`;
+}
+function time(seconds) {
+  if (seconds >= 1) return `${seconds.toPrecision(3)} s`;
+  return seconds >= 1e-3 ? `${(seconds * 1e3).toPrecision(3)} ms` : `${(seconds * 1e6).toPrecision(3)} µs`;
+}
+const percent = (part) => `${(100 * part).toFixed(part < 0.0995 ? 1 : 0)}%`;
+const shape = (op) => `${op.dtype}[${op.shape.join(", ")}]`;
+const fileName = (path) => path.split(/[\\/]/).pop();
+
+// --- what belongs together ---
+
+/** Tables that go the other way: from layers, lines and ops to kernels. */
+function related() {
+  const each = (k) => k.seconds / Math.max(k.runs, 1);
+  const found = {
+    total: D.kernels.reduce((sum, k) => sum + k.seconds, 0) || 1e-12,
+    kernelsOfOp: new Map(), opsOfLayer: new Map(), layersIn: new Map(), each,
+    secondsOfLayer: D.layers.map(() => 0), text: [], family: D.kernels.map(family),
+  };
+  const add = (map, key, value) => map.get(key)?.push(value) ?? map.set(key, [value]);
+  D.kernels.forEach((k, i) => k.ops.forEach((o) => add(found.kernelsOfOp, o, i)));
+  D.ops.forEach((op, i) => add(found.opsOfLayer, op.layer, i));
+  D.layers.forEach((layer, i) => add(found.layersIn, layer.parent, i));
+  D.kernels.forEach((k) => {
+    for (let l = layerOf(k); l >= 0; l = D.layers[l].parent) found.secondsOfLayer[l] += k.seconds;
+  });
+  found.text = D.kernels.map((k) => {
+    const words = [k.name, D.shaders[k.shader].template, k.ends];
+    for (const o of new Set([k.head, ...k.ops])) {
+      const op = D.ops[o];
+      if (!op) continue;
+      words.push(op.name, op.call, D.layers[op.layer]?.name ?? "");
+      const site = D.sites[op.site];
+      if (site) words.push(`${fileName(site.file)}:${site.line}`, site.text);
+    }
+    return [...new Set(words)].join("\n").toLowerCase();
+  });
+  return found;
+}
+function layerOf(k) { return k.head >= 0 ? D.ops[k.head].layer : -1; }
+function siteOf(k) { return k.head >= 0 ? D.sites[D.ops[k.head].site] : undefined; }
+function family(k) {
+  const folder = D.shaders[k.shader].template.split("/")[0];
+  return ["contract", "reduce", "map"].includes(folder) ? folder : "other";
+}
+function layerName(op) {
+  const layer = D.layers[op?.layer];
+  if (!layer) return "";
+  return op.gradient_of >= 0 ? `${layer.name} (gradient)` : layer.name;
+}
+function bound(k) {
+  return D.copy && D.fma ? Math.max((k.reads + k.writes) / D.copy, k.flops / D.fma) : 0;
+}
+function matches(i) {
+  const words = state.query.toLowerCase().split(/\s+/).filter(Boolean);
+  const wgsl = D.shaders[D.kernels[i].shader].wgsl;
+  return words.every((w) => of.text[i].includes(w) || (w.length > 3 && wgsl.toLowerCase().includes(w)));
+}
+
+// --- the kernels ---
+
+const COLUMNS = [
+  ["name", "Kernel", (k) => k.name], ["seconds", "Time", (k) => k.seconds], ["share", "", (k) => k.seconds],
+  ["speed", "GB/s", (k) => (k.reads + k.writes) / of.each(k)], ["rate", "GFLOP/s", (k) => k.flops / of.each(k)],
+  ["bound", "of bound", (k) => bound(k) / of.each(k)], ["layer", "Layer", (k) => layerName(D.ops[k.head])],
+  ["line", "Line", (k) => siteText(k)], ["order", "#", (k, i) => i],
+];
+function siteText(k) {
+  const site = siteOf(k);
+  return site ? `${fileName(site.file)}:${site.line}` : "";
+}
+function sorted() {
+  const value = COLUMNS.find(([name]) => name === state.sort)[2];
+  const rows = D.kernels.map((k, i) => [value(k, i), i]).filter(([, i]) => matches(i));
+  rows.sort(([a, i], [b, j]) => (a < b ? -1 : a > b ? 1 : i - j) * (state.down && a !== b ? -1 : 1));
+  return rows.map(([, i]) => i);
+}
+function drawKernels(all) {
+  const rows = sorted(), numeric = (name) => ["seconds", "speed", "rate", "bound", "order"].includes(name);
+  const head = COLUMNS.map(([name, text]) => {
+    const quiet = ["speed", "rate", "bound", "order", "share"].includes(name);
+    const sort = () => { state.down = state.sort === name ? !state.down : numeric(name); state.sort = name; draw(); };
+    const label = text + (state.sort === name && text ? (state.down ? " ▾" : " ▴") : "");
+    return el("th", { class: `${numeric(name) ? "n" : ""} ${quiet ? "less" : ""}`, scope: "col" }, text && el("button", { onclick: sort }, label));
+  });
+  const shown = all ? rows : rows.slice(0, FIRST);
+  const body = shown.map((i) => {
+    const k = D.kernels[i], each = of.each(k) || 1e-12, least = bound(k);
+    return el("tr", { class: `pick ${i === state.kernel ? "now" : ""}`, "data-kernel": i, onclick: () => open(i) },
+      el("td", { class: "wide" }, el("button", { class: "link", title: k.name }, k.name)), el("td", { class: "n" }, time(k.seconds)),
+      el("td", { class: "less" }, el("span", { class: "share", style: { width: `${4 * k.seconds / of.total}rem` } }), " ", percent(k.seconds / of.total)),
+      el("td", { class: "n less" }, ((k.reads + k.writes) / each / 1e9).toPrecision(3)), el("td", { class: "n less" }, (k.flops / each / 1e9).toPrecision(3)),
+      el("td", { class: "n less" }, least ? percent(least / each) : ""), el("td", { class: "wide" }, layerName(D.ops[k.head])),
+      el("td", { class: "line" }, siteText(k)), el("td", { class: "n less" }, i));
+  });
+  const more = rows.length > shown.length && el("p", {}, el("button", { onclick: () => view(drawKernels(true)) }, `Show all ${rows.length}`));
+  const found = state.query && el("p", { class: "soft" }, `${rows.length} of ${D.kernels.length} kernels`);
+  return [found, el("table", {}, el("thead", {}, el("tr", {}, head)), el("tbody", {}, body)), more];
+}
+
+// --- trees: the model, and the lines of Python ---
+
+function branch({ name, note, seconds, children, action, now, isOpen }) {
+  const item = el("li", { class: `${action ? "pick" : ""} ${now ? "now" : ""}` });
+  const fold = children && el("button", { class: "fold", "aria-expanded": "false", "aria-label": `Open ${name}` }, "▸");
+  const label = action ? el("button", { class: "link name", onclick: action }, name) : el("span", { class: "name" }, name);
+  item.append(el("div", { class: "row" }, fold || el("span", { class: "fold" }), label, note && el("span", { class: "soft" }, note),
+    seconds > 0 && el("span", { class: "share", style: { width: `${4 * seconds / of.total}rem` } }), seconds > 0 && el("span", { class: "n" }, time(seconds))));
+  let list = null;
+  const toggle = () => {
+    if (list) { list.remove(); list = null; } else { list = el("ul", {}); fill(list, children(), 0); item.append(list); }
+    fold.textContent = list ? "▾" : "▸";
+    fold.setAttribute("aria-expanded", String(!!list));
+  };
+  if (fold) {
+    fold.addEventListener("click", toggle);
+    if (!action) label.addEventListener("click", toggle);
+    if (isOpen) toggle();
+  }
+  return item;
+}
+/** Some of the branches, and a button for the rest: a branch may have thousands. */
+function fill(list, branches, from) {
+  list.append(...branches.slice(from, from + LISTED).map(branch));
+  const left = branches.length - from - LISTED;
+  if (left > 0) {
+    const more = el("li", {}, el("button", { onclick: () => { more.remove(); fill(list, branches, from + LISTED); } }, `${left} more`));
+    list.append(more);
+  }
+}
+function kernelBranch(i) {
+  const k = D.kernels[i];
+  return { name: k.name, note: `kernel ${i}`, seconds: k.seconds, action: () => open(i), now: i === state.kernel };
+}
+function opBranch(o) {
+  const op = D.ops[o], kernels = of.kernelsOfOp.get(o) ?? [];
+  const note = `${shape(op)}${op.gradient_of >= 0 ? ` gradient of ${D.ops[op.gradient_of].name}` : ""}`;
+  return { name: op.name, note, children: kernels.length ? () => kernels.map(kernelBranch) : null };
+}
+function isShown(o) {
+  return !["movement", "source", "leaf", "composite"].includes(D.ops[o].kind) && (of.kernelsOfOp.get(o) ?? []).some(matches);
+}
+function layerBranch(l) {
+  const inside = () => [
+    ...(of.layersIn.get(l) ?? []).filter(hasMatch).map(layerBranch), ...(of.opsOfLayer.get(l) ?? []).filter(isShown).map(opBranch),
+  ];
+  const layer = D.layers[l], isOpen = layer.parent < 0 || !!state.query;
+  return { name: layer.name, note: layer.kind, seconds: of.secondsOfLayer[l], children: inside, isOpen: isOpen && layer.kind !== "" };
+}
+function hasMatch(l) {
+  return (of.opsOfLayer.get(l) ?? []).some(isShown) || (of.layersIn.get(l) ?? []).some(hasMatch);
+}
+function drawModel() {
+  const tops = (of.layersIn.get(-1) ?? []).filter(hasMatch).map(layerBranch);
+  const rest = (of.opsOfLayer.get(-1) ?? []).filter(isShown);
+  if (rest.length) tops.push({ name: "outside of layers", note: `${rest.length} ops`, children: () => rest.map(opBranch) });
+  const list = el("ul", { class: "tree" });
+  fill(list, tops, 0);
+  return [el("p", { class: "soft" }, "Layers, their ops, and the kernels that compute these. A layer's time is that of its kernels."), list];
+}
+function drawLines() {
+  const lines = new Map();
+  D.kernels.forEach((k, i) => {
+    if (!matches(i)) return;
+    for (const o of new Set([k.head, ...k.ops])) {
+      const site = D.ops[o]?.site ?? -1;
+      if (site < 0) continue;
+      const entry = lines.get(site) ?? lines.set(site, { kernels: new Set(), seconds: 0 }).get(site);
+      entry.kernels.add(i);
+      if (o === k.head) entry.seconds += k.seconds;
+    }
+  });
+  const rows = [...lines].sort(([, a], [, b]) => b.seconds - a.seconds).map(([s, { kernels, seconds }]) => {
+    const site = D.sites[s], all = [...kernels].sort((a, b) => D.kernels[b].seconds - D.kernels[a].seconds);
+    return { name: `${fileName(site.file)}:${site.line}  ${site.text}`, note: site.function, seconds, children: () => all.map(kernelBranch) };
+  });
+  const list = el("ul", { class: "tree mono" });
+  fill(list, rows, 0);
+  return [el("p", { class: "soft" }, "Lines of the program, with the kernels that compute something of each. A line's time is that of the kernels whose main op it made."), list];
+}
+
+// --- pictures ---
+
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+function canvas(height, paint) {
+  const made = el("canvas", { tabindex: "0" });
+  made.style.height = `${height}px`;
+  made.paint = () => {
+    const scale = devicePixelRatio || 1, width = made.clientWidth;
+    made.width = width * scale;
+    made.height = height * scale;
+    const g = made.getContext("2d");
+    g.scale(scale, scale);
+    g.font = "11px system-ui, sans-serif";
+    paint(g, width, height);
+  };
+  new ResizeObserver(() => made.paint()).observe(made);
+  return made;
+}
+function key(names) {
+  return el("div", { class: "key" }, names.map(([name, text]) => el("span", {}, el("i", { style: { background: color(name) } }), text)));
+}
+
+/** Begins of the kernels on a line of time, and all of it. */
+function clock() {
+  const begins = [0];
+  for (const k of D.kernels) begins.push(begins[begins.length - 1] + of.each(k));
+  return begins;
+}
+function live() {
+  const kinds = ["leaf", "result", "temporary"], rows = kinds.map(() => new Float64Array(D.kernels.length + 1));
+  for (const v of D.values) {
+    const row = rows[kinds.indexOf(v.kind)];
+    row[v.begin] += v.nbytes;
+    row[v.end + 1] -= v.nbytes;
+  }
+  for (const row of rows) for (let i = 1; i < row.length; i++) row[i] += row[i - 1];
+  return rows;
+}
+function owners(i) {
+  const there = D.values.filter((v) => v.begin <= i && i <= v.end).sort((a, b) => b.nbytes - a.nbytes).slice(0, 12);
+  const total = D.values.reduce((sum, v) => sum + (v.begin <= i && i <= v.end ? v.nbytes : 0), 0);
+  const rows = there.map((v) => {
+    const op = D.ops[v.op], from = v.kind === "leaf" ? "there before" : `kernel ${v.begin}`;
+    return el("tr", {}, el("td", { class: "n" }, si(v.nbytes, "B")), el("td", { class: "wide" }, v.name), el("td", {}, op ? shape(op) : ""),
+      el("td", { class: "wide" }, layerName(op)), el("td", { class: "less" }, `${v.kind}, ${from} to ${v.end}`));
+  });
+  return [el("h3", {}, `Memory at kernel ${i}, ${D.kernels[i].name}: ${si(total, "B")}`), el("table", {}, el("tbody", {}, rows))];
+}
+function drawTime() {
+  const begins = clock(), all = begins[begins.length - 1] || 1e-12, rows = live();
+  const peak = Math.max(1, ...rows[0].map((_, i) => rows[0][i] + rows[1][i] + rows[2][i]));
+  state.window ??= [0, all];
+  const note = el("div", {});
+  const x = (t, width) => (t - state.window[0]) / (state.window[1] - state.window[0]) * width;
+  const at = (e) => {
+    const box = picture.getBoundingClientRect();
+    const t = state.window[0] + (e.clientX - box.left) / box.width * (state.window[1] - state.window[0]);
+    let low = 0, high = D.kernels.length - 1;
+    while (low < high) { const mid = (low + high + 1) >> 1; if (begins[mid] <= t) low = mid; else high = mid - 1; }
+    return [low, t];
+  };
+  const picture = canvas(260, (g, width) => {
+    for (let i = 0; i < D.kernels.length; i++) {
+      const a = x(begins[i], width), b = x(begins[i + 1], width);
+      if (b < 0 || a > width) continue;
+      g.fillStyle = color(i === state.kernel ? "ink" : of.family[i]);
+      g.globalAlpha = matches(i) ? 1 : 0.25;
+      g.fillRect(a, 16, Math.max(b - a - (b - a > 3 ? 1 : 0), 0.5), 54);
+      let base = 250;
+      ["leaf", "result", "temporary"].forEach((kind, j) => {
+        const high = rows[j][i] / peak * 160;
+        g.globalAlpha = 1;
+        g.fillStyle = color(kind);
+        g.fillRect(a, base - high, Math.max(b - a, 0.5), high);
+        base -= high;
+      });
+      if (b - a > 60) {
+        g.fillStyle = color("paper");
+        g.fillText(D.kernels[i].name.slice(0, Math.floor((b - a) / 6)), a + 3, 46);
+      }
+    }
+    g.globalAlpha = 1;
+    g.fillStyle = color("soft");
+    g.fillText(`${time(state.window[0])} to ${time(state.window[1])} of ${time(all)}`, 4, 11);
+    g.fillText(`memory, peak ${si(peak, "B")}`, 4, 86);
+  });
+  picture.setAttribute("aria-label", "Kernels in the order in which they ran, and memory");
+  const zoom = (by, t) => {
+    const [a, b] = state.window, middle = t ?? (a + b) / 2;
+    state.window = [Math.max(0, middle - (middle - a) * by), Math.min(all, middle + (b - middle) * by)];
+    picture.paint();
+  };
+  const move = (by) => {
+    const [a, b] = state.window, d = Math.max(-a, Math.min(all - b, by));
+    state.window = [a + d, b + d];
+    picture.paint();
+  };
+  let from = null, moved = false;
+  picture.addEventListener("wheel", (e) => { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8, at(e)[1]); }, { passive: false });
+  picture.addEventListener("pointerdown", (e) => { from = e.clientX; moved = false; picture.setPointerCapture(e.pointerId); });
+  picture.addEventListener("pointermove", (e) => {
+    if (from === null) return note.replaceChildren(...owners(at(e)[0]));
+    if (!moved && Math.abs(e.clientX - from) < 4) return;
+    moved = true;
+    move((from - e.clientX) / picture.clientWidth * (state.window[1] - state.window[0]));
+    from = e.clientX;
+  });
+  picture.addEventListener("pointerup", (e) => { if (!moved) open(at(e)[0]); from = null; });
+  picture.addEventListener("keydown", (e) => {
+    const wide = state.window[1] - state.window[0];
+    ({ "+": () => zoom(0.8), "-": () => zoom(1.25), ArrowLeft: () => move(-wide / 8), ArrowRight: () => move(wide / 8) })[e.key]?.();
+  });
+  const heaviest = D.kernels.reduce((best, _, i) => (rows[0][i] + rows[1][i] + rows[2][i] > rows[0][best] + rows[1][best] + rows[2][best] ? i : best), 0);
+  note.append(...owners(state.kernel >= 0 ? state.kernel : heaviest));
+  return [
+    el("p", {}, el("button", { onclick: () => zoom(0.5) }, "Nearer"), " ", el("button", { onclick: () => zoom(2) }, "Farther"), " ",
+      el("button", { onclick: () => { state.window = [0, all]; picture.paint(); } }, "All"), el("span", { class: "soft" }, " wheel, drag, + and −; click a kernel")),
+    picture, key([["contract", "products"], ["reduce", "reductions"], ["map", "maps"], ["other", "others"]]),
+    key([["temporary", "temporary values"], ["result", "results"], ["leaf", "there before: parameters, arguments"]]), note,
+  ];
+}
+function drawRoof() {
+  if (!(D.copy && D.fma)) return [el("p", {}, "The ceilings of this adapter were not measured.")];
+  const points = D.kernels.map((k, i) => [k.flops / Math.max(k.reads + k.writes, 1), k.flops / (of.each(k) || 1e-12), i]).filter(([a, b]) => a > 0 && b > 0);
+  const range = (values) => [Math.floor(Math.log10(Math.min(...values))), Math.ceil(Math.log10(Math.max(...values)))];
+  const ridge = D.fma / D.copy, [x0, x1] = range([...points.map((p) => p[0]), ridge / 10, ridge * 10]), [y0, y1] = range([...points.map((p) => p[1]), D.fma * 1.5]);
+  let spots = [];
+  const picture = canvas(420, (g, width, height) => {
+    const x = (v) => 44 + (Math.log10(v) - x0) / (x1 - x0) * (width - 60), y = (v) => height - 26 - (Math.log10(v) - y0) / (y1 - y0) * (height - 40);
+    g.fillStyle = color("soft");
+    g.strokeStyle = color("line");
+    for (let e = x0; e <= x1; e++) { g.fillText(`${+(10 ** e).toPrecision(1)}`, x(10 ** e), height - 10); g.strokeRect(x(10 ** e), 8, 0, height - 34); }
+    for (let e = y0; e <= y1; e++) { g.fillText(si(10 ** e, "").trim(), 2, y(10 ** e)); g.strokeRect(44, y(10 ** e), width - 60, 0); }
+    g.fillText("operations a byte", width - 110, height - 30);
+    g.strokeStyle = color("flame");
+    g.lineWidth = 2;
+    g.beginPath();
+    g.moveTo(x(10 ** x0), y(Math.max(D.copy * 10 ** x0, 10 ** y0)));
+    g.lineTo(x(ridge), y(D.fma));
+    g.lineTo(x(10 ** x1), y(D.fma));
+    g.stroke();
+    g.fillText(`${si(D.fma, "FLOP/s")}; ${si(D.copy, "B/s")}`, x(ridge) + 4, y(D.fma) - 6);
+    spots = points.map(([a, b, i]) => [x(a), y(b), 3 + 14 * Math.sqrt(D.kernels[i].seconds / of.total), i]);
+    for (const [px, py, r, i] of spots) {
+      g.globalAlpha = matches(i) ? 0.75 : 0.15;
+      g.fillStyle = color(i === state.kernel ? "ink" : of.family[i]);
+      g.beginPath();
+      g.arc(px, py, r, 0, 7);
+      g.fill();
+    }
+    g.globalAlpha = 1;
+  });
+  const near = (e) => {
+    const box = picture.getBoundingClientRect(), px = e.clientX - box.left, py = e.clientY - box.top;
+    const best = spots.reduce((b, s) => { const d = Math.hypot(s[0] - px, s[1] - py) - s[2]; return d < b[0] ? [d, s[3]] : b; }, [8, -1]);
+    return best[1];
+  };
+  const note = el("p", { class: "soft" }, " ");
+  picture.addEventListener("pointermove", (e) => { const i = near(e); note.textContent = i < 0 ? " " : `${D.kernels[i].name}: ${time(D.kernels[i].seconds)}, ${layerName(D.ops[D.kernels[i].head])}`; });
+  picture.addEventListener("click", (e) => { const i = near(e); if (i >= 0) open(i); });
+  return [
+    el("p", { class: "soft" }, "Operations a second over operations a byte; the line is what this adapter was measured to reach. Bytes are the least that a kernel has to move, so caches may lift it above the line. The larger a spot, the more time."),
+    picture, key([["contract", "products"], ["reduce", "reductions"], ["map", "maps"], ["other", "others"]]), note,
+  ];
+}
+
+// --- one kernel ---
+
+const TOKEN = /(\/\/[^\n]*)|(@\w+)|\b(fn|let|var|const|struct|return|if|else|for|while|loop|break|continue|switch|case|default|enable|override|alias)\b|\b((?:vec|mat)\w*|array|atomic|f32|f16|u32|i32|bool|ptr|storage|uniform|workgroup|read_write|read)\b|\b(\d[\w.]*)\b/g;
+function highlighted(line) {
+  const parts = [];
+  let done = 0;
+  for (const m of line.matchAll(TOKEN)) {
+    if (m.index > done) parts.push(line.slice(done, m.index));
+    parts.push(el("span", { class: m[1] ? "c" : m[2] || m[3] ? "k" : m[4] ? "t" : "d" }, m[0]));
+    done = m.index + m[0].length;
+  }
+  parts.push(line.slice(done));
+  return parts;
+}
+/** The op that a line of WGSL computes: that of its step, else the kernel's head where a template does the work. */
+function opOfLine(k, shader, n) {
+  const step = k.steps[shader.steps[n]];
+  return step !== undefined ? step : -1;
+}
+function origin(k, n) {
+  const shader = D.shaders[k.shader], step = opOfLine(k, shader, n), o = step >= 0 ? step : k.head, op = D.ops[o];
+  const parts = [el("p", {}, el("b", {}, `WGSL line ${n + 1}`), ` of ${k.name}`)];
+  for (const p of shader.places[n]) {
+    const place = D.places[p];
+    parts.push(el("p", {}, el("span", { class: "soft" }, `template ${place.file}:${place.line} `), el("code", {}, place.text)));
+  }
+  if (op) {
+    const what = step >= 0 ? "op" : "the template computes";
+    parts.push(el("p", {}, el("span", { class: "soft" }, `${what} `), `${op.name} ${shape(op)}`, layerName(op) && el("span", { class: "soft" }, ` in ${layerName(op)}`)));
+    const site = D.sites[op.site];
+    if (site) parts.push(el("p", {}, el("span", { class: "soft" }, `Python ${site.file}:${site.line} `), el("code", {}, site.text)));
+    state.op = o;
+  }
+  byId("origin").replaceChildren(...parts);
+  byId("origin").hidden = false;
+  lightUp(k, step >= 0 ? step : null, n);
+}
+function lightUp(k, o, n) {
+  const shader = D.shaders[k.shader];
+  byId("wgsl")?.querySelectorAll("tr").forEach((row, i) => {
+    row.classList.toggle("lit", i === n || (o !== null && opOfLine(k, shader, i) === o));
+  });
+}
+function code(k) {
+  const shader = D.shaders[k.shader];
+  const rows = shader.wgsl.replace(/\n$/, "").split("\n").map((line, n) => {
+    const o = opOfLine(k, shader, n);
+    return el("tr", { class: "own", onclick: () => origin(k, n) }, el("td", { class: "at" }, n + 1), el("td", {}, highlighted(line)),
+      el("td", { class: "op" }, o >= 0 ? `${D.ops[o].name}${D.ops[o].gradient_of >= 0 ? "′" : ""}` : ""));
+  });
+  return el("div", { class: "code mono", id: "wgsl", tabindex: "0" }, el("table", {}, el("tbody", {}, rows)));
+}
+function decoded(word, type) {
+  const view = new DataView(new ArrayBuffer(4));
+  view.setUint32(0, word);
+  return type === "f32" ? +view.getFloat32(0).toPrecision(7) : type === "i32" ? view.getInt32(0) : word;
+}
+function facts(k) {
+  const shader = D.shaders[k.shader], each = of.each(k) || 1e-12, least = bound(k), fact = (name, value) => el("span", {}, el("span", { class: "soft" }, `${name} `), el("b", {}, value));
+  return el("div", { class: "facts" },
+    fact("time", `${time(k.seconds)}, ${percent(k.seconds / of.total)} of all`), k.runs > 1 && fact("runs", `${k.runs}, the fastest ${time(k.least)}`),
+    fact("reads", si(k.reads, "B")), fact("writes", si(k.writes, "B")), fact("operations", si(k.flops, "")),
+    fact("intensity", `${+(k.flops / Math.max(k.reads + k.writes, 1)).toPrecision(3)} a byte`),
+    fact("reaches", `${si((k.reads + k.writes) / each, "B/s")}, ${si(k.flops / each, "FLOP/s")}${least ? `, ${percent(least / each)} of what the adapter could` : ""}`),
+    fact("grid", `${k.grid.join(" × ")} workgroups of ${shader.workgroup.join(" × ") || "?"}`), fact("template", shader.template || "none: the text came from elsewhere"),
+    k.ends && fact("stored because", k.ends), fact("pipeline", k.is_new ? "compiled for this call" : "was there before"));
+}
+function opsTable(k) {
+  const shown = k.ops.filter((o) => !["movement", "source", "leaf", "composite"].includes(D.ops[o].kind));
+  const rows = (shown.length ? shown : k.ops).map((o) => {
+    const op = D.ops[o], site = D.sites[op.site];
+    return el("tr", { class: "pick", onclick: () => { state.op = o; lightUp(k, o, -1); } },
+      el("td", {}, el("button", { class: "link" }, op.name)), el("td", {}, shape(op)), el("td", { class: "wide less" }, layerName(op)),
+      el("td", { class: "wide" }, site && [el("span", { class: "soft" }, `${fileName(site.file)}:${site.line} `), el("code", {}, site.text)]));
+  });
+  return rows.length ? [el("h3", {}, `What it computes: ${rows.length} op${rows.length > 1 ? "s" : ""}`), el("table", {}, el("tbody", {}, rows))] : [];
+}
+function bindingsTable(k) {
+  const shader = D.shaders[k.shader], reads = [...k.inputs], writes = [...k.outputs];
+  const rows = shader.bindings.map((b, n) => {
+    const v = D.values[(b.writes ? writes : reads).shift()], op = D.ops[v?.op];
+    return el("tr", {}, el("td", { class: "n" }, n + 1), el("td", { class: "mono" }, b.name), el("td", { class: "mono" }, b.type), el("td", {}, b.writes ? "writes" : "reads"),
+      el("td", { class: "wide" }, v ? `${v.name} ${op ? shape(op) : ""}` : ""), el("td", { class: "n" }, v ? si(v.nbytes, "B") : ""));
+  });
+  const params = shader.params.map(([name, type], n) => el("tr", {}, el("td", { class: "mono" }, `p.${name}`), el("td", { class: "mono" }, type), el("td", { class: "n" }, n in k.params ? String(decoded(k.params[n], type)) : "")));
+  const options = Object.entries(shader.options).map(([name, value]) => el("tr", {}, el("td", { class: "mono" }, name), el("td", { class: "mono wide" }, value)));
+  const table = (title, body) => body.length ? el("details", {}, el("summary", {}, title), el("table", {}, el("tbody", {}, body))) : null;
+  return [table(`Bindings: ${rows.length}`, rows), table(`Params: ${params.length}`, params), table(`Template's variables: ${options.length}`, options)];
+}
+async function copy(button, text) {
+  try { await navigator.clipboard.writeText(text); button.textContent = "Copied"; } catch { button.textContent = "Copy by hand: the page may not"; }
+}
+function drawDetail() {
+  const box = byId("detail"), i = state.kernel, k = D.kernels[i];
+  document.querySelector("main").classList.toggle("open", !!k);
+  box.hidden = !k;
+  if (!k) return box.replaceChildren();
+  const wgsl = D.shaders[k.shader].wgsl;
+  const layer = layerName(D.ops[k.head]), site = siteOf(k);
+  box.replaceChildren(
+    el("div", { class: "top" }, el("h2", {}, k.name), el("button", { onclick: () => open(-1), "aria-label": "Close" }, "×")),
+    el("p", { class: "soft" }, layer && `${layer} · `, site && `${site.file}:${site.line} · `, site && el("code", {}, site.text)),
+    facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
+    el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, wgsl) }, "Copy"), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
+      server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
+    el("div", { id: "origin", hidden: true }), el("div", { id: "editor" }), code(k), el("div", {}, bindingsTable(k)));
+  box.scrollTop = 0;
+}
+
+// --- what a server does: edits ---
+
+async function ask(what, body) {
+  const reply = await fetch(what, { method: "POST", headers: { "Content-Type": "application/json", "X-Flambeau-Token": server.token }, body: JSON.stringify(body) });
+  const found = await reply.json();
+  if (!reply.ok) throw new Error(found.error);
+  return found;
+}
+function edit(i) {
+  const k = D.kernels[i], shader = D.shaders[k.shader];
+  const text = el("textarea", { id: "wgsl-edit", spellcheck: "false", "aria-label": "WGSL" }), told = el("div", { id: "told", "aria-live": "polite" });
+  text.value = server.edits?.[i] ?? shader.wgsl;
+  const run = el("button", { class: "main", id: "run", onclick: () => tryIt() }, "Run (Ctrl+Enter)");
+  const tryIt = async () => {
+    run.disabled = true;
+    const begin = performance.now();
+    try { show(await ask("run", { kernel: i, wgsl: text.value }), performance.now() - begin); } catch (e) { told.replaceChildren(el("p", { class: "wrong" }, e.message)); }
+    run.disabled = false;
+  };
+  const show = (r, took) => {
+    if (r.error) {
+      const go = () => { const lines = text.value.split("\n"), from = lines.slice(0, r.line - 1).join("\n").length + (r.line > 1); text.focus(); text.setSelectionRange(from, from + (lines[r.line - 1] ?? "").length); };
+      told.replaceChildren(el("p", { class: "wrong" }, r.line ? el("button", { class: "link", onclick: go }, `line ${r.line}`) : "", r.line ? ": " : "", el("span", {}, r.error.split("\n")[0])), el("pre", {}, r.error));
+      if (r.line) go();
+      return;
+    }
+    (server.edits ??= {})[i] = text.value;
+    const same = r.outputs.every((o) => !o.different), ratio = r.original / r.seconds;
+    told.replaceChildren(
+      el("p", {}, el("b", { id: "edit-time" }, time(r.seconds)), ` beside ${time(r.original)} of the original: `, el("b", { class: ratio >= 1 ? "good" : "wrong" }, `${ratio.toPrecision(3)} ×`), el("span", { class: "soft" }, ` (${Math.round(took)} ms from click to result)`)),
+      el("p", { class: same ? "good" : "wrong" }, same ? "Results are the same, bit for bit or NaN for NaN." : r.outputs.filter((o) => o.different).map((o) => `${o.name}: ${o.different} of ${o.elements} elements differ, by ${Number.isFinite(o.largest) ? +o.largest.toPrecision(4) : "NaN or more"} at most, the first at ${o.first}. `)),
+      el("p", {}, el("button", { onclick: () => save(i, "custom_op", `kernel_${i}.py`, text.value) }, "Keep as custom_op")));
+  };
+  text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); tryIt(); } });
+  byId("editor").replaceChildren(text, el("div", { class: "bar" }, run, el("button", { onclick: () => { text.value = shader.wgsl; } }, "Original"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), told);
+  text.focus();
+}
+async function save(i, what, name, wgsl) {
+  try {
+    const { text } = await ask("export", { kernel: i, what, wgsl: wgsl ?? D.shaders[D.kernels[i].shader].wgsl });
+    const link = el("a", { href: URL.createObjectURL(new Blob([text], { type: "text/plain" })), download: name });
+    link.click();
+    URL.revokeObjectURL(link.href);
+  } catch (e) { byId("editor").replaceChildren(el("p", { class: "wrong" }, e.message)); }
+}
+
+// --- the page ---
+
+const VIEWS = { kernels: drawKernels, model: drawModel, lines: drawLines, time: drawTime, roof: drawRoof };
+function view(children) { byId("view").replaceChildren(...children.filter(Boolean)); }
+function draw() {
+  for (const tab of TABS) byId(`tab-${tab}`).setAttribute("aria-selected", String(tab === state.tab));
+  view(VIEWS[state.tab]());
+  byId("view").querySelectorAll("canvas").forEach((c) => c.paint());
+}
+function open(i) {
+  state.kernel = D.kernels[i] ? i : -1;
+  state.op = -1;
+  drawDetail();
+  byId("view").querySelectorAll("[data-kernel]").forEach((row) => row.classList.toggle("now", +row.dataset.kernel === i));
+  byId("view").querySelectorAll("canvas").forEach((c) => c.paint());
+  try { history.replaceState(null, "", i >= 0 ? `#kernel=${i}` : "#"); } catch { /* a frame without an address */ }
+}
+function show(tab) { state.tab = tab; draw(); }
+function step(by) {
+  const rows = sorted(), at = rows.indexOf(state.kernel);
+  const next = rows[Math.max(0, Math.min(rows.length - 1, at + by))];
+  if (next === undefined) return;
+  open(next);
+  byId("view").querySelector(".now")?.scrollIntoView({ block: "nearest" });
+}
+const KEYS = {
+  "/": () => byId("search").focus(), j: () => step(1), k: () => step(-1), ArrowDown: () => step(1), ArrowUp: () => step(-1),
+  Escape: () => open(-1), e: () => server && state.kernel >= 0 && edit(state.kernel),
+  1: () => show("kernels"), 2: () => show("model"), 3: () => show("lines"), 4: () => show("time"), 5: () => show("roof"),
+};
+function onKey(e) {
+  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  const inText = ["INPUT", "TEXTAREA"].includes(e.target.tagName);
+  if (inText && e.key !== "Escape") return;
+  if (e.target.tagName === "CANVAS" && e.key.startsWith("Arrow")) return;
+  if (inText) return e.target.blur();
+  const act = KEYS[e.key];
+  if (act) { e.preventDefault(); act(); }
+}
+async function read() {
+  const bytes = Uint8Array.from(atob(byId("data").textContent), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
+}
+async function begin() {
+  try { D = await read(); } catch (e) {
+    return view([el("p", { class: "wrong" }, `The page can't be read: ${e.message}. A browser of 2023 or later is needed.`)]);
+  }
+  server = JSON.parse(byId("server").textContent);
+  of = related();
+  byId("target").textContent = D.target;
+  const runs = D.kernels.reduce((sum, k) => sum + k.runs, 0);
+  byId("facts").textContent = `${D.device} · ${runs} dispatches of ${D.kernels.length} kernels · ${time(of.total)} of GPU, by ${D.how}${D.why ? ` (${D.why})` : ""} · ${D.layers.length} layers, ${D.ops.length} ops, ${D.shaders.length} texts of WGSL`;
+  for (const tab of TABS) byId(`tab-${tab}`).addEventListener("click", () => show(tab));
+  let later;
+  byId("search").addEventListener("input", (e) => { state.query = e.target.value; clearTimeout(later); later = setTimeout(draw, 80); });
+  document.addEventListener("keydown", onKey);
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  draw();
+  const asked = /^#kernel=(\d+)$/.exec(location.hash);
+  if (asked) open(+asked[1]);
+  document.body.dataset.ready = "yes";
+}
+begin();

@@ -1,0 +1,57 @@
+"""An Inspection into one page that shows all of it, and asks nothing of any other host."""
+
+import base64
+import hashlib
+import json
+import zlib
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from .model import Inspection
+
+HERE = Path(__file__).parent
+FRAME = 640  # pixels of a notebook's frame
+POLICY = (
+    "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src '{hash}'; connect-src {connect}"
+)
+
+
+def html(made: Inspection, server: dict[str, Any] | None = None) -> str:
+    """The page. server: what it is told of who serves it, where edits can be run."""
+    script, style = (HERE.joinpath(f"page.{kind}").read_text("utf-8") for kind in ("js", "css"))
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = {
+        "csp": POLICY.format(hash=f"sha256-{digest}", connect="'self'" if server else "'none'"),
+        "title": escape(f"{made.target}: flambeau inspect"),
+        "style": style,
+        "data": packed(made.to_dict()),
+        "server": json.dumps(server).replace("<", "\\u003c"),
+        "script": script,
+    }
+    page = HERE.joinpath("page.html").read_text("utf-8")
+    pieces = [page]
+    for (
+        name,
+        text,
+    ) in parts.items():  # in the order in which they stand there: what was put in is not looked at
+        before, after = pieces.pop().split(f"{{{name}}}", 1)
+        pieces += [before, text, after]
+    return "".join(pieces)
+
+
+def packed(data: dict[str, Any]) -> str:
+    """Plain values as letters that end no element: JSON, deflated, in base 64."""
+    text = json.dumps(data, separators=(",", ":"))
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def unpacked(letters: str) -> dict[str, Any]:
+    """What `packed` was given."""
+    return json.loads(zlib.decompress(base64.b64decode(letters)))
+
+
+def in_frame(made: Inspection) -> str:
+    """The page in a frame that can do nothing to what is around it."""
+    style = f"width:100%;height:{FRAME}px;border:1px solid #8886"
+    return f'<iframe sandbox="allow-scripts" style="{style}" srcdoc="{escape(html(made))}"></iframe>'

@@ -1,0 +1,159 @@
+"""PlansSeen, as they are run, into what is known of each of their kernels without the graph."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, NamedTuple
+
+from ..core.events import listening
+from ..core.node import Node
+from ..fusion.cost import nodes_of
+from ..fusion.plan import Cost
+from ..fusion.planner import plan
+from ..kernels.ir import Kernel, WgslFunction
+from ..runtime.pipeline import part_of, word_of
+from .sites import Sites
+
+
+class NodeSeen(NamedTuple):
+    """A node of a planned graph: what the program made it for (the serial number of that), and what it is.
+    inputs: places of others in `PlanSeen.nodes`."""
+
+    origin: int
+    name: str
+    kind: str
+    shape: tuple[int, ...]
+    dtype: str
+    inputs: tuple[int, ...]
+    param: Any
+
+
+class PlanSeen:
+    """A plan that was run: its nodes by a place each, those of every kernel, and what its buffers hold.
+
+    kernels: the places of the nodes that each computes, inputs first; steps: of each, the places of its
+    steps' nodes by function and name. scalars: the host's numbers, by the place of their node in the graph
+    that was given, as they were at the last run.
+    """
+
+    def __init__(self, compiled: Any, nodes: list[Node], emitted: "Emitted", known: Any):
+        self.compiled, plan = compiled, compiled.plan
+        of_kernels = nodes_of(plan, nodes)
+        all_nodes = [nodes[v] for v in plan.leaves] + [n for mine in of_kernels for n in mine]
+        there = list({id(n): n for n in all_nodes}.values())
+        places = {id(n): i for i, n in enumerate(there)}
+        self.nodes = [_seen(n, places) for n in there]
+        self.steps = [
+            _steps(k, [*mine, *(nodes[v] for v in k.inputs if v < len(nodes))], emitted, places)
+            for k, mine in zip(plan.kernels, of_kernels, strict=True)
+        ]
+        all_places = [[places[id(n)] for n in mine] for mine in of_kernels]
+        self.kernels = [self._own(i, all_places) for i in range(len(all_places))]
+        values = (*plan.leaves, *(v for v, _ in plan.stored if v < len(nodes)))
+        self.of_value = {v: places[id(nodes[v])] for v in values if id(nodes[v]) in places}
+        self.sizes = dict(plan.stored) | {v: nodes[v].nbytes for v in plan.leaves}
+        self.is_new = [k.shader not in known for k in plan.kernels]
+        self.scalars: dict[int, Any] = {}
+
+    def _own(self, at: int, kernels: list[list[int]]) -> list[int]:
+        """The nodes that a kernel computes: of those that several kernels make between them only what is in
+        its own text, where that says."""
+        mine = kernels[at]
+        if all(m != mine for i, m in enumerate(kernels) if i != at):
+            return mine
+        there = set(self.steps[at].values())
+        own = [n for n in mine if self.nodes[n].kind != "elementwise" or n in there]
+        return own or mine
+
+    def words(self, kernel: Kernel) -> tuple[int, ...]:
+        """The 32 bits of each of a kernel's Params."""
+        out = []
+        for value, (_, wgsl) in zip(kernel.quantities, kernel.shader.params, strict=True):
+            if isinstance(value, tuple):
+                value = part_of(self.scalars[value[1]], value[2])
+            out.append(word_of(value, wgsl))
+        return tuple(out)
+
+
+def _seen(node: Node, places: dict[int, int]) -> NodeSeen:
+    kind = "leaf" if node.buffer is not None else node.op.kind
+    inputs = () if kind == "leaf" else tuple([places[id(n)] for n in node.inputs if id(n) in places])
+    label = node.attrs.get("label")
+    name = label if isinstance(label, str) else node.op.name.lstrip("_")
+    return NodeSeen(node.origin, name, kind, tuple(node.shape), node.dtype.short, inputs, node.param)
+
+
+def _steps(kernel: Kernel, seen: list[Node], emitted: "Emitted", places: dict[int, int]) -> dict[str, int]:
+    """The places of the nodes of a kernel's steps; loads are of what they read."""
+    own, found = {id(n) for n in seen}, {}
+    for name, f in kernel.shader.functions:
+        for step, node in zip(f.steps, emitted.of(f, own), strict=False):
+            if id(node) in places:
+                found[f"{name}.{step.var}"] = places[id(node)]
+    return found
+
+
+class Emitted:
+    """Functions that lowering made, by how their steps look, with each step's node."""
+
+    def __init__(self) -> None:
+        self.found: dict[tuple, list[tuple[list[Node], frozenset[int]]]] = {}
+
+    def __call__(self, lines: tuple, nodes: list[Node]) -> None:
+        if lines:
+            self.found.setdefault(_look(lines), []).append((nodes, frozenset(map(id, nodes))))
+
+    def of(self, f: WgslFunction, mine: set[int]) -> list[Node]:
+        """The nodes of a function's steps: of the functions that look like it those of the one that is made
+        of most of a kernel's own."""
+        found = self.found.get(_look(f.steps), [])
+        return max(found, key=lambda one: len(mine & one[1]), default=([], mine))[0]
+
+
+def _look(steps: Any) -> tuple:
+    return tuple([(s.kind, s.var, s.dtype, s.name if s.kind == "op" else "") for s in steps])
+
+
+class PlansSeen:
+    """The plans of a block, in the order of their first run; what is run again is there once."""
+
+    def __init__(self, sites: Sites):
+        self.sites, self.emitted = sites, Emitted()
+        self.seen: dict[tuple, PlanSeen] = {}
+        self.of_cost: dict[
+            int, tuple[PlanSeen, int]
+        ] = {}  # id of a Cost: its plan, and the place of its kernel
+        self._planned: list[Node] | None = None  # the nodes of the last graph
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note the plans of the block."""
+        heard = {"emitted": self.emitted, "planned": self._heard_planned, "plan": self._heard_plan}
+        with ExitStack() as stack:
+            for event, tell in heard.items():
+                stack.enter_context(listening(event, tell))
+            yield
+
+    def _heard_planned(self, planned: Any, nodes: Any) -> None:
+        self._planned = list(nodes)
+
+    def _heard_plan(
+        self, compiled: Any, roots: list[Node], order: list[Node], dying: Any, known: Any
+    ) -> None:
+        lines = tuple([self.sites.place(n.origin) for n in roots])
+        seen = self.seen.get((id(compiled), lines))
+        if seen is None:
+            if self._planned is None:  # from the cache: the same graph gives the same plan
+                device = next(n.device for n in order if n.device is not None)
+                plan(roots, device.limits, order, dying)
+            assert self._planned is not None
+            seen = self.seen[id(compiled), lines] = PlanSeen(compiled, self._planned, self.emitted, known)
+        self._planned = None
+        self.emitted.found.clear()
+        asked = {q[1] for k in compiled.plan.kernels for q in k.quantities if isinstance(q, tuple)}
+        seen.scalars = {i: order[i].scalars[0] for i in asked}
+        for i, cost in enumerate(compiled.plan.costs):
+            self.of_cost[id(cost)] = seen, i
+
+    def of(self, work: Cost) -> tuple[PlanSeen, int] | None:
+        """The plan and the place of the kernel that a submit came with; None of what was planned before."""
+        return self.of_cost.get(id(work))

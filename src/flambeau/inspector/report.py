@@ -1,0 +1,91 @@
+"""An Inspection into lines of text: the kernels by time, each with its layer and its line of Python."""
+
+from pathlib import Path
+
+from ..profiling.report import aligned, si
+from .model import Inspection, KernelRow
+
+ROWS = 25
+NAME = 40  # letters of a kernel's name
+HEADS = ("kernel", "ms", "of GPU", "runs", "GB/s", "GFLOP/s", "of bound", "layer", "line")
+
+
+def text(made: Inspection, rows: int = ROWS) -> str:
+    """The whole report."""
+    lines = [*head(made), "", *aligned([HEADS, *table(made, rows)])]
+    left = len(made.kernels) - rows
+    return "\n".join([*lines, *([f"{left} more kernels"] if left > 0 else [])])
+
+
+def plain(text: str) -> str:
+    """A text without what a terminal takes for orders: a file may be anybody's."""
+    return "".join(c if c.isprintable() else "?" for c in text)
+
+
+def head(made: Inspection) -> list[str]:
+    """What is said of all of it."""
+    runs = sum(k.runs for k in made.kernels)
+    live = made.live()
+    new = len({k.shader for k in made.kernels if k.is_new})
+    lines = [
+        f"{made.target} on {made.device}: {runs} dispatches of {len(made.kernels)} kernels,"
+        f" {made.gpu * 1e3:.3f} ms of GPU",
+        f"times by {made.how}" + (f" ({made.why})" if made.why else ""),
+        f"{len(made.layers)} layers, {len(made.ops)} ops, {len(made.shaders)} texts of WGSL, {new} new",
+    ]
+    if made.copy and made.fma:
+        ceilings = f"copy {si(made.copy, 'B/s')}, multiply-add {si(made.fma, 'FLOP/s')}"
+        lines.append(f"ceilings measured on this adapter: {ceilings}")
+    lines = [plain(line) for line in lines]
+    return [*lines, f"memory: peak {si(max(live, default=0), 'B')} of what the kernels read and write"]
+
+
+def short(name: str) -> str:
+    """A kernel's name as tables have it."""
+    return plain(name if len(name) <= NAME else name[: NAME - 3] + "...")
+
+
+def by_time(made: Inspection) -> list[KernelRow]:
+    """The kernels, dearest first."""
+    return sorted(made.kernels, key=lambda k: -k.seconds)
+
+
+def table(made: Inspection, rows: int = ROWS) -> list[tuple[str, ...]]:
+    """A row of `HEADS` for each of the dearest kernels."""
+    total = made.gpu or 1e-12
+    out = []
+    for k in by_time(made)[:rows]:
+        each = max(k.seconds / max(k.runs, 1), 1e-12)
+        bound = made.bound(k)
+        out.append(
+            (
+                short(k.name),
+                f"{k.seconds * 1e3:.3f}",
+                f"{k.seconds / total:.1%}",
+                str(k.runs),
+                f"{(k.reads + k.writes) / each / 1e9:.3g}",
+                f"{k.flops / each / 1e9:.3g}",
+                f"{bound / each:.0%}" if bound else "",
+                plain(layer_of(made, k)),
+                plain(line_of(made, k)),
+            )
+        )
+    return out
+
+
+def layer_of(made: Inspection, k: KernelRow) -> str:
+    """The layer that a kernel's head is of, or of whose gradient it is."""
+    op = made.ops[k.head] if k.head >= 0 else None
+    if op is None or op.layer < 0:
+        return ""
+    name = made.layers[op.layer].name
+    return f"{name} (gradient)" if op.gradient_of >= 0 else name
+
+
+def line_of(made: Inspection, k: KernelRow) -> str:
+    """The line of Python that a kernel's head is of."""
+    op = made.ops[k.head] if k.head >= 0 else None
+    if op is None or op.site < 0:
+        return ""
+    site = made.sites[op.site]
+    return f"{Path(site.file).name}:{site.line} {op.call}".rstrip()

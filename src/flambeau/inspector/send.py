@@ -1,0 +1,235 @@
+"""A kernel of an Inspection into one file: a script for wgpu alone, a page, or a custom op."""
+
+import base64
+import json
+import re
+import zlib
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from ..core.dtype import SHORT
+from ..core.faults import BYTES
+from ..errors import FlambeauError, KernelError
+from .again import decoded, padded
+from .model import Inspection, KernelRow
+from .wgsl_text import parsed, split
+
+HERE = Path(__file__).parent
+MOST = 8 << 20  # bytes of inputs, deflated, that go into a file
+MADE_UP = "Its inputs are made up: they were not kept, or are too large for a file."
+RECORDED = "Its inputs are those of the call."
+
+
+def row_of(made: Inspection, kernel: int) -> KernelRow:
+    """A kernel by its number; FlambeauError where there is none."""
+    if not 0 <= kernel < len(made.kernels):
+        raise FlambeauError(f"inspect: there is no kernel {kernel}: they are 0 to {len(made.kernels) - 1}")
+    return made.kernels[kernel]
+
+
+def contents(made: Inspection, kernel: int) -> dict[str, str]:
+    """What a kernel's inputs held, deflated and in base 64, by name; none where that is not known or too
+    much."""
+    try:
+        found = made.session.inputs_of(kernel) if made.session is not None else {}
+    except FlambeauError:
+        return {}
+    packed = {name: base64.b64encode(zlib.compress(raw)).decode() for name, raw in found.items()}
+    return packed if sum(map(len, packed.values())) <= MOST else {}
+
+
+def buffers(made: Inspection, kernel: int, wgsl: str) -> list[dict[str, Any]]:
+    """The buffers that a text binds, in order: name, bytes, whether it is written, what is in it."""
+    row, there = row_of(made, kernel), contents(made, kernel)
+    names = [b.name for b in made.shaders[row.shader].bindings]
+    sizes = dict(
+        zip(names, (padded(made.values[v].nbytes) for v in (*row.inputs, *row.outputs)), strict=False)
+    )
+    if not sizes:
+        raise FlambeauError(f"inspect: {row.name}: it was planned before the call: what it binds is unknown")
+    largest = max(sizes.values())
+    return [
+        {
+            "name": b.name,
+            "nbytes": BYTES if b.name == "faults" else sizes.get(b.name, largest),
+            "writes": b.writes,
+            "packed": there.get(b.name),
+        }
+        for b in parsed(wgsl).buffers
+    ]
+
+
+def title_of(made: Inspection, row: KernelRow) -> str:
+    return f"{row.name} of {made.target}"
+
+
+def note_of(bound: list[dict[str, Any]]) -> str:
+    return RECORDED if any(b["packed"] is not None for b in bound) else MADE_UP
+
+
+def script(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+    """A Python script that runs a kernel on its inputs, without Flambeau. FlambeauError where there is
+    none."""
+    row = row_of(made, kernel)
+    text = made.shaders[row.shader].wgsl if wgsl is None else wgsl
+    bound = buffers(made, kernel, text)
+    rows = [f"    ({b['name']!r}, {b['nbytes']}, {b['writes']}, {b['packed']!r})," for b in bound]
+    parts = {
+        "title": plain(title_of(made, row)),
+        "note": note_of(bound),
+        "wgsl": quoted(text),
+        "grid": repr(tuple(row.grid)),
+        "params": repr(words_of(made, row, text)),
+        "buffers": "\n".join(rows),
+    }
+    return filled("kernel.txt", parts)
+
+
+def page(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+    """A page that runs a kernel on its inputs in a browser; errors as `script`'s."""
+    row = row_of(made, kernel)
+    text = made.shaders[row.shader].wgsl if wgsl is None else wgsl
+    bound = buffers(made, kernel, text)
+    data = {"wgsl": text, "grid": row.grid, "params": words_of(made, row, text), "buffers": bound}
+    packed = base64.b64encode(zlib.compress(json.dumps(data).encode())).decode()
+    title = escape(title_of(made, row))
+    return filled("kernel.html", {"title": title, "note": note_of(bound), "data": packed}, twice="title")
+
+
+def filled(file: str, parts: dict[str, str], twice: str = "") -> str:
+    """A file of this folder with texts in its places, none of which is looked at once it is put in."""
+    names = "|".join(parts)
+    left = {name: 2 if name == twice else 1 for name in parts}
+
+    def put(found: re.Match) -> str:
+        name = found[1]
+        left[name] -= 1
+        return parts[name] if left[name] >= 0 else found[0]
+
+    return re.sub(rf"\{{({names})\}}", put, HERE.joinpath(file).read_text("utf-8"))
+
+
+def words_of(made: Inspection, row: KernelRow, text: str) -> list[int]:
+    """The words of Params that a text declares; KernelError for one that the kernel is not told of."""
+    numbers = dict(zip((n for n, _ in made.shaders[row.shader].params), row.params, strict=True))
+    for name, _ in parsed(text).params:
+        if name not in numbers:
+            raise KernelError(f"inspect: Params.{name}: {row.name} is not told of it: take it out")
+    return [numbers[name] for name, _ in parsed(text).params]
+
+
+def plain(text: str) -> str:
+    """A text that ends no docstring."""
+    return text.replace("\\", "/").replace('"""', "'''")
+
+
+def quoted(text: str) -> str:
+    """A text as a literal of Python, as it is where that is possible."""
+    return repr(text) if '"""' in text or "\\" in text else f'"""\n{text}"""'
+
+
+# --- a custom op ---
+
+OP = '''"""{title}, as an operation."""
+
+import flambeau as fb
+
+TEMPLATE = {template}
+
+
+def launch(limits, *inputs):
+    reads = tuple(range(len(inputs)))
+    return [fb.Launch("", reads, {grid}, sizes={sizes}, width={width}, wide={wide}, workgroup={workgroup})]
+
+
+def reference(xp, {names}):
+    raise NotImplementedError("write what the kernel computes: fb.testing.check_op compares")
+
+
+{name} = fb.custom_op(
+    {name!r},
+    [{quoted_names}],
+    reference=reference,
+    kernel=TEMPLATE,
+    launch=launch,
+    shape=lambda *shapes: {shape},
+    dtype=fb.{dtype},
+)
+# {name}({names}) computes what the kernel did, for inputs of these shapes:
+# {shapes}
+'''
+
+
+def custom_op(made: Inspection, kernel: int, wgsl: str | None = None) -> str:
+    """A kernel as a `custom_op` of its own, for inputs of the sizes that it had. FlambeauError where it can't
+    be one: it writes several results, or its Params hold signed numbers."""
+    row = row_of(made, kernel)
+    shader = made.shaders[row.shader]
+    text = shader.wgsl if wgsl is None else wgsl
+    declared, parts = parsed(text), split(text)
+    if len(declared.writes) != 1 or len(row.outputs) != 1 or "faults" in text:
+        raise FlambeauError(f"inspect: {row.name}: it writes several buffers: a custom op writes one")
+    if any(kind == "i32" for _, kind in declared.params):
+        raise FlambeauError(f"inspect: {row.name}: its Params have i32: a custom op's are u32 and f32")
+    numbers = dict(zip((n for n, _ in shader.params), words_of(made, row, shader.wgsl), strict=True))
+    op = made.ops[made.values[row.outputs[0]].op] if made.values[row.outputs[0]].op >= 0 else None
+    if op is None:
+        raise FlambeauError(f"inspect: {row.name}: it makes a part of a result: a custom op makes one")
+    inputs = [made.values[v] for v in row.inputs]
+    shapes = [made.ops[v.op] if v.op >= 0 else None for v in inputs]
+    names = [b.name for b in declared.reads]
+    by_name = dict(zip((b.name for b in shader.bindings), shapes, strict=False))
+    found = [by_name.get(n) for n in names]
+    name = re.sub(r"\W+", "_", row.name).strip("_").lower()
+    return OP.format(
+        title=plain(title_of(made, row)),
+        template=quoted(_template(parts)),
+        grid=tuple(row.grid),
+        sizes={n: decoded(numbers[n], kind) for n, kind in declared.params},
+        width=_width(declared.writes[0].type),
+        wide=tuple(i for i, b in enumerate(declared.reads) if _width(b.type) == 4),
+        workgroup=(*parts.workgroup, 1, 1)[:3],
+        names=", ".join(names),
+        name=f"kernel_{name}",
+        quoted_names=", ".join(map(repr, names)),
+        shape=repr(tuple(op.shape)),
+        dtype=SHORT[op.dtype].name,
+        shapes=", ".join(f"{n}: {o.dtype}{list(o.shape)}" for n, o in zip(names, found, strict=True) if o),
+    )
+
+
+def _width(wgsl: str) -> int:
+    found = re.search(r"vec(\d)", wgsl)
+    return int(found[1]) if found else 1
+
+
+def _template(parts: Any) -> str:
+    """A text in parts as a template that extends the skeleton, which has bindings and Params."""
+    builtins = re.sub(
+        r"@builtin\((?:workgroup_id|local_invocation_id)\)\s*\w+\s*:[^,)]*,?", "", parts.arguments
+    )
+    known = dict(re.findall(r"@builtin\((\w+)\)\s*(\w+)", parts.arguments))
+    lets = [
+        f"  let {known[kind]} = {ours};"
+        for kind, ours in (("workgroup_id", "wid"), ("local_invocation_id", "lid"))
+        if known.get(kind, ours) != ours
+    ]
+    blocks = {
+        "enables": parts.enables,
+        "builtins": f"{builtins.strip().rstrip(',')}, " if builtins.strip(" ,\n") else "",
+        "declarations": parts.rest,
+        "body": "\n".join([*lets, parts.body]),
+    }
+    lines = ['//% extends "kernel.wgsl"']
+    for name, text in blocks.items():
+        if name == "builtins":
+            if text:
+                lines.append(f"{{% block builtins %}}{text}{{% endblock %}}")
+        elif text:
+            lines += [f"//% block {name}", "{% raw %}", text, "{% endraw %}", "//% endblock"]
+    return "\n".join(lines) + "\n"
+
+
+KINDS: dict[str, Callable[..., str]] = {"script": script, "page": page, "custom_op": custom_op}

@@ -1,0 +1,126 @@
+"""An inspection into a page that runs edits: a server on this machine alone, for whoever has its token."""
+
+import json
+import secrets
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from ..errors import FlambeauError
+from .model import Inspection
+from .page import html
+from .send import KINDS
+
+HOST = "127.0.0.1"
+MOST = 1 << 20  # bytes of a request
+HEADERS = {
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "X-Frame-Options": "DENY",
+}
+
+
+class InspectionServer(ThreadingHTTPServer):
+    """Serves an inspection's page, and runs what it is asked to: one kernel at a time."""
+
+    daemon_threads = True
+
+    def __init__(self, made: Inspection, port: int = 0):
+        super().__init__((HOST, port), _Requests)
+        self.made, self.token = made, secrets.token_urlsafe(24)
+        self.one_at_a_time = threading.Lock()
+        self.page = html(made, {"token": self.token}).encode()
+        self.hosts = {f"{name}:{self.server_address[1]}" for name in (HOST, "localhost")}
+
+    @property
+    def url(self) -> str:
+        """Where the page is; who has it may run kernels here."""
+        return f"http://{HOST}:{self.server_address[1]}/?token={self.token}"
+
+    def answer(self, what: str, given: dict[str, Any]) -> dict[str, Any]:
+        """What a request asks for; FlambeauError where that can't be."""
+        kernel, wgsl = given.get("kernel"), given.get("wgsl")
+        if type(kernel) is not int or not isinstance(wgsl, str):
+            raise FlambeauError("inspect: a request has a kernel, a number, and its wgsl, a text")
+        with self.one_at_a_time:
+            if what == "/run":
+                if self.made.session is None:
+                    raise FlambeauError("inspect: it is of a file: inspect the program to run its kernels")
+                return self.made.session.run(kernel, wgsl).to_dict()
+            if given.get("what") not in KINDS:
+                raise FlambeauError(f"inspect: export as one of {', '.join(KINDS)}")
+            return {"text": KINDS[given["what"]](self.made, kernel, wgsl)}
+
+
+class _Requests(BaseHTTPRequestHandler):
+    server: InspectionServer
+    protocol_version = "HTTP/1.1"
+    timeout = 60
+
+    def do_GET(self) -> None:
+        asked = urlsplit(self.path)
+        token = parse_qs(asked.query).get("token", [""])[0]
+        if not self._is_of_here():
+            self._refuse(403, "another host was asked for")
+        elif asked.path != "/":
+            self._refuse(404, "there is one page, /")
+        elif not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            self._refuse(403, "the address was printed with a token: use all of it")
+        else:
+            self._send(200, self.server.page, "text/html; charset=utf-8")
+
+    def do_POST(self) -> None:
+        token = self.headers.get("X-Flambeau-Token", "")
+        origin = self.headers.get("Origin")
+        length = self.headers.get("Content-Length", "")
+        if not self._is_of_here() or (origin and urlsplit(origin).netloc not in self.server.hosts):
+            return self._refuse(403, "another host asks")
+        if not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            return self._refuse(403, "the token is missing or another one")
+        if self.path not in ("/run", "/export"):
+            return self._refuse(404, "there are /run and /export")
+        if not length.isdecimal() or int(length) > MOST:
+            return self._refuse(413, f"a request has at most {MOST:,} bytes")
+        try:
+            given = json.loads(self.rfile.read(int(length)))
+            if not isinstance(given, dict):
+                raise ValueError("it is no object")
+        except (ValueError, RecursionError) as e:
+            return self._refuse(400, f"the request is no JSON: {e}")
+        try:
+            self._send(200, json.dumps(self.server.answer(self.path, given)).encode(), "application/json")
+        except FlambeauError as e:
+            self._refuse(400, str(e))
+
+    def _is_of_here(self) -> bool:
+        """Whether this machine was asked for by its own name: a page of another host that is resolved to here
+        is not."""
+        return self.headers.get("Host", "") in self.server.hosts
+
+    def _refuse(self, status: int, why: str) -> None:
+        self.close_connection = True  # what was sent along is not read
+        self._send(status, json.dumps({"error": why}).encode(), "application/json")
+
+    def _send(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        for name, value in (HEADERS | {"Content-Type": kind, "Content-Length": str(len(body))}).items():
+            self.send_header(name, value)
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def serve(made: Inspection, port: int = 0) -> InspectionServer:
+    """A server of an inspection's page, bound and not yet running; port 0 takes a free one."""
+    try:
+        return InspectionServer(made, port)
+    except (OSError, OverflowError) as e:
+        raise FlambeauError(f"inspect: port {port}: {e}: choose another, or 0 for a free one") from None

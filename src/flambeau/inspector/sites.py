@@ -1,0 +1,206 @@
+"""Nodes, as they are made, into the line of the program and the modules that made them."""
+
+import linecache
+import sys
+import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import get_ident
+from types import CodeType, FrameType
+from typing import NamedTuple
+
+from ..autodiff.backward import walk
+from ..core.events import listening
+from ..core.files import HERE
+from ..core.node import Node, watched
+from ..core.op import Op
+from ..nn.module import Module
+from .model import ModuleRow, SiteRow
+
+OURS = str(HERE)
+PLANNING = tuple(str(HERE / name) for name in ("fusion", "kernels"))  # nodes made there are nobody's line
+OPTIMIZERS, MODELS = str(HERE / "optim"), str(HERE / "models")  # a model of ours is read like one of anybody
+LIBRARY = tuple(dict.fromkeys(sysconfig.get_path(name) for name in ("stdlib", "platstdlib")))
+WRAPPERS = ("call", "wrapped", "called", "made_of")  # functions around what is called
+ROLES = {  # what a frame of ours tells
+    Module.__call__.__code__: "module",
+    Op.__call__.__code__: "op",
+    walk.__code__: "walk",
+    Node.copied.__code__: "planning",
+}
+
+
+class MadeAt(NamedTuple):
+    """How a node came to be. modules: those whose calls it was made in, innermost first. slope: the serial
+    number of the node that it is a part of the gradient of, or -1."""
+
+    file: str
+    line: int
+    function: str
+    call: str
+    modules: tuple[Module, ...]
+    optimizer: bool
+    slope: int
+
+
+class Sites:
+    """What made each node of a block, by serial number; nodes of other threads, and planners', are left
+    out."""
+
+    def __init__(self) -> None:
+        self.made: dict[int, MadeAt] = {}
+        self.thread, self.outside = get_ident(), sys._getframe(1)
+        self.roles: dict[CodeType, str] = dict(ROLES)
+        self.slope = -1  # the node whose gradient is being made
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Note the nodes of the block."""
+        with watched(self._tell), listening("gradient", self._tell_gradient):
+            yield
+
+    def _tell_gradient(self, node: Node) -> None:
+        self.slope = node.serial
+
+    def place(self, serial: int) -> tuple:
+        """What tells two nodes of the same structure apart: their lines, and the modules they were made
+        in."""
+        made = self.made.get(serial)
+        return () if made is None else (made.file, made.line, *map(id, made.modules))
+
+    def _tell(self, serial: int) -> None:
+        if get_ident() == self.thread:
+            found = self._found(sys._getframe(3))  # __next__, Node.__init__, who makes it
+            if found is not None:
+                self.made[serial] = found
+
+    def _role(self, code: CodeType) -> str:
+        role = self.roles.get(code)
+        if role is None:
+            file = code.co_filename
+            if file.startswith(PLANNING):
+                role = "planning"
+            elif file.startswith(OURS) and not file.startswith(MODELS):
+                role = "optimizer" if file.startswith(OPTIMIZERS) else "ours"
+            else:
+                is_aside = file.startswith(LIBRARY) and "site-packages" not in file
+                role = "aside" if is_aside or file.startswith("<frozen") else "user"
+            self.roles[code] = role
+        return role
+
+    def _found(self, frame: FrameType | None) -> MadeAt | None:
+        modules: list[Module] = []
+        at: FrameType | None = None
+        call, inside = "", set()
+        while frame is not None and frame is not self.outside:
+            role = self._role(frame.f_code)
+            if role == "planning":
+                return None
+            if role == "module":
+                modules.append(frame.f_locals["self"])
+            if at is None:
+                if role == "user":
+                    at = frame
+                elif role != "aside":
+                    call = _called(frame, role) or call
+                inside.add(role)
+            frame = frame.f_back
+        if at is None:
+            return None
+        slope = self.slope if "walk" in inside else -1
+        code = at.f_code
+        place = code.co_filename, at.f_lineno, code.co_name
+        return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
+
+
+def _called(frame: FrameType, role: str) -> str:
+    """What a frame of ours is a call of."""
+    if role == "op":
+        return frame.f_locals["self"].name
+    if role == "module":
+        return type(frame.f_locals["self"]).__name__
+    return "" if frame.f_code.co_name in WRAPPERS else frame.f_code.co_name
+
+
+class Tables:
+    """Lines and layers as rows, each once."""
+
+    def __init__(self, sites: Sites):
+        self.sites, self.rows, self.layers = sites, {}, {}
+        self.paths = {id(m): name for name, m in _named(sites)}
+        self.names = {
+            p.node.param: name
+            for root_name, root in _roots(sites)
+            for name, p in root.named_parameters(prefix=root_name)
+            if p.node.param is not None
+        }
+        self._kinds = {name: type(m).__name__ for name, m in _named(sites)}
+
+    def site(self, made: MadeAt | None) -> int:
+        """The number of a line, -1 of none."""
+        if made is None:
+            return -1
+        return self.rows.setdefault((made.file, made.line, made.function), len(self.rows))
+
+    def layer(self, made: MadeAt | None) -> int:
+        """The number of the innermost layer that made a node, -1 of none."""
+        made = self.sites.made.get(made.slope, made) if made is not None and made.slope >= 0 else made
+        if made is None:
+            return -1
+        if not made.modules:
+            return self._layer("optimizer") if made.optimizer else -1
+        return self._layer(self.paths[id(made.modules[0])])
+
+    def _layer(self, name: str) -> int:
+        if name not in self.layers:
+            above = name.rpartition(".")[0]
+            while above and above not in self._kinds:
+                above = above.rpartition(".")[0]
+            parent = self._layer(above) if above else -1
+            self.layers[name] = len(self.layers), ModuleRow(name, self._kinds.get(name, ""), parent)
+        return self.layers[name][0]
+
+    def site_rows(self) -> tuple[SiteRow, ...]:
+        return tuple(SiteRow(told(f), n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
+
+    def layer_rows(self) -> tuple[ModuleRow, ...]:
+        return tuple(row for _, row in self.layers.values())
+
+
+def told(file: str) -> str:
+    """A file as others may read of it: below the folder that one is in, or in the package, without the way
+    there."""
+    path = Path(file)
+    for above in (Path.cwd(), HERE.parent):
+        if path.is_absolute() and path.is_relative_to(above):
+            return path.relative_to(above).as_posix()
+    return file
+
+
+def _roots(sites: Sites) -> list[tuple[str, Module]]:
+    """The outermost modules that were called, by names of their own."""
+    outer: dict[int, Module] = {}
+    for made in sites.made.values():
+        if made.modules:
+            outer.setdefault(id(made.modules[-1]), made.modules[-1])
+    inside = {id(m) for root in outer.values() for m in root.modules() if m is not root}
+    roots, taken = [], {}
+    for root in outer.values():
+        if id(root) not in inside:
+            kind = type(root).__name__
+            taken[kind] = taken.get(kind, 0) + 1
+            roots.append((kind if taken[kind] == 1 else f"{kind} {taken[kind]}", root))
+    return roots
+
+
+def _named(sites: Sites) -> list[tuple[str, Module]]:
+    """Every module that was called or contains one that was, by its dotted name."""
+    found: dict[int, tuple[str, Module]] = {}
+    for name, root in _roots(sites):
+        for path, m in root.named_modules(prefix=name):
+            found.setdefault(id(m), (path, m))
+    for made in sites.made.values():
+        for m in made.modules:  # of no other: made while it was called, perhaps
+            found.setdefault(id(m), (type(m).__name__, m))
+    return list(found.values())

@@ -1,0 +1,180 @@
+"""A script's function into a call of it that is inspected: when it is first called, with what it is given."""
+
+import ast
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ..errors import FlambeauError, suggest
+from .call import Wanted, inspected
+from .model import Inspection
+
+HOOK = "__flambeau_inspected__"
+
+
+class _Reached(BaseException):
+    """Ends a script, whatever it catches: what was to be seen was seen."""
+
+    def __init__(self, made: Inspection):
+        self.made = made
+
+
+class _Hook:
+    """Takes the place of a function: the call of the number that is asked for is inspected, and ends the
+    script."""
+
+    def __init__(self, wanted: Wanted, number: int):
+        self.wanted, self.number, self.calls = wanted, number, 0
+
+    def __call__(self, fn: Any) -> Any:
+        if not callable(fn):
+            raise FlambeauError(
+                f"inspect: {self.wanted.target}: it is {type(fn).__name__}, which can't be called"
+            )
+
+        def call(*args: Any, **kw: Any) -> Any:
+            self.calls += 1
+            if self.calls != self.number:
+                return fn(*args, **kw)
+            raise _Reached(inspected(fn, args, kw, self.wanted))
+
+        return call
+
+
+def of_script(
+    path: Path, function: str, arguments: tuple[str, ...], number: int, **options: Any
+) -> Inspection:
+    """Run a script until it calls a function for the `number`th time, and inspect that call; all of the
+    script where none is named. FlambeauError where it has no such function, never calls it, or raises."""
+    name = f"{path}::{function}" if function else str(path)
+    tree = _tree(path)
+    if not function:
+        return inspected(_run, (path, tree, {}, arguments), {}, Wanted(name, **options))
+    hook = _Hook(Wanted(name, **options), number)
+    _hook_in(tree, function.split("."), path)
+    try:
+        _run(path, tree, {HOOK: hook}, arguments)
+    except _Reached as e:
+        return e.made
+    called = f"called {function} {hook.calls} time{'s' * (hook.calls > 1)}, not {number}"
+    if not hook.calls:
+        called = f"never called {function}"
+    raise FlambeauError(f"inspect: {path}: it ran to its end and {called}: call it there")
+
+
+def _tree(path: Path) -> ast.Module:
+    try:
+        return ast.parse(path.read_bytes(), str(path))
+    except OSError as e:
+        raise FlambeauError(f"inspect: {path}: {e.strerror}: check the path") from None
+    except (SyntaxError, ValueError) as e:
+        line = f":{e.lineno}" if isinstance(e, SyntaxError) and e.lineno else ""
+        raise FlambeauError(f"inspect: {path}{line}: is no Python: {e.args[0]}") from None
+
+
+def _hook_in(tree: ast.Module, names: list[str], path: Path) -> None:
+    """Put the hook around a function of a script, or of a class of it."""
+    body: list[ast.stmt] = tree.body
+    for i, name in enumerate(names):
+        known = dict(_defined(body))
+        if name not in known:
+            where = ".".join(names[: i + 1])
+            raise FlambeauError(f"inspect: {path}: it defines no {where}{suggest(name, known)}")
+        found = known[name]
+        if i < len(names) - 1:
+            if not isinstance(found, ast.ClassDef):
+                raise FlambeauError(f"inspect: {path}: {name} is no class: name a function, or Class.method")
+            body = found.body
+    if isinstance(found, ast.FunctionDef):
+        found.decorator_list.insert(0, _name(HOOK, found))
+    elif isinstance(found, ast.ClassDef | ast.AsyncFunctionDef):
+        kind = "a class: name one of its methods" if isinstance(found, ast.ClassDef) else "asynchronous"
+        raise FlambeauError(f"inspect: {path}: {'.'.join(names)} is {kind}")
+    else:  # step = fb.jit(...)
+        call = ast.Call(_name(HOOK, found), [_name(names[-1], found)], [])
+        again = ast.Assign([ast.Name(names[-1], ast.Store())], call)
+        _insert_after(body, found, ast.fix_missing_locations(ast.copy_location(again, found)))
+
+
+def _name(name: str, near: ast.stmt) -> ast.expr:
+    return ast.fix_missing_locations(ast.copy_location(ast.Name(name, ast.Load()), near))
+
+
+def _insert_after(body: list[ast.stmt], found: ast.stmt, more: ast.stmt) -> None:
+    for inside in _blocks(body):
+        if found in inside:
+            inside.insert(inside.index(found) + 1, more)
+            return
+
+
+def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
+    """A list of statements, and those inside of its ifs, trys and withs."""
+    yield body
+    for statement in body:
+        if isinstance(statement, ast.If | ast.Try | ast.With | ast.For | ast.While):
+            for part in ("body", "orelse", "finalbody"):
+                yield from _blocks(getattr(statement, part, []))
+
+
+def _defined(body: list[ast.stmt]) -> Iterator[tuple[str, ast.stmt]]:
+    """What a list of statements defines, by name; what is defined last counts."""
+    for inside in _blocks(body):
+        for statement in inside:
+            if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                yield statement.name, statement
+            elif isinstance(statement, ast.Assign):
+                yield from ((t.id, statement) for t in statement.targets if isinstance(t, ast.Name))
+
+
+@contextmanager
+def _as_main(path: Path, arguments: tuple[str, ...]) -> Iterator[None]:
+    argv, before = sys.argv, list(sys.path)
+    sys.argv, sys.path[:0] = [str(path), *arguments], [str(path.resolve().parent)]
+    try:
+        yield
+    finally:
+        sys.argv, sys.path[:] = argv, before
+
+
+def _run(path: Path, tree: ast.Module, given: dict[str, Any], arguments: tuple[str, ...]) -> None:
+    """Run a script as Python does; FlambeauError with the line where it raises."""
+    space = {"__name__": "__main__", "__file__": str(path), "__builtins__": __builtins__} | given
+    with _as_main(path, arguments):
+        try:
+            exec(compile(tree, str(path), "exec"), space)
+        except FlambeauError:
+            raise
+        except SystemExit as e:
+            if e.code not in (None, 0):
+                raise FlambeauError(f"inspect: {path}: it ended by exit({e.code!r})") from None
+        except Exception as e:
+            raise FlambeauError(f"inspect: {path}{_line(e, path)}: it raised {type(e).__name__}: {e}") from e
+
+
+def _line(error: Exception, path: Path) -> str:
+    """The last line of the script that an error came through, with what stands there."""
+    found = [f for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    return f":{found[-1].lineno} ({found[-1].line})" if found else ""
+
+
+def of_expression(text: str, given: dict[str, Any], make: Callable[[str], Any], **options: Any) -> Inspection:
+    """Inspect an expression over tensors: `given` by name, and what `make` gives for names that are not
+    there. FlambeauError where it is none, or raises."""
+    try:
+        tree = ast.parse(text.strip(), "<expression>", "eval")
+    except SyntaxError as e:
+        raise FlambeauError(f"inspect -e {text!r}: is no expression: {e.args[0]}") from None
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name)}
+    space = dict(given)
+    builtins = __builtins__ if isinstance(__builtins__, dict) else vars(__builtins__)
+    space |= {n: make(n) for n in sorted(names) if n not in space and n not in builtins}
+    code = compile(tree, "<expression>", "eval")
+    try:
+        return inspected(eval, (code, space), {}, Wanted(text, **options))
+    except FlambeauError:
+        raise
+    except Exception as e:
+        raise FlambeauError(f"inspect -e {text!r}: it raised {type(e).__name__}: {e}") from e

@@ -1,0 +1,132 @@
+"""The inspector's page in Chromium: a kernel found, opened, edited and timed; many kernels; a phone."""
+
+import threading
+from dataclasses import replace
+
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.inspector.serve import serve
+from flambeau.profiling.roofline import Ceilings
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.up, self.down = nn.Linear(8, 16), nn.Linear(16, 4)
+
+    def forward(self, x):
+        return self.down(self.up(x).relu()).sigmoid()
+
+
+@pytest.fixture(scope="module")
+def made(gpu):
+    before, gpu.ceilings = gpu.ceilings, Ceilings(1e10, 1e11)
+    with gpu:
+        found = fb.inspect(Net(), fb.ones(3, 8), keep=True, target="net <b>bold</b>")
+    gpu.ceilings = before
+    yield found
+    found.session.close()
+
+
+@pytest.fixture
+def shown(browser):
+    """show(address) opens a page; what it throws, or asks of other hosts, fails the test."""
+    context = browser.new_context(viewport={"width": 1200, "height": 800})
+    wrong = []
+
+    def show(address):
+        page = context.new_page()
+        page.on("pageerror", lambda e: wrong.append(str(e)))
+        page.on("console", lambda m: wrong.append(m.text) if m.type == "error" else None)
+        page.on("request", lambda r: wrong.append(r.url) if not r.url.startswith(allowed) else None)
+        allowed = (address.partition("?")[0], "blob:", "data:")
+        page.goto(address)
+        page.wait_for_selector("body[data-ready]")
+        return page
+
+    yield show
+    context.close()
+    assert not wrong
+
+
+def test_a_kernel_is_found_opened_edited_and_timed(made, shown):
+    server = serve(made)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    page = shown(server.url)
+    assert page.text_content("#target") == "net <b>bold</b>"
+    page.keyboard.press("/")
+    page.keyboard.type("Net.down")
+    page.wait_for_selector("text=1 of 2 kernels")
+    page.click("tr[data-kernel]")
+    assert "Net.down" in page.text_content("#detail") and "sigmoid" in page.text_content("#detail h2")
+    line = page.locator("#wgsl tr", has_text="sigmoid").first
+    line.click()
+    told = page.text_content("#origin")
+    assert "lib/elementwise.wgsl" in told and "op sigmoid f32[3, 4]" in told
+    assert "return self.down(self.up(x).relu()).sigmoid()" in told
+    page.click("#edit")
+    text = page.input_value("#wgsl-edit")
+    end = next(line for line in text.splitlines() if line.lstrip().startswith("return t"))
+    page.fill("#wgsl-edit", text.replace(end, end.replace(";", " * 4.0;"), 1))
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("#edit-time")
+    assert page.text_content("#edit-time").split()[1] in ("µs", "ms")
+    assert "12 of 12 elements differ" in page.text_content("#told")
+    page.fill("#wgsl-edit", text.replace(end, end.replace(";", " * ;"), 1))
+    page.click("#run")
+    page.wait_for_selector("#told .wrong button")
+    wanted = text.splitlines().index(end) + 1
+    assert page.text_content("#told .wrong button") == f"line {wanted}"
+    assert page.evaluate("getSelection().toString()") == end.replace(";", " * ;")
+    with page.expect_download() as download:
+        page.locator("#detail >> text=As a script").click()
+    assert "import wgpu" in download.value.path().read_text()
+    server.shutdown()
+    server.server_close()
+
+
+def test_every_view_and_the_keyboard(made, shown, tmp_path):
+    made.html(tmp_path / "net.html")
+    page = shown((tmp_path / "net.html").as_uri())
+    page.keyboard.press("2")
+    assert page.locator("#view .name").first.text_content() == "Net"
+    assert page.get_by_text("Net.up", exact=True).is_visible()
+    page.keyboard.press("3")
+    page.locator("#view .fold").first.click()
+    assert page.locator("#view ul ul .link").count() == len(made.kernels)
+    for key in "45":
+        page.keyboard.press(key)
+        drawn = "(c) => c.getContext('2d').getImageData(0, 0, c.width, c.height).data.some((v) => v)"
+        assert page.locator("#view canvas").evaluate(drawn)
+    page.keyboard.press("1")
+    page.keyboard.press("j")
+    assert page.locator("tr.now").count() == 1 and "kernel=" in page.url
+    page.keyboard.press("Escape")
+    assert page.locator("#detail").is_hidden() and page.locator("#edit").count() == 0
+
+
+def test_thousands_of_kernels(made, shown, tmp_path):
+    """Rows are drawn when they are asked for; two clicks to the dearest and what it computes."""
+    many = [replace(k, name=f"{k.name} {i}", seconds=i * 1e-6) for i in range(2500) for k in made.kernels]
+    replace(made, kernels=tuple(many)).html(tmp_path / "many.html")
+    page = shown((tmp_path / "many.html").as_uri())
+    assert page.locator("tr[data-kernel]").count() == 300
+    page.locator("tr[data-kernel]").first.click()
+    assert page.text_content("#detail h2").endswith(" 2499") and page.locator("#wgsl tr").count() > 10
+    page.locator("text=Show all 5000").click()
+    assert page.locator("tr[data-kernel]").count() == 5000
+
+
+def test_on_a_phone(made, shown, tmp_path):
+    made.html(tmp_path / "net.html")
+    page = shown((tmp_path / "net.html").as_uri())
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.locator("tr[data-kernel]").first.click()
+    assert page.locator("#view").is_hidden() and page.locator("#detail h2").is_visible()
+    for key in "12345":
+        page.keyboard.press(key)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.locator("[aria-label=Close]").click()
+    assert page.locator("#view").is_visible()

@@ -1,0 +1,157 @@
+"""Edits of a kernel into what they give beside the original; a kernel into files of its own."""
+
+import os
+import subprocess
+import sys
+import time
+import zlib
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau.errors import FlambeauError
+from flambeau.inspector import again, send
+
+
+def edited(made, *changes):
+    text = made.shaders[made.kernels[0].shader].wgsl
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+def test_an_edit_runs_beside_the_original(product):
+    made, (x, w, b) = product
+    begin = time.perf_counter()
+    same = made.session.run(0, edited(made))
+    assert time.perf_counter() - begin < 5
+    assert same.seconds > 0 and same.original > 0 and not same.error
+    (out,) = same.outputs
+    assert (out.name, out.dtype, out.elements, out.different, out.first) == ("out", "f32", 24 * 32, 0, -1)
+    twice = made.session.run(0, edited(made, ("return t3;", "return t3 * 2.0;")))
+    wanted = np.maximum(x.numpy() @ w.numpy() + b.numpy(), 0)
+    (out,) = twice.outputs
+    assert out.different == np.count_nonzero(wanted) and out.first == np.flatnonzero(wanted)[0]
+    np.testing.assert_allclose(out.largest, wanted.max(), rtol=1e-5)
+
+
+def test_bindings_may_change(product):
+    """A buffer as scalars, and buffers in another order: bound by name; one more to write is zeros."""
+    made, _ = product
+    as_scalars = ("read> in2: array<vec4<f32>>", "read> in2: array<f32>")
+    at = ("in2[(x1) / 4u]", "vec4<f32>(in2[x1], in2[x1 + 1u], in2[x1 + 2u], in2[x1 + 3u])")
+    assert made.session.run(0, edited(made, as_scalars, at)).outputs[0].different == 0
+    swapped = edited(
+        made, ("binding(1)", "binding(9)"), ("binding(2)", "binding(1)"), ("binding(9)", "binding(2)")
+    )
+    assert made.session.run(0, swapped).outputs[0].different == 0
+    more = "@group(0) @binding(5) var<storage, read_write> notes: array<f32>;\nfn finish"
+    noted = edited(made, ("fn finish", more), ("return t3;", "notes[0] = 1.0;\n  return t3;"))
+    assert made.session.run(0, noted).outputs[0].different == 0
+
+
+def line_of(made, what):
+    return next(i for i, line in enumerate(edited(made).splitlines(), 1) if what in line)
+
+
+WRONG = {  # change, a line that is in the original: what is said begins with
+    "syntax": (("let t2 = (t0 + t1);", "let t2 = (t0 + ;"), "let t2", ""),
+    "unknown": (("(t0 + t1)", "(t0 + tq)"), "let t2", ""),
+    "type": (("(t0 + t1)", "(t0 + 1u)"), "let t2", ""),
+    "name": (("in2", "bias"), "bind", "bias: no buffer of that name is read: there are in0, in1, in2"),
+    "param": (("  stride0: u32,", "  pace: u32,"), "  stride0", "Params.pace: the kernel is not told of"),
+    "gap": (
+        ("binding(4)", "binding(6)"),
+        "binding(4)",
+        "out is bound at 6: buffers are bound at 1, 2, ... in a row",
+    ),
+    "none": (("read_write> out", "read> out"), "", "nothing is written: bind a var<storage, read_write>"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_errors_are_told_on_their_line(product, name):
+    made, _ = product
+    change, where, says = WRONG[name]
+    found = made.session.run(0, edited(made, change))
+    wanted = 1 if not where else line_of(made, "in2: array" if where == "bind" else where)
+    assert found.line == wanted, found.error
+    assert found.error and found.error.startswith(says) and not found.outputs
+
+
+def test_what_can_not_run_again_says_why(gpu):
+    with gpu:
+        made = fb.inspect(lambda: fb.ones(4).exp(), target="exp")
+        small = fb.inspect(lambda x: x.exp(), fb.ones(1024), keep=600)
+    with pytest.raises(FlambeauError) as e:
+        made.session.run(0, "")
+    assert str(e.value).endswith(": its inputs were not kept: inspect with keep=True, or a larger number")
+    with pytest.raises(FlambeauError) as e:
+        made.session.run(7, "")
+    assert str(e.value) == "inspect: there is no kernel 7: there are 1"
+    with pytest.raises(FlambeauError) as e:
+        small.session.run(0, "")
+    assert "its inputs were not kept: they take 8,192 bytes, and 600 of 600 were left" in str(e.value)
+
+
+def test_results_are_compared_as_what_they_are():
+    half = np.array([1, 2, np.nan], "float16")
+    other = np.array([1, 2.5, np.nan], "float16")
+    found = again.compared("out", "f16", half.tobytes(), other.tobytes())
+    assert (found.elements, found.different, found.largest, found.first) == (3, 1, 0.5, 1)
+    ints = np.array([1, -5], "int32")
+    assert again.compared("out", "i32", ints.tobytes(), ints.tobytes()).different == 0
+    found = again.compared("out", "i8", b"\x01\xff\x03\x04", b"\x01\x01\x03\x04")
+    assert (found.different, found.largest) == (1, 2.0)
+    nan = np.array([np.nan, 1], "float32")
+    assert np.isnan(again.compared("o", "f32", nan.tobytes(), np.zeros(2, "f4").tobytes()).largest)
+
+
+def test_a_kernel_as_a_script_of_its_own(product, tmp_path):
+    """It runs with wgpu alone, and gives what the call gave."""
+    made, (x, w, b) = product
+    path = tmp_path / "kernel.py"
+    path.write_text(send.script(made, 0))
+    assert "flambeau" not in path.read_text().replace("Flambeau", "").lower()
+    ran = subprocess.run([sys.executable, path], capture_output=True, text=True, env=os.environ, timeout=100)
+    assert ran.returncode == 0, ran.stderr
+    wanted = (x @ w + b).relu().numpy()
+    assert f"out: {wanted.nbytes:,} bytes, crc {zlib.crc32(wanted.tobytes()):08x}" in ran.stdout
+    assert " us a run" in ran.stdout
+
+
+def test_a_kernel_as_a_page_of_its_own(product):
+    made, _ = product
+    page = send.page(made, 0)
+    assert page.count("matmul+add+relu of product") == 2 and "://" not in page
+    assert send.RECORDED in page
+
+
+def test_a_kernel_as_a_custom_op(product):
+    """Its text, changed, as an operation: it computes what the edit does."""
+    made, (x, w, b) = product
+    text = send.custom_op(made, 0, edited(made, ("return t3;", "return t3 * 2.0;")))
+    space = {}
+    exec(text, space)
+    op = space["kernel_matmul_add_relu"]
+    with x.device:
+        np.testing.assert_array_equal(op(x, w, b).numpy(), 2 * (x @ w + b).relu().numpy())
+
+
+def test_what_can_not_be_sent(product):
+    made, _ = product
+    with pytest.raises(FlambeauError) as e:
+        send.script(made, 3)
+    assert str(e.value) == "inspect: there is no kernel 3: they are 0 to 0"
+    with pytest.raises(FlambeauError) as e:
+        send.custom_op(made, 0, edited(made, ("  stride0: u32,", "  stride0: i32,")))
+    assert str(e.value) == "inspect: matmul+add+relu: its Params have i32: a custom op's are u32 and f32"
+    several = edited(
+        made, ("fn finish", "@group(0) @binding(5) var<storage, read_write> o: array<f32>;\nfn finish")
+    )
+    with pytest.raises(FlambeauError) as e:
+        send.custom_op(made, 0, several)
+    told = "it writes several buffers: a custom op writes one"
+    assert str(e.value) == f"inspect: matmul+add+relu: {told}"

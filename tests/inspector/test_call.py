@@ -1,0 +1,203 @@
+"""Calls into inspections: whose line and layer each op is of, what recurs, what memory holds, refusals."""
+
+import numpy as np
+import pytest
+from helpers.kernels import planned_for
+
+import flambeau as fb
+from flambeau import nn, optim
+from flambeau.errors import FlambeauError
+from flambeau.inspector import report
+
+pytestmark = pytest.mark.usefixtures("gpu")
+
+
+class Half(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Linear(4, 4, bias=False)
+
+    def forward(self, x):
+        return self.scale(x) / 2
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.parts = nn.ModuleList([Half(), Half()])
+
+    def forward(self, x):
+        for part in self.parts:
+            x = part(x)
+        return x.relu()
+
+
+def head_of(made, k):
+    return made.ops[k.head]
+
+
+def test_layers_lines_and_gradients():
+    """Each op is of the innermost module and the line of the program, a gradient of those of its op."""
+    net = Net()
+    optimizer = optim.SGD(net.parameters(), lr=0.5)
+
+    def step(x):
+        loss = net(x).sum()
+        optimizer.step(loss.backward())
+        return loss
+
+    made = fb.inspect(step, fb.ones(2, 4))
+    assert made.target.endswith("step")
+    by_name = {layer.name: layer for layer in made.layers}
+    assert {n: layer.kind for n, layer in by_name.items()} == {
+        "Net": "Net", "Net.parts": "ModuleList", "Net.parts.0": "Half", "Net.parts.0.scale": "Linear",
+        "Net.parts.1": "Half", "Net.parts.1.scale": "Linear", "optimizer": "",
+    }  # fmt: skip
+    assert made.layers[by_name["Net.parts.0.scale"].parent].name == "Net.parts.0"
+    products = [o for o in made.ops if o.kind == "contract"]
+    layers = [made.layers[o.layer].name for o in products]
+    assert sorted(set(layers)) == ["Net.parts.0.scale", "Net.parts.1.scale"]
+    backward = [o for o in products if o.gradient_of >= 0]
+    assert backward and all(made.ops[o.gradient_of].kind == "contract" for o in backward)
+    assert all(made.ops[o.gradient_of].layer == o.layer for o in backward)
+    assert {made.sites[o.site].text for o in backward} == {"optimizer.step(loss.backward())"}
+    texts = {made.sites[o.site].text for o in products if o.gradient_of < 0}
+    assert texts == {"return self.scale(x) / 2"}
+    assert {o.name for o in made.ops if o.layer == by_name_index(made, "optimizer")} >= {"mul", "sub"}
+    assert {"Net.parts.0.scale.weight", "Net.parts.1.scale.weight"} <= {v.name for v in made.values}
+
+
+def by_name_index(made, name):
+    return next(i for i, layer in enumerate(made.layers) if layer.name == name)
+
+
+def test_what_recurs_is_there_once():
+    """Two calls: the kernels of one, with the times of both; their results are the function's."""
+    results = []
+
+    def call(x):
+        results.append((x * 3).exp().sum())
+        return results[-1]
+
+    made = fb.inspect(call, fb.ones(8), runs=2)
+    assert len(results) == 2 and [k.runs for k in made.kernels] == [2] * len(made.kernels)
+    assert all(k.least <= k.seconds / 2 for k in made.kernels)
+    np.testing.assert_allclose(results[1].item(), 8 * np.exp(3), rtol=1e-5)
+
+
+def test_a_thousand_steps_take_no_more_room_than_one():
+    @fb.jit
+    def step(x):
+        return x * 0.5 + 1
+
+    def loop(n):
+        x = fb.ones(16)
+        for _ in range(n):
+            x = step(x)
+        return x
+
+    sizes = [len(fb.inspect(loop, n).to_json()) for n in (4, 40)]
+    assert sizes[1] < sizes[0] * 1.1
+
+
+def test_memory_is_what_is_alive():
+    """A chain of products of 4 KB: what each reads and writes, and what is there before and after."""
+    x = fb.ones(32, 32).realize()
+    made = fb.inspect(lambda: (x @ x) @ x)
+    first, second = made.values[0], made.values[1]
+    assert (first.kind, second.kind) == ("leaf", "temporary")
+    assert [v.nbytes for v in made.values] == [4096] * 3
+    assert made.live() == [8192, 12288]
+
+
+def test_inputs_are_no_part_of_the_call():
+    made = fb.inspect(lambda x: x + 1, fb.ones(4).exp().exp())
+    assert [k.name for k in made.kernels] == ["add"]
+
+
+def test_values_of_earlier_submits_are_known():
+    """What one graph made, another reads: one op, and one value."""
+
+    def call(x):
+        y = x.exp()
+        y.realize()
+        return y * 2
+
+    made = fb.inspect(call, fb.ones(4))
+    exp, mul = made.kernels
+    assert mul.inputs == exp.outputs and made.values[exp.outputs[0]].end == 1
+    assert [o.name for o in made.ops if o.kind == "elementwise"] == ["exp", "mul"]
+
+
+def test_plans_and_pipelines_of_the_cache_are_told_from_new_ones(gpu):
+    with planned_for(gpu, software=True):
+        fb.inspect(lambda x: x.exp() * 7.25, fb.ones(3, 5))
+        again = fb.inspect(lambda x: x.exp() * 7.25, fb.ones(3, 5))
+    assert [k.is_new for k in again.kernels] == [False]
+    assert [o.name for o in again.ops if o.kind == "elementwise"] == ["exp", "mul"]
+
+
+def test_every_line_of_a_kernel_leads_somewhere(product):
+    """WGSL to its template's lines, and those of steps to the op and the line of Python."""
+    made, _ = product
+    (k,) = made.kernels
+    shader = made.shaders[k.shader]
+    lines = shader.wgsl.splitlines()
+    assert all(shader.places)
+    relu = next(i for i, line in enumerate(lines) if "rectified" in line)
+    op = made.ops[k.steps[shader.steps[relu]]]
+    assert (op.name, made.sites[op.site].text.count("relu")) == ("relu", 1)
+    files = {made.places[p].file: made.places[p].text for p in shader.places[relu]}
+    assert "macro relu" in files["lib/elementwise.wgsl"]
+    loop = next(i for i, line in enumerate(lines) if line.lstrip().startswith("for"))
+    assert made.places[shader.places[loop][0]].file == shader.template and shader.steps[loop] == ""
+    assert [b.name for b in shader.bindings if b.writes] == ["out"]
+    assert dict(zip([n for n, _ in shader.params], k.params, strict=True))["summed_dim6"] == 16
+
+
+def test_the_report(product):
+    made, _ = product
+    lines = str(made).splitlines()
+    assert lines[0].startswith("product on gpu:") and "1 dispatches of 1 kernels" in lines[0]
+    (row,) = report.table(made)
+    assert row[0] == "matmul+add+relu" and row[2:4] == ("100.0%", "1")
+    assert row[-1].startswith("conftest.py:") and row[-1].endswith(" matmul")
+
+
+def test_other_code_sees_nothing_of_it():
+    """When a call ends, and when it raises, nobody listens any more."""
+    from flambeau.core import events, node
+
+    def broken(x):
+        x.exp().realize()
+        raise KeyError("mine")
+
+    before = node._serial
+    with pytest.raises(KeyError, match="mine"):
+        fb.inspect(broken, fb.ones(2))
+    assert events.listener is None and node._serial is before and not events.is_heard("plan")
+
+
+def refused(call, *args, **kw):
+    with pytest.raises((FlambeauError, ValueError)) as e:
+        fb.inspect(call, *args, **kw)
+    return str(e.value)
+
+
+def nothing():
+    return 3
+
+
+def test_what_is_refused(gpu):
+    assert refused(nothing) == (
+        "inspect(nothing): nothing ran on a GPU: it computes no tensor: return those that are to be computed"
+    )
+    assert refused(nothing, runs=0) == "inspect(runs=0): it is called at least once: give 1 or more"
+    cpu = fb.device("cpu")
+    with cpu:
+        assert refused(lambda: fb.ones(2) + 1, target="sum") == (
+            "inspect(sum): nothing ran on a GPU: the device is cpu: take one that runs kernels, as with"
+            " FLAMBEAU_DEVICE=gpu"
+        )
+    with fb.profile():
+        assert refused(lambda: fb.ones(2)) == "inspect: a profile is running: end it first"
