@@ -6,7 +6,7 @@ from ...core.dtype import as_dtype
 from ...functions import bernoulli, where
 from ...nn import functional as F
 from ...tensor import Tensor
-from ..graph import DTYPES
+from .cast import named
 from .random import seeded
 from .table import operator
 
@@ -89,7 +89,7 @@ def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: 
 
 def _stashed(x: Tensor, stash_type: int) -> Tensor:
     """x in the dtype that the statistics are computed in: float32, or its own where that is wider."""
-    wanted = as_dtype(DTYPES[stash_type])
+    wanted = as_dtype(named(stash_type))
     here = wanted.on_gpu or x.device.kind == "cpu"
     return x.to(wanted) if here and wanted.rank > x.dtype.rank else x
 
