@@ -95,6 +95,7 @@ import sys
 import flambeau as fb
 early = {"flambeau.nn", "flambeau.optim", "flambeau.data", "flambeau.export", "flambeau.profiling"}
 assert not early & set(sys.modules)
+assert fb.io.load_bytes and "flambeau.io.torch_file" not in sys.modules  # pages ask for one kind of file
 missing = [name for name in fb.__all__ if not hasattr(fb, name)]
 assert not missing and not set(fb.__all__) - set(dir(fb)), missing
 assert fb.nn is sys.modules["flambeau.nn"] and fb.grad is fb.func.grad

@@ -89,6 +89,8 @@ def test_a_file_comes_once(server, tmp_path):
     assert hub.download(url, folder=tmp_path) == hub.download(url, folder=tmp_path, offline=True) == path
     assert server.asked == [("/a/model%20x.bin?download=1", None, "Bearer t")]
     assert sorted(p.name for p in path.parent.iterdir()) == ["model_x.bin", "model_x.bin.part.lock"]
+    assert hub.download(f"{server.url}/modèle 1.bin", folder=tmp_path).name == "modèle_1.bin"
+    assert server.asked[-1][0] == "/mod%C3%A8le%201.bin"
 
 
 def test_what_breaks_off_goes_on(server, tmp_path):
@@ -131,6 +133,9 @@ def test_lies_are_told(server, tmp_path):
         text = told(url, folder=tmp_path)
         rule = "the server was asked for bytes from 50,000 on, and sends others"
         assert text == f"{rule}: call it again: it goes on after 50,000 bytes"
+    server.tricks = [lambda h: h.answer(200, DATA, Content_Encoding="gzip")]
+    rule = "the server sends it packed (gzip), which nobody asked for: call it again"
+    assert told(f"{server.url}/p", folder=tmp_path) == rule
     server.tricks = [lambda h: h.answer(302, Location="file:///etc/passwd")]
     assert told(f"{server.url}/y", folder=tmp_path) == (
         "the server answers 302 Found - Redirection to url 'file:///etc/passwd' is not allowed: call it again"

@@ -143,6 +143,17 @@ def test_what_is_no_file_is_told(tmp_path):
         fb.load(tmp_path / "empty")
 
 
+def test_what_is_neither_a_path_nor_bytes_is_told(tmp_path):
+    (tmp_path / "x").write_text("text")
+    rule = "takes a path, bytes, or a file that is open for reading bytes (mode 'rb')"
+    with open(tmp_path / "x") as f, pytest.raises(TypeError) as told:
+        fb.load(f)
+    assert str(told.value).endswith(f"): {rule}")
+    with pytest.raises(TypeError) as told:
+        fb.io.load_gguf(5)
+    assert str(told.value) == f"load_gguf(5): {rule}"
+
+
 def test_what_is_not_asked_for_is_not_read(tmp_path):
     """A file of 8 GB, which is nearly all hole: two numbers of it."""
     path, size = tmp_path / "large.safetensors", 1 << 30

@@ -15,7 +15,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError, URLError
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from ..core.files import cache_folder, fcntl, write_whole
@@ -27,6 +27,7 @@ PIECE = 1 << 20
 TIMEOUT = 10.0  # seconds without one byte
 ATTEMPTS = 5  # in a row that bring nothing
 PAUSE = 0.2  # seconds before the second attempt, twice as many before each next one
+SAFE = "%/:=&?~#+!$,;'@()*[]"  # what an address may have; letters of other alphabets are written as %..
 LARGEST = 1 << 37  # bytes of a file whose size no server says
 
 
@@ -187,7 +188,10 @@ class Transfer:
         headers |= {"Authorization": f"Bearer {self.token}"} if self.token else {}
         headers |= {"Range": f"bytes={begin}-", "If-Range": mark} if begin else {}
         opener = build_opener(Redirects())
-        with opener.open(Request(self.url, headers=headers), timeout=TIMEOUT) as response:
+        with opener.open(Request(quote(self.url, safe=SAFE), headers=headers), timeout=TIMEOUT) as response:
+            packed = response.headers.get("Content-Encoding", "identity")
+            if packed not in ("identity", ""):
+                raise Lie(f"the server sends it packed ({packed[:20]}), which nobody asked for")
             begin, total = span(response, begin)
             new = response.headers.get("ETag") or ""
             new = "" if new.startswith("W/") else new  # a weak mark says nothing of single bytes

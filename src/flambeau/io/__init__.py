@@ -1,12 +1,27 @@
 """Files: tensors by name become a file, and a file becomes tensors by name."""
 
-from .gguf import load_gguf, save_gguf
-from .kinds import open_weights
-from .npz import load_npz, save_npz
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from .opened import LazyWeights
 from .safetensors import load_bytes, load_file, load_safetensors, save_bytes, save_file
-from .torch_file import load_torch
-from .torch_writer import save_torch
+
+if TYPE_CHECKING:
+    from .gguf import load_gguf, save_gguf
+    from .kinds import open_weights
+    from .npz import load_npz, save_npz
+    from .torch_file import load_torch
+    from .torch_writer import save_torch
+
+# Imported when they are asked for: a page that keeps its own weights needs one kind of file.
+_LATER = {
+    "load_gguf": "gguf",
+    "save_gguf": "gguf",
+    "open_weights": "kinds",
+    "load_npz": "npz",
+    "save_npz": "npz",
+}
+_LATER |= {"load_torch": "torch_file", "save_torch": "torch_writer"}
 
 __all__ = [
     "LazyWeights",
@@ -23,3 +38,10 @@ __all__ = [
     "save_npz",
     "save_torch",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f".{_LATER[name]}", __name__), name)
+    return found

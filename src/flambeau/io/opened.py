@@ -25,8 +25,11 @@ def opened(f: Any, call: str) -> Iterator[memoryview]:
     """The bytes of a path, of a file that is open for reading, or of bytes; FlambeauError when a path can't
     be read."""
     if not isinstance(f, str) and not hasattr(f, "__fspath__"):
-        view = memoryview(f.read() if hasattr(f, "read") else f).cast("B")
-        yield view
+        given = f.read() if hasattr(f, "read") else f
+        if not isinstance(given, bytes | bytearray | memoryview):
+            rule = "takes a path, bytes, or a file that is open for reading bytes (mode 'rb')"
+            raise TypeError(f"{call}: {rule}")
+        yield memoryview(given).cast("B")
         return
     with ExitStack() as stack:
         try:
