@@ -206,7 +206,7 @@ MODULES = {
     "flambeau.special": fb.special, "flambeau.func": fb.func, "flambeau.autograd": fb.autograd,
     "flambeau.autograd.functional": fb.autograd.functional,
     "flambeau.accelerator": fb.accelerator, "flambeau.testing": fb.testing,
-    "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics,
+    "flambeau.amp": fb.amp, "flambeau.metrics": fb.metrics, "flambeau.onnx": fb.onnx,
     "flambeau.metrics.functional": fb.metrics.functional,
     "flambeau.debug": debug, "flambeau.io": io, "flambeau.export": export, "flambeau.config": config,
     "flambeau.hub": hub,

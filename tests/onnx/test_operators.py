@@ -200,6 +200,33 @@ WRONG = [
         "input [4, 4] and weight [3, 2, 2, 2] must have the same 3 to 5 dims: [n, c, "
         "*size] and [o, c, *kernel]",
     ),
+    (("Conv", X, W), {"pads": (0, 0, -1, 0)}, "pads [0, 0, -1, 0]: none may be below 0"),
+    (
+        ("Conv", X, W),
+        {"pads": (0, 0, 2**62, 0)},
+        "the elements of a padded channel would be 18,446,744,073,709,551,632:"
+        " 2,147,483,648 at most are computed",
+    ),
+    (
+        ("MaxPool", X),
+        {"kernel_shape": (2, 2), "pads": (0, 0, 2, 0)},
+        "pads [0, 0, 2, 0] reach beyond windows of [2, 2]: some hold nothing",
+    ),
+    (
+        ("Resize", X, None, None, [1, 2, 2**30, 4]),
+        {},
+        "the elements of a dim would be 1,073,741,824: 4,194,304 at most are computed",
+    ),
+    (
+        ("HannWindow", np.array(2**40)),
+        {},
+        "a window's elements would be 1,099,511,627,776: 16,777,216 at most are computed",
+    ),
+    (
+        ("Attention", X, X, X, np.ones((3, 4), "?")),
+        {"opset": 23},
+        "a mask of [3, 4] does not fit scores of [1, 2, 4, 4]",
+    ),
     (("MaxPool", X), {}, "kernel_shape is missing: say one number a spatial dim"),
     (("MaxPool", X), {"kernel_shape": (2,)}, "kernel_shape [2] does not fit an input of [1, 2, 4, 4]"),
     (("Resize", X, None, [1, 1], None), {}, "takes either scales or sizes, 4 of them: got [1, 1] and None"),

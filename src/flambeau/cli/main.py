@@ -12,6 +12,7 @@ from .doctor import doctor
 from .export import export
 from .inspect import inspect
 from .mnist import mnist
+from .onnx import onnx
 from .port import port
 from .runs import runs
 from .selftest import selftest
@@ -49,6 +50,7 @@ main.add_command(doctor)
 main.add_command(export)
 main.add_command(inspect)
 main.add_command(mnist)
+main.add_command(onnx)
 main.add_command(port)
 main.add_command(runs)
 main.add_command(selftest)

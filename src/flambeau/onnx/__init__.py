@@ -12,11 +12,11 @@ __all__ = ["OnnxError", "OnnxModel", "ValueDef", "export", "load"]
 
 
 def load(path_or_bytes: Any, device: Any = None, fold_norms: bool = False) -> OnnxModel:
-    """An ONNX file (a path, its bytes, or a ModelProto) as a module; OnnxError where it can't be read or run,
-    with all that is wrong.
+    """An ONNX file as a module; OnnxError with all that is wrong where it can't be read or run.
 
-    device: where it runs, the default device unless given. fold_norms: batch norms become part of the
-    convolutions before them, which is faster, and is for inference.
+    path_or_bytes: a path, a file's bytes, or a ModelProto. device: where it runs, the default device unless
+    given. fold_norms: batch norms become part of the convolutions before them, which is faster, and is for
+    inference.
     """
     definition = read_model(path_or_bytes)
     return OnnxModel(passes.fold_norms(definition) if fold_norms else definition, device)

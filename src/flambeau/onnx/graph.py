@@ -47,7 +47,7 @@ class ValueDef:
     """An input or an output: its name, dtype ("" if unsaid) and shape.
 
     Sizes are numbers, names ("batch") or None; shape is None where the rank is unknown. kind: "tensor",
-    "sequence", "optional", "map" or "sparse_tensor"; of what is in "tensor" dtype and shape are its own.
+    "sequence", "optional", "map" or "sparse_tensor". element: what a sequence or an optional is of.
     """
 
     name: str

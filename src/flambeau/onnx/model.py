@@ -23,7 +23,7 @@ class OnnxModel(Module):
 
     model(x, y) takes inputs in their order and returns the output, a tuple where there are several;
     model({"x": x}) takes them by name and returns a list. `inputs` and `outputs` say names, dtypes and
-    shapes.
+    shapes. definition: what a file says, as `read_model` gives it. device: where it runs.
     """
 
     def __init__(self, definition: ModelDef, device: Any = None):

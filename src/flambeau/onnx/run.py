@@ -7,13 +7,14 @@ from functools import partial
 from typing import Any
 
 from ..core.recent import Recent
+from ..errors import FlambeauError
 from ..runtime.state import record_with
 from ..tensor import Tensor
 from .bodies import body_of
 from .graph import REQUIRED, FunctionDef, GraphDef, ModelDef, NodeDef, OnnxError, Ref
 from .operators.table import Operator, find
 from .passes import GraphPlan, depends_on_shapes, plan_of
-from .values import by_places, common_device, moved, numbers, to_value
+from .values import by_places, common_device, dtype_name, moved, numbers, to_value
 from .verify import DEEPEST, misuse
 
 PLANS_KEPT = 16
@@ -181,7 +182,7 @@ class Runner:
         except RecursionError:
             raise OnnxError(f"{self.model.place}: graphs lie too deep in each other") from None
         except Exception as e:
-            raise OnnxError(f"{self.model.place}: {node.label}: {e}") from e
+            raise OnnxError(f"{self.model.place}: {node.label}: {reason(e, inputs)}") from e
 
     def _row(self, row: Operator, call: NodeCall, inputs: list) -> tuple:
         node = call.definition
@@ -254,6 +255,19 @@ class Runner:
         return tuple(
             self._found(values, name, f"outputs of {f.name}") for name, _ in zip(f.outputs, node.outputs)
         )
+
+
+def reason(e: Exception, inputs: list) -> str:
+    """What an operator's exception says; what it did not expect is told with its inputs."""
+    if isinstance(e, ValueError | TypeError | FlambeauError):
+        return str(e)
+    given = ", ".join("none" if v is None else described(v) for v in inputs)
+    return f"its inputs ({given}) and attributes do not fit each other: {type(e).__name__}: {e}"
+
+
+def described(value: Any) -> str:
+    """A value's dtype and shape."""
+    return f"{dtype_name(value)}{list(value.shape)}" if hasattr(value, "shape") else type(value).__name__
 
 
 def place_of(array: Any, device: Any) -> Any:

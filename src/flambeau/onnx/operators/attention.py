@@ -7,7 +7,7 @@ from ...core import dtype as dt
 from ...functions import cat, stack, where
 from ...nn import functional as F
 from ...tensor import Tensor
-from ..graph import DTYPES
+from .cast import named
 from .table import operator
 
 
@@ -112,7 +112,7 @@ def _biased(scores: Tensor, mask: Tensor | None) -> Tensor:
 
 def softmax_dtype(q: Tensor, a: AttentionAttributes) -> Any:
     """What softmax is computed in: float32, or float64 where that is asked for and there is such a thing."""
-    wants = a.softmax_precision is not None and DTYPES[a.softmax_precision] == "float64"
+    wants = a.softmax_precision is not None and named(a.softmax_precision) == "float64"
     return dt.float64 if wants and q.device.kind == "cpu" else q.dtype.as_float
 
 
@@ -138,6 +138,13 @@ def _checked(i: AttentionInputs, a: AttentionAttributes) -> None:
         raise ValueError(f"windows of {a.left_window_size} and {a.right_window_size}: take -1 or more")
     if a.qk_matmul_output_mode not in range(4):
         raise ValueError(f"qk_matmul_output_mode {a.qk_matmul_output_mode}: takes 0 to 3")
+
+
+def _check_mask(mask: Tensor | None, shape: tuple[int, ...]) -> None:
+    if mask is None:
+        return
+    if mask.ndim > 4 or any(m not in (1, n) for m, n in zip(mask.shape[::-1], shape[::-1])):
+        raise ValueError(f"a mask of {list(mask.shape)} does not fit scores of {list(shape)}")
 
 
 def attend(
@@ -196,6 +203,7 @@ def attention(*inputs: Tensor, node: Any, **attributes: Any) -> tuple:
         raise ValueError(f"{q.shape[1]} heads of queries are no multiple of {k.shape[1]} of keys")
     a = a._replace(scale=1 / sqrt(q.shape[-1]) if a.scale is None else a.scale)
     mask = None if i.mask is None else _padded_mask(i.mask, k.shape[2])
+    _check_mask(mask, (*q.shape[:3], k.shape[2]))
     if _is_plain(i, a) and not node.wants(3):
         return _merged(attend(q, k, v, mask, a, past), flat), k, v, None
     mask = joined(mask, _allowed(q.shape[2], k.shape[2], past, i, a))
@@ -216,7 +224,7 @@ def flex_attention(q: Tensor, k: Tensor, v: Tensor, *, node: Any, **attributes: 
         )
     scale = attributes.get("scale") or 1 / sqrt(q.shape[-1])
     precision = attributes.get("softmax_precision")
-    wide = q.dtype.as_float if precision is None else dt.as_dtype(DTYPES[precision])
+    wide = q.dtype.as_float if precision is None else dt.as_dtype(named(precision))
     scores = scores_of(q, k, scale).to(wide)
     if "score_mod" in attributes:
         (scores,) = node.run(attributes["score_mod"], scores)

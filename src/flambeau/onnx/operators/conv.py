@@ -8,7 +8,7 @@ from ...nn import functional as F
 from ...ops.movement import fold
 from ...tensor import Tensor
 from .table import operator
-from .window import WindowAttributes, pad_ends, padded, pairs_of, spread, windows_of
+from .window import WindowAttributes, bounded, pad_ends, padded, pairs_of, spread, windows_of
 
 CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
@@ -84,7 +84,9 @@ def conv_transpose(
         for n, v in zip(x.shape[2:], windows, strict=True)
     ]
     extra = spread(output_padding, len(full), 0, "output_padding")
+    bounded(prod(full), "the elements of a full channel")
     cuts = _transposed_pads(full, extra, output_shape, a, strides)
+    bounded(prod(n - sum(cut) for n, cut in zip(full, cuts, strict=True)), "the elements of a channel")
     if any(n - before - after < 1 for n, (before, after) in zip(full, cuts, strict=True)):
         raise ValueError(f"of a result of {full} the pads {cuts} leave nothing")
     same = [max(min(before, after), 0) for before, after in cuts]

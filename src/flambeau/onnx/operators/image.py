@@ -6,8 +6,9 @@ from typing import Any
 from ...tensor import Tensor
 from ..values import host, to_array
 from .table import operator
+from .window import bounded
 
-LARGEST = 1 << 28  # pixels: more is a mistake, or an attack
+LARGEST = 1 << 26  # pixels: more is a mistake, or an attack
 FORMATS = ("JPEG", "PNG", "BMP", "WEBP", "TIFF", "JPEG2000", "PPM")
 
 
@@ -24,10 +25,9 @@ def image_decoder(encoded: Tensor, *, pixel_format: str = "RGB") -> Tensor:
         raise ValueError(f"pixel_format {pixel_format!r} is unknown: use RGB, BGR or Grayscale")
     try:
         image: Any = Image.open(BytesIO(to_array(encoded).tobytes()), formats=FORMATS)
-        if image.width * image.height > LARGEST:
-            raise ValueError(f"an image of {image.width} x {image.height} pixels is too large")
+        bounded(image.width * image.height, "an image's pixels", LARGEST)
         pixels = np.array(image.convert("L" if pixel_format == "Grayscale" else "RGB"))
-    except OSError as e:
+    except Exception as e:  # of broken files Pillow's readers raise what they meet
         raise ValueError(f"can't read the image: {e}") from None
     pixels = pixels[..., None] if pixel_format == "Grayscale" else pixels
     return host(np.ascontiguousarray(pixels[..., ::-1] if pixel_format == "BGR" else pixels), "uint8")

@@ -6,7 +6,7 @@ from ...core.dtype import as_dtype
 from ...functions import bernoulli, where
 from ...nn import functional as F
 from ...tensor import Tensor
-from ..graph import DTYPES
+from .cast import named
 from .random import seeded
 from .table import operator
 
@@ -80,16 +80,18 @@ def instance_normalization(x: Tensor, scale: Tensor, b: Tensor, *, epsilon: floa
 @operator("LRN")
 def lrn(x: Tensor, *, size: int, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1.0) -> Tensor:
     """Each element divided by a power of 1 and the squares of `size` channels around. [n, c, ...] -> same"""
-    rest = x.ndim - 2
+    if size < 1:
+        raise ValueError(f"size {size}: takes a number above 0")
     before = (size - 1) // 2
-    squares = x.square().pad([*(0, 0) * rest, before, size - 1 - before])
-    total = squares.tensor_unfold(1, size, 1).sum(-1)
+    ends = [min(n, x.shape[1]) for n in (before, size - 1 - before)]  # beyond all channels there is nothing
+    squares = x.square().pad([*(0, 0) * (x.ndim - 2), *ends])
+    total = squares.tensor_unfold(1, 1 + sum(ends), 1).sum(-1)
     return x / (total * (alpha / size) + bias).pow(beta)
 
 
 def _stashed(x: Tensor, stash_type: int) -> Tensor:
     """x in the dtype that the statistics are computed in: float32, or its own where that is wider."""
-    wanted = as_dtype(DTYPES[stash_type])
+    wanted = as_dtype(named(stash_type))
     here = wanted.on_gpu or x.device.kind == "cpu"
     return x.to(wanted) if here and wanted.rank > x.dtype.rank else x
 

@@ -7,7 +7,7 @@ from ...core.shape import Window, contiguous_strides
 from ...ops.conv.pool import flat_places, max_pool, window_sum
 from ...tensor import Tensor, tensor
 from .table import operator
-from .window import WindowAttributes, grown, pad_ends, pairs_of, spread, windows_of
+from .window import WindowAttributes, bounded, grown, pad_ends, pairs_of, spread, windows_of
 
 
 def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[Window, ...]]:
@@ -18,6 +18,10 @@ def _windows(x: Tensor, a: WindowAttributes) -> tuple[tuple[Window, ...], tuple[
         raise ValueError(f"kernel_shape {list(a.kernel_shape)} does not fit an input of {list(x.shape)}")
     size = tuple(x.shape[2:])
     plain = windows_of(size, a.kernel_shape, a)
+    if any(max(w.before, w.after) > w.dilation * (w.kernel - 1) for w in plain):
+        raise ValueError(
+            f"pads {list(a.pads or ())} reach beyond windows of {list(a.kernel_shape)}: some hold nothing"
+        )
     return plain, grown(size, plain, a.ceil_mode)
 
 
@@ -47,9 +51,12 @@ def max_pool_(x: Tensor, *, storage_order: int = 0, node: Any = None, **window: 
 
 def _taps_inside(n: int, w: Window, positions: int, ends: tuple[int, int]) -> list[int]:
     """How many taps of each window of a dim lie inside it, `ends` more on both sides."""
-    low, high = -ends[0], n + ends[1]
-    starts = (i * w.stride - w.before for i in range(positions))
-    return [sum(low <= s + t * w.dilation < high for t in range(w.kernel)) for s in starts]
+    found = []
+    for start in range(-w.before, positions * w.stride - w.before, w.stride):
+        first = max(0, -(-(-ends[0] - start) // w.dilation))
+        last = min(w.kernel - 1, (n + ends[1] - 1 - start) // w.dilation)
+        found.append(max(last - first + 1, 0))
+    return found
 
 
 def _counts(x: Tensor, plain: tuple[Window, ...], spec: tuple[Window, ...], include: int) -> Any:
@@ -128,6 +135,9 @@ def max_unpool(
     kernel, steps = spread(kernel_shape, rank, 1, "kernel_shape"), spread(strides, rank, 1, "strides")
     each = zip(x.shape[2:], kernel, steps, pairs_of(pads, rank), strict=True)
     size = [(n - 1) * s + k - sum(p) for n, k, s, p in each]
+    if min(size) < 1:
+        raise ValueError(f"the result's sizes would be {size}: use less padding")
+    bounded(prod(size), "the elements of a channel")
     flat = Tensor.zeros(prod((*x.shape[:2], *size)), dtype=x.dtype, device=x.device)
     y = flat.scatter(0, places.reshape(-1), x.reshape(-1)).reshape(*x.shape[:2], *size)
     if output_shape is None:

@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 from ...nn import functional as F
 from ...tensor import Tensor, tensor
-from ..graph import DTYPES
 from ..values import cast, dtype_name
-from .cast import converted
+from .cast import converted, named
 from .conv import check_kernel
 from .table import operator
 from .window import WindowAttributes, pad_ends, windows_of
@@ -67,7 +66,7 @@ def rounded(x: Tensor, zero: Any, name: str) -> Tensor:
 def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) -> Any:
     """x / scale + zero point, rounded to a dtype of few bits."""
     a = QuantizeAttributes(**attributes)
-    name = DTYPES[a.output_dtype] if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
+    name = named(a.output_dtype) if a.output_dtype else "uint8" if zero is None else dtype_name(zero)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     y = x.float() / scale.float()
     if name in RANGES:
@@ -80,7 +79,7 @@ def quantize_linear(x: Tensor, scale: Any, zero: Any = None, **attributes: Any) 
 def dequantize_linear(x: Any, scale: Any, zero: Any = None, **attributes: Any) -> Any:
     """(x - zero point) * scale"""
     a = QuantizeAttributes(**attributes)
-    name = DTYPES[a.output_dtype] if a.output_dtype else dtype_name(scale)
+    name = named(a.output_dtype) if a.output_dtype else dtype_name(scale)
     x = _plain(x, scale.device if isinstance(scale, Tensor) else None)
     scale, zero = (_along(_plain(t, x.device), x, a) for t in (scale, zero))
     wide = x if x.dtype.is_float else x.int()

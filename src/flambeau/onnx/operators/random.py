@@ -6,19 +6,22 @@ from ... import functions as fb
 from ...core.dtype import as_dtype
 from ...ops.random import Generator
 from ...tensor import Tensor
-from ..graph import CODES, DTYPES
+from ..graph import CODES
 from ..values import device_for, dtype_name
+from .cast import named
 from .table import operator
 
 
 def seeded(seed: float | None) -> Generator | None:
     """A generator of its own for a seed; None, which means that of the process, without one."""
+    if seed is not None and not abs(seed) < 1e30:
+        raise ValueError(f"seed {seed}: takes a finite number")
     return None if seed is None else Generator(int(float(seed) * 2**16) & (2**63 - 1))
 
 
 def _drawn(kind: str, shape: Any, code: int, seed: float | None, device: Any) -> Tensor:
     """Numbers of fb.rand or fb.randn, of a shape and an ONNX dtype."""
-    dtype = as_dtype(DTYPES[code])
+    dtype = as_dtype(named(code))
     draw = {"uniform": fb.rand, "normal": fb.randn}[kind]
     return draw(*shape, generator=seeded(seed), device=device_for(dtype, device)).to(dtype)
 
@@ -87,11 +90,11 @@ def random_uniform_like(
 def multinomial(x: Tensor, *, dtype: int = 6, sample_size: int = 1, seed: float | None = None) -> Tensor:
     """Classes drawn by the logarithms of their weights. [n, classes] -> [n, sample_size]"""
     weights = (x.float() - x.float().amax(1, keepdim=True)).exp()
-    return fb.multinomial(weights, sample_size, True, generator=seeded(seed)).to(as_dtype(DTYPES[dtype]))
+    return fb.multinomial(weights, sample_size, True, generator=seeded(seed)).to(as_dtype(named(dtype)))
 
 
 @operator("Bernoulli", since=15)
 def bernoulli(x: Tensor, *, dtype: int | None = None, seed: float | None = None) -> Tensor:
     """1 with the probability that x has, else 0. [...] -> [...]"""
     drawn = fb.bernoulli(x, generator=seeded(seed))
-    return drawn.to(as_dtype(DTYPES[_as_given(x, dtype)]))
+    return drawn.to(as_dtype(named(_as_given(x, dtype))))

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...functions import where
 from ...tensor import Tensor, tensor
 from .table import operator
+from .window import LARGEST, bounded
 
 
 class ResizeAttributes(NamedTuple):
@@ -121,6 +122,7 @@ def _reading(line: ResizedAxis, a: ResizeAttributes) -> TakenInputs:
     return TakenInputs(index, [list(w) for w in zip(*(t[1] for t in taken), strict=True)], beyond)
 
 
+MOST = 1 << 22  # elements that a dim is resized to
 FEW = 8  # inputs an output takes, up to which they are read one by one; beyond it is a product of matrices
 
 
@@ -135,6 +137,8 @@ def _matrix(line: ResizedAxis, index: list[list[int]], weight: list[list[float]]
 
 def _resized(x: Tensor, dim: int, line: ResizedAxis, a: ResizeAttributes) -> tuple[Tensor, list[bool]]:
     """One dim resized, and which outputs lie beyond the input."""
+    if bounded(line.o, "the elements of a dim", MOST) == 0:
+        return x.narrow(dim, 0, 0), []
     index, weight, beyond = _reading(line, a)
     if a.mode == "nearest":
         return x.index_select(dim, tensor(index[0], device=x.device)), beyond
@@ -178,8 +182,8 @@ def _lines(x: Tensor, roi: Any, scales: Any, sizes: Any, a: ResizeAttributes) ->
     have, given = [x.shape[d] for d in axes], scales or sizes
     if not given or (scales and sizes) or len(given) != len(axes):
         raise ValueError(f"takes either scales or sizes, {len(axes)} of them: got {scales} and {sizes}")
-    if min(*given, 1) <= 0:
-        raise ValueError(f"takes scales and sizes above 0: got {given}")
+    if not all(0 < v < LARGEST for v in given):
+        raise ValueError(f"takes scales and sizes above 0, and finite: got {given}")
     targets: list[tuple[int, float]] = (
         [(floor(n * s), s) for n, s in zip(have, scales, strict=True)]
         if scales

@@ -1,12 +1,13 @@
 """Images read at computed places: GridSample, AffineGrid, RoiAlign, MaxRoiPool."""
 
-from math import ceil, floor
+from math import ceil, floor, prod
 from typing import Any, NamedTuple
 
 from ...functions import stack
 from ...nn import functional as F
 from ...tensor import Tensor, tensor
 from .table import operator
+from .window import bounded
 
 MODES = {"linear": "bilinear", "cubic": "bicubic"}  # of opset 20 on: the older names are PyTorch's
 
@@ -44,7 +45,10 @@ def _line(start: float, end: float, bins: int, n: int, a: RoiAttributes) -> tupl
     half = a.coordinate_transformation_mode == "half_pixel"
     start, end = (v * a.spatial_scale - 0.5 * half for v in (start, end))
     span = end - start if half else max(end - start, 1.0)
+    if not abs(span) < 1e9 or not abs(start) < 1e9:
+        raise ValueError(f"a region from {start} to {end}: takes finite ones")
     samples = a.sampling_ratio if a.sampling_ratio > 0 else max(ceil(span / bins), 0)
+    bounded(bins * samples, "the places of a region", 1 << 20)
     step = span / bins
     at = start + step * (np.arange(bins)[:, None] + (np.arange(samples) + 0.5) / max(samples, 1))
     inside = (at >= -1) & (at <= n)
@@ -109,6 +113,7 @@ def max_roi_pool(
     """The largest of each part of regions; of an empty part 0. [n, c, h, w], [r, 5] -> [r, c, oh, ow]"""
     import numpy as np
 
+    bounded(prod(pooled_shape), "the parts of a region", 1 << 16)
     scale, made = np.float32(spatial_scale), []  # what is rounded is a product in float32
     for image, *box in rois:
         x0, y0, x1, y1 = (floor(float(np.float32(v) * scale) + 0.5) for v in box)

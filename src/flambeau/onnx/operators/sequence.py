@@ -45,7 +45,7 @@ def _place(position: Any, n: int, most: int) -> int:
     k = position[0] if isinstance(position, list) else position
     found = k + n if k < 0 else k
     if not 0 <= found <= most:
-        raise IndexError(f"position {k} of a sequence of {n}")
+        raise ValueError(f"position {k} of a sequence of {n}")
     return found
 
 

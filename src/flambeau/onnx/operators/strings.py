@@ -189,6 +189,8 @@ def ngrams(given: dict[str, Any]) -> dict[tuple, int]:
     """The pool's n-grams, each with its number: first those of one element, then of two, and so on."""
     pool = given.get("pool_strings") or given.get("pool_int64s") or ()
     starts, found = [*given["ngram_counts"], len(pool)], {}
+    if starts != sorted(starts) or starts[0] < 0:
+        raise ValueError(f"ngram_counts {starts[:-1]} do not cut a pool of {len(pool)} elements")
     for n in range(1, len(starts)):
         for at in range(starts[n - 1], starts[n] - n + 1, n):
             found[tuple(pool[at : at + n])] = len(found)
@@ -198,8 +200,8 @@ def ngrams(given: dict[str, Any]) -> dict[tuple, int]:
 def found_in(row: list, given: dict[str, Any]) -> Any:
     """The n-grams of a row: of each length, with up to max_skip_count elements left out between two."""
     low, high = given["min_gram_length"], given["max_gram_length"]
-    for n in range(low, high + 1):
-        for skip in range(given["max_skip_count"] + 1 if n > 1 else 1):
+    for n in range(max(low, 1), min(high, len(row)) + 1):
+        for skip in range(min(given["max_skip_count"], len(row)) + 1 if n > 1 else 1):
             span = (n - 1) * (skip + 1) + 1
             for at in range(len(row) - span + 1):
                 yield tuple(row[at : at + span : skip + 1])

@@ -1,5 +1,6 @@
 """The attributes of sliding windows (Conv, pools) into one Window a spatial dim."""
 
+from math import prod
 from typing import Any, NamedTuple
 
 from ...core.shape import Window
@@ -14,6 +15,16 @@ class WindowAttributes(NamedTuple):
     kernel_shape: list[int] | None = None
     pads: list[int] | None = None
     strides: list[int] | None = None
+
+
+LARGEST = 1 << 31  # elements of a channel, places of a dim: more is a mistake, or an attack
+
+
+def bounded(count: int, what: str, most: int = LARGEST) -> int:
+    """A count that is not out of all proportion; ValueError else."""
+    if count > most:
+        raise ValueError(f"{what} would be {count:,}: {most:,} at most are computed")
+    return count
 
 
 def spread(values: list[int] | None, rank: int, default: int, name: str) -> list[int]:
@@ -57,6 +68,9 @@ def windows_of(size: tuple[int, ...], kernel: list[int], a: WindowAttributes) ->
             f"kernel_shape {kernel}, strides {strides}, dilations {dilations}: all must be above 0"
         )
     pads = pairs_of(a.pads if a.auto_pad == "NOTSET" else None, rank)
+    if min((p for pair in pads for p in pair), default=0) < 0:
+        raise ValueError(f"pads {list(a.pads or ())}: none may be below 0")
+    bounded(prod(n + sum(p) for n, p in zip(size, pads, strict=True)), "the elements of a padded channel")
     if a.auto_pad.startswith("SAME"):
         each = zip(size, kernel, strides, dilations, strict=True)
         pads = [_automatic(n, d * (k - 1) + 1, s, a.auto_pad == "SAME_LOWER") for n, k, s, d in each]

@@ -1,0 +1,237 @@
+"""`flambeau onnx`: what an ONNX file holds, whether it runs, what it computes, and models into such files."""
+
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..core.modes import no_grad
+from ..errors import FlambeauError
+from ..export.inputs import spec_of
+from ..onnx import OnnxModel, ValueDef, load
+from ..onnx import export as write
+from ..onnx.convert import numpy_dtype
+from ..onnx.graph import ModelDef
+from ..onnx.read import read_model
+from ..onnx.values import tensors_in, to_array
+from ..onnx.verify import problems
+from .load_model import model_of, named
+
+NEAR = 1e-3  # how far results may be from onnxruntime's, by the largest of an output
+
+
+@click.group(short_help="Check, run and write ONNX files.")
+def onnx():
+    """ONNX files: what one holds, whether and how fast it runs, and models into such files.
+
+    \b
+    Example: flambeau onnx check model.onnx --compare
+    """
+
+
+FILE = click.argument("file", type=click.Path(path_type=Path))
+SIZES = click.option(
+    "--size", "sizes", multiple=True, metavar="NAME=N", help="A size that the file names; 1 if not given."
+)
+DEVICE = click.option("--device", help="Where it runs: cpu, gpu, gpu:1, or part of an adapter's name.")
+
+
+@onnx.command()
+@FILE
+@SIZES
+@DEVICE
+@click.option("--compare", is_flag=True, help="Run it beside onnxruntime, which is to be installed.")
+def check(file: Path, sizes: tuple[str, ...], device: str | None, compare: bool):
+    """Tell all that is wrong with FILE; with --compare also how far its results are from onnxruntime's.
+
+    \b
+    Example: flambeau onnx check model.onnx
+    Example: flambeau onnx check model.onnx --compare --size batch=4
+    """
+    definition = read_model(file)
+    found = problems(definition)
+    if found:
+        lines = "".join(f"\n  {line}" for line in found)
+        raise FlambeauError(f"{file}: {len(found)} problem{'s' * (len(found) > 1)}:{lines}")
+    click.echo(f"{file}: can be run: {_nodes(definition)}")
+    if compare:
+        _compare(file, sizes, device)
+
+
+def _nodes(definition: ModelDef) -> str:
+    graph = definition.graph
+    return f"{len(graph.nodes):,} nodes of {len({n.op for n in graph.nodes})} operators"
+
+
+def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
+    """Say how far each output is from onnxruntime's; FlambeauError beyond NEAR."""
+    import numpy as np
+
+    try:
+        import onnxruntime
+    except ImportError:
+        raise FlambeauError("check --compare: needs onnxruntime: pip install onnxruntime") from None
+    model = load(file, device).eval()
+    feeds = _inputs(model, sizes)
+    theirs: list[Any] = onnxruntime.InferenceSession(str(file), providers=["CPUExecutionProvider"]).run(
+        None, feeds
+    )  # type: ignore[assignment]
+    with no_grad():
+        ours = [to_array(v) for v in model(feeds)]
+    worst = 0.0
+    for v, a, b in zip(model.outputs, ours, theirs):
+        if not isinstance(b, np.ndarray) or b.dtype == object:
+            click.echo(f"  {v.name}: {'equal' if np.array_equal(a, b) else 'differs'}")
+            continue
+        scale = max(1e-6, float(np.abs(b).max(initial=0)))
+        far = float(np.abs(a.astype("f8") - b.astype("f8")).max(initial=0)) / scale
+        worst = max(worst, far)
+        click.echo(f"  {v.name} {list(a.shape)}: {far:.1e} of its largest from onnxruntime's")
+    if not worst < NEAR:
+        raise FlambeauError(f"{file}: differs from onnxruntime by {worst:.1e}: more than {NEAR:g}")
+
+
+def _inputs(model: OnnxModel, sizes: tuple[str, ...], files: Any = ()) -> dict[str, Any]:
+    """Inputs by name: of files, or random numbers (of integers 0 and 1)."""
+    import numpy as np
+
+    known = dict(_size(text) for text in sizes)
+    given = dict(named_file(text) for text in files)
+    draw = np.random.default_rng(0)
+    return {v.name: given.get(v.name, _drawn(v, known, draw)) for v in model.inputs}
+
+
+def _size(text: str) -> tuple[str, int]:
+    name, equals, number = text.partition("=")
+    if not equals or not number.isdecimal():
+        raise FlambeauError(f"--size {text!r}: write it as 'batch=4'")
+    return name, int(number)
+
+
+def named_file(text: str) -> tuple[str, Any]:
+    """The array of an --input, "x=image.npy"; FlambeauError where it can't be read."""
+    import numpy as np
+
+    name, equals, path = text.partition("=")
+    if not equals:
+        raise FlambeauError(f"--input {text!r}: write it as 'x=values.npy'")
+    try:
+        return name, np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as e:
+        raise FlambeauError(f"--input {text!r}: can't be read as an array of NumPy: {e}") from None
+
+
+def _drawn(v: ValueDef, sizes: dict[str, int], draw: Any) -> Any:
+    if v.kind != "tensor" or v.dtype in ("", "string"):
+        raise FlambeauError(f"the input {v.name!r} is {v}: give it by --input {v.name}=FILE.npy")
+    shape = [sizes.get(n, 1) if isinstance(n, str) else n or 1 for n in v.shape or ()]
+    dtype = numpy_dtype(v.dtype)
+    floats = "float" in v.dtype
+    return draw.normal(size=shape).astype(dtype) if floats else draw.integers(0, 2, shape).astype(dtype)
+
+
+@onnx.command()
+@FILE
+@SIZES
+@DEVICE
+@click.option("--input", "inputs", multiple=True, metavar="NAME=FILE.npy", help="An input; else random.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="A folder for outputs (.npy).")
+@click.option("--repeat", default=1, show_default=True, help="Runs; the fastest is told.")
+def run(file: Path, sizes: tuple, device: str | None, inputs: tuple, out: Path | None, repeat: int):
+    """Run FILE and tell its outputs and the time; inputs are arrays of NumPy, or random.
+
+    \b
+    Example: flambeau onnx run model.onnx --input x=image.npy --out results
+    Example: flambeau onnx run model.onnx --size batch=8 --repeat 20
+    """
+    import numpy as np
+    from rich.progress import track
+
+    model = load(file, device).eval()
+    feeds, times, arrays = _inputs(model, sizes, inputs), [], []
+    with no_grad():
+        for _ in track(
+            range(max(1, repeat)), "running", transient=True, disable=repeat < 2 or not sys.stdout.isatty()
+        ):
+            start = time.perf_counter()
+            arrays = [to_array(v) for v in model(feeds)]
+            times.append(time.perf_counter() - start)
+    for v, a in zip(model.outputs, arrays):
+        told = (
+            f"{a.dtype.name if a.dtype != object else 'string'}{list(a.shape)}" if hasattr(a, "shape") else a
+        )
+        click.echo(f"{v.name}: {told}")
+        if out is not None and hasattr(a, "shape"):
+            out.mkdir(parents=True, exist_ok=True)
+            np.save(out / f"{_plain(v.name)}.npy", a, allow_pickle=False)
+    click.echo(f"{min(times) * 1e3:.1f} ms on {model.device.name}{' (the first run)' * (repeat == 1)}")
+
+
+def _plain(name: str) -> str:
+    """A name as a file may have it: files of strangers name no folders."""
+    return "".join(c if c.isalnum() or c in "._-" else "_" for c in name).lstrip(".") or "_"
+
+
+@onnx.command()
+@FILE
+def info(file: Path):
+    """Tell what FILE holds: inputs, outputs, weights, operators, and which of these are not known.
+
+    \b
+    Example: flambeau onnx info model.onnx
+    """
+    definition = read_model(file)
+    graph = definition.graph
+    versions = ", ".join(f"{d or 'ai.onnx'} {v}" for d, v in definition.opsets.items())
+    made = f", by {definition.producer}" if definition.producer else ""
+    click.echo(f"{file}: IR {definition.ir_version}, {versions}{made}")
+    for what, values in (("input", graph.inputs), ("output", graph.outputs)):
+        for v in values:
+            if v.name not in graph.initializers:
+                click.echo(f"  {what:7} {v.name}: {v}")
+    arrays = graph.initializers.values()
+    count, size = sum(a.size for a in arrays), sum(a.nbytes for a in arrays)
+    click.echo(f"  {len(graph.initializers):,} tensors: {count:,} numbers, {size / 1e6:,.1f} MB")
+    click.echo(f"  {_nodes(definition)}:")
+    for name, many in Counter(f"{n.domain}.{n.op}".lstrip(".") for n in graph.nodes).most_common():
+        click.echo(f"    {many:5} {name}")
+    found = problems(definition)
+    for line in found:
+        click.echo(f"  problem: {line}")
+
+
+@onnx.command("export")
+@click.argument("model")
+@click.option("--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="The file.")
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    required=True,
+    metavar="NAME=DTYPE[SIZES]",
+    help="An argument of the model, in order; N is the batch.",
+)
+@click.option("--weights", type=click.Path(dir_okay=False, path_type=Path), help="A .safetensors file first.")
+def export_model(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None):
+    """Write MODEL, a name in a module or a file as for `flambeau export`, as an ONNX file.
+
+    \b
+    Example: flambeau onnx export nets.py:Net --input "x=f32[N, 784]" --out net.onnx
+    """
+    made: Any = model_of(model, weights, "onnx export")
+    specs = [spec_of(*named(text, "onnx export")) for text in inputs]
+    dynamic = {s.name: {d: "N" for d, n in enumerate(s.shape) if n == "N"} for s in specs}
+    device = next((t.device for t in tensors_in(made.parameters())), None) if _has_weights(made) else None
+    from ..functions import zeros
+
+    example = {s.name: zeros(*s.at(2), dtype=s.dtype, device=device) for s in specs}
+    data = write(made, example, out, dynamic=dynamic)
+    definition = read_model(data)
+    click.echo(f"exported {out}: {len(data) / 1e6:.2f} MB, {_nodes(definition)}")
+
+
+def _has_weights(made: Any) -> bool:
+    return hasattr(made, "parameters")
