@@ -144,6 +144,23 @@ def test_a_photograph_is_named():
     assert len(others) == 4 and first.share + sum(g.share for g in others) <= 1.0001
 
 
+def test_the_command_names_photographs(tmp_path):
+    pytest.importorskip("PIL.Image")
+    pytest.importorskip(imagenet.PACKAGE)
+    from click.testing import CliRunner
+    from helpers.paths import ROOT
+
+    from flambeau.cli import main
+
+    text = tmp_path / "notes.jpg"
+    text.write_text("no picture")
+    rocket = ROOT / "web" / "image" / "rocket.jpg"
+    done = CliRunner().invoke(main, ["classify", str(rocket), str(text), "--device", "cpu"])
+    said = f"flambeau: classify: {text} is no photograph that Pillow reads: give a JPEG or PNG\n"
+    assert done.output.startswith(f"{rocket}: missile ") and done.output.count("%") == 5
+    assert done.exit_code == 1 and done.output.endswith(said)
+
+
 def test_weights_that_are_not_installed(monkeypatch):
     monkeypatch.setattr(imagenet, "find_spec", lambda name: None)
     with pytest.raises(FlambeauError) as caught:

@@ -103,7 +103,7 @@ def canvas_of(image: Any) -> tuple[Any, float]:
         given = f"{image.dtype}{list(image.shape)}"
         raise ValueError(f"classify({given}): takes photographs, uint8 [h, w, 3 or 4]: convert it")
     high, wide = image.shape[:2]
-    side = max(1, round(CROP * min(high, wide)))
+    side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
     top, left = (high - side) // 2, (wide - side) // 2
     image = image[top : top + side, left : left + side]
     if side > CANVAS:
