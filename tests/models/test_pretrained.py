@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from helpers.networks import BERT, GPT2, filled
+from helpers.networks import BERT, DECODERS, GPT2, IDS, filled
 
 import flambeau as fb
 from flambeau import models
@@ -46,6 +46,33 @@ def test_a_folder_of_timm(tmp_path, monkeypatch):
     path = folder_of(tmp_path / "c", {"architecture": "efficientnet_b0", "num_classes": 5}, made)
     x = fb.randn(1, 3, 32, 32, device="cpu")
     assert (models.from_pretrained(path, device="cpu")(x).numpy() == made(x).numpy()).all()
+
+
+def to_gguf(config, state):
+    """The tensors of a Llama as the converter of llama.cpp names and turns them (its `permute`)."""
+    gguf = pytest.importorskip("gguf")
+    kind = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}[config["model_type"]]
+    names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+    out = {}
+    for name, t in state.items():
+        values = t.numpy()
+        if config["model_type"] == "llama" and ("q_proj" in name or "k_proj" in name):
+            heads = config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"]
+            parts = values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:])
+            values = parts.swapaxes(1, 2).reshape(values.shape)
+        out[names.get_name(name, (".weight", ".bias"))] = fb.tensor(values, device="cpu")
+    return out
+
+
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_a_file_of_llama_cpp(name, tmp_path):
+    config, _ = DECODERS[name]
+    made = filled(models.LlamaForCausalLM(config))
+    fb.save(to_gguf(config, made.state_dict()), tmp_path / "tiny.gguf")
+    found = models.LlamaForCausalLM(config).to("cpu").eval()
+    models.load_weights(found, fb.load(tmp_path / "tiny.gguf", device="cpu"))
+    ids = fb.tensor(IDS, device="cpu")
+    assert (found(ids).numpy() == made(ids).numpy()).all()
 
 
 def broken(tmp_path, text, weights=True):

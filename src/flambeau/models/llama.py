@@ -7,13 +7,26 @@ from typing import Any, NamedTuple
 from .. import nn
 from ..core import dtype as dt
 from ..core.node import describe
-from ..tensor import Tensor
-from .names import without
+from ..tensor import Tensor, tensor
+from .names import renamed, without
 from .past import CacheSize, Past
 from .rotary import Rotation
 from .settings import activation, settings
 
 F = nn.functional
+
+
+GGUF = (  # llama.cpp's names, ours
+    (r"^token_embd\.", "model.embed_tokens."),
+    (r"^output_norm\.", "model.norm."),
+    (r"^output\.", "lm_head."),
+    (r"^blk\.(\d+)\.attn_norm\.", r"model.layers.\1.input_layernorm."),
+    (r"^blk\.(\d+)\.ffn_norm\.", r"model.layers.\1.post_attention_layernorm."),
+    (r"^blk\.(\d+)\.attn_output\.", r"model.layers.\1.self_attn.o_proj."),
+    (r"^blk\.(\d+)\.attn_([qk])_norm\.", r"model.layers.\1.self_attn.\2_norm."),
+    (r"^blk\.(\d+)\.attn_([qkv])\.", r"model.layers.\1.self_attn.\2_proj."),
+    (r"^blk\.(\d+)\.ffn_(gate|up|down)\.", r"model.layers.\1.mlp.\2_proj."),
+)
 
 
 class Traits(NamedTuple):
@@ -24,11 +37,12 @@ class Traits(NamedTuple):
     slides: bool = False  # sliding_window counts without use_sliding_window
     head_dim: int | None = None  # where config.json does not say it
     ties: bool = False  # the head is the embedding where config.json does not say it
+    interleaves: bool = False  # llama.cpp's files have pairs of features side by side
 
 
 FAMILIES = {  # by model_type
-    "llama": Traits(),
-    "mistral": Traits(slides=True),
+    "llama": Traits(interleaves=True),
+    "mistral": Traits(slides=True, interleaves=True),
     "qwen2": Traits(qkv_bias=True),
     "qwen3": Traits(norms_heads=True, head_dim=128),
     "smollm3": Traits(ties=True),
@@ -242,5 +256,18 @@ class LlamaForCausalLM(nn.Module):
         return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
 
     def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """A state_dict under these names, of one with a head that is the embedding, too."""
+        """A state_dict under these names, of one with a head that is the embedding, or of llama.cpp, too."""
+        if "token_embd.weight" in state:
+            state = without(self._of_llama_cpp(state), r"^rope_freqs\.")
         return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)
+
+    def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A GGUF file's tensors under these names, a head's features in two halves."""
+        out, config = renamed(state, GGUF), self.config
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
+        for name in out if config.traits.interleaves else ():
+            count = heads.get(name.rpartition(".")[0].rpartition(".")[2])
+            if count is not None:
+                t = tensor(out[name], device="cpu")
+                out[name] = t.reshape(count, -1, 2, *t.shape[1:]).transpose(1, 2).reshape(*t.shape)
+        return out
