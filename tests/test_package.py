@@ -69,6 +69,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
         "dawn",
         "dev",
         "jax",
+        "models",
         "onnx",
         "torch",
         "train",

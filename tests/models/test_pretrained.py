@@ -50,7 +50,8 @@ def test_a_folder_of_timm(tmp_path, monkeypatch):
 
 def to_gguf(config, state):
     """The tensors of a Llama as the converter of llama.cpp names and turns them (its `permute`)."""
-    gguf = pytest.importorskip("gguf")
+    import gguf
+
     kind = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}[config["model_type"]]
     names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
     out = {}
@@ -64,6 +65,7 @@ def to_gguf(config, state):
     return out
 
 
+@pytest.mark.torch  # which has gguf beside it
 @pytest.mark.parametrize("name", ["llama", "qwen3"])
 def test_a_file_of_llama_cpp(name, tmp_path):
     config, _ = DECODERS[name]
