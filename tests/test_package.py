@@ -68,6 +68,7 @@ def test_metadata_names_licence_python_and_dependencies(wheel):
         "data",
         "dawn",
         "dev",
+        "hub",
         "jax",
         "models",
         "onnx",

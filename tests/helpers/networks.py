@@ -128,7 +128,7 @@ CASES = {
         img_size=32, patch_size=8, embed_dim=24, depth=2, num_heads=3,
     ),
 }  # fmt: skip
-PLAIN = ("resnet18", "mobilenet_v2", "mobilenet_v3_small", "tf_efficientnet_lite0", "convnext", "vit")
+PLAIN = ("mobilenet_v2", "mobilenet_v3_small", "tf_efficientnet_lite0", "convnext", "vit")
 
 
 def libraries(torch: Any) -> SimpleNamespace:

@@ -21,7 +21,7 @@ PUBLIC = {  # module: what it has for users
     "whisper": "WhisperConfig WhisperEncoder",
 }
 _homes = {name: module for module, names in PUBLIC.items() for name in names.split()}
-__all__ = sorted(_homes)
+__all__ = sorted(_homes)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
