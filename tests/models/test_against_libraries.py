@@ -208,7 +208,7 @@ def test_a_tagger_of_torchs_layers(torch):
     )
     for part, name in ((embedding, "word_embeddings"), (lstm, "lstm"), (linear, "hidden2tag")):
         own = {
-            k.removeprefix(f"{name}."): torch.from_numpy(t.numpy())
+            k.removeprefix(f"{name}."): torch.tensor(t.tolist())
             for k, t in ours.state_dict().items()
             if name in k
         }
