@@ -14,7 +14,7 @@ import numpy as np
 from _measure import show_table
 
 import flambeau as fb
-from flambeau.models.gpt2 import GPT2_SMALL, GPT_TINY, Size, drawn, gpt, trained
+from flambeau.models.benchmarked import GPT2_SMALL, GPT_TINY, Size, drawn, gpt, trained
 
 SIZES = {"small": GPT2_SMALL, "tiny": GPT_TINY}
 TOLERANCE = 2e-4  # relative, of each of the first losses

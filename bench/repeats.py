@@ -15,7 +15,7 @@ import flambeau as fb
 from flambeau.device import get_device
 from flambeau.fusion import planner, rewrite
 from flambeau.fusion.cse import Merged
-from flambeau.models.gpt2 import Size, drawn, gpt
+from flambeau.models.benchmarked import Size, drawn, gpt
 from flambeau.nn import functional as F
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from _measure import interleave, queued, rates, ratio, show_table, timed
 
 import flambeau as fb
-from flambeau.models.gpt2 import Size, digits_cnn, drawn, gpt
+from flambeau.models.benchmarked import Size, digits_cnn, drawn, gpt
 
 LEARNING_RATE = 1e-3
 CLASSES = 10

@@ -71,6 +71,7 @@ CLAIMING = (
     "docs/learner.md",
     "docs/optim.md",
     "docs/mixed_precision.md",
+    "docs/models.md",
     "docs/nn.md",
     "docs/profiling.md",
     "docs/tuning.md",

@@ -31,15 +31,18 @@ const ADVICE = {
   OutOfMemory: (told) => `out of memory (${told}): use a smaller batch`,
 };
 
-/** Open the GPU (or take `executor`, another program's) and read a folder; onprogress(ready, all): kernels. */
-export async function load(url = new URL(".", import.meta.url), { executor, onprogress } = {}) {
+/**
+ * Open the GPU (or take `executor`, another program's) and read a folder; onprogress(ready, all): kernels. files: by
+ * name the bytes of those of its files that are there already, ArrayBuffers.
+ */
+export async function load(url = new URL(".", import.meta.url), { executor, onprogress, files = {} } = {}) {
   const base = new URL(url, globalThis.location?.href ?? import.meta.url);
   if (!base.pathname.endsWith("/")) base.pathname += "/";
   const used = executor ?? await open(); // first: who can't run it need not download it
   if (onprogress) used.onprogress = onprogress;
   try {
-    const files = ["program.json", "kernels.wgsl", "weights.safetensors"].map((name) => fetched(base, name));
-    const [program, kernels, weights] = await Promise.all(files);
+    const names = ["program.json", "kernels.wgsl", "weights.safetensors"];
+    const [program, kernels, weights] = await Promise.all(names.map((name) => files[name] ?? fetched(base, name)));
     return new Program(used, described(program), texts(kernels), tensors(weights), !executor);
   } catch (error) {
     if (!executor) used.device.destroy();

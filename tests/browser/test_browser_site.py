@@ -68,7 +68,8 @@ def test_a_page_opened_from_a_file_says_how_to_serve_it(browser, site, tmp_path)
 def test_types_and_caching(site):
     manifest = json.loads(fetched(f"{site}manifest.json")[1])
     types = {"mjs": "text/javascript; charset=utf-8", "wasm": "application/wasm", "zip": "application/zip"}
-    types["safetensors"] = "application/octet-stream"
+    types |= {"safetensors": "application/octet-stream", "wgsl": "text/plain; charset=utf-8"}
+    types |= {"json": "application/json", "txt": "text/plain; charset=utf-8"}
     for name, wanted in manifest["files"].items():
         headers, data = fetched(site + name)
         assert headers["Content-Type"] == types[name.rpartition(".")[2]]
@@ -131,7 +132,8 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
         page.add_init_script("navigator.serviceWorker.addEventListener = () => {}")
     page.goto(f"{address(server)}mnist/")
     status(page).to_have_text(READY, timeout=WAIT)
-    files = [name for name in manifest["files"] if name != manifest["selftest"]]  # another page's
+    others = {manifest["selftest"], *manifest["image"]}  # other pages'
+    files = [name for name in manifest["files"] if name not in others]
     page.wait_for_function(KEPT, arg=[*files, "mnist/", "mnist/page.js", "worker.js"])
     twice = [name for name in files if whole.count(f"/{name}") != 1]
     assert not twice or not controlled, f"not downloaded once: {twice} of {asked}"

@@ -13,7 +13,7 @@ from flambeau.cli import main, workloads
 from flambeau.cli.bench import cells, chosen, kernels, line, repeated
 from flambeau.cli.workloads import Goal, Made, NotHere, Tools, duration, tasks
 from flambeau.device import get_device
-from flambeau.models.gpt2 import GPT_TINY, digits_cnn, drawn, gpt, trained
+from flambeau.models.benchmarked import GPT_TINY, digits_cnn, drawn, gpt, trained
 from flambeau.profiling import timing
 
 

@@ -24,7 +24,8 @@ import { load as loadOne } from "./one/index.js";
 
 const executor = await open();
 const onprogress = (ready: number, all: number) => ready / all;
-const model: Program = await load(new URL("./two/", import.meta.url), { executor, onprogress });
+const files = { "program.json": new ArrayBuffer(8) };
+const model: Program = await load(new URL("./two/", import.meta.url), { executor, onprogress, files });
 const a = new Float32Array(6), b = new Float32Array(12);
 const [product, positive, half] = await model.run({ a: { data: a, shape: [2, 3] }, b });
 const numbers: Float32Array = product.data, bits: Uint16Array = half.data, flags: Uint8Array = positive.data;

@@ -4,7 +4,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn, optim
-from flambeau.models.gpt2 import Size, gpt
+from flambeau.models.benchmarked import Size, gpt
 
 F = nn.functional
 WITHIN = 0.05  # of the loss; what is rounded at 2^-11 or 2^-8 moves it by less at these few steps

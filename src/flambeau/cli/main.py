@@ -8,6 +8,7 @@ import click
 from .. import __version__
 from ..errors import FlambeauError
 from .bench import bench
+from .classify import classify
 from .doctor import doctor
 from .export import export
 from .inspect import inspect
@@ -46,6 +47,7 @@ def main():
 
 
 main.add_command(bench)
+main.add_command(classify)
 main.add_command(doctor)
 main.add_command(export)
 main.add_command(inspect)

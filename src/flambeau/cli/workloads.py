@@ -5,7 +5,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 from ..device.adapters import provider
-from ..models.gpt2 import GPT2_SMALL, GPT_TINY, digits_cnn, drawn, gpt, trained
+from ..models.benchmarked import GPT2_SMALL, GPT_TINY, digits_cnn, drawn, gpt, trained
 
 
 class Goal(NamedTuple):

@@ -68,6 +68,8 @@ export interface Program {{
 export interface Options {{
   executor?: Executor;
   onprogress?: (ready: number, all: number) => void;
+  /** Those of the folder's files that are there already. */
+  files?: {{ [name: string]: ArrayBuffer }};
 }}
 
 /** Load the folder at `url`, or the one that this module lies in. */

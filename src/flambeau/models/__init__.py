@@ -1,1 +1,32 @@
-"""Networks that are ready to be trained or run."""
+"""Networks that are ready to be trained or run, under the names of public checkpoints."""
+
+from importlib import import_module
+from typing import Any
+
+PUBLIC = {  # module: what it has for users
+    "bert": "BertConfig BertModel",
+    "convnext": "ConvNeXt",
+    "efficientnet": "EfficientNet",
+    "generation": "Decoder Sampling generate",
+    "gpt2": "GPT2Config GPT2LMHeadModel",
+    "llama": "LlamaConfig LlamaForCausalLM",
+    "mobilenet": "MobileNetV2 MobileNetV3 mobilenet_v2 mobilenet_v3_large mobilenet_v3_small",
+    "pretrained": "from_pretrained load_weights",
+    "registry": "create_model list_models",
+    "resnet": ("ResNet resnet101 resnet152 resnet18 resnet34 resnet50 resnext50_32x4d wide_resnet50_2"),
+    "t5": "T5Config T5ForConditionalGeneration",
+    "tagger": "LSTMTagger",
+    "unet": "UNet",
+    "vit": "VisionTransformer VitConfig",
+    "whisper": "WhisperConfig WhisperEncoder",
+}
+_homes = {name: module for module, names in PUBLIC.items() for name in names.split()}
+__all__ = sorted(_homes)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    from ..core.habits import UnknownName
+
+    if name in _homes:
+        return getattr(import_module(f".{_homes[name]}", __name__), name)
+    raise UnknownName(__name__, name, lambda: __all__)

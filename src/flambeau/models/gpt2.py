@@ -1,120 +1,158 @@
-"""The networks of the benchmarks, written once for Flambeau and PyTorch: `f` is either package."""
+"""GPT-2 (Radford et al., 2019), under transformers' names."""
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
+from .. import nn
+from ..core import dtype as dt
+from ..tensor import Tensor
+from .names import renamed, without
+from .past import CacheSize, Past
+from .settings import activation, settings
 
-class Size(NamedTuple):
-    """The dims of a GPT."""
-
-    layers: int
-    width: int
-    heads: int
-    vocabulary: int
-    context: int
-
-
-GPT2_SMALL = Size(12, 768, 12, 50257, 1024)  # 124,439,808 parameters, the head tied to the embedding
-GPT_TINY = Size(2, 64, 4, 512, 64)
+F = nn.functional
 
 
-def gpt(f: Any, size: Size) -> Any:
-    """GPT-2 (Radford et al., 2019), its weights drawn by N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
-    nn, F = f.nn, f.nn.functional
+@dataclass(frozen=True)
+class GPT2Config:
+    """Sizes under the names of config.json. ValueError where heads do not divide the features."""
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm1, self.norm2 = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
-            self.qkv = nn.Linear(size.width, 3 * size.width)
-            self.out = nn.Linear(size.width, size.width)
-            self.up = nn.Linear(size.width, 4 * size.width)
-            self.down = nn.Linear(4 * size.width, size.width)
+    vocab_size: int = 50257
+    n_positions: int = 1024
+    n_embd: int = 768
+    n_layer: int = 12
+    n_head: int = 12
+    n_inner: int | None = None
+    activation_function: str = "gelu_new"
+    layer_norm_epsilon: float = 1e-5
+    tie_word_embeddings: bool = True
+    scale_attn_weights: bool = True
+    scale_attn_by_inverse_layer_idx: bool = False
+    add_cross_attention: bool = False
+    eos_token_id: int | list | None = None
 
-        def forward(self, x):
-            b, t, c = x.shape
-            rows = self.qkv(self.norm1(x)).reshape(b, t, 3, size.heads, c // size.heads)
-            q, k, v = (rows[:, :, i].transpose(1, 2) for i in range(3))
-            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
-            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
-            return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
-
-    class GPT(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.tokens = nn.Embedding(size.vocabulary, size.width)
-            self.places = nn.Embedding(size.context, size.width)
-            self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])
-            self.norm = nn.LayerNorm(size.width)
-
-        def forward(self, ids):
-            x = self.tokens(ids) + self.places.weight[: ids.shape[1]]
-            for block in self.blocks:
-                x = block(x)
-            return F.linear(self.norm(x), self.tokens.weight)
-
-    return GPT()
+    def __post_init__(self):
+        activation(self.activation_function)
+        if self.n_embd % self.n_head:
+            raise ValueError(f"GPT2Config: {self.n_head} heads share {self.n_embd} features: give a divisor")
+        others = ("scale_attn_by_inverse_layer_idx", "add_cross_attention")
+        if not self.scale_attn_weights or any(getattr(self, name) for name in others):
+            raise ValueError("GPT2Config: GPT-2 scales scores by features alone, and has no encoder: "
+                             "take a config.json without scale_attn_weights, scale_attn_by_inverse_layer_idx "
+                             "and add_cross_attention")  # fmt: skip
 
 
-def digits_cnn(f: Any) -> Any:
-    """The network of `bench/mnist_step.py`, 0.43 million numbers. [n, 1, 28, 28] -> [n, 10]"""
-    nn = f.nn
-    return nn.Sequential(
-        nn.Conv2d(1, 32, 3, padding=1),
-        nn.ReLU(),
-        nn.Conv2d(32, 32, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(32, 64, 3, padding=1),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(3136, 128),
-        nn.ReLU(),
-        nn.Linear(128, 10),
-    )
+class Conv1D(nn.Module):
+    """A linear layer whose weight is written the other way. [..., features] -> [..., out]"""
+
+    def __init__(self, out: int, features: int):
+        self.weight = nn.init.normal_(nn.Parameter(Tensor.zeros(features, out)), std=0.02)
+        self.bias = nn.Parameter(Tensor.zeros(out))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x @ self.weight + self.bias
 
 
-def drawn(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
-    """Give a model's matrices values that NumPy draws, the same in either package; biases become 0 and the
-    weights of norms 1."""
-    import numpy as np
+class GPT2Attention(nn.Module):
+    """Causal attention. [b, n, d] -> [b, n, d]"""
 
-    rng = np.random.default_rng(seed)
-    for name, p in model.named_parameters():
-        shape = tuple(p.shape)
-        made = np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
-        if len(shape) > 1:
-            made = rng.standard_normal(shape, np.float32) * np.float32(scale)
-        if hasattr(p, "assign_"):
-            p.assign_(f.tensor(made))
+    def __init__(self, config: GPT2Config):
+        d, self.heads = config.n_embd, config.n_head
+        self.c_attn, self.c_proj = Conv1D(3 * d, d), Conv1D(d, d)
+
+    def forward(self, x: Tensor, at: int, past: Past | None, mask: Tensor | None) -> Tensor:
+        b, n, d = x.shape
+        q, k, v = self.c_attn(x).reshape(b, n, 3, self.heads, d // self.heads).permute(2, 0, 3, 1, 4)
+        if past is None:
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)  # [b, heads, n, d / heads]
         else:
-            p.data.copy_(f.from_numpy(made))
-    return model
+            y = past.attend(at, q, k, v, mask)
+        return self.c_proj(y.transpose(1, 2).reshape(b, n, d))
 
 
-def trained(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
-    """One step of training as a call: cross entropy, gradients, AdamW; it returns the loss."""
-    optimizer = f.optim.AdamW(model.parameters(), lr=lr)
+class GPT2MLP(nn.Module):
+    """Two linear layers with an activation between. [b, n, d] -> [b, n, d]"""
 
-    def loss_of(x, y):
-        scores = model(x)
-        return f.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+    def __init__(self, config: GPT2Config):
+        inner = config.n_inner or 4 * config.n_embd
+        self.c_fc, self.c_proj = Conv1D(inner, config.n_embd), Conv1D(config.n_embd, inner)
+        self.act = activation(config.activation_function)
 
-    if f.__name__ == "flambeau":
+    def forward(self, x: Tensor) -> Tensor:
+        return self.c_proj(self.act(self.c_fc(x)))
 
-        @f.jit
-        def step(x, y):
-            loss = loss_of(x, y)
-            optimizer.step(loss.backward())
-            return loss
 
-        return lambda: step(rows, labels)
+class GPT2Block(nn.Module):
+    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [b, n, d]"""
 
-    def eager():
-        optimizer.zero_grad()
-        loss = loss_of(rows, labels)
-        loss.backward()
-        optimizer.step()
-        return loss.detach()
+    def __init__(self, config: GPT2Config):
+        d, eps = config.n_embd, config.layer_norm_epsilon
+        self.ln_1, self.attn = nn.LayerNorm(d, eps), GPT2Attention(config)
+        self.ln_2, self.mlp = nn.LayerNorm(d, eps), GPT2MLP(config)
 
-    return eager
+    def forward(self, x: Tensor, at: int, past: Past | None, mask: Tensor | None) -> Tensor:
+        x = x + self.attn(self.ln_1(x), at, past, mask)
+        return x + self.mlp(self.ln_2(x))
+
+
+class GPT2Model(nn.Module):
+    """Embeddings of tokens and places, blocks, a norm. [b, n] -> [b, n, d]"""
+
+    def __init__(self, config: GPT2Config):
+        self.wte = nn.Embedding(config.vocab_size, config.n_embd)
+        self.wpe = nn.Embedding(config.n_positions, config.n_embd)
+        self.h = nn.ModuleList(GPT2Block(config) for _ in range(config.n_layer))
+        self.ln_f = nn.LayerNorm(config.n_embd, config.layer_norm_epsilon)
+
+    def forward(self, ids: Tensor, past: Past | None = None) -> Tensor:
+        n = ids.shape[1]
+        places = Tensor.arange(n, dtype=dt.int32, device=ids.device) if past is None else past.places(n)
+        mask = None if past is None else past.mask(n)
+        x = self.wte(ids) + self.wpe(places)
+        for at, block in enumerate(self.h):
+            x = block(x, at, past, mask)
+        return self.ln_f(x)
+
+
+class GPT2LMHeadModel(nn.Module):
+    """GPT-2 and scores of the next token. [b, n] -> [b, n, vocab_size]
+
+    config: a GPT2Config, or what config.json holds.
+    """
+
+    def __init__(self, config: GPT2Config | Mapping[str, Any]):
+        self.config = config = settings(GPT2Config, config)
+        self.transformer = GPT2Model(config)
+        if not config.tie_word_embeddings:
+            self.lm_head = nn.Linear(config.n_embd, config.vocab_size, bias=False)
+
+    @property
+    def longest(self) -> int:
+        """How many tokens a text may have."""
+        return self.config.n_positions
+
+    def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
+        """What the head reads. [b, n] -> [b, n, d]"""
+        return self.transformer(ids, past)
+
+    def head(self, x: Tensor) -> Tensor:
+        """Scores of tokens. [b, n, d] -> [b, n, vocab_size]"""
+        tied = self.config.tie_word_embeddings
+        return F.linear(x, self.transformer.wte.weight) if tied else self.lm_head(x)
+
+    def forward(self, input_ids: Tensor, past: Past | None = None) -> Tensor:
+        return self.head(self.hidden(input_ids, past))
+
+    def new_past(self, batch: int, length: int, is_padded: bool = False) -> Past:
+        """An empty Past for `length` tokens of `batch` rows; ValueError for more than n_positions."""
+        c, weight = self.config, self.transformer.wte.weight
+        if length > c.n_positions:
+            raise ValueError(f"{length} tokens: GPT-2 has {c.n_positions} places: take fewer")
+        size = CacheSize(batch, c.n_layer, c.n_head, length, c.n_embd // c.n_head)
+        return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one without the prefix, or with masks of old files, too."""
+        state = without(state, r"\.attn\.(masked_)?bias$", *["^lm_head"] * self.config.tie_word_embeddings)
+        return renamed(state, [(r"^(wte|wpe|h|ln_f)\.", r"transformer.\1.")])

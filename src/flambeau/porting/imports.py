@@ -21,8 +21,8 @@ OTHERS = {
     "accelerate": "leave it out: tensors are on the best device already",
     "apex": "leave it out: 16-bit layers are model.to(flambeau.float16)",
     "deepspeed": "there is one process: see docs/recording.md for memory",
-    "transformers": "flambeau.models.gpt2 is GPT-2; of others write the layers, and load weights by name",
-    "timm": "write the layers, and load their weights by name from a .safetensors file",
+    "transformers": "flambeau.models.from_pretrained(folder) reads GPT-2, Llama and its kin, T5 and BERT",
+    "timm": "flambeau.models.create_model(name) has some networks; of others write the layers",
     "torch_geometric": "write it with index_add and scatter",
 }
 

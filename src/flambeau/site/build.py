@@ -1,6 +1,5 @@
 """Turns the package, Pyodide and the pages of web/ into a folder that any web server can serve."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -8,10 +7,13 @@ from typing import Any
 
 from ..core.files import write_whole
 from ..errors import FlambeauError
-from . import archives, node, pyodide
+from ..export.web_module import bare
+from . import archives, node, photographs, pyodide
+from .hashes import digest, sha256
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
 NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", archives.ARRAYS}
+BARE = ("executor.js", "program.js")
 MANIFEST = "manifest.json"
 
 
@@ -20,8 +22,9 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
 
     The manifest names what the worker loads. Everything whose name holds a hash may be cached for ever.
     `model` is a file of `flambeau mnist` to show in place of the shipped one, which the same command made.
-    With `brotli`, NAME.br lies beside each NAME that gets smaller by it, and archives are not compressed
-    inside; without it, or without Node.js, they are.
+    The page of images gets its network where the package of its weights is installed. With `brotli`, NAME.br
+    lies beside each NAME that gets smaller by it, and archives are not compressed inside; without it, or
+    without Node.js, they are.
     """
     if out.exists() and not (out / MANIFEST).is_file() and any(out.iterdir()):
         raise FlambeauError(f"web build: {out} holds other files: name an empty or a new folder")
@@ -34,6 +37,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     names = {name: f"{name}-{digest(data)}.zip" for name, data in packed.items()}
     written |= {names[name]: data for name, data in packed.items()}
     written |= (mnist := mnist_files(model or archives.web_folder() / MODEL))
+    written |= (image := photographs.files())
     manifest = {
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
@@ -42,12 +46,14 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
+        "image": list(image),
         "files": {name: {"bytes": len(data), "sha256": sha256(data)} for name, data in written.items()},
     }
     written |= pages()
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
-        written |= {f"{name}.br": data for name, data in (archives.brotli(written) or {}).items()}
+        small = {name: data for name, data in written.items() if len(data) < photographs.RANDOM}
+        written |= {f"{name}.br": data for name, data in (archives.brotli(small) or {}).items()}
     replace(out, written)
     return manifest
 
@@ -94,13 +100,14 @@ def size(out: Path) -> tuple[int, int]:
 
 
 def pages() -> dict[str, bytes]:
-    """The files of web/ by their place in the site."""
+    """The files of web/ by their place in the site; the modules of exported programs as those have them."""
     folder = archives.web_folder()
-    return {
+    found = {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.name not in NOT_PAGES and "__pycache__" not in path.parts
     }
+    return found | {name: bare(found[name].decode()).encode() for name in BARE}
 
 
 def mnist_files(model: Path) -> dict[str, bytes]:
@@ -110,14 +117,6 @@ def mnist_files(model: Path) -> dict[str, bytes]:
         f"mnist/model-{digest(weights)}/mnist.safetensors": weights,
         f"mnist/digits-{digest(digits)}.zip": digits,
     }
-
-
-def sha256(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def digest(data: bytes) -> str:
-    return sha256(data)[:12]
 
 
 IMMUTABLE = re.compile(r"-[0-9a-f]{12}(\.zip$|/)")  # names that hold the hash of what they name

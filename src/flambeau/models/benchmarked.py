@@ -1,0 +1,120 @@
+"""The networks of the benchmarks, written once for Flambeau and PyTorch: `f` is either package."""
+
+from typing import Any, NamedTuple
+
+
+class Size(NamedTuple):
+    """The dims of a GPT."""
+
+    layers: int
+    width: int
+    heads: int
+    vocabulary: int
+    context: int
+
+
+GPT2_SMALL = Size(12, 768, 12, 50257, 1024)  # 124,439,808 parameters, the head tied to the embedding
+GPT_TINY = Size(2, 64, 4, 512, 64)
+
+
+def gpt(f: Any, size: Size) -> Any:
+    """GPT-2 (Radford et al., 2019), its weights drawn by N(0, 0.02). [b, t] -> [b, t, vocabulary]"""
+    nn, F = f.nn, f.nn.functional
+
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(size.width), nn.LayerNorm(size.width)
+            self.qkv = nn.Linear(size.width, 3 * size.width)
+            self.out = nn.Linear(size.width, size.width)
+            self.up = nn.Linear(size.width, 4 * size.width)
+            self.down = nn.Linear(4 * size.width, size.width)
+
+        def forward(self, x):
+            b, t, c = x.shape
+            rows = self.qkv(self.norm1(x)).reshape(b, t, 3, size.heads, c // size.heads)
+            q, k, v = (rows[:, :, i].transpose(1, 2) for i in range(3))
+            y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+            x = x + self.out(y.transpose(1, 2).reshape(b, t, c))
+            return x + self.down(F.gelu(self.up(self.norm2(x)), approximate="tanh"))
+
+    class GPT(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.tokens = nn.Embedding(size.vocabulary, size.width)
+            self.places = nn.Embedding(size.context, size.width)
+            self.blocks = nn.ModuleList([Block() for _ in range(size.layers)])
+            self.norm = nn.LayerNorm(size.width)
+
+        def forward(self, ids):
+            x = self.tokens(ids) + self.places.weight[: ids.shape[1]]
+            for block in self.blocks:
+                x = block(x)
+            return F.linear(self.norm(x), self.tokens.weight)
+
+    return GPT()
+
+
+def digits_cnn(f: Any) -> Any:
+    """The network of `bench/mnist_step.py`, 0.43 million numbers. [n, 1, 28, 28] -> [n, 10]"""
+    nn = f.nn
+    return nn.Sequential(
+        nn.Conv2d(1, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(32, 64, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(3136, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    )
+
+
+def drawn(f: Any, model: Any, seed: int = 0, scale: float = 0.02) -> Any:
+    """Give a model's matrices values that NumPy draws, the same in either package; biases become 0 and the
+    weights of norms 1."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    for name, p in model.named_parameters():
+        shape = tuple(p.shape)
+        made = np.zeros(shape, np.float32) if name.endswith("bias") else np.ones(shape, np.float32)
+        if len(shape) > 1:
+            made = rng.standard_normal(shape, np.float32) * np.float32(scale)
+        if hasattr(p, "assign_"):
+            p.assign_(f.tensor(made))
+        else:
+            p.data.copy_(f.from_numpy(made))
+    return model
+
+
+def trained(f: Any, model: Any, rows: Any, labels: Any, *, lr: float = 3e-4) -> Any:
+    """One step of training as a call: cross entropy, gradients, AdamW; it returns the loss."""
+    optimizer = f.optim.AdamW(model.parameters(), lr=lr)
+
+    def loss_of(x, y):
+        scores = model(x)
+        return f.nn.functional.cross_entropy(scores.reshape(-1, scores.shape[-1]), y.reshape(-1))
+
+    if f.__name__ == "flambeau":
+
+        @f.jit
+        def step(x, y):
+            loss = loss_of(x, y)
+            optimizer.step(loss.backward())
+            return loss
+
+        return lambda: step(rows, labels)
+
+    def eager():
+        optimizer.zero_grad()
+        loss = loss_of(rows, labels)
+        loss.backward()
+        optimizer.step()
+        return loss.detach()
+
+    return eager

@@ -1,0 +1,135 @@
+"""BERT (Devlin et al., 2018), and MiniLM, which is a small one, under transformers' names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import nn
+from ..core import dtype as dt
+from ..tensor import Tensor
+from .names import renamed, without
+from .settings import activation, settings
+
+F = nn.functional
+
+
+@dataclass(frozen=True)
+class BertConfig:
+    """Sizes under the names of config.json. ValueError where heads do not divide the features."""
+
+    vocab_size: int = 30522
+    hidden_size: int = 768
+    num_hidden_layers: int = 12
+    num_attention_heads: int = 12
+    intermediate_size: int = 3072
+    hidden_act: str = "gelu"
+    max_position_embeddings: int = 512
+    type_vocab_size: int = 2
+    layer_norm_eps: float = 1e-12
+    position_embedding_type: str = "absolute"
+
+    def __post_init__(self):
+        activation(self.hidden_act)
+        if self.hidden_size % self.num_attention_heads:
+            shares = f"{self.num_attention_heads} heads share {self.hidden_size} features"
+            raise ValueError(f"BertConfig: {shares}: give a divisor")
+        if self.position_embedding_type != "absolute":
+            given = f"position_embedding_type is {self.position_embedding_type!r}"
+            raise ValueError(f'BertConfig: {given}: "absolute" alone is known')
+
+
+class BertEmbeddings(nn.Module):
+    """Words, places and the sentence that they belong to. [b, n] twice -> [b, n, d]"""
+
+    def __init__(self, config: BertConfig):
+        d = config.hidden_size
+        self.word_embeddings = nn.Embedding(config.vocab_size, d)
+        self.position_embeddings = nn.Embedding(config.max_position_embeddings, d)
+        self.token_type_embeddings = nn.Embedding(config.type_vocab_size, d)
+        self.LayerNorm = nn.LayerNorm(d, config.layer_norm_eps)
+
+    def forward(self, ids: Tensor, types: Tensor | None) -> Tensor:
+        places = Tensor.arange(ids.shape[1], dtype=dt.int32, device=ids.device)
+        x = self.word_embeddings(ids) + self.position_embeddings(places)
+        first = self.token_type_embeddings.weight[0]
+        return self.LayerNorm(x + (first if types is None else self.token_type_embeddings(types)))
+
+
+class BertSelfAttention(nn.Module):
+    """Attention of all to all. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: BertConfig):
+        d, self.heads = config.hidden_size, config.num_attention_heads
+        self.query, self.key, self.value = (nn.Linear(d, d) for _ in range(3))
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        layers = (self.query, self.key, self.value)
+        q, k, v = (m(x).unflatten(-1, (self.heads, -1)).transpose(1, 2) for m in layers)
+        return F.scaled_dot_product_attention(q, k, v, mask).transpose(1, 2).flatten(2)
+
+
+class BertOutput(nn.Module):
+    """A linear layer, the way past what it ends, and a norm. [b, n, features], [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, features: int, config: BertConfig):
+        self.dense = nn.Linear(features, config.hidden_size)
+        self.LayerNorm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps)
+
+    def forward(self, y: Tensor, x: Tensor) -> Tensor:
+        return self.LayerNorm(self.dense(y) + x)
+
+
+class BertLayer(nn.Module):
+    """Attention, then a multilayer perceptron; the norms stand behind. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: BertConfig):
+        d, wide = config.hidden_size, config.intermediate_size
+        self.attention = nn.ModuleDict({"self": BertSelfAttention(config), "output": BertOutput(d, config)})
+        self.intermediate = nn.ModuleDict({"dense": nn.Linear(d, wide)})
+        self.output, self.act = BertOutput(wide, config), activation(config.hidden_act)
+
+    def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
+        x = self.attention["output"](self.attention["self"](x, mask), x)
+        return self.output(self.act(self.intermediate["dense"](x)), x)
+
+
+class BertModel(nn.Module):
+    """Vectors of the words of a text, each by all of it. [b, n] -> [b, n, d], [b, d]
+
+    config: a BertConfig, or what config.json holds.
+    """
+
+    def __init__(self, config: BertConfig | Mapping[str, Any]):
+        self.config = config = settings(BertConfig, config)
+        self.embeddings = BertEmbeddings(config)
+        layers = nn.ModuleList(BertLayer(config) for _ in range(config.num_hidden_layers))
+        self.encoder = nn.ModuleDict({"layer": layers})
+        self.pooler = nn.ModuleDict({"dense": nn.Linear(config.hidden_size, config.hidden_size)})
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor | None = None, token_type_ids: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The words' vectors, and one of the first. attention_mask: [b, n], 0 where there is padding."""
+        mask = None if attention_mask is None else (attention_mask != 0).unsqueeze(1).unsqueeze(1)
+        x = self.embeddings(input_ids, token_type_ids)
+        for layer in self.encoder["layer"]:
+            x = layer(x, mask)
+        return x, self.pooler["dense"](x[:, 0]).tanh()
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """A unit vector of each text: the mean of its words' (Reimers and Gurevych, 2019), as MiniLM was
+        trained. [b, n], [b, n] -> [b, d]"""
+        x, _ = self(input_ids, attention_mask)
+        if attention_mask is None:
+            return F.normalize(x.mean(1))
+        kept = (attention_mask != 0).float().unsqueeze(-1)
+        return F.normalize((x * kept).sum(1) / kept.sum(1).clamp(min=1))
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one with a prefix, heads or old names of norms, too."""
+        rows = [(r"^bert\.", ""), (r"\.gamma$", ".weight"), (r"\.beta$", ".bias")]
+        state = without(renamed(state, rows), r"^cls\.", r"^classifier\.", r"position_ids$")
+        if "pooler.dense.weight" not in state:  # of a model of words alone
+            own = self.state_dict()
+            state |= {name: own[name] for name in ("pooler.dense.weight", "pooler.dense.bias")}
+        return state

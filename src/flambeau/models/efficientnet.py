@@ -1,0 +1,197 @@
+"""EfficientNet (Tan and Le, 2019) and its Lite models, under timm's names; PyPI's Lite file loads too."""
+
+import re
+from collections.abc import Mapping
+from math import ceil
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..tensor import Tensor
+from .mobilenet import divisible
+
+STAGES = (  # kernel, stride of the first block, expansion, channels, blocks: table 1
+    (3, 1, 1, 16, 1),
+    (3, 2, 6, 24, 2),
+    (5, 2, 6, 40, 2),
+    (3, 2, 6, 80, 3),
+    (5, 1, 6, 112, 3),
+    (5, 2, 6, 192, 4),
+    (3, 1, 6, 320, 1),
+)
+
+
+class Scale(NamedTuple):
+    """How the first EfficientNet is scaled: by width and depth, for images of so many pixels a side."""
+
+    width: float
+    depth: float
+    pixels: int
+    dropout: float = 0.2
+
+
+SCALES = {
+    "b0": Scale(1.0, 1.0, 224),
+    "b1": Scale(1.0, 1.1, 240),
+    "b2": Scale(1.1, 1.2, 260, 0.3),
+    "b3": Scale(1.2, 1.4, 300, 0.3),
+    "b4": Scale(1.4, 1.8, 380, 0.4),
+    "b5": Scale(1.6, 2.2, 456, 0.4),
+    "b6": Scale(1.8, 2.6, 528, 0.5),
+    "b7": Scale(2.0, 3.1, 600, 0.5),
+    "lite0": Scale(1.0, 1.0, 224),
+    "lite1": Scale(1.0, 1.1, 240),
+    "lite2": Scale(1.1, 1.2, 260, 0.3),
+    "lite3": Scale(1.2, 1.4, 280, 0.3),
+    "lite4": Scale(1.4, 1.8, 300, 0.3),
+}
+
+
+class EfficientKind(NamedTuple):
+    """What the kinds differ in: Lite has no squeezes and clips at 6; TensorFlow's pads "same"."""
+
+    is_lite: bool = False
+    is_tensorflow: bool = False
+
+
+class ConvSame(nn.Conv2d):
+    """A convolution padded as TensorFlow's "same": a row more behind than before where that is odd."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        pads = []
+        for n, k, s in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
+            whole = max((ceil(n / s) - 1) * s + k - n, 0)
+            pads += [whole // 2, whole - whole // 2]
+        return super().forward(nn.functional.pad(x, pads))
+
+
+def _conv(planes: int, out: int, kernel: int, stride: int, kind: EfficientKind, groups: int = 1) -> nn.Conv2d:
+    if kind.is_tensorflow and stride > 1:
+        return ConvSame(planes, out, kernel, stride, groups=groups, bias=False)
+    return nn.Conv2d(planes, out, kernel, stride, (kernel - 1) // 2, groups=groups, bias=False)
+
+
+def _norm(planes: int, kind: EfficientKind) -> nn.BatchNorm2d:
+    return nn.BatchNorm2d(planes, 1e-3 if kind.is_tensorflow else 1e-5)
+
+
+class SqueezeExcite(nn.Module):
+    """Channels weighted by what all of them are on average (Hu et al., 2017). [n, c, h, w] -> [n, c, h, w]"""
+
+    def __init__(self, channels: int, narrow: int):
+        self.conv_reduce, self.conv_expand = nn.Conv2d(channels, narrow, 1), nn.Conv2d(narrow, channels, 1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = nn.functional.silu(self.conv_reduce(x.mean((2, 3), keepdim=True)))
+        return x * self.conv_expand(y).sigmoid()
+
+
+class SeparableConv(nn.Module):
+    """A convolution plane by plane, and one of 1 x 1. [n, planes, h, w] -> [n, out, h / stride, ...]"""
+
+    def __init__(self, planes: int, out: int, stage: tuple[int, int], kind: EfficientKind):
+        kernel, stride = stage
+        self.act = nn.ReLU6() if kind.is_lite else nn.SiLU()
+        self.conv_dw, self.bn1 = _conv(planes, planes, kernel, stride, kind, planes), _norm(planes, kind)
+        self.se = nn.Identity() if kind.is_lite else SqueezeExcite(planes, planes // 4)
+        self.conv_pw, self.bn2 = _conv(planes, out, 1, 1, kind), _norm(out, kind)
+        self.is_residual = stride == 1 and planes == out
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.se(self.act(self.bn1(self.conv_dw(x))))
+        y = self.bn2(self.conv_pw(y))
+        return x + y if self.is_residual else y
+
+
+class MBConv(nn.Module):
+    """The same with more planes between: expanded, convolved, squeezed and narrow again.
+    [n, planes, h, w] -> [n, out, h / stride, w / stride]"""
+
+    def __init__(self, planes: int, out: int, stage: tuple[int, int], ratio: int, kind: EfficientKind):
+        (kernel, stride), wide = stage, planes * ratio
+        self.act = nn.ReLU6() if kind.is_lite else nn.SiLU()
+        self.conv_pw, self.bn1 = _conv(planes, wide, 1, 1, kind), _norm(wide, kind)
+        self.conv_dw, self.bn2 = _conv(wide, wide, kernel, stride, kind, wide), _norm(wide, kind)
+        self.se = nn.Identity() if kind.is_lite else SqueezeExcite(wide, planes // 4)
+        self.conv_pwl, self.bn3 = _conv(wide, out, 1, 1, kind), _norm(out, kind)
+        self.is_residual = stride == 1 and planes == out
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = self.act(self.bn1(self.conv_pw(x)))
+        y = self.se(self.act(self.bn2(self.conv_dw(y))))
+        y = self.bn3(self.conv_pwl(y))
+        return x + y if self.is_residual else y
+
+
+class EfficientNet(nn.Module):
+    """Stages of MBConvs, all scaled at once. [n, 3, h, w] -> [n, num_classes]
+
+    scale: a row of SCALES. kind: Lite or not, TensorFlow's padding and eps or PyTorch's. Lite models keep the
+    first and last layers as they are.
+    """
+
+    def __init__(self, scale: Scale, num_classes: int = 1000, kind: EfficientKind = EfficientKind()):  # noqa: B008
+        first = 32 if kind.is_lite else divisible(32 * scale.width)
+        last = 1280 if kind.is_lite else divisible(1280 * scale.width)
+        self.act = nn.ReLU6() if kind.is_lite else nn.SiLU()
+        self.conv_stem, self.bn1 = _conv(3, first, 3, 2, kind), _norm(first, kind)
+        planes, stages = first, []
+        for i, (kernel, stride, ratio, channels, count) in enumerate(STAGES):
+            out = divisible(channels * scale.width)
+            is_fixed = kind.is_lite and i in (0, len(STAGES) - 1)
+            blocks = []
+            for j in range(count if is_fixed else ceil(count * scale.depth)):
+                stage = (kernel, stride if j == 0 else 1)
+                one = SeparableConv(planes, out, stage, kind) if ratio == 1 else None
+                blocks.append(one or MBConv(planes, out, stage, ratio, kind))
+                planes = out
+            stages.append(nn.Sequential(*blocks))
+        self.blocks = nn.Sequential(*stages)
+        self.conv_head, self.bn2 = _conv(planes, last, 1, 1, kind), _norm(last, kind)
+        self.dropout, self.classifier = nn.Dropout(scale.dropout), nn.Linear(last, num_classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.act(self.bn1(self.conv_stem(x)))
+        x = self.act(self.bn2(self.conv_head(self.blocks(x))))
+        return self.classifier(self.dropout(x.mean((2, 3))))
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one under those of the package efficientnet-pytorch."""
+        if "_conv_stem.weight" not in state:
+            return dict(state)
+        places = [
+            f"blocks.{i}.{j}"
+            for i, stage in enumerate(self.blocks.children())
+            for j, _ in enumerate(stage.children())
+        ]
+        return {_renamed(name, places, state): t for name, t in state.items()}
+
+
+OUTSIDE = {
+    "_conv_stem": "conv_stem",
+    "_bn0": "bn1",
+    "_conv_head": "conv_head",
+    "_bn1": "bn2",
+    "_fc": "classifier",
+}
+SQUEEZE = {"_se_reduce": "se.conv_reduce", "_se_expand": "se.conv_expand", "_depthwise_conv": "conv_dw"}
+EXPANDED = SQUEEZE | {
+    "_expand_conv": "conv_pw",
+    "_bn0": "bn1",
+    "_bn1": "bn2",
+    "_project_conv": "conv_pwl",
+    "_bn2": "bn3",
+}
+SEPARABLE = SQUEEZE | {"_bn1": "bn1", "_project_conv": "conv_pw", "_bn2": "bn2"}
+
+
+def _renamed(name: str, places: list[str], state: Mapping[str, Any]) -> str:
+    """timm's name for one of efficientnet-pytorch; what it does not know stays as it is."""
+    found = re.fullmatch(r"_blocks\.(\d+)\.(\w+)\.(\w+)", name)
+    if found is None:
+        layer, _, last = name.partition(".")
+        return f"{OUTSIDE.get(layer, layer)}.{last}"
+    at, layer, last = int(found[1]), found[2], found[3]
+    if at >= len(places):
+        return name
+    names = EXPANDED if f"_blocks.{at}._expand_conv.weight" in state else SEPARABLE
+    return f"{places[at]}.{names.get(layer, layer)}.{last}"

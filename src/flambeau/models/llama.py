@@ -1,0 +1,273 @@
+"""Llama (Touvron et al., 2023) and its kin (Mistral, Qwen 2 and 3, SmolLM), under transformers' names."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..core import dtype as dt
+from ..core.node import describe
+from ..tensor import Tensor, tensor
+from .names import renamed, without
+from .past import CacheSize, Past
+from .rotary import Rotation
+from .settings import activation, settings
+
+F = nn.functional
+
+
+GGUF = (  # llama.cpp's names, ours
+    (r"^token_embd\.", "model.embed_tokens."),
+    (r"^output_norm\.", "model.norm."),
+    (r"^output\.", "lm_head."),
+    (r"^blk\.(\d+)\.attn_norm\.", r"model.layers.\1.input_layernorm."),
+    (r"^blk\.(\d+)\.ffn_norm\.", r"model.layers.\1.post_attention_layernorm."),
+    (r"^blk\.(\d+)\.attn_output\.", r"model.layers.\1.self_attn.o_proj."),
+    (r"^blk\.(\d+)\.attn_([qk])_norm\.", r"model.layers.\1.self_attn.\2_norm."),
+    (r"^blk\.(\d+)\.attn_([qkv])\.", r"model.layers.\1.self_attn.\2_proj."),
+    (r"^blk\.(\d+)\.ffn_(gate|up|down)\.", r"model.layers.\1.mlp.\2_proj."),
+)
+
+
+class Traits(NamedTuple):
+    """What a family does that Llama does not."""
+
+    qkv_bias: bool = False  # whatever config.json says
+    norms_heads: bool = False  # queries and keys, head by head
+    slides: bool = False  # sliding_window counts without use_sliding_window
+    head_dim: int | None = None  # where config.json does not say it
+    ties: bool = False  # the head is the embedding where config.json does not say it
+    interleaves: bool = False  # llama.cpp's files have pairs of features side by side
+
+
+FAMILIES = {  # by model_type
+    "llama": Traits(interleaves=True),
+    "mistral": Traits(slides=True, interleaves=True),
+    "qwen2": Traits(qkv_bias=True),
+    "qwen3": Traits(norms_heads=True, head_dim=128),
+    "smollm3": Traits(ties=True),
+}
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """Sizes under the names of config.json. ValueError for what does not fit together, or is unknown."""
+
+    vocab_size: int
+    hidden_size: int
+    intermediate_size: int
+    num_hidden_layers: int
+    num_attention_heads: int
+    model_type: str = "llama"
+    num_key_value_heads: int | None = None
+    head_dim: int | None = None
+    hidden_act: str = "silu"
+    max_position_embeddings: int = 2048
+    rms_norm_eps: float = 1e-6
+    tie_word_embeddings: bool | None = None
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    rope_theta: float = 10000.0
+    rope_scaling: dict | None = None
+    rope_parameters: dict | None = None
+    sliding_window: int | None = None
+    use_sliding_window: bool = False
+    max_window_layers: int = 0
+    layer_types: list | None = None
+    no_rope_layers: list | None = None
+    eos_token_id: int | list | None = None
+
+    def __post_init__(self):
+        if self.model_type not in FAMILIES:
+            raise ValueError(f"model_type {self.model_type!r}: unknown: one of {', '.join(FAMILIES)}")
+        activation(self.hidden_act)
+        heads, kv = self.num_attention_heads, self.kv_heads
+        if heads % kv or (self.head_dim is None and self.hidden_size % heads):
+            shares = f"{heads} heads of {self.hidden_size} features share {kv} of keys"
+            raise ValueError(f"LlamaConfig: {shares}: give divisors")
+        for name in ("layer_types", "no_rope_layers"):
+            rows = getattr(self, name)
+            if rows is not None and len(rows) != self.num_hidden_layers:
+                given = f"{name} has {len(rows)} of {self.num_hidden_layers} layers"
+                raise ValueError(f"LlamaConfig: {given}: give an entry a layer")
+
+    @property
+    def traits(self) -> Traits:
+        """What its family does that Llama does not."""
+        return FAMILIES[self.model_type]
+
+    @property
+    def ties(self) -> bool:
+        """Whether the head is the embedding."""
+        return self.traits.ties if self.tie_word_embeddings is None else self.tie_word_embeddings
+
+    @property
+    def kv_heads(self) -> int:
+        """Heads of keys and values."""
+        return self.num_key_value_heads or self.num_attention_heads
+
+    @property
+    def features(self) -> int:
+        """Features of a head."""
+        return self.head_dim or self.traits.head_dim or self.hidden_size // self.num_attention_heads
+
+    @property
+    def rope(self) -> dict[str, Any]:
+        """How places turn features: rope_theta, rope_type and its numbers, wherever they stand."""
+        return {"rope_theta": self.rope_theta} | (self.rope_scaling or {}) | (self.rope_parameters or {})
+
+    def window_of(self, layer: int) -> int | None:
+        """How many keys a query of a layer looks at, None for all that came before."""
+        if self.sliding_window is None or not (self.traits.slides or self.use_sliding_window):
+            return None
+        if self.layer_types is not None:
+            return self.sliding_window if self.layer_types[layer] == "sliding_attention" else None
+        return self.sliding_window if self.traits.slides or layer >= self.max_window_layers else None
+
+    def turns(self, layer: int) -> bool:
+        """Whether a layer sees places (SmolLM 3 has layers that do not)."""
+        return self.no_rope_layers is None or bool(self.no_rope_layers[layer])
+
+
+class LlamaCall(NamedTuple):
+    """What the layers share of a call: angles of the places, a mask for each window, and what came before."""
+
+    angles: tuple[Tensor, Tensor]
+    masks: dict[int | None, Tensor | None]
+    past: Past | None
+
+
+class LlamaAttention(nn.Module):
+    """Causal attention with rotations; heads share keys (Ainslie et al., 2023). [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: LlamaConfig, layer: int):
+        d, wide, bias = config.hidden_size, config.features, config.attention_bias
+        self.layer, self.window, self.features = layer, config.window_of(layer), wide
+        self.rotation = Rotation(wide, config.rope) if config.turns(layer) else None
+        heads, kv = config.num_attention_heads * wide, config.kv_heads * wide
+        qkv_bias = bias or config.traits.qkv_bias
+        self.q_proj = nn.Linear(d, heads, qkv_bias)
+        self.k_proj, self.v_proj = nn.Linear(d, kv, qkv_bias), nn.Linear(d, kv, qkv_bias)
+        self.o_proj = nn.Linear(heads, d, bias)
+        if config.traits.norms_heads:
+            self.q_norm, self.k_norm = (nn.RMSNorm(wide, config.rms_norm_eps) for _ in range(2))
+        else:
+            self.q_norm = self.k_norm = nn.Identity()
+
+    def forward(self, x: Tensor, call: LlamaCall) -> Tensor:
+        q, k, v = (m(x).unflatten(-1, (-1, self.features)) for m in (self.q_proj, self.k_proj, self.v_proj))
+        q, k, v = (t.transpose(1, 2) for t in (self.q_norm(q), self.k_norm(k), v))  # [b, heads, n, features]
+        if self.rotation is not None:
+            q, k = self.rotation(q, call.angles), self.rotation(k, call.angles)
+        mask = call.masks[self.window]
+        if call.past is not None:
+            y = call.past.attend(self.layer, q, k, v, mask)
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, mask, is_causal=True, enable_gqa=True)
+        return self.o_proj(y.transpose(1, 2).flatten(2))
+
+
+class LlamaMLP(nn.Module):
+    """A gated multilayer perceptron, SwiGLU (Shazeer, 2020). [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: LlamaConfig):
+        d, wide, bias = config.hidden_size, config.intermediate_size, config.mlp_bias
+        self.gate_proj, self.up_proj = nn.Linear(d, wide, bias), nn.Linear(d, wide, bias)
+        self.down_proj, self.act = nn.Linear(wide, d, bias), activation(config.hidden_act)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.down_proj(self.act(self.gate_proj(x)) * self.up_proj(x))
+
+
+class LlamaDecoderLayer(nn.Module):
+    """Attention, then a multilayer perceptron, each behind a norm and beside a way past it. -> [b, n, d]"""
+
+    def __init__(self, config: LlamaConfig, layer: int):
+        d, eps = config.hidden_size, config.rms_norm_eps
+        self.self_attn, self.mlp = LlamaAttention(config, layer), LlamaMLP(config)
+        self.input_layernorm, self.post_attention_layernorm = nn.RMSNorm(d, eps), nn.RMSNorm(d, eps)
+
+    def forward(self, x: Tensor, call: LlamaCall) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), call)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+def _near(n: int, window: int | None, device: Any) -> Tensor | None:
+    """Which keys are among the last `window` of each query; None for all. -> [n, n]"""
+    if window is None or window >= n:
+        return None
+    places = Tensor.arange(n, dtype=dt.int32, device=device)
+    return places > places.unsqueeze(1) - window
+
+
+class LlamaModel(nn.Module):
+    """Embeddings, layers, a norm. [b, n] -> [b, n, d]"""
+
+    def __init__(self, config: LlamaConfig):
+        self.config, layers = config, range(config.num_hidden_layers)
+        self.embed_tokens = nn.Embedding(config.vocab_size, config.hidden_size)
+        self.layers = nn.ModuleList(LlamaDecoderLayer(config, i) for i in layers)
+        self.norm = nn.RMSNorm(config.hidden_size, config.rms_norm_eps)
+        self.rotation = Rotation(config.features, config.rope)
+        self.windows = {config.window_of(i) for i in layers}
+
+    def forward(self, ids: Tensor, past: Past | None = None) -> Tensor:
+        n, device = ids.shape[1], ids.device
+        if past is None:
+            places = Tensor.arange(n, dtype=dt.int32, device=device).unsqueeze(0)
+            masks = {w: _near(n, w, device) for w in self.windows}
+        else:
+            places, masks = past.places(n), {w: past.mask(n, w) for w in self.windows}
+        x, call = self.embed_tokens(ids), LlamaCall(self.rotation.angles(places), masks, past)
+        for layer in self.layers:
+            x = layer(x, call)
+        return self.norm(x)
+
+
+class LlamaForCausalLM(nn.Module):
+    """Llama and scores of the next token. [b, n] -> [b, n, vocab_size]
+
+    config: a LlamaConfig, or what config.json holds; its model_type tells the family.
+    """
+
+    def __init__(self, config: LlamaConfig | Mapping[str, Any]):
+        self.config = config = settings(LlamaConfig, config)
+        self.model = LlamaModel(config)
+        if not config.ties:
+            self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=False)
+
+    def hidden(self, ids: Tensor, past: Past | None = None) -> Tensor:
+        """What the head reads. [b, n] -> [b, n, d]"""
+        if ids.ndim != 2:
+            raise ValueError(f"Llama({describe(ids)}): takes rows of tokens, [b, n]: reshape it")
+        return self.model(ids, past)
+
+    def head(self, x: Tensor) -> Tensor:
+        """Scores of tokens. [b, n, d] -> [b, n, vocab_size]"""
+        return F.linear(x, self.model.embed_tokens.weight) if self.config.ties else self.lm_head(x)
+
+    def forward(self, input_ids: Tensor, past: Past | None = None) -> Tensor:
+        return self.head(self.hidden(input_ids, past))
+
+    def new_past(self, batch: int, length: int, is_padded: bool = False) -> Past:
+        """An empty Past for `length` tokens of `batch` rows."""
+        c, weight = self.config, self.model.embed_tokens.weight
+        size = CacheSize(batch, c.num_hidden_layers, c.kv_heads, length, c.features)
+        return Past(size, is_padded, device=weight.device, dtype=weight.dtype)
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one with a head that is the embedding, or of llama.cpp, too."""
+        if "token_embd.weight" in state:
+            state = without(self._of_llama_cpp(state), r"^rope_freqs\.")
+        return without(state, r"rotary_emb\.inv_freq$", *["^lm_head"] * self.config.ties)
+
+    def _of_llama_cpp(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A GGUF file's tensors under these names, a head's features in two halves."""
+        out, config = renamed(state, GGUF), self.config
+        heads = {"q_proj": config.num_attention_heads, "k_proj": config.kv_heads}
+        for name in out if config.traits.interleaves else ():
+            count = heads.get(name.rpartition(".")[0].rpartition(".")[2])
+            if count is not None:
+                t = tensor(out[name], device="cpu")
+                out[name] = t.reshape(count, -1, 2, *t.shape[1:]).transpose(1, 2).reshape(*t.shape)
+        return out

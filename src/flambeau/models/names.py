@@ -1,0 +1,20 @@
+"""Tensors under another library's names into tensors under ours."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+
+def renamed(state: Mapping[str, Any], rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """A state_dict whose names went through each (pattern, replacement) in order."""
+    out = {}
+    for name, value in state.items():
+        for pattern, new in rows:
+            name = re.sub(pattern, new, name)
+        out[name] = value
+    return out
+
+
+def without(state: Mapping[str, Any], *patterns: str) -> dict[str, Any]:
+    """A state_dict without the names in which one of the patterns is found."""
+    return {n: t for n, t in state.items() if not any(re.search(p, n) for p in patterns)}

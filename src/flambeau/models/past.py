@@ -1,0 +1,88 @@
+"""What a decoder keeps of the tokens that it has read: keys and values of each layer, in place."""
+
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..tensor import Tensor
+
+
+class CacheSize(NamedTuple):
+    """How much a decoder keeps: rows, and of each layer heads, places and features of a head."""
+
+    batch: int
+    layers: int
+    heads: int
+    length: int
+    features: int
+
+
+class Past(nn.Module):
+    """A KVCache of each layer. Rows of a batch may begin with padding, which no token looks at, and whose
+    places do not count.
+
+    size: of the caches. is_padded: whether rows may begin with padding. memory: tokens that an encoder made,
+    0 without one, whose keys and values are kept as well.
+    """
+
+    padding: Tensor
+    seen: Tensor
+
+    def __init__(
+        self, size: CacheSize, is_padded: bool = False, memory: int = 0, device: Any = None, dtype: Any = None
+    ):
+        batch, layers, heads, length, features = size
+        self.size, self.is_padded, self.memory = size, is_padded, memory
+        self.layers = nn.ModuleList(
+            nn.KVCache(batch, heads, length, features, device=device, dtype=dtype) for _ in range(layers)
+        )
+        self.register_buffer("padding", Tensor.zeros(batch, dtype=dt.int32, device=device))
+        shape = (batch, heads, memory, features)
+        for i in range(layers if memory else 0):
+            for name in ("keys", "values"):
+                self.register_buffer(f"memory_{name}{i}", Tensor.zeros(*shape, dtype=dtype, device=device))
+        if memory:
+            self.register_buffer("seen", Tensor.zeros(batch, memory, dtype=dt.bool_, device=device))
+
+    def begin(self, padding: Tensor | None = None) -> None:
+        """Forget all; the rows that come begin with so many tokens of padding. [batch]"""
+        with no_grad():
+            for layer in self.layers:
+                layer.reset()  # type: ignore[attr-defined]
+            self.padding.assign_(self.padding * 0 if padding is None else padding)
+
+    def remember(self, at: int, keys: Tensor, values: Tensor) -> None:
+        """Keep what layer `at` looks up in what an encoder made. [batch, heads, memory, features] twice"""
+        with no_grad():
+            self.memory_of(at)[0].assign_(keys)
+            self.memory_of(at)[1].assign_(values)
+
+    def memory_of(self, at: int) -> tuple[Tensor, Tensor]:
+        """The keys and values that `remember` kept for a layer. -> [batch, heads, memory, features] twice"""
+        return getattr(self, f"memory_keys{at}"), getattr(self, f"memory_values{at}")
+
+    def count(self) -> Tensor:
+        """How many tokens there are, padding too. -> [1]"""
+        return self.layers[0].count + 0
+
+    def places(self, n: int) -> Tensor:
+        """The places of the n tokens that come next; those of padding are 0. -> [1 or batch, n]"""
+        at = Tensor.arange(n, dtype=dt.int32, device=self.padding.device) + self.count()
+        return (at - self.padding.unsqueeze(1)).clamp(min=0) if self.is_padded else at.unsqueeze(0)
+
+    def mask(self, n: int, window: int | None = None) -> Tensor | None:
+        """Which keys the n tokens that come next may look at, if they are not ahead: none of the padding, and
+        with a window the last so many. None for all. -> [1 or batch, 1, 1 or n, length]"""
+        keys = Tensor.arange(self.size.length, dtype=dt.int32, device=self.padding.device)
+        kept = (keys >= self.padding.reshape(-1, 1, 1, 1)) if self.is_padded else None
+        if window is None or window >= self.size.length:
+            return kept
+        rows = Tensor.arange(n, dtype=dt.int32, device=keys.device) + self.count()
+        near = (keys > rows.unsqueeze(1) - window).unsqueeze(0).unsqueeze(0)
+        return near if kept is None else kept & near
+
+    def attend(self, at: int, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
+        """Append the keys and values of layer `at`, and attend to all that came before.
+        [batch, g, n, features], [batch, heads, n, features] twice -> [batch, g, n, features]"""
+        return self.layers[at](query, key, value, attn_mask=mask)

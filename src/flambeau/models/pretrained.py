@@ -1,0 +1,109 @@
+"""A folder with a config.json and weights, as hubs have them, into the network that it tells of."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from .. import nn
+from ..core.docstrings import explained
+from ..errors import FlambeauError, suggest
+from ..io.checkpoint import load
+from .bert import BertModel
+from .convnext import ConvNeXt, ConvNeXtFile
+from .gpt2 import GPT2LMHeadModel
+from .llama import FAMILIES, LlamaForCausalLM
+from .registry import create_model
+from .settings import settings
+from .t5 import T5ForConditionalGeneration
+from .vit import VisionTransformer, VitFile
+from .whisper import WhisperEncoder
+
+CONFIG = "config.json"
+LARGEST = 64 << 20  # bytes of a JSON file
+
+
+def _classes(config: Mapping[str, Any]) -> int:
+    """How many classes a classifier of transformers has."""
+    labels = config.get("id2label")
+    return len(labels) if isinstance(labels, dict) else int(config.get("num_labels", 2))
+
+
+def _vit(config: Mapping[str, Any]) -> nn.Module:
+    return VisionTransformer(settings(VitFile, config).sizes(), _classes(config))
+
+
+def _convnext(config: Mapping[str, Any]) -> nn.Module:
+    sizes = settings(ConvNeXtFile, config)
+    return ConvNeXt(tuple(sizes.depths), tuple(sizes.hidden_sizes), _classes(config))
+
+
+KINDS: dict[str, Any] = {  # by model_type
+    "bert": BertModel,
+    "convnext": _convnext,
+    "gpt2": GPT2LMHeadModel,
+    "t5": T5ForConditionalGeneration,
+    "vit": _vit,
+    "whisper": WhisperEncoder,
+    **dict.fromkeys(FAMILIES, LlamaForCausalLM),
+}
+
+
+@explained
+def from_pretrained(folder: Any, device: Any = None, dtype: Any = None) -> Any:
+    """The network of a folder, with its weights, in eval mode.
+
+    folder: config.json, as transformers and timm write it, beside model.safetensors or pytorch_model.bin,
+    whole or in parts with an index. FlambeauError, which names the file, where one is missing, damaged, or
+    tells of a network that is unknown or another than its weights are of.
+    """
+    folder = Path(folder)
+    config = _json(folder / CONFIG)
+    call = f"from_pretrained({str(folder)!r})"
+    try:
+        model = _made(config)
+    except (ValueError, TypeError) as e:
+        raise FlambeauError(f"{call}: {CONFIG}: {e}") from None
+    if device is not None or dtype is not None:
+        model.to(device=device, dtype=dtype)
+    try:
+        load_weights(model, load(folder, device="cpu"))
+    except ValueError as e:
+        raise FlambeauError(f"{call}: {e}") from None
+    return model.eval()
+
+
+def load_weights(model: nn.Module, state: Mapping[str, Any]) -> None:
+    """Give a network the tensors of a public checkpoint, under its names or others that it knows.
+
+    state: tensors or arrays by name. ValueError as load_state_dict's.
+    """
+    adapted = getattr(model, "adapted", dict)
+    model.load_state_dict(adapted(state))
+
+
+def _made(config: Mapping[str, Any]) -> Any:
+    if "model_type" not in config and isinstance(config.get("architecture"), str):  # timm's
+        return create_model(config["architecture"], int(config.get("num_classes", 1000)))
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or kind not in KINDS:
+        hint = suggest(str(kind), list(KINDS)) or f": one of {', '.join(sorted(KINDS))}"
+        raise ValueError(f"model_type {kind!r}: unknown{hint}")
+    return KINDS[kind](config)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    """A JSON file's object; FlambeauError where there is none."""
+    try:
+        if path.stat().st_size > LARGEST:
+            raise FlambeauError(f"{path}: {path.stat().st_size:,} bytes are no {path.name}: get a whole copy")
+        found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FlambeauError(f"{path}: there is no such file: name a folder of a model") from None
+    except OSError as e:
+        raise FlambeauError(f"{path}: can't be read: {e.strerror or e}") from None
+    except (ValueError, RecursionError):
+        raise FlambeauError(f"{path}: is no JSON: get a whole copy") from None
+    if not isinstance(found, dict):
+        raise FlambeauError(f"{path}: holds no object of names and values: get a whole copy")
+    return found

@@ -1,0 +1,71 @@
+"""What a config.json says into the dataclass of a network's sizes."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from typing import Any, TypeVar, get_args
+
+from .. import nn
+from ..errors import suggest
+
+Kind = TypeVar("Kind")
+F = nn.functional
+
+MOST_LAYERS = 2000  # a config.json of a stranger may ask for a billion
+LAYERS = ("n_layer", "num_layers", "num_decoder_layers", "num_hidden_layers", "encoder_layers")
+
+# activations under transformers' names
+ACTIVATIONS = {
+    "gelu": F.gelu,
+    "gelu_new": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_pytorch_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_fast": lambda x: F.gelu(x, approximate="tanh"),
+    "quick_gelu": lambda x: x * (1.702 * x).sigmoid(),
+    "relu": F.relu,
+    "silu": F.silu,
+    "swish": F.silu,
+    "tanh": F.tanh,
+}
+
+
+def activation(name: str) -> Any:
+    """The function of a transformers name; ValueError with near names for an unknown one."""
+    if name not in ACTIVATIONS:
+        hint = suggest(name, list(ACTIVATIONS)) or f": one of {', '.join(ACTIVATIONS)}"
+        raise ValueError(f"activation {name!r}: unknown{hint}")
+    return ACTIVATIONS[name]
+
+
+def settings(kind: type[Kind], given: Mapping[str, Any] | Kind) -> Kind:
+    """The sizes that a config.json gives, the usual ones where it says nothing; a dataclass stays what it is.
+
+    What the network has no field for is left alone. ValueError lists all that is missing or can't be a size.
+    """
+    if isinstance(given, kind):
+        return given
+    if not isinstance(given, Mapping):
+        raise TypeError(f"{kind.__name__}: takes what config.json holds: give a dict, not {given!r}")
+    found, problems = {}, []
+    for field in fields(kind):  # type: ignore[arg-type]
+        if field.name in given:
+            found[field.name] = given[field.name]
+            problems += _wrong(field, given[field.name])
+        elif field.default is MISSING:
+            problems.append(f"{field.name} is missing")
+    if problems:
+        raise ValueError(
+            f"{kind.__name__}: {'; '.join(problems)}: take a config.json of this kind of network"
+        )
+    return kind(**found)
+
+
+def _wrong(field: Any, value: Any) -> list[str]:
+    """What is wrong with a value: its type, or that it is no size."""
+    kind = field.type
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and bool not in (kind, *get_args(kind))):
+        return [f"{field.name} is {value!r}, not {getattr(kind, '__name__', kind)}"]
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        least = 0 if field.default == 0 or field.name.endswith("_id") else 1e-30
+        most = MOST_LAYERS if field.name in LAYERS else 1 << 31
+        return [] if least <= value <= most else [f"{field.name} is {value!r}, no size"]
+    return []

