@@ -73,6 +73,7 @@ CLAIMING = (
     "docs/mixed_precision.md",
     "docs/nn.md",
     "docs/profiling.md",
+    "docs/sanitizer.md",
     "docs/tuning.md",
     "docs/weights.md",
 )
@@ -142,6 +143,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "profiling": {"profiling", "tune"},
     "inspector": {"inspector"},
     "selftest": {"selftest"},
+    "sanitizer": {"sanitizer"},
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},
