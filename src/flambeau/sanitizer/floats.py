@@ -109,16 +109,16 @@ class FloatProbes(Rewriter):
     def _Name(self, part: s.Name) -> str:
         return self._leaf(part, self.raw(part))
 
-    def _Index(self, part: s.Index) -> str:
+    def _Indexed(self, part: s.Indexed) -> str:
         return self._leaf(part, self._chain(part))
 
-    _Member = _Index  # type: ignore[assignment]
+    _Selected = _Indexed  # type: ignore[assignment]
 
     def _chain(self, part: s.Piece) -> str:
         """What reaches into a variable, itself no value that is read."""
-        if isinstance(part, s.Member):
+        if isinstance(part, s.Selected):
             return self.joined(part, [(part.of, self._chain(part.of))])
-        if isinstance(part, s.Index):
+        if isinstance(part, s.Indexed):
             return self.joined(part, [(part.of, self._chain(part.of)), (part.at, self.emit(part.at))])
         return self.raw(part) if isinstance(part, s.Name) else self.emit(part)
 
@@ -151,7 +151,7 @@ class FloatProbes(Rewriter):
     def _made(self, value: s.Piece, name: str, whole: s.Piece) -> str:
         """A statement's value, looked at."""
         text = self.emit(value)
-        is_moved = isinstance(value, s.Name | s.Index | s.Member | s.Literal)
+        is_moved = isinstance(value, s.Name | s.Indexed | s.Selected | s.Literal)
         if is_moved or not self._is_float(value) or "bitcast<" in self.raw(value):
             return text
         site = self.site(self.kind, name, whole)
@@ -185,7 +185,7 @@ class FloatProbes(Rewriter):
     def _stored(self, part: s.Assign, value: str, width: int) -> str:
         """A value on its way to a buffer."""
         root: s.Piece = part.to
-        while isinstance(root, s.Index | s.Member):
+        while isinstance(root, s.Indexed | s.Selected):
             root = root.of
         is_out = isinstance(root, s.Name) and root.name in self.storage and self._is_float(part.to)
         return f"probe_put_{width}({value})" if is_out else value

@@ -107,7 +107,7 @@ class Access:
 
     whole: s.Piece
     name: s.Name
-    indices: list[s.Index]
+    indices: list[s.Indexed]
     member: s.Piece | None  # .x, or [c] of a vector, the first behind the indices
     is_deeper: bool  # and there is more
 
@@ -116,12 +116,12 @@ def access_of(part: s.Piece, dims: int) -> Access | None:
     """The access that an expression is, to a variable of so many dims."""
     chain: list[s.Piece] = []
     at: s.Piece = part
-    while isinstance(at, s.Index | s.Member):
+    while isinstance(at, s.Indexed | s.Selected):
         chain.insert(0, at)
         at = at.of
     if not isinstance(at, s.Name):
         return None
-    indices = [p for p in chain[:dims] if isinstance(p, s.Index)]
+    indices = [p for p in chain[:dims] if isinstance(p, s.Indexed)]
     rest = chain[len(indices) :]
     return Access(part, at, indices, rest[0] if rest else None, len(rest) > 1)
 
@@ -205,7 +205,7 @@ class MemoryProbes(Rewriter):
         """One use of a variable; above: the parts that it stands in, the innermost last."""
         chain: s.Piece = name
         outer = list(above)
-        while outer and isinstance(outer[-1], s.Index | s.Member) and outer[-1].of is chain:
+        while outer and isinstance(outer[-1], s.Indexed | s.Selected) and outer[-1].of is chain:
             chain = outer.pop()
         access = access_of(chain, len(shared.dims))
         parent = outer[-1] if outer else None
@@ -247,10 +247,10 @@ class MemoryProbes(Rewriter):
 
     # --- indices ---
 
-    def _Index(self, part: s.Index) -> str:
+    def _Indexed(self, part: s.Indexed) -> str:
         return self._access(part, "read")
 
-    _Member = _Index  # type: ignore[assignment]
+    _Selected = _Indexed  # type: ignore[assignment]
 
     def _Name(self, part: s.Name) -> str:
         shared = self._variable(part)
@@ -261,7 +261,7 @@ class MemoryProbes(Rewriter):
     def _access(self, part: s.Piece, use: str) -> str:
         """An expression with its indices looked at; use: read, write, or address."""
         root: s.Piece = part
-        while isinstance(root, s.Index | s.Member):
+        while isinstance(root, s.Indexed | s.Selected):
             root = root.of
         shared = self._variable(root)
         if shared is not None and not shared.why and use != "address":
@@ -275,9 +275,9 @@ class MemoryProbes(Rewriter):
         """An expression with its indices brought into range, and told where they were outside."""
         if isinstance(part, s.Name):
             return self.raw(part)
-        if isinstance(part, s.Member):
+        if isinstance(part, s.Selected):
             return self.joined(part, [(part.of, self._checked(part.of, use))])
-        if not isinstance(part, s.Index):
+        if not isinstance(part, s.Indexed):
             return self.emit(part)
         of, at = self._checked(part.of, use), self.emit(part.at)
         size = self._size(part)
@@ -286,7 +286,7 @@ class MemoryProbes(Rewriter):
             at = f"probe_at(u32({at}), {size}, {site}u)"
         return f"{of}[{at}]"
 
-    def _size(self, part: s.Index) -> str:
+    def _size(self, part: s.Indexed) -> str:
         """How many elements there are where an index stands, as WGSL; "" where that is not known."""
         type = self.types.of(part.of)
         if type.startswith("ptr<"):
@@ -308,7 +308,7 @@ class MemoryProbes(Rewriter):
         return isinstance(at, s.Literal) and size[0].isdigit()
 
     def _name_of(self, part: s.Piece) -> str:
-        while isinstance(part, s.Index | s.Member):
+        while isinstance(part, s.Indexed | s.Selected):
             part = part.of
         return self.raw(part)
 
@@ -327,9 +327,9 @@ class MemoryProbes(Rewriter):
         return [f"{shared.base + i}u + {scaled}" for i in range(count)]
 
     def _component(self, shared: SharedArray, member: s.Piece) -> tuple[str, int]:
-        if isinstance(member, s.Index):
+        if isinstance(member, s.Indexed):
             return f"min(u32({self.raw(member.at)}), {shared.step - 1}u)", 1
-        assert isinstance(member, s.Member)
+        assert isinstance(member, s.Selected)
         if members := self.types.structs.get(shared.element):
             return f"{list(members).index(member.name)}u", 1
         places = ["xyzw".find(c) if c in "xyzw" else "rgba".find(c) for c in member.name]
@@ -362,9 +362,9 @@ class MemoryProbes(Rewriter):
 
     def _behind(self, access: Access) -> str:
         """The component or member that an access ends with."""
-        if isinstance(access.member, s.Index):
+        if isinstance(access.member, s.Indexed):
             return f"[{self.emit(access.member.at)}]"
-        return f".{access.member.name}" if isinstance(access.member, s.Member) else ""
+        return f".{access.member.name}" if isinstance(access.member, s.Selected) else ""
 
     def _through(self, shared: SharedArray, name: s.Name, whole: s.Piece) -> str:
         """A read of a variable without dims, through a function."""
@@ -387,7 +387,7 @@ class MemoryProbes(Rewriter):
 
     def _Assign(self, part: s.Assign) -> str:
         root: s.Piece = part.to
-        while isinstance(root, s.Index | s.Member):
+        while isinstance(root, s.Indexed | s.Selected):
             root = root.of
         shared = self._variable(root)
         inside = [] if part.value is None else [(part.value, self.emit(part.value))]

@@ -375,10 +375,10 @@ class _Parser:
             if self.maybe("["):
                 at = self.expression()
                 self.take("]")
-                x = s.Index(x.start, self.last_end, x, at)
+                x = s.Indexed(x.start, self.last_end, x, at)
             elif self.maybe("."):
                 name = self.word()
-                x = s.Member(x.start, self.last_end, x, name)
+                x = s.Selected(x.start, self.last_end, x, name)
             else:
                 return x
 

@@ -54,13 +54,13 @@ class Infix(Piece):
 
 
 @dataclass(eq=False)
-class Index(Piece):
+class Indexed(Piece):
     of: Piece
     at: Piece
 
 
 @dataclass(eq=False)
-class Member(Piece):
+class Selected(Piece):
     of: Piece
     name: str
 

@@ -176,14 +176,14 @@ class Types:
             return a
         return "" if "mat" in a[:3] + b[:3] else combined(a, b)
 
-    def _Index(self, x: s.Index) -> str:
+    def _Indexed(self, x: s.Indexed) -> str:
         return element_of(self._behind(self.of(x.of)))
 
     def _behind(self, type: str) -> str:
         """What a pointer points to."""
         return arguments_of(type)[1] if type.startswith("ptr<") else type
 
-    def _Member(self, x: s.Member) -> str:
+    def _Selected(self, x: s.Selected) -> str:
         type = self._behind(self.of(x.of))
         if type in self.structs:
             return self.plain(self.structs[type].get(x.name, ""))

@@ -112,8 +112,8 @@ class _Uniformity:
 
     def _Assign(self, part: s.Assign) -> None:
         root, indices = part.to, []
-        while isinstance(root, s.Index | s.Member | s.Bracketed | s.Unary):
-            if isinstance(root, s.Index):
+        while isinstance(root, s.Indexed | s.Selected | s.Bracketed | s.Unary):
+            if isinstance(root, s.Indexed):
                 indices.append(root.at)
             root = root.x if isinstance(root, s.Bracketed | s.Unary) else root.of
         parts = [*indices, *([part.value] if part.value is not None else [])]

@@ -215,7 +215,7 @@ class WatchProbe(Rewriter):
 
     def _Assign(self, part: s.Assign) -> str:
         root: s.Piece = part.to
-        while isinstance(root, s.Index | s.Member):
+        while isinstance(root, s.Indexed | s.Selected):
             root = root.of
         is_its = isinstance(root, s.Name) and self._is_its(self.types.declared.get(id(root)))
         is_statement = self.text[part.end - 1] == ";"
