@@ -38,8 +38,9 @@ def leaf(node: Node, buffer: Any) -> Node:
     return made
 
 
-def copied(node: Node, given: Callable[[Node], Node | None]) -> Node:
-    """A copy of a node's op, down to what `given` has: it is asked for all that stands below."""
+def copied(node: Node, given: Callable[[Node], Node | None], through: bool = False) -> Node:
+    """A copy of a node's op, down to what `given` has: it is asked for all that stands below. through: values
+    that are there are made again of what they were made of, where that is known."""
     made: dict[Node, Node] = {}
     todo = [node]
     while todo:
@@ -48,7 +49,7 @@ def copied(node: Node, given: Callable[[Node], Node | None]) -> Node:
             todo.pop()
             continue
         known = given(n) if n is not node else None
-        if known is None and n.buffer is not None:
+        if known is None and n.buffer is not None and not (n.inputs and (through or n is node)):
             known = n
         if known is not None:
             made[n] = known
@@ -62,15 +63,15 @@ def copied(node: Node, given: Callable[[Node], Node | None]) -> Node:
     return made[node]
 
 
-def reference(node: Node, values: Callable[[Node], Any]) -> Known:
+def reference(node: Node, values: Callable[[Node], Any], through: bool = False) -> Known:
     """A node's value by NumPy in float64 and how far a device may be from it, made of values (arrays, or
-    None where there is none)."""
+    None where there is none). through: as in `copied`."""
 
     def given(n: Node) -> Node | None:
         array = values(n)
         return None if array is None else leaf(n, Array(np.asarray(array)))
 
-    own = copied(node, given)
+    own = copied(node, given, through)
     try:
         if not node.dtype.is_complex and not any(i.dtype.is_complex for i in node.inputs):
             return known([own])[0]

@@ -51,6 +51,7 @@ class Launched:
     def __init__(self, device: Gpu, kernel: Kernel, command: Dispatch, sizes: dict[int, int], params: bytes):
         self.device, self.kernel, self.command, self.params = device, kernel, command, params
         self.shader = kernel.shader
+        self.last: set[int] = set()  # the values that no later kernel writes
         self.sizes = [sizes[v] for v in (*kernel.inputs, *kernel.outputs)]
 
     @cached_property
@@ -144,10 +145,13 @@ def compute(
     sizes = dict(made.stored) | {i: order[i].nbytes for i in made.leaves}
 
     def send(device: Gpu, compiled: Compiled) -> None:
+        last = {v: kernel for kernel in made.kernels for v in kernel.outputs}
         for kernel, command in zip(made.kernels, dispatches(compiled.words), strict=True):
             first = command.offset // 4
             params = compiled.params[first : first + len(kernel.quantities)].tobytes()
-            look(Launched(device, kernel, command, sizes, params), order)
+            launched = Launched(device, kernel, command, sizes, params)
+            launched.last = {v for v in kernel.outputs if last[v] is kernel}
+            look(launched, order)
 
     run.execute(device, compiled, roots, order, send)
     has_run()

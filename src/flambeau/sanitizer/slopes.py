@@ -1,5 +1,6 @@
 """The gradient of an op against how its reference changes along a direction, in float64."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,31 +32,38 @@ class Slope(NamedTuple):
         )
 
 
-def wrong_slope(node: Node, values: dict[Node, Any]) -> Slope | None:
-    """The first of an op's parents by which its gradient is not what NumPy's values change by; values:
-    theirs.
+def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> Slope | None:
+    """The first of an op's parents by which its gradient is not what NumPy's values change by.
 
-    None where all are right, and where a corner is near.
+    values: those of the parents. read: the array of a node whose value is there. None where all are right,
+    where a corner is near, and of parents that the op's reference is computed without.
     """
+    asked: set[Node] = set()
+
+    def at(values: dict[Node, Any]) -> Any:
+        """The op's value of these inputs, in float64."""
+
+        def of(n: Node) -> Any:
+            asked.add(n)
+            is_leaf = n not in values and n.buffer is not None and not n.inputs
+            return read(n) if is_leaf else values.get(n)
+
+        return np.asarray(reference(node, of, through=True).value)
+
     weights = np.random.default_rng(0).uniform(0.5, 1.5, node.shape)
     found: dict[Node, Any] = {}
-    for parent, part in zip(node.parents, _gradients(node, values, weights), strict=False):
+    for parent, part in zip(node.parents, _gradients(node, values, at(values), weights), strict=False):
         whole = np.zeros(parent.shape) if part is None else _summed(part, parent.shape)
         found[parent] = found[parent] + whole if parent in found else whole  # x * x has it twice
     for i, (parent, gradient) in enumerate(found.items()):
-        if parent.requires_grad and parent.dtype.is_float and parent.nbytes:
-            bad = _compared(node, values, parent, gradient, weights)
+        if parent in asked and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
+            bad = _compared(at, values, parent, gradient, weights)
             if bad is not None:
                 return bad._replace(by=i)
     return None
 
 
-def _at(node: Node, values: dict[Node, Any]) -> Any:
-    """The op's value of these inputs, in float64."""
-    return np.asarray(reference(node, values.get).value)
-
-
-def _gradients(node: Node, values: dict[Node, Any], weights: Any) -> list[Any]:
+def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> list[Any]:
     """The gradients of sum(weights * y) by the op's rule, on NumPy's device."""
     device: Any = get_device("cpu")
 
@@ -66,24 +74,24 @@ def _gradients(node: Node, values: dict[Node, Any], weights: Any) -> list[Any]:
     with no_grad():
         inputs = [held(p, values[p]) for p in node.parents]
         g = tensor(weights.astype("f4"), device=device).reshape(node.shape).to(node.dtype)
-        out = slopes(node.op, g, held(node, _at(node, values)), inputs, node.attrs)
+        out = slopes(node.op, g, held(node, y), inputs, node.attrs)
     nodes = [x.node for x in out if x is not None]
     device.compute([n for n in nodes if n.buffer is None])
     return [None if x is None else np.asarray(x.node.buffer.array).astype("f8") for x in out]
 
 
-def _compared(node: Node, values: dict[Node, Any], by: Node, gradient: Any, weights: Any) -> Slope | None:
+def _compared(at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any) -> Slope | None:
     x = np.asarray(values[by], "f8")
     rng = np.random.default_rng(1)
     moved = rng.permutation(x.size)[:MOVED]
     direction = np.zeros(x.size)
     direction[moved] = rng.choice((-1.0, 1.0), moved.size) * rng.uniform(0.5, 1.0, moved.size)
     direction = direction.reshape(x.shape)
-    base = _at(node, values | {by: x})
+    base = at(values | {by: x})
 
     def loss(t: float) -> float:
         with np.errstate(all="ignore"):
-            return float(((_at(node, values | {by: x + t * direction}) - base) * weights).sum())
+            return float(((at(values | {by: x + t * direction}) - base) * weights).sum())
 
     got = float((gradient * direction).sum())
     sides = [loss(h) / h for h in (STEP, -STEP, STEP / 8, -STEP / 8)]
