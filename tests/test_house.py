@@ -37,6 +37,7 @@ LAYERS = [
     ["metrics", "models", "learner", "onnx", "quant", "distributed", "tune", "inspector"],
     ["flambeau"],
     ["selftest", "site", "porting"],
+    ["sanitizer"],
     ["cli"],
     ["__main__"],
 ]

@@ -74,6 +74,7 @@ CLAIMING = (
     "docs/models.md",
     "docs/nn.md",
     "docs/profiling.md",
+    "docs/sanitizer.md",
     "docs/tuning.md",
     "docs/weights.md",
 )
@@ -143,6 +144,7 @@ INTERNALS = {  # page: the packages whose modules it names
     "profiling": {"profiling", "tune"},
     "inspector": {"inspector"},
     "selftest": {"selftest"},
+    "sanitizer": {"sanitizer"},
     "learner": {"learner"},
     "attention": {"ops/attention"},
     "ops": {"ops", "ops/conv", "ops/index", "ops/sort", "ops/linalg", "ops/fft"},

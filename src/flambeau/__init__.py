@@ -101,6 +101,7 @@ if _TYPE_CHECKING:
     from .io.checkpoint import load, save
     from .learner import Learner
     from .profiling import Profile, profile
+    from .sanitizer import check, sanitize, watch
     from .tune.autotune import autotune
 
 # What tensors do without: imported when it is first asked for, so that a process starts sooner.
@@ -117,6 +118,7 @@ _LATER |= {name: ("inspector", name) for name in ("Inspection", "inspect")} | {"
 _LATER |= {"amp": ("amp", ""), "GradScaler": ("amp", "GradScaler")}
 _LATER |= {"autotune": ("tune.autotune", "autotune")}
 _LATER |= {"hub": ("hub", ""), "io": ("io", "")}
+_LATER |= {name: ("sanitizer", name) for name in ("check", "sanitize", "watch")}
 _LATER |= {"learner": ("learner", ""), "Learner": ("learner", "Learner")}
 _LATER |= {name: ("io.checkpoint", name) for name in ("load", "save")}
 _LATER |= {n: ("core.printing", n) for n in ("get_printoptions", "printoptions", "set_printoptions")}
@@ -177,6 +179,7 @@ __all__ = sorted(
         "can_cast",
         "cdouble",
         "cfloat",
+        "check",
         "checkpoint",
         "checkpointing",
         "complex64",
@@ -243,6 +246,7 @@ __all__ = sorted(
         "printoptions",
         "profile",
         "promote_types",
+        "sanitize",
         "save",
         "save_program",
         "seed",
@@ -265,6 +269,7 @@ __all__ = sorted(
         "value_and_grad",
         "vjp",
         "vmap",
+        "watch",
         *_functions,
     }
 )

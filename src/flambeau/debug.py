@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from threading import get_ident
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
+from .autodiff.backward import slopes
 from .core.autocast import autocast, heard, in_full
 from .core.docstrings import explained
 from .core.dtype import float16
 from .core.faults import ADVICE
 from .core.modes import no_grad
-from .core.node import Node, describe, toposort
+from .core.node import Node, describe, reached, toposort
+from .core.node import watched as watched_nodes
 from .errors import IndexFault
 from .ops.index.indices import watched
 from .ops.join import stack
@@ -24,9 +27,7 @@ from .tensor import Tensor
 
 HERE = f"{Path(__file__).parent}/"
 INSIDE = tuple(f"{HERE}{name}" for name in ("nn/", "models/"))  # whose lines say something to a user
-
-
-MAKES: CodeType = Node.__init__.__code__
+SLOPES: CodeType = slopes.__code__
 
 
 class made_at:
@@ -36,34 +37,48 @@ class made_at:
     def __init__(self, model: Any = None):
         modules = () if model is None else model.named_modules()
         self._names = {id(m): name for name, m in modules if name}
-        self._lines: dict[Node, str] = {}
+        self._lines: dict[int, str] = {}
+        self._slopes: dict[int, Node] = {}
+        self._rules: dict[int, str] = {}
 
     def __enter__(self) -> "made_at":
-        self._before = sys.getprofile()
-        sys.setprofile(self._note)
+        self._thread, self._watching = get_ident(), watched_nodes(self._note)
+        self._watching.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        sys.setprofile(self._before)
+        self._watching.__exit__(None, None, None)
 
-    def _note(self, frame: FrameType, event: str, _: Any) -> None:
-        if event == "call" and frame.f_code is MAKES:
-            self._lines[frame.f_locals["self"]] = self._where(frame)
+    def _note(self, serial: int) -> None:
+        if get_ident() == self._thread:
+            self._where(serial, sys._getframe(3))  # of who makes the node
 
-    def _where(self, frame: FrameType | None) -> str:
-        """The nearest line of the user's code, or of a layer, and the layer."""
+    def _where(self, serial: int, frame: FrameType | None) -> None:
+        """Keep the nearest line of the user's code, or of a layer, the layer, and whose gradient it is."""
         line = layer = ""
         while frame is not None:
             file = frame.f_code.co_filename
             if not line and (not file.startswith(HERE) or file.startswith(INSIDE)):
                 line = f"{file}:{frame.f_lineno}"
+            if frame.f_code is SLOPES and serial not in self._slopes:
+                self._slopes[serial] = frame.f_locals["y"].node
+                self._rules[serial] = frame.f_locals["op"].name.lstrip("_")
             layer = layer or self._names.get(id(frame.f_locals.get("self")), "")
             frame = frame.f_back
-        return line + (f" (layer {layer!r})" if layer else "")
+        self._lines[serial] = line + (f" (layer {layer!r})" if layer else "")
 
     def get(self, node: Node) -> str:
         """Where a node was made; "" where that is not known."""
-        return self._lines.get(node, "")
+        return self._lines.get(node.serial, "")
+
+    def gradient_of(self, node: Node) -> str:
+        """The op whose gradient a node is a part of; "" of others."""
+        return self._rules.get(node.serial, "")
+
+    def differentiated(self) -> list[Node]:
+        """The values whose gradients by what they were made of were taken."""
+        found = reached(self._slopes.values(), lambda n: [p for p in n.parents if p.requires_grad])
+        return sorted(found, key=lambda n: n.serial)
 
 
 def first_bad(*tensors: Any, lines: made_at | None = None) -> str | None:

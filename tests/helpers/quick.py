@@ -70,6 +70,11 @@ QUICK = {  # package: its tests, one to three
         "test_submits.py::test_every_submit_is_short",
         "test_exchange.py::test_arrays_go_out",
     ],
+    "sanitizer": [
+        "test_planted.py::test_in_custom_ops[no_barrier]",
+        "test_planted.py::test_in_gradients[sigmoid]",
+        "test_watch.py::test_turns_of_a_loop",
+    ],
     "selftest": [
         "test_programs.py::test_bounds_of_exact_arithmetic_are_none",
         "test_selftest.py::test_an_unknown_family",

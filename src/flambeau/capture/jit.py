@@ -74,7 +74,7 @@ def jit(fn: Callable[P, R], *, check: str = "sometimes") -> Callable[P, R]:
 
     @wraps(fn)
     def call(*args: P.args, **kw: P.kwargs) -> R:
-        if thread.recorder is not None:
+        if thread.recorder is not None or thread.computing is not None:
             return fn(*args, **kw)
         return recordings.call(args, kw)
 

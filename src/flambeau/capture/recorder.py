@@ -46,7 +46,7 @@ class Recorder:
                 if twin.link is not None:
                     spread(twin, was)
 
-    def overhear(self, t: Any) -> None:
+    def overhear(self, t: Any, old: Node) -> None:
         """Another thread assigned to a tensor."""
         self._overheard.append((id(t), weakref.ref(t.node)))
 

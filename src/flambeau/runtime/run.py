@@ -1,6 +1,7 @@
 """Running: roots of the graph become values, through plan, pipelines, buffers, commands and one submit."""
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from ..core import events, op
@@ -106,14 +107,19 @@ def compute(device: Device, roots: list[Node]) -> None:
             device.compute(roots)
         has_run()
     else:
-        with stage("key"):
-            order = toposort(roots)
-            key = graph_key(roots, order)
-        compiled = plan_for(device, roots, order, key)
-        with stage("encode"):
-            execute(device, compiled, roots, order)
+        (thread.computing or by_plan)(device, roots)
     for n in roots:
         release(n)
+
+
+def by_plan(device: Gpu, roots: list[Node]) -> None:
+    """Compute nodes of a GPU by the plan of their graph."""
+    with stage("key"):
+        order = toposort(roots)
+        key = graph_key(roots, order)
+    compiled = plan_for(device, roots, order, key)
+    with stage("encode"):
+        execute(device, compiled, roots, order)
 
 
 def release(node: Node) -> None:
@@ -177,7 +183,19 @@ def forget(device: Gpu, *keys: tuple) -> None:
             device.free(old.uniform)
 
 
-def execute(device: Gpu, compiled: Compiled, roots: list[Node], order: list[Node]) -> None:
+def send(device: Gpu, compiled: Compiled) -> None:
+    """Submit a plan's commands, whose buffers are filled in."""
+    for costs, words in submits_of(compiled, compiled.words):
+        submit(device, costs, compiled.again(device, words))
+
+
+def execute(
+    device: Gpu,
+    compiled: Compiled,
+    roots: list[Node],
+    order: list[Node],
+    send: Callable[[Gpu, Compiled], None] = send,
+) -> None:
     """Give values their buffers, fill the commands in and submit them."""
     # under a budget memory counts for more than the time to assign it
     allocate = allocate_eagerly if device.pool.budget is None else allocate_planned
@@ -186,8 +204,7 @@ def execute(device: Gpu, compiled: Compiled, roots: list[Node], order: list[Node
     if plan.kernels:
         send_params(device, compiled, order)
         counters.submits += 1
-        for costs, words in submits_of(compiled, compiled.words):
-            submit(device, costs, compiled.again(device, words))
+        send(device, compiled)
         doubt = doubt_of(device, compiled.checks, [order[i].buffer for i in plan.leaves])
         if doubt is not None:
             for v in set(plan.roots).difference(plan.leaves):

@@ -35,6 +35,7 @@ class _Thread(threading.local):
     """Of one thread; defaults of the class, since looking for what is not there takes longest."""
 
     recorder: Any = None  # a CallRecorder, while it listens
+    computing: Any = None  # what computes a GPU's nodes in place of their plan, while it looks at them
 
     def __init__(self):
         self.pending: dict[int, Any] = {}  # tensors it assigned to, not computed yet: they join its next run
@@ -62,6 +63,19 @@ def record_with(recorder: CallRecorder | None) -> Iterator[None]:
         yield
     finally:
         thread.recorder = before
+
+
+@contextmanager
+def compute_with(computing: Callable[[Any, list[Node]], None]) -> Iterator[None]:
+    """Have this thread's nodes on GPUs computed by `computing(device, roots)`; nothing is recorded meanwhile.
+
+    The device's lock is held while it is called.
+    """
+    before, thread.computing = thread.computing, computing
+    try:
+        yield
+    finally:
+        thread.computing = before
 
 
 def stop_recording() -> None:
@@ -101,7 +115,7 @@ def assigned(tensor: Any, old: Node) -> None:
     if mine is not None:
         mine.note(tensor, old)
     if other is not None and other is not mine:
-        other.overhear(tensor)
+        other.overhear(tensor, old)
     pending[key] = weakref.ref(tensor, lambda _: pending.pop(key, None))
 
 

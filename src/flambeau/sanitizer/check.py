@@ -1,0 +1,238 @@
+"""A function into the first value that is wrong: every op alone, the kernels that fuse them, plans and
+pipelines that were kept, gradients, and replays."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.docstrings import explained
+from ..core.host import to_numpy
+from ..core.node import Node, describe, toposort
+from ..debug import made_at
+from ..device.seam import Gpu
+from ..runtime import run
+from ..runtime.state import compute_with
+from .compare import Apart, apart
+from .mirror import call_of, copied, has_value, leaf, loosely, name_of, reference
+from .probing import Launched, compute
+from .replay import Replay
+from .report import Checked, Wrong
+from .sanitize import tensors_of
+from .slopes import wrong_slope
+
+MOST = 20  # rows of a report
+STALE = "the pipeline that was kept is not of this kernel's text"
+
+
+@explained
+def check(fn: Callable[..., Any], *args: Any, replay: bool = True, **kw: Any) -> Checked:
+    """Call a function and compare every value that a GPU computes with NumPy's, of the same inputs: each op
+    alone, the kernels that fuse several, what plans and pipelines that were kept give, each op's gradient
+    with the slope of its reference, and the function recorded by `jit` with the plain call.
+
+    With replay it is called three times more, and what it assigns to is put back to what the first call left.
+    ValueError where nothing runs on a GPU.
+    """
+    session = Checking()
+    again = Replay(fn, args, kw) if replay else None
+    with made_at() as session.lines, compute_with(session.compute):
+        result = again.first() if again is not None else fn(*args, **kw)
+        run.realize(*tensors_of(result))
+    report = session.report
+    report.result = result
+    if not report.values:
+        name = getattr(fn, "__name__", type(fn).__name__)
+        raise ValueError(
+            f"check({name}): it ran nothing on a GPU: give it tensors of one, or return what it makes"
+        )
+    if again is not None and not report.wrong:
+        again.compare(report)
+    return report
+
+
+class Checking:
+    """What is known of one call."""
+
+    lines: made_at
+
+    def __init__(self) -> None:
+        self.report = Checked()
+        self.seen: set[tuple] = set()  # ops whose gradients were looked at
+
+    def compute(self, device: Gpu, roots: list[Node]) -> None:
+        """Give nodes their values, each computed in three ways."""
+        order = toposort(roots)
+        values = {n: _array(device, n.buffer, n) for n in order if n.buffer is not None}
+        self.alone(device, order, dict(values))
+        fused = self.fused(device, roots, order, values)
+        self.gradients()
+        run.by_plan(device, roots)
+        for n in dict.fromkeys(roots):
+            if (array := fused.get(n)) is not None and n.nbytes:
+                found = apart(_array(device, n.buffer, n), loosely(array), n)
+                if found is not None:
+                    self.tell(
+                        "cache", n, found, "the plan that was kept for this graph computes something else"
+                    )
+
+    # --- one op at a time ---
+
+    def alone(self, device: Gpu, order: list[Node], values: dict[Node, Any]) -> None:
+        """Compute each op by itself, of the values before it, and compare."""
+        buffers = {n: n.buffer for n in order if n.buffer is not None}
+        for n in sorted(order, key=lambda n: n.serial):
+            if not has_value(n) or not n.nbytes:
+                continue
+            whole = n.inputs[0] if n.op.kind == "part" else None
+
+            def given(x: Node, whole: Node | None = whole) -> Node | None:
+                return None if x is whole or x not in buffers else leaf(x, buffers[x])
+
+            copy = copied(n, given)
+            kernels: list[Launched] = []
+            compute(
+                device, [copy], lambda launched, _, kernels=kernels: self._run(launched, kernels), spare=0
+            )
+            buffers[n] = copy.buffer
+            values[n] = _array(device, copy.buffer, n)
+            self.report.values += 1
+            right = reference(n, lambda x, whole=whole: None if x is whole else values.get(x))
+            found = apart(values[n], right, n)
+            if found is not None:
+                self.told_alone(device, n, found, kernels, right, copied(n, given))
+        self.values = values
+
+    def _run(self, launched: Launched, kernels: list[Launched]) -> None:
+        launched.plainly()
+        kernels.append(launched)
+        self.report.kernels.add(launched.shader)
+
+    def told_alone(
+        self, device: Gpu, n: Node, found: Apart, kernels: list[Launched], right: Any, copy: Node
+    ) -> None:
+        """Tell of an op that is wrong, or of a pipeline that is not its kernel's."""
+        kept, device.pipelines = device.pipelines, {}
+        try:
+            compute(device, [copy], lambda launched, _: launched.plainly(), spare=0)
+        finally:
+            device.pipelines = kept
+        is_stale = apart(_array(device, copy.buffer, n), right, n) is None
+        self.tell("cache" if is_stale else "op", n, found, STALE if is_stale else "", kernels[-1])
+
+    def is_stale(self, launched: Launched) -> bool:
+        """Whether a kernel gives something else when it is compiled anew."""
+        places = range(len(launched.kernel.inputs), launched.bindings)
+        if launched.kernel.over or not places:
+            return False
+        before = launched.raw(list(places))
+        cache, s = launched.device.pipelines, launched.shader
+        kept = cache.pop(s)
+        launched.plainly()
+        after = launched.raw(list(places))
+        cache[s] = kept
+        return before != after
+
+    # --- as they are fused ---
+
+    def fused(
+        self, device: Gpu, roots: list[Node], order: list[Node], values: dict[Node, Any]
+    ) -> dict[Node, Any]:
+        """Compute the graph by its plan, kernel by kernel, and compare what each stores."""
+        copies: dict[Node, Node] = {}
+        for n in order:
+            own = leaf(n, n.buffer) if n.buffer is not None else None
+            after = tuple(copies[i] for i in n.after if i in copies)
+            copies[n] = own or n.copied(tuple(copies[i] for i in n.inputs), after)
+        back = {c: n for n, c in copies.items()}
+
+        def look(launched: Launched, places: list[Node]) -> None:
+            self._run(launched, [])
+            for at, v in enumerate(launched.kernel.outputs, len(launched.kernel.inputs)):
+                n = back.get(places[v]) if v < len(places) and v in launched.last else None
+                if n is not None and n.nbytes:
+                    values[n] = to_numpy(launched.raw([at])[0], n.shape, n.dtype)
+                    self._compare_stored(n, values, launched)
+
+        compute(device, [copies[n] for n in roots], look, spare=0)
+        return values
+
+    def _compare_stored(self, n: Node, values: dict[Node, Any], launched: Launched) -> None:
+        if n.op.kind in ("leaf", "source") and not n.inputs:
+            return
+        whole = n.inputs[0] if n.op.kind == "part" else None
+        right = reference(n, lambda x: None if x is n or x is whole else values.get(x))
+        found = apart(values[n], right, n)
+        wrong = {w.serial for w in self.report.wrong if w.stage in ("op", "cache")}
+        if found is None or not wrong.isdisjoint(x.serial for x in _inside(n, values)):
+            return
+        if self.is_stale(launched):
+            return self.tell(
+                "cache", n, found, "the pipeline that was kept is not of this kernel's text", launched
+            )
+        self.tell("fusion", n, found, f"op by op it is right; fused is {launched.kernel.name}", launched)
+
+    # --- gradients ---
+
+    def gradients(self) -> None:
+        """Compare the gradient of each op that one was taken of with the slope of its reference, once for
+        each kind."""
+        for n in self.lines.differentiated():
+            parents = n.parents
+            if n.op.kind in ("movement", "gather") or not (n.nbytes and parents and n.inputs and n.op.grad):
+                continue
+            key = (*n.signature(), *(p.shape for p in parents), *(p.dtype.short for p in parents))
+            if key in self.seen or any(p.dtype.is_complex for p in (n, *parents)):
+                continue
+            self.seen.add(key)
+            self.report.gradients += 1
+            found = wrong_slope(n, {p: np.asarray(self._value(p)) for p in parents}, self._known)
+            if found is not None:
+                self.tell("gradient", n, None, str(found))
+
+    def _value(self, n: Node) -> Any:
+        """A node's value: the device's where that is known, else the reference's of those that are."""
+        array = self._known(n)
+        return reference(n, self._known).value if array is None else array
+
+    def _known(self, n: Node) -> Any:
+        if n not in self.values and n.buffer is not None:
+            self.values[n] = _array(n.device, n.buffer, n)
+        return self.values.get(n)
+
+    # --- what is told ---
+
+    def tell(
+        self, stage: str, n: Node, found: Apart | None, told: str, launched: Launched | None = None
+    ) -> None:
+        """Keep what is wrong."""
+        if len(self.report.wrong) >= MOST:
+            return
+        while n.op.kind in ("movement", "composite") and n.inputs:  # it is as it was computed below
+            n = n.inputs[0]
+        kernel = launched.kernel.name if launched is not None else ""
+        template = launched.shader.template if launched is not None else ""
+        row = Wrong(
+            stage, name_of(n), f"{call_of(n)} -> {describe(n)}", told, self.lines.get(n),
+            self.lines.gradient_of(n), kernel, template, found, n.serial,
+        )  # fmt: skip
+        self.report.wrong.append(row)
+
+
+def _array(device: Any, buffer: Any, n: Node) -> Any:
+    """A value on the host."""
+    if device.kind != "gpu":  # of the host, beside what the GPU computes
+        return np.asarray(buffer.array)
+    if not n.nbytes:
+        return to_numpy(b"", n.shape, n.dtype)
+    return to_numpy(device.read([(buffer.handle, n.nbytes)])[0], n.shape, n.dtype)
+
+
+def _inside(n: Node, values: dict[Node, Any]) -> list[Node]:
+    """The nodes that a stored value is computed by, down to others that are stored."""
+    found, todo = [], [n]
+    while todo:
+        x = todo.pop()
+        found.append(x)
+        todo += [i for i in x.inputs if i not in values]
+    return found

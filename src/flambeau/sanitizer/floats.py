@@ -1,0 +1,204 @@
+"""Probes of floats: the statement that made the first NaN, or the first infinity, of values that were none;
+what is beyond float16's range when it is packed.
+
+A statement's result counts as born there when all that it read was right. What a select leaves out, or a
+maximum begins with, is of no harm: the last birth of a thread is told, and that of a thread that stored such
+a value before all others.
+"""
+
+from . import syntax as s
+from .rewriter import Rewriter
+from .types import is_float, of_width, width_of
+
+STORED, HIDDEN = "stored", "left out"
+BAD = {"nan": ">", "inf": ">="}  # bits of a float beside those of infinity
+HALF = ("pack_f16", "settle_f16", "pack2x16float", "quantizeToF16")
+LIBRARY = ("pack_", "unpack_", "settle_", "half_bits", "upper_half")  # what moves bits and computes nothing
+HELPERS = """var<private> probe_seen: u32;
+var<private> probe_leaf: u32;
+var<private> probe_born: u32;
+var<private> probe_bits: u32;
+var<private> probe_from: u32;
+var<private> probe_stored: bool;
+fn probe_begin() -> u32 {{
+  return probe_seen;
+}}
+fn probe_birth(site: u32, bits: u32) {{
+  probe_born = site;
+  probe_bits = bits;
+  probe_from = probe_leaf;
+}}
+"""
+EACH = """fn probe_is_bad_{n}(x: {T}) -> {B} {{
+  return (bitcast<{U}>(x) & {U}(0x7fffffffu)) {bad} {U}(0x7f800000u);
+}}
+fn probe_in_{n}(x: {T}) -> {T} {{
+  probe_seen += u32({any}(probe_is_bad_{n}(x)));
+  probe_leaf = bitcast<u32>(x{first});
+  return x;
+}}
+fn probe_call_{n}(mark: u32, x: {T}) -> {T} {{
+  probe_seen = mark;
+  return probe_in_{n}(x);
+}}
+fn probe_out_{n}(mark: u32, x: {T}, site: u32) -> {T} {{
+  let bad = probe_is_bad_{n}(x);
+  if ({any}(bad) & (probe_seen == mark)) {{
+    probe_birth(site, {worst});
+  }}
+  return x;
+}}
+fn probe_put_{n}(x: {T}) -> {T} {{
+  probe_stored = probe_stored | {any}(probe_is_bad_{n}(x));
+  return x;
+}}
+fn probe_half_{n}(x: {T}, site: u32) -> {T} {{
+  let bad = (abs(x) >= {T}(65520.0)) & ((bitcast<{U}>(x) & {U}(0x7fffffffu)) < {U}(0x7f800000u));
+  if ({any}(bad)) {{
+    probe_birth(site, {worst});
+    probe_from = probe_bits;
+    probe_stored = true;
+  }}
+  return x;
+}}
+"""
+
+
+def _helpers(bad: str) -> str:
+    """The functions for each width."""
+    text = HELPERS.format()
+    for n in (1, 2, 3, 4):
+        worst = f"bitcast<u32>(x{'' if n == 1 else '.x'})"
+        for c in "yzw"[: n - 1]:
+            worst = f"select({worst}, bitcast<u32>(x.{c}), bad.{c})"
+        text += EACH.format(
+            n=n,
+            T=of_width("f32", n),
+            U=of_width("u32", n),
+            B=of_width("bool", n),
+            bad=bad,
+            any="" if n == 1 else "any",
+            first="" if n == 1 else ".x",
+            worst=worst,
+        )
+    return text
+
+
+class FloatProbes(Rewriter):
+    """Writes a module with probes of its floats; kind: nan, or inf (which counts NaN as well)."""
+
+    def __init__(self, text: str, bindings: int, kind: str):
+        super().__init__(text, bindings)
+        self.helpers = _helpers(BAD[kind])
+        self.kind = kind
+
+    def _Routine(self, f: s.Routine) -> str:
+        return self.raw(f) if f.name.startswith(LIBRARY) else super()._Routine(f)
+
+    # --- what is read ---
+
+    def _is_float(self, part: s.Piece) -> bool:
+        return is_float(self.types.of(part)) and "f16" not in self.types.of(part)
+
+    def _width(self, part: s.Piece) -> int:
+        return width_of(self.types.of(part))
+
+    def _leaf(self, part: s.Piece, text: str) -> str:
+        return f"probe_in_{self._width(part)}({text})" if self._is_float(part) else text
+
+    def _Name(self, part: s.Name) -> str:
+        return self._leaf(part, self.raw(part))
+
+    def _Indexed(self, part: s.Indexed) -> str:
+        return self._leaf(part, self._chain(part))
+
+    _Selected = _Indexed  # type: ignore[assignment]
+
+    def _chain(self, part: s.Piece) -> str:
+        """What reaches into a variable, itself no value that is read."""
+        if isinstance(part, s.Selected):
+            return self.joined(part, [(part.of, self._chain(part.of))])
+        if isinstance(part, s.Indexed):
+            return self.joined(part, [(part.of, self._chain(part.of)), (part.at, self.emit(part.at))])
+        return self.raw(part) if isinstance(part, s.Name) else self.emit(part)
+
+    def _Unary(self, part: s.Unary) -> str:
+        if part.op == "&":
+            return self.joined(part, [(part.x, self._chain(part.x))])
+        return self.raw(part) if part.op == "*" else self.inner(part)
+
+    def _WgslCall(self, part: s.WgslCall) -> str:
+        if part.name == "bitcast" or part.name == "arrayLength":
+            return self.raw(part)
+        inside = [(g, self.emit(g)) for g in part.given]
+        if part.name.startswith(HALF) or (part.name.endswith("f16") or part.template == "f16"):
+            inside = [(g, self._half(g, text)) for g, text in inside]
+        text = self.joined(part, inside)
+        if part.name in self.types.functions and self._is_float(part):
+            return f"probe_call_{self._width(part)}(probe_begin(), {text})"
+        return text
+
+    def _half(self, part: s.Piece, text: str) -> str:
+        """What is made a float16."""
+        if not self._is_float(part) or self.kind == "nan":
+            return text
+        return (
+            f"probe_half_{self._width(part)}({text}, {self.site('float16 overflow', self.raw(part), part)}u)"
+        )
+
+    # --- what is made of it ---
+
+    def _made(self, value: s.Piece, name: str, whole: s.Piece) -> str:
+        """A statement's value, looked at."""
+        text = self.emit(value)
+        is_moved = isinstance(value, s.Name | s.Indexed | s.Selected | s.Literal)
+        if is_moved or not self._is_float(value) or "bitcast<" in self.raw(value):
+            return text
+        site = self.site(self.kind, name, whole)
+        return f"probe_out_{self._width(value)}(probe_begin(), {text}, {site}u)"
+
+    def _Declare(self, part: s.Declare) -> str:
+        if part.value is None or part.kind == "const" or id(part) not in self.types.inside:
+            return self.raw(part)
+        return self.joined(part, [(part.value, self._made(part.value, part.name, part))])
+
+    def _Return(self, part: s.Return) -> str:
+        if part.value is None:
+            return self.raw(part)
+        return self.joined(part, [(part.value, self._made(part.value, "the result", part))])
+
+    def _Assign(self, part: s.Assign) -> str:
+        to = (part.to, self._chain(part.to))
+        if part.value is None:
+            return self.joined(part, [to])
+        name, width = self.raw(part.to), self._width(part.to)
+        if part.op == "=" or not self._is_float(part.to) or self._width(part.value) != width:
+            value = self._made(part.value, name, part)
+        else:  # a += b: both are read
+            site = self.site(self.kind, name, part)
+            both = f"{self.emit(part.to)} {part.op[:-1]} ({self.emit(part.value)})"
+            value = f"probe_out_{width}(probe_begin(), {both}, {site}u)"
+            root = self._stored(part, value, width)
+            return f"{to[1]} = {root};" if self.raw(part).endswith(";") else f"{to[1]} = {root}"
+        return self.joined(part, [to, (part.value, self._stored(part, value, width))])
+
+    def _stored(self, part: s.Assign, value: str, width: int) -> str:
+        """A value on its way to a buffer."""
+        root: s.Piece = part.to
+        while isinstance(root, s.Indexed | s.Selected):
+            root = root.of
+        is_out = isinstance(root, s.Name) and root.name in self.storage and self._is_float(part.to)
+        return f"probe_put_{width}({value})" if is_out else value
+
+    def finish(self) -> str:
+        return (
+            "  if (probe_born != 0u) {\n"
+            "    let at = " + f"{64 - 8}u + 8u * probe_born" + ";\n"
+            "    let mine = select(1u, 2u, probe_stored);\n"
+            "    if (atomicMax(&probe[at], mine) < mine) {\n"
+            "      atomicStore(&probe[at + 1u], probe_group);\n"
+            "      atomicStore(&probe[at + 2u], probe_thread);\n"
+            "      atomicStore(&probe[at + 3u], probe_bits);\n"
+            "      atomicStore(&probe[at + 4u], probe_from);\n"
+            "    }\n  }\n"
+        )

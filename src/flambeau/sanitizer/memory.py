@@ -1,0 +1,434 @@
+"""Probes of memory: indices beyond arrays; workgroup memory that is read before anybody wrote it, or that two
+threads use between the same barriers while one of them writes.
+
+Of each element of a workgroup array two words are kept for each workgroup that is watched: who wrote it last,
+and who read it, or that several did, each with how many barriers there were before (from 1 on, so that 0 is
+nobody). Workgroups that are not watched share the words behind those of the others. Who reads looks for who
+wrote, and who writes for who read, so that one of both sees the other; drivers compile each access, so there
+is little to it.
+
+WGSL begins workgroup memory with zeros, so that to read what nobody wrote is a fault only where the result
+depends on it: a module that is `filled` begins with other values, and gives the same where it does not.
+"""
+
+from dataclasses import dataclass
+
+from . import syntax as s
+from .rewriter import HEADER, RECORD, Rewriter
+from .types import VECTOR, arguments_of, element_of, width_of
+
+WORDS = 2  # kept of an element
+LARGEST = 1 << 16  # elements of an array that are watched
+
+ATOMICS = "atomic"
+MANY = 510  # stands for several threads where one is named
+HELPERS = """var<private> probe_epoch: u32 = 512u;
+var<private> probe_me: u32;
+var<private> probe_first: u32;
+var<private> probe_on: bool;
+var<private> probe_blank: u32;
+var<private> probe_blank_at: u32;
+fn probe_at(i: u32, n: u32, site: u32) -> u32 {
+  probe_note(i >= n, site, i, n);
+  return min(i, n - 1u);
+}
+fn probe_read(at: u32, site: u32) {
+  let w = probe_first + at * 2u;
+  let me = probe_epoch | probe_me;
+  let reader = atomicLoad(&probe[w + 1u]);
+  let is_other = (reader >= probe_epoch) & (reader != me);
+  atomicStore(&probe[w + 1u], select(me, probe_epoch | 511u, is_other));
+  let last = atomicLoad(&probe[w]);
+  probe_note((last >= probe_epoch) & (last != me) & probe_on, site + 2u, at, (last & 511u) - 1u);
+  let is_blank = (last == 0u) & (probe_blank == 0u) & probe_on;
+  probe_blank = select(probe_blank, site + 1u, is_blank);
+  probe_blank_at = select(probe_blank_at, at, is_blank);
+}
+fn probe_wrote(at: u32, site: u32) {
+  let w = probe_first + at * 2u;
+  let me = probe_epoch | probe_me;
+  let last = atomicExchange(&probe[w], me);
+  let reader = atomicLoad(&probe[w + 1u]);
+  let is_written = (last >= probe_epoch) & (last != me);
+  let bad = is_written | ((reader >= probe_epoch) & (reader != me));
+  probe_note(bad & probe_on, site + 2u, at, (select(reader, last, is_written) & 511u) - 1u);
+}
+fn probe_get(i: u32, at: u32, site: u32) -> u32 {
+  probe_read(at, site);
+  return i;
+}
+"""
+SETUP = """  probe_on = probe_group < atomicLoad(&probe[0]);
+  probe_first = {records}u + min(probe_group, atomicLoad(&probe[0])) * {kept}u;
+  probe_me = probe_thread + 1u;
+"""
+
+
+BLANK = f"""  if (probe_blank != 0u) {{
+    let at = {HEADER - RECORD}u + {RECORD}u * probe_blank;
+    if (atomicAdd(&probe[at], 1u) == 0u) {{
+      atomicStore(&probe[at + 1u], probe_group);
+      atomicStore(&probe[at + 2u], probe_thread);
+      atomicStore(&probe[at + 3u], probe_blank_at);
+    }}
+  }}
+"""
+FILLS = {
+    "f32": "bitcast<f32>(0x7fc00000u | min(probe_thread, 0u))",
+    "i32": "977",
+    "u32": "977u",
+    "bool": "true",
+}
+
+
+@dataclass
+class SharedArray:
+    """A variable of workgroup memory: its dims, its element's type, where its words begin, how many an
+    element has, and why it is not watched."""
+
+    name: str
+    dims: tuple[int, ...]
+    element: str
+    base: int = 0
+    step: int = 1
+    why: str = ""
+
+    @property
+    def elements(self) -> int:
+        n = 1
+        for d in self.dims:
+            n *= d
+        return n
+
+
+@dataclass
+class Access:
+    """An expression that reaches into a variable: the indices of its dims, and what stands behind them."""
+
+    whole: s.Piece
+    name: s.Name
+    indices: list[s.Indexed]
+    member: s.Piece | None  # .x, or [c] of a vector, the first behind the indices
+    is_deeper: bool  # and there is more
+
+
+def access_of(part: s.Piece, dims: int) -> Access | None:
+    """The access that an expression is, to a variable of so many dims."""
+    chain: list[s.Piece] = []
+    at: s.Piece = part
+    while isinstance(at, s.Indexed | s.Selected):
+        chain.insert(0, at)
+        at = at.of
+    if not isinstance(at, s.Name):
+        return None
+    indices = [p for p in chain[:dims] if isinstance(p, s.Indexed)]
+    rest = chain[len(indices) :]
+    return Access(part, at, indices, rest[0] if rest else None, len(rest) > 1)
+
+
+class MemoryProbes(Rewriter):
+    """Writes a module with probes of its memory."""
+
+    helpers, setup = HELPERS, SETUP
+
+    def __init__(self, text: str, bindings: int, filled: bool = False):
+        super().__init__(text, bindings)
+        self.filled = filled
+        self.shared = {d.name: self._shared(d) for d in self.module.variables if d.space == "workgroup"}
+        self.seen: dict[str, str] = {}  # type: the function that a variable without dims is read through
+        self._survey()
+        self._place()
+
+    def finish(self) -> str:
+        return BLANK
+
+    def begin(self) -> str:
+        if not self.filled:
+            return ""
+        kept = [f"  {self._fill(s)}\n" for s in self.shared.values() if not s.why]
+        return "".join([*kept, "  workgroupBarrier();\n"])
+
+    def _fill(self, shared: SharedArray) -> str:
+        """Statements that put other values than zeros into a variable."""
+        element = shared.element
+        width, scalar = width_of(element), element_of(element)
+        members = self.types.structs.get(element)
+        types = [self.types.plain(t) for t in members.values()] if members else [scalar] * width
+        values = [FILLS.get(element_of(t), "") for t in types]
+        if not all(values) or (members and any(width_of(t) > 1 for t in types)):
+            return ""
+        value = f"{element}({', '.join(values)})" if len(values) > 1 else values[0]
+        indices = [f"[probe_k{i}]" for i in range(len(shared.dims))]
+        text = f"{shared.name}{''.join(indices)} = {value};"
+        if not shared.dims:
+            return f"if (probe_thread == 0u) {{ {text} }}"
+        for i, dim in reversed(list(enumerate(shared.dims))):
+            first, step = ("probe_thread", f"{self.threads}u") if not i else ("0u", "1u")
+            text = f"for (var probe_k{i} = {first}; probe_k{i} < {dim}u; probe_k{i} += {step}) {{ {text} }}"
+        return text
+
+    # --- what there is ---
+
+    def _shared(self, d: s.Declare) -> SharedArray:
+        type, dims = self.types.plain(d.type), []
+        while type.startswith("array<"):
+            element, *size = arguments_of(type)
+            dims.append(self._number(size[0]) if size else 0)
+            type = element
+        made = SharedArray(d.name, tuple(dims), type)
+        if not all(dims):
+            made.why = "its size is not a number"
+        elif made.elements > LARGEST:
+            made.why = f"it has {made.elements:,} elements, more than {LARGEST:,}"
+        elif type.startswith("atomic<"):
+            made.why = ATOMICS
+        elif type.startswith("mat"):
+            made.why = "its elements are matrices"
+        return made
+
+    def _number(self, text: str) -> int:
+        """The number that an array's size is, a constant's too; 0 where that is not known."""
+        for d in self.module.variables:
+            if d.kind == "const" and d.name == text and isinstance(d.value, s.Literal):
+                text = d.value.text
+        text = text.rstrip("iu")
+        return int(text, 0) if text.isdigit() else 0
+
+    def _survey(self) -> None:
+        """Find what is used in ways that are not followed, and whose elements are written in parts."""
+        for f in self.module.functions:
+            for part, above in _with_parents(f.body):
+                if isinstance(part, s.Name) and (shared := self._variable(part)) is not None:
+                    self._look(shared, part, above)
+
+    def _look(self, shared: SharedArray, name: s.Name, above: list[s.Piece]) -> None:
+        """One use of a variable; above: the parts that it stands in, the innermost last."""
+        chain: s.Piece = name
+        outer = list(above)
+        while outer and isinstance(outer[-1], s.Indexed | s.Selected) and outer[-1].of is chain:
+            chain = outer.pop()
+        access = access_of(chain, len(shared.dims))
+        parent = outer[-1] if outer else None
+        if access is None or len(access.indices) < len(shared.dims):
+            shared.why = shared.why or "a part of it is used as a whole"
+        elif isinstance(parent, s.Unary) and parent.op == "&":
+            call = outer[-2] if len(outer) > 1 else None
+            if not (isinstance(call, s.WgslCall) and call.name == "workgroupUniformLoad"):
+                shared.why = shared.why or "a pointer to it is passed on"
+        elif access.is_deeper:
+            shared.why = shared.why or "its elements have parts of parts"
+        elif _is_in_a_head(parent, chain, outer):
+            shared.why = shared.why or "it is written in the head of a loop"
+        if access is not None and access.member is not None:
+            members = self.types.structs.get(shared.element)
+            shared.step = len(members) if members else width_of(shared.element)
+            if shared.step > 4:
+                shared.why = shared.why or "its elements have more than 4 members"
+
+    def _place(self) -> None:
+        """Give each variable that is watched its words."""
+        at = 0
+        for shared in self.shared.values():
+            if shared.why:
+                if shared.why != ATOMICS:
+                    self.skipped.append(f"{shared.name}: not watched for races: {shared.why}")
+                continue
+            shared.base = at
+            at += shared.elements * shared.step
+        self.kept = WORDS * at
+
+    def _variable(self, name: s.Piece) -> SharedArray | None:
+        """The workgroup variable that a name is of."""
+        if not isinstance(name, s.Name):
+            return None
+        d = self.types.declared.get(id(name))
+        is_its = isinstance(d, s.Declare) and d.space == "workgroup"
+        return self.shared.get(name.name) if is_its else None
+
+    # --- indices ---
+
+    def _Indexed(self, part: s.Indexed) -> str:
+        return self._access(part, "read")
+
+    _Selected = _Indexed  # type: ignore[assignment]
+
+    def _Name(self, part: s.Name) -> str:
+        shared = self._variable(part)
+        if shared is None or shared.why or shared.dims:
+            return self.raw(part)
+        return self._through(shared, part, part)
+
+    def _access(self, part: s.Piece, use: str) -> str:
+        """An expression with its indices looked at; use: read, write, or address."""
+        root: s.Piece = part
+        while isinstance(root, s.Indexed | s.Selected):
+            root = root.of
+        shared = self._variable(root)
+        if shared is not None and not shared.why and use != "address":
+            access = access_of(part, len(shared.dims))
+            assert access is not None
+            if use == "read":
+                return self._read(shared, access)
+        return self._checked(part, use)
+
+    def _checked(self, part: s.Piece, use: str) -> str:
+        """An expression with its indices brought into range, and told where they were outside."""
+        if isinstance(part, s.Name):
+            return self.raw(part)
+        if isinstance(part, s.Selected):
+            return self.joined(part, [(part.of, self._checked(part.of, use))])
+        if not isinstance(part, s.Indexed):
+            return self.emit(part)
+        of, at = self._checked(part.of, use), self.emit(part.at)
+        size = self._size(part)
+        if size and not self._is_inside(part.at, size):
+            site = self.site(f"out of bounds {use}", self._name_of(part), part)
+            at = f"probe_at(u32({at}), {size}, {site}u)"
+        return f"{of}[{at}]"
+
+    def _size(self, part: s.Indexed) -> str:
+        """How many elements there are where an index stands, as WGSL; "" where that is not known."""
+        type = self.types.of(part.of)
+        if type.startswith("ptr<"):
+            return ""
+        if type.startswith("array<"):
+            _, *size = arguments_of(type)
+            if size:
+                number = self._number(size[0])
+                return f"{number}u" if number else ""
+            return (
+                f"probe_len_{part.of.name}"
+                if isinstance(part.of, s.Name) and part.of.name in self.storage
+                else ""
+            )
+        return f"{width_of(type)}u" if VECTOR.match(type) else ""
+
+    def _is_inside(self, at: s.Piece, size: str) -> bool:
+        """Whether an index is a number below a size that is one: the compiler has looked at it."""
+        return isinstance(at, s.Literal) and size[0].isdigit()
+
+    def _name_of(self, part: s.Piece) -> str:
+        while isinstance(part, s.Indexed | s.Selected):
+            part = part.of
+        return self.raw(part)
+
+    # --- workgroup memory ---
+
+    def _words(self, shared: SharedArray, access: Access) -> list[str]:
+        """The places of what is accessed among the words of its workgroup, as WGSL."""
+        at = "0u"
+        for index, dim in zip(access.indices, shared.dims, strict=True):
+            at = f"{at} * {dim}u + " if at != "0u" else ""
+            at = f"({at}min(u32({self.raw(index.at)}), {dim - 1}u))"
+        first, count = "0u", shared.step
+        if shared.step > 1 and access.member is not None:
+            first, count = self._component(shared, access.member)
+        scaled = f"{at} * {shared.step}u + {first}" if shared.step > 1 else at
+        return [f"{shared.base + i}u + {scaled}" for i in range(count)]
+
+    def _component(self, shared: SharedArray, member: s.Piece) -> tuple[str, int]:
+        if isinstance(member, s.Indexed):
+            return f"min(u32({self.raw(member.at)}), {shared.step - 1}u)", 1
+        assert isinstance(member, s.Selected)
+        if members := self.types.structs.get(shared.element):
+            return f"{list(members).index(member.name)}u", 1
+        places = ["xyzw".find(c) if c in "xyzw" else "rgba".find(c) for c in member.name]
+        low = min(places)
+        return f"{low}u", max(places) - low + 1
+
+    def _sites(self, shared: SharedArray, part: s.Piece) -> int:
+        """Three sites: the index, what nobody wrote, a race."""
+        first = self.site("out of bounds read", shared.name, part, shared.base, shared.step)
+        self.site("uninitialised", shared.name, part, shared.base, shared.step)
+        self.site("race", shared.name, part, shared.base, shared.step)
+        return first
+
+    def _read(self, shared: SharedArray, access: Access) -> str:
+        if not shared.dims:
+            return self._through(shared, access.name, access.whole)
+        site = self._sites(shared, access.whole)
+        words = self._words(shared, access)
+        text = self.raw(access.name)
+        for i, (index, dim) in enumerate(zip(access.indices, shared.dims, strict=True)):
+            at = self.emit(index.at)
+            if not self._is_inside(index.at, str(dim)):
+                at = f"probe_at(u32({at}), {dim}u, {site}u)"
+            if i == len(shared.dims) - 1:
+                at = f"u32({at})"
+                for place in words:
+                    at = f"probe_get({at}, {place}, {site}u)"
+            text += f"[{at}]"
+        return text + self._behind(access)
+
+    def _behind(self, access: Access) -> str:
+        """The component or member that an access ends with."""
+        if isinstance(access.member, s.Indexed):
+            return f"[{self.emit(access.member.at)}]"
+        return f".{access.member.name}" if isinstance(access.member, s.Selected) else ""
+
+    def _through(self, shared: SharedArray, name: s.Name, whole: s.Piece) -> str:
+        """A read of a variable without dims, through a function."""
+        access = access_of(whole, 0)
+        assert access is not None
+        site = self._sites(shared, whole)
+        words, type = self._words(shared, access), shared.element
+        key = f"{type} {len(words)}"
+        if key not in self.seen:
+            self.seen[key] = f"probe_seen_{len(self.seen)}"
+            places = [f"at{i}" for i in range(len(words))]
+            given = "".join(f", {at}: u32" for at in places)
+            reads = "".join(f"  probe_read({at}, site);\n" for at in places)
+            self.helpers += (
+                f"fn {self.seen[key]}(x: {type}, site: u32{given}) -> {type} {{\n{reads}  return x;\n}}\n"
+            )
+        return f"{self.seen[key]}({name.name}, {site}u, {', '.join(words)}){self._behind(access)}"
+
+    # --- statements ---
+
+    def _Assign(self, part: s.Assign) -> str:
+        root: s.Piece = part.to
+        while isinstance(root, s.Indexed | s.Selected):
+            root = root.of
+        shared = self._variable(root)
+        inside = [] if part.value is None else [(part.value, self.emit(part.value))]
+        if shared is None or shared.why:
+            return self.joined(part, [(part.to, self._checked(part.to, "write")), *inside])
+        access = access_of(part.to, len(shared.dims))
+        assert access is not None
+        text = self.joined(part, [(part.to, self._checked(part.to, "write")), *inside])
+        site = self._sites(shared, part)
+        words = self._words(shared, access)
+        read = "" if part.op == "=" else "".join(f"probe_read({w}, {site}u); " for w in words)
+        return read + text + "".join(f" probe_wrote({w}, {site}u);" for w in words)
+
+    def _Unary(self, part: s.Unary) -> str:
+        if part.op != "&":
+            return self.inner(part)
+        return self.joined(part, [(part.x, self._checked(part.x, "read"))])
+
+    def _Do(self, part: s.Do) -> str:
+        text = self.inner(part)
+        return f"{text} probe_epoch += 512u;" if part.call.name == "workgroupBarrier" else text
+
+    def _WgslCall(self, part: s.WgslCall) -> str:
+        text = self.inner(part)
+        if part.name != "workgroupUniformLoad":
+            return text
+        type = self.types.of(part)
+        name = "probe_synced_" + "".join(c if c.isalnum() else "_" for c in type)
+        if f"fn {name}(" not in self.helpers:
+            self.helpers += f"fn {name}(x: {type}) -> {type} {{\n  probe_epoch += 512u;\n  return x;\n}}\n"
+        return f"{name}({text})"
+
+
+def _is_in_a_head(parent: s.Piece | None, chain: s.Piece, outer: list[s.Piece]) -> bool:
+    """Whether an access is what is written in `for (...)`, where no statement can follow."""
+    is_written = isinstance(parent, s.Assign) and parent.to is chain
+    return is_written and (len(outer) < 2 or not isinstance(outer[-2], s.Statements))
+
+
+def _with_parents(part: s.Piece, above: tuple[s.Piece, ...] = ()):
+    """(part, the parts that it stands in) for all that stands inside."""
+    for p in part.parts():
+        yield p, [*above, part]
+        yield from _with_parents(p, (*above, part))

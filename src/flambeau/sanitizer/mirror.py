@@ -1,0 +1,97 @@
+"""A graph into copies of it: for a device, some of whose values are given; for NumPy in float64, with
+bounds."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.node import Node, describe
+from ..core.op import OPS
+from ..device import get_device
+from ..device.cpu import Array
+from ..selftest.bounds import Known, known
+
+AS_STORED = ("leaf", "movement", "source", "composite")  # kinds without a value of their own
+LOOSE = 1e-4  # of what has no bound: relative to the largest value
+
+
+def has_value(node: Node) -> bool:
+    """Whether an op computes something that is compared."""
+    return node.op.kind not in AS_STORED and node.buffer is None
+
+
+def name_of(node: Node) -> str:
+    """What an op is called where it is told of."""
+    return str(node.attrs.get("label") or node.op.name).lstrip("_")
+
+
+def call_of(node: Node) -> str:
+    """An op and what it was given: `matmul(f32[2, 3], f32[3, 4])`."""
+    return f"{name_of(node)}({', '.join(map(describe, node.inputs))})"
+
+
+def leaf(node: Node, buffer: Any) -> Node:
+    """A node like another, whose value is there."""
+    made = Node(OPS["buffer"], (), {}, node.shape, node.dtype, node.device)
+    made.buffer, made.serial = buffer, node.serial  # evaluators go by serial numbers
+    return made
+
+
+def copied(node: Node, given: Callable[[Node], Node | None], through: bool = False) -> Node:
+    """A copy of a node's op, down to what `given` has: it is asked for all that stands below. through: values
+    that are there are made again of what they were made of, where that is known."""
+    made: dict[Node, Node] = {}
+    todo = [node]
+    while todo:
+        n = todo[-1]
+        if n in made:
+            todo.pop()
+            continue
+        known = given(n) if n is not node else None
+        if known is None and n.buffer is not None and not (n.inputs and (through or n is node)):
+            known = n
+        if known is not None:
+            made[n] = known
+            todo.pop()
+            continue
+        missing = [i for i in n.inputs if i not in made]
+        todo += missing
+        if not missing:
+            made[n] = n.copied(tuple(made[i] for i in n.inputs), ())
+            todo.pop()
+    return made[node]
+
+
+def reference(node: Node, values: Callable[[Node], Any], through: bool = False) -> Known:
+    """A node's value by NumPy in float64 and how far a device may be from it, made of values (arrays, or
+    None where there is none). through: as in `copied`."""
+
+    def given(n: Node) -> Node | None:
+        array = values(n)
+        return None if array is None else leaf(n, Array(np.asarray(array)))
+
+    own = copied(node, given, through)
+    try:
+        if not node.dtype.is_complex and not any(i.dtype.is_complex for i in node.inputs):
+            return known([own])[0]
+    except (KeyError, ValueError, TypeError, IndexError, AttributeError):
+        pass  # a rule of bounds that does not fit a strange op: by its reference alone
+    return _alone(own)
+
+
+def _alone(node: Node) -> Known:
+    """The value by the references alone, with one bound for all elements."""
+    device: Any = get_device("cpu")
+    copy = copied(node, lambda _: None)
+    device.compute([copy])
+    return loosely(copy.buffer.array)
+
+
+def loosely(array: Any) -> Known:
+    """An array with one bound for all elements."""
+    value = np.asarray(array)
+    if value.dtype.kind not in "fc":
+        return Known(value, None)
+    size = np.abs(value[np.isfinite(value)]).max(initial=1e-3)
+    return Known(value, np.full(value.shape, LOOSE * size))

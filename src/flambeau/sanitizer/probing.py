@@ -1,0 +1,166 @@
+"""Plans whose kernels are looked at one by one: each is run with probes in it, or as it is."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..codegen.render import render
+from ..core import dtype as dt
+from ..core.commands import Dispatch, dispatches
+from ..core.events import has_run
+from ..core.host import from_raw
+from ..core.node import Node, toposort
+from ..device.seam import Gpu
+from ..fusion.plan import Plan
+from ..fusion.planner import plan
+from ..kernels.ir import Kernel, Shader
+from ..runtime import run
+from ..runtime.pipeline import Compiled, compile_plan
+from .rewriter import HEADER, RECORD, Probed
+
+KEPT_BYTES = 8 << 20  # of what is kept of workgroup memory: more workgroups are not watched
+
+
+class Record(NamedTuple):
+    """What threads told of a site: how many, or how much; the first one's workgroup, number, and words."""
+
+    site: int
+    count: int
+    group: int
+    thread: int
+    value: int
+    other: int
+
+
+class Uncompiled:
+    """Stands for a device while a plan's commands are put together: nothing is compiled."""
+
+    def __init__(self, device: Gpu):
+        self.pipelines: dict[Shader, int] = {}
+        self.uniform = device.uniform
+        self.pipeline = lambda *_: 0
+        self.compiled = lambda _: None
+
+
+class Launched:
+    """A kernel that is about to run: its command, and the bytes of each value that it binds."""
+
+    def __init__(self, device: Gpu, kernel: Kernel, command: Dispatch, sizes: dict[int, int], params: bytes):
+        self.device, self.kernel, self.command, self.params = device, kernel, command, params
+        self.shader = kernel.shader
+        self.last: set[int] = set()  # the values that no later kernel writes
+        self.sizes = [sizes[v] for v in (*kernel.inputs, *kernel.outputs)]
+
+    @cached_property
+    def text(self) -> str:
+        """Its WGSL."""
+        return render(self.shader)
+
+    @property
+    def bindings(self) -> int:
+        """How many buffers it binds."""
+        return len(self.sizes)
+
+    @property
+    def groups(self) -> int:
+        """How many workgroups it has."""
+        x, y, z = self.command.grid
+        return x * y * z
+
+    def plainly(self) -> None:
+        """Run it as it is."""
+        device, s = self.device, self.shader
+        cache = device.pipelines
+        if s not in cache:
+            cache[s] = device.pipeline(self.text, self.kernel.name, len(s.bindings), len(s.outs))
+        device.submit(self.command._replace(pipeline=cache[s]).words())
+
+    def probed(self, probed: Probed, pipelines: dict[Any, int], key: Any, extra: int = 0) -> Any:
+        """Run it with probes: the words that they left. extra: words behind the records and what is kept."""
+        device, s = self.device, self.shader
+        if key not in pipelines:
+            made = device.pipeline(probed.text, self.kernel.name, len(s.bindings), len(s.outs) + 1)
+            device.compiled(made)
+            pipelines[key] = made
+        watched = min(self.groups, KEPT_BYTES // (4 * probed.kept)) if probed.kept else 0
+        words = np.zeros(probed.records + probed.kept * (watched + 1) + extra, "u4")
+        words[0], words[1 : 1 + self.bindings] = watched, self.lengths()
+        # not of the pool, whose buffers are named in commands that are yet to run
+        buffer = device.alloc(words.nbytes, words.nbytes)
+        device.write(buffer, words)
+        command = self.command._replace(pipeline=pipelines[key], buffers=(*self.command.buffers, buffer))
+        device.submit(command.words())
+        self.watched = watched
+        found = np.frombuffer(device.read([(buffer, words.nbytes)])[0], "u4")
+        device.free(buffer)
+        return found
+
+    def lengths(self) -> list[int]:
+        """The cells of each buffer that belong to its value; one where there are none, which kernels read in
+        the place of what is outside, and leave out."""
+        cells = [4 * words for _, words in self.shader.bindings]
+        cells += [4 * dt.SHORT[short].words(width) for short, width in self.shader.outs]
+        return [max(-(-size // cell), 1) for size, cell in zip(self.sizes, cells, strict=True)]
+
+    def raw(self, places: list[int]) -> list[bytes]:
+        """The bytes of buffers that it binds, by their places."""
+        return list(self.device.read([(self.command.buffers[i], self.sizes[i]) for i in places]))
+
+    def put(self, place: int, data: bytes) -> None:
+        """Write the bytes of a buffer that it binds."""
+        self.device.write(self.command.buffers[place], data)
+
+    def numbers(self) -> list[float]:
+        """Its Params that are floats."""
+        words = np.frombuffer(self.params, "u4")
+        floats = [i for i, (_, wgsl) in enumerate(self.shader.params) if wgsl == "f32"]
+        return np.frombuffer(words[floats].tobytes(), "f4").tolist()
+
+
+def records_of(words: Any, probed: Probed) -> list[Record]:
+    """What threads told, site by site."""
+    rows = words[HEADER : probed.records].reshape(-1, RECORD)
+    return [Record(i, *map(int, row[:5])) for i, row in enumerate(rows) if row[0]]
+
+
+def planned(device: Gpu, roots: list[Node], order: list[Node], spare: int) -> Plan:
+    """A plan whose kernels leave room for so many more buffers, where the device has few."""
+    room = device.limits.bundle_buffers - spare
+    limits = device.limits
+    if limits.storage_buffers > room:
+        limits = replace(limits, storage_buffers=room, bundle_buffers=room)
+    return plan(roots, replace(limits, bundle_buffers=min(limits.bundle_buffers, room)), order)
+
+
+def compute(
+    device: Gpu, roots: list[Node], look: Callable[[Launched, list[Node]], None], spare: int = 1
+) -> Plan:
+    """Give nodes their values; each kernel of their plan is run by `look(launched, order)`."""
+    order = toposort(roots)
+    made = planned(device, roots, order, spare)
+    compiled = compile_plan(Uncompiled(device), made)  # type: ignore[arg-type]
+    sizes = dict(made.stored) | {i: order[i].nbytes for i in made.leaves}
+
+    def send(device: Gpu, compiled: Compiled) -> None:
+        last = {v: kernel for kernel in made.kernels for v in kernel.outputs}
+        for kernel, command in zip(made.kernels, dispatches(compiled.words), strict=True):
+            first = command.offset // 4
+            params = compiled.params[first : first + len(kernel.quantities)].tobytes()
+            launched = Launched(device, kernel, command, sizes, params)
+            launched.last = {v for v in kernel.outputs if last[v] is kernel}
+            look(launched, order)
+
+    run.execute(device, compiled, roots, order, send)
+    has_run()
+    device.free(compiled.uniform) if compiled.uniform else None
+    return made
+
+
+def is_not_finite(raw: bytes, dtype: dt.DType, kind: str) -> Any:
+    """Which elements are NaN (kind nan), or NaN or infinite (inf)."""
+    values = np.asarray(from_raw(raw, dtype))
+    with np.errstate(all="ignore"):
+        return np.isnan(values) if kind == "nan" else ~np.isfinite(values)

@@ -1,0 +1,107 @@
+"""A function beside its recording: called plainly, recorded and replayed, from the same state each time."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..capture.jit import jit
+from ..core.node import Node, describe, next_serial
+from ..core.tree import leaves
+from ..ops.random import get_rng_state, set_rng_state
+from ..runtime import readback, run
+from ..runtime.state import assigned, overhear_with, overheard
+from ..tensor import Tensor
+from .report import Checked, Wrong
+
+APART = 1e-4  # of the largest value: kernels of a whole call may add up in another order
+TURNS = ("recorded", "replayed")
+
+
+class Replay:
+    """A call, and what it assigns to."""
+
+    def __init__(self, fn: Callable[..., Any], args: tuple, kw: dict[str, Any]):
+        self.fn, self.args, self.kw = fn, args, kw
+        self.start = next_serial()
+        self.before: dict[int, tuple[Tensor, Node]] = {}
+
+    def overhear(self, t: Tensor, old: Node) -> None:
+        """A tensor is assigned to; `old` is what it was."""
+        if old.serial < self.start:
+            self.before.setdefault(id(t), (t, old))
+
+    def first(self) -> Any:
+        """The plain call; what it assigns to is noted."""
+        self.random = get_rng_state()
+        with overheard():
+            overhear_with(self)
+            result = self.fn(*self.args, **self.kw)
+        run.realize(*(t for t, _ in self.before.values()))
+        self.after = [(t, t.node) for t, _ in self.before.values()]
+        return result
+
+    def compare(self, report: Checked) -> None:
+        """Call it plainly, recorded and replayed, and tell of the first result that differs."""
+        last = get_rng_state()
+        recorded = jit(self.fn)
+        try:
+            plain = self._called(self.fn)
+            for turn in TURNS:
+                wrong = _differing(plain, self._called(recorded), turn)
+                if wrong is not None:
+                    report.wrong.append(wrong)
+                    break
+        finally:
+            self._put(self.after)
+            set_rng_state(last)
+        report.replayed = bool(recorded.programs)  # type: ignore[attr-defined]
+
+    def _called(self, fn: Callable[..., Any]) -> dict[str, Any]:
+        """The results of a call from where the first began, and what it assigns to, by name."""
+        self._put(list(self.before.values()))
+        set_rng_state(self.random)
+        result = fn(*self.args, **self.kw)
+        found = {f"result {i}": x for i, x in enumerate(tensors_in(result))}
+        found |= {f"assigned {describe(t)} ({i})": t for i, (t, _) in enumerate(self.before.values())}
+        tensors = list(found.values())
+        raw = readback.read(tensors)
+        return {name: _host(r, t) for (name, t), r in zip(found.items(), raw, strict=True)}
+
+    def _put(self, states: list[tuple[Tensor, Node]]) -> None:
+        for t, node in states:
+            old, t.node = t.node, node
+            node.replaced = False
+            assigned(t, old)
+
+
+def _host(raw: Any, t: Tensor) -> Any:
+    from ..core.host import to_numpy
+
+    return np.array(to_numpy(raw, t.shape, t.dtype))
+
+
+def tensors_in(result: Any) -> list[Tensor]:
+    """The tensors that a function returned, gradients too."""
+    from .sanitize import tensors_of
+
+    return [t for t in tensors_of(result) if isinstance(t, Tensor)] if leaves(result) else []
+
+
+def _differing(plain: dict[str, Any], found: dict[str, Any], turn: str) -> Wrong | None:
+    """The first result that is not that of the plain call."""
+    for name, want in plain.items():
+        got = found.get(name)
+        if got is None or got.shape != want.shape:
+            return Wrong("replay", name, name, f"{turn} it has another shape")
+        if want.dtype.kind in "fc":
+            size = APART * np.abs(want[np.isfinite(want)]).max(initial=1e-3)
+            bad = ~((np.abs(got - want) <= size) | (got == want) | (np.isnan(got) & np.isnan(want)))
+        else:
+            bad = got != want
+        if bad.any():
+            at = tuple(int(i) for i in np.argwhere(bad)[0])
+            place = f"[{', '.join(map(str, at))}]"
+            told = f"{turn} it is {got[at].item()!r} at {place}, not {want[at].item()!r}"
+            return Wrong("replay", name, name, f"{told} ({int(bad.sum()):,} of {bad.size:,} elements)")
+    return None

@@ -1,0 +1,135 @@
+"""What was found, as rows that print as text."""
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class KernelFault:
+    """A fault of a kernel, seen while it ran.
+
+    kind: "out of bounds read", "out of bounds write", "uninitialised", "race", "non-uniform barrier",
+    "float16 overflow", "nan", "inf". kernel: its name. template, template_line: the place in the templates,
+    or in a custom op's text; line: of the kernel's WGSL; text: what stands there. group, thread: the
+    workgroup and the thread in it (x, y, z) that came upon it first, None where it was seen without running.
+    threads: how many did. told: the sentence."""
+
+    kind: str
+    kernel: str
+    template: str
+    template_line: int
+    line: int
+    text: str
+    told: str
+    group: tuple[int, int, int] | None = None
+    thread: tuple[int, int, int] | None = None
+    threads: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"{self.kind}: {self.kernel}: {self.told}"]
+        place = f"{self.template}:{self.template_line}, line {self.line} of the kernel"
+        lines.append(f"  {place}: {self.text}")
+        if self.group is not None:
+            many = f", the first of {self.threads:,} threads" if self.threads > 1 else ""
+            lines.append(f"  workgroup {self.group}, thread {self.thread}{many}")
+        return "\n".join(lines)
+
+
+@dataclass
+class Sanitized:
+    """What `sanitize` found: faults, how many kernels ran and how often, what was not watched and why, and
+    what the function returned."""
+
+    faults: list[KernelFault] = field(default_factory=list)
+    kernels: int = 0
+    runs: int = 0
+    skipped: list[str] = field(default_factory=list)
+    result: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found."""
+        return not self.faults
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        faults = [asdict(f) for f in self.faults]
+        return {"faults": faults, "kernels": self.kernels, "runs": self.runs, "skipped": self.skipped}
+
+    def __str__(self) -> str:
+        count = f"{self.kernels} kernel{'s' * (self.kernels != 1)}, {self.runs} run{'s' * (self.runs != 1)}"
+        many = len(self.faults)
+        told = f"{many} fault{'s' * (many != 1)}" if many else "no fault"
+        lines = [f"{count}: {told}", *map(str, self.faults)]
+        return "\n".join([*lines, *(f"not watched: {s}" for s in self.skipped)])
+
+    __repr__ = __str__
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """A value that is not what it should be.
+
+    stage: "op" (one op alone), "fusion" (the kernel that computes several), "cache" (a plan or a pipeline
+    that was kept is of something else), "gradient" (an op's rule), "replay" (a recording). op: its name;
+    call: what it was given and what it gives; line: the Python file and line that made it; gradient_of: the
+    op whose gradient it is a part of, or ""; kernel, template: what computed it; apart: the worst element.
+    """
+
+    stage: str
+    op: str
+    call: str
+    told: str
+    line: str = ""
+    gradient_of: str = ""
+    kernel: str = ""
+    template: str = ""
+    apart: Any = None
+    serial: int = -1
+
+    def __str__(self) -> str:
+        of = f" in the gradient of {self.gradient_of}" if self.gradient_of else ""
+        told = "; ".join(str(x) for x in (self.apart, self.told) if x)
+        lines = [f"{self.stage}: {self.call}{of}: {told}"]
+        if self.line:
+            lines.append(f"  {self.line}")
+        if self.kernel:
+            lines.append(f"  kernel {self.kernel} ({self.template})")
+        return "\n".join(lines)
+
+
+@dataclass
+class Checked:
+    """What `check` found: what is wrong, the first that the call made first; how many values, kernels and
+    gradients were compared, whether a recording was replayed, and what the function returned."""
+
+    wrong: list[Wrong] = field(default_factory=list)
+    values: int = 0
+    gradients: int = 0
+    kernels: set = field(default_factory=set)
+    replayed: bool = False
+    result: Any = None
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.wrong
+
+    @property
+    def first(self) -> Wrong | None:
+        """What is wrong first."""
+        return self.wrong[0] if self.wrong else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        rows = [asdict(w) | {"apart": str(w.apart) if w.apart else ""} for w in self.wrong]
+        counts = {"values": self.values, "gradients": self.gradients, "kernels": len(self.kernels)}
+        return {"wrong": rows, **counts, "replayed": self.replayed}
+
+    def __str__(self) -> str:
+        counts = f"{self.values:,} values, {len(self.kernels):,} kernels, {self.gradients:,} gradients"
+        told = f"{counts}, {'replayed' if self.replayed else 'not replayed'}"
+        many = len(self.wrong)
+        return "\n".join([f"{told}: {f'{many} wrong' if many else 'all right'}", *map(str, self.wrong)])
+
+    __repr__ = __str__

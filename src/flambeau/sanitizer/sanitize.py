@@ -1,0 +1,279 @@
+"""A function into the faults of its kernels: what they do with memory that is not theirs, without a barrier,
+or with numbers that are none."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..autodiff.backward import Gradients
+from ..codegen.render import lines_of
+from ..core import dtype as dt
+from ..core.docstrings import explained
+from ..core.node import Node
+from ..core.tree import leaves
+from ..device.seam import Gpu
+from ..errors import KernelError
+from ..kernels.ir import Shader
+from ..runtime import run
+from ..runtime.state import compute_with
+from ..tensor import Tensor
+from .floats import FloatProbes
+from .memory import MANY, MemoryProbes
+from .parser import line_of
+from .probing import Launched, Record, compute, is_not_finite, records_of
+from .report import KernelFault, Sanitized
+from .rewriter import Probed, Site
+from .uniformity import strays
+
+BLANK = "uninitialised"
+BITS = {"nan": "NaN", "inf": "infinite"}
+
+
+class Stopped(Exception):
+    """A kernel can't be run: what comes after it would have no values."""
+
+
+@explained
+def sanitize(fn: Callable[..., Any], *args: Any, **kw: Any) -> Sanitized:
+    """Call a function once, each of its kernels with probes in it, and tell what they did wrong: indices
+    beyond arrays, workgroup memory read before it is written, missing and non-uniform barriers, values that
+    become NaN, infinite, or too large for float16.
+
+    Gradients, optimisers' steps and recorded functions inside count as well. Kernels run one by one, and
+    slower. ValueError where nothing runs on a GPU.
+    """
+    session = Sanitizing()
+    with compute_with(session.compute):
+        try:
+            session.report.result = fn(*args, **kw)
+            run.realize(*tensors_of(session.report.result))
+        except Stopped:
+            pass
+    if not session.report.runs and not session.report.faults:
+        name = getattr(fn, "__name__", type(fn).__name__)
+        raise ValueError(
+            f"sanitize({name}): it ran nothing on a GPU: give it tensors of one, or return what it makes"
+        )
+    return session.report
+
+
+def tensors_of(result: Any) -> list[Tensor]:
+    """The tensors of what a function returned, gradients too."""
+    found: list[Tensor] = []
+    for leaf in leaves(result):
+        found += leaf.values() if isinstance(leaf, Gradients) else [leaf] if isinstance(leaf, Tensor) else []
+    return found
+
+
+class Watched:
+    """A shader with probes of its memory, or why there are none."""
+
+    def __init__(self, launched: Launched, room: int):
+        self.probed: Probed | None = None
+        self.strays: list[tuple[int, str]] = []
+        self.why = ""
+        self.floats: dict[str, Probed] = {}
+        if launched.bindings + 1 + launched.shader.checks > room:
+            self.why = f"it binds {launched.bindings} buffers, and this adapter has room for {room}"
+            return
+        try:
+            probes = MemoryProbes(launched.text, launched.bindings)
+            for stray in strays(probes.module, probes.types):
+                test = launched.text[stray.test.start : stray.test.end]
+                self.strays.append((line_of(launched.text, stray.barrier.start), test))
+            self.probed = probes.probed()
+        except KernelError as e:
+            self.why = str(e)
+
+
+class Sanitizing:
+    """What is known of the kernels of one call."""
+
+    def __init__(self) -> None:
+        self.report = Sanitized()
+        self.watched: dict[Shader, Watched] = {}
+        self.pipelines: dict[Any, int] = {}
+        self.told: set[tuple] = set()
+
+    def compute(self, device: Gpu, roots: list[Node]) -> None:
+        """Give nodes their values."""
+        compute(device, roots, self.look)
+
+    def look(self, launched: Launched, order: list[Node]) -> None:
+        """Run a kernel and look at what it does."""
+        self.report.runs += 1
+        s, device = launched.shader, launched.device
+        watched = self.watched.get(s)
+        if watched is None:
+            watched = self.watched[s] = Watched(launched, device.limits.bundle_buffers)
+            self.report.kernels += 1
+            self._note(launched, watched)
+        if watched.strays:
+            raise Stopped
+        before = {p: launched.raw([p])[0] for p in self._over(launched)}
+        if watched.probed is None or not self._probe(launched, watched, watched.probed, before):
+            launched.plainly()
+        self._numbers(launched, watched, order, before)
+
+    def _note(self, launched: Launched, watched: Watched) -> None:
+        """What is known before it runs."""
+        name = launched.kernel.name
+        told = [watched.why] if watched.why else watched.probed.skipped if watched.probed else []
+        self.report.skipped += [f"{name}: {why}" for why in told]
+        for line, test in watched.strays:
+            told = f"threads part at {test!r} before this barrier: it is not run, and the call ends here"
+            self._fault(launched, "non-uniform barrier", line, told)
+
+    def _over(self, launched: Launched) -> list[int]:
+        """The places of outputs that hold what the kernel reads."""
+        kernel = launched.kernel
+        return [len(kernel.inputs) + kernel.outputs.index(v) for v, _ in kernel.over]
+
+    def _probe(self, launched: Launched, watched: Watched, probed: Probed, before: dict[int, bytes]) -> bool:
+        """Run it with probes of its memory; whether it could be. before: what outputs held that it reads."""
+        try:
+            words = launched.probed(probed, self.pipelines, (launched.shader, "memory"))
+        except KernelError as e:
+            watched.probed, watched.why = None, f"its probes do not compile: {str(e).splitlines()[0]}"
+            self.report.skipped.append(f"{launched.kernel.name}: {watched.why}")
+            return False
+        if probed.kept and launched.watched < launched.groups:
+            told = f"races in the first {launched.watched:,} of {launched.groups:,} workgroups alone"
+            self._skip(launched, told)
+        found = [(probed.sites[r.site], r) for r in records_of(words, probed)]
+        if any(site.kind == BLANK for site, _ in found) and not self._matters(launched, before):
+            found = [(site, r) for site, r in found if site.kind != BLANK]
+        for site, record in found:
+            self._fault(launched, site.kind, site.line, _of_memory(site, record, launched), record)
+        return True
+
+    def _matters(self, launched: Launched, before: dict[int, bytes]) -> bool:
+        """Whether the result is another where workgroup memory does not begin with zeros."""
+        places = list(range(len(launched.kernel.inputs), launched.bindings))
+        made = launched.raw(places)
+        for place, data in before.items():
+            launched.put(place, data)
+        filled = MemoryProbes(launched.text, launched.bindings, filled=True).probed()
+        launched.probed(filled, self.pipelines, (launched.shader, "filled"))
+        now = launched.raw(places)
+        for place, data in zip(places, made, strict=True):
+            launched.put(place, data)
+        return now != made
+
+    def _skip(self, launched: Launched, why: str) -> None:
+        text = f"{launched.kernel.name}: {why}"
+        if text not in self.report.skipped:
+            self.report.skipped.append(text)
+
+    def _fault(
+        self, launched: Launched, kind: str, line: int, told: str, record: Record | None = None
+    ) -> None:
+        """Keep a fault, each once."""
+        key = (launched.shader, kind, line)
+        if key in self.told:
+            return
+        self.told.add(key)
+        row = lines_of(launched.shader)[line - 1]
+        place = row.places[0] if row.places else (launched.shader.template, 0)
+        where: dict[str, Any] = {}
+        if record is not None:
+            where = {
+                "group": _three(record.group, launched.command.grid),
+                "thread": _three(record.thread, launched.shader.workgroup),
+                "threads": record.count,
+            }
+        text = row.text.strip()
+        self.report.faults.append(KernelFault(kind, launched.kernel.name, *place, line, text, told, **where))
+
+    # --- numbers ---
+
+    def _numbers(
+        self, launched: Launched, watched: Watched, order: list[Node], before: dict[int, bytes]
+    ) -> None:
+        """Whether it made numbers that are none of numbers that were all right; then, where."""
+        kind = self._born(launched, order, before)
+        if not kind or watched.why:
+            return
+        after = {p: launched.raw([p])[0] for p in range(len(launched.kernel.inputs), launched.bindings)}
+        try:
+            if kind not in watched.floats:
+                watched.floats[kind] = FloatProbes(launched.text, launched.bindings, kind).probed()
+            for place, data in before.items():
+                launched.put(place, data)
+            probed = watched.floats[kind]
+            words = launched.probed(probed, self.pipelines, (launched.shader, kind))
+        except KernelError as e:
+            self._skip(
+                launched, f"it makes a value that is {BITS[kind]}, and its probes: {str(e).splitlines()[0]}"
+            )
+            return
+        for place, data in after.items():
+            launched.put(place, data)
+        self._births(launched, probed, words, kind)
+
+    def _births(self, launched: Launched, probed: Probed, words: Any, kind: str) -> None:
+        records = records_of(words, probed)
+        stored = [r for r in records if r.count == 2] or records
+        overflows = [r for r in stored if probed.sites[r.site].kind == "float16 overflow"]
+        for record in (overflows or stored)[:1]:
+            site = probed.sites[record.site]
+            value, source = (np.uint32(x).view("f4") for x in (record.value, record.other))
+            if site.kind == "float16 overflow":
+                told = f"{value:.7g} is beyond the 65504 of float16"
+            else:
+                told = f"{site.name} became {value} here, made of {source:.7g} among others"
+            self._fault(launched, site.kind, site.line, told, record._replace(count=1))
+        if not records:
+            told = f"its result is {BITS[kind]} in places, of numbers that were not: no statement was seen to"
+            self._fault(launched, kind, 1, told)
+
+    def _born(self, launched: Launched, order: list[Node], before: dict[int, bytes]) -> str:
+        """nan or inf, where there are such results of inputs without; "" where not."""
+        inputs = len(launched.kernel.inputs)
+        floats = [(i, d) for i, d in enumerate(self._dtypes(launched, order)) if d is not None]
+        outs = [(i, d) for i, d in floats if i >= inputs]
+        made = list(zip(outs, launched.raw([i for i, _ in outs]), strict=True))
+        for kind in ("nan", "inf"):
+            if any(is_not_finite(raw, d, kind).any() for (_, d), raw in made):
+                given = [(i, d) for i, d in floats if i < inputs]
+                raws = [
+                    (d, raw) for (_, d), raw in zip(given, launched.raw([i for i, _ in given]), strict=True)
+                ]
+                raws += [(d, before[i]) for i, d in outs if i in before]
+                numbers = np.array(launched.numbers(), "f4").tobytes()
+                sources = [*raws, (dt.float32, numbers)]
+                return "" if any(is_not_finite(raw, d, kind).any() for d, raw in sources) else kind
+        return ""
+
+    def _dtypes(self, launched: Launched, order: list[Node]) -> list[dt.DType | None]:
+        """The dtypes of the buffers that hold floats; None of others, and where it is not known."""
+        kernel, shader = launched.kernel, launched.shader
+        found: list[dt.DType | None] = []
+        stored = [kind for kind, _ in shader.bindings] + [short for short, _ in shader.outs]
+        for v, name in zip((*kernel.inputs, *kernel.outputs), stored, strict=True):
+            dtype = order[v].dtype if v < len(order) else dt.SHORT.get(name)
+            if dtype is not None and dtype.is_complex:
+                dtype = dtype.real
+            found.append(dtype if dtype is not None and dtype.is_float else None)
+        return found
+
+
+def _three(i: int, sizes: tuple[int, ...]) -> tuple[int, int, int]:
+    """A number as a place in three dims, x first."""
+    x, y, _ = sizes
+    return i % x, i // x % y, i // (x * y)
+
+
+def _of_memory(site: Site, record: Record, launched: Launched) -> str:
+    """The sentence for what a probe of memory saw."""
+    if site.kind.startswith("out of bounds"):
+        index = record.value - (1 << 32) if record.value >> 31 else record.value
+        return f"{site.name}[{index}] of {record.other:,} elements"
+    element = (record.value - site.base) // site.step
+    name = f"{site.name}[{element}]"
+    if site.kind == BLANK:
+        return f"{name} is read before any thread wrote it, and the result depends on it"
+    other = f"thread {_three(record.other, launched.shader.workgroup)}"
+    others = "by others" if record.other == MANY else f"by {other}"
+    return f"{name} is used by this thread and {others} with no barrier between, and one of them writes it"

@@ -1,0 +1,113 @@
+"""The gradient of an op against how its reference changes along a direction, in float64."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..autodiff.backward import slopes
+from ..core.modes import no_grad
+from ..core.node import Node
+from ..device import get_device
+from ..tensor import Tensor, tensor
+from .mirror import reference
+
+STEP = 2.0**-12  # of slopes
+MOVED = 64  # elements of an input that are moved: of more, some would cross a corner
+ALLOWED = 2e-4  # of the sum of all that is added up
+
+
+class Slope(NamedTuple):
+    """A gradient that is not the reference's slope: by which input, and both numbers."""
+
+    by: int
+    got: float
+    want: float
+    allowed: float
+
+    def __str__(self) -> str:
+        return (
+            f"its gradient by input {self.by} gives the slope {self.got:.6g} along a direction,"
+            f" the reference {self.want:.6g}"
+        )
+
+
+def wrong_slope(node: Node, values: dict[Node, Any], read: Callable[[Node], Any]) -> Slope | None:
+    """The first of an op's parents by which its gradient is not what NumPy's values change by.
+
+    values: those of the parents. read: the array of a node whose value is there. None where all are right,
+    where a corner is near, and of parents that the op's reference is computed without.
+    """
+    asked: set[Node] = set()
+
+    def at(values: dict[Node, Any]) -> Any:
+        """The op's value of these inputs, in float64."""
+
+        def of(n: Node) -> Any:
+            asked.add(n)
+            is_leaf = n not in values and n.buffer is not None and not n.inputs
+            return read(n) if is_leaf else values.get(n)
+
+        return np.asarray(reference(node, of, through=True).value)
+
+    weights = np.random.default_rng(0).uniform(0.5, 1.5, node.shape)
+    found: dict[Node, Any] = {}
+    for parent, part in zip(node.parents, _gradients(node, values, at(values), weights), strict=False):
+        whole = np.zeros(parent.shape) if part is None else _summed(part, parent.shape)
+        found[parent] = found[parent] + whole if parent in found else whole  # x * x has it twice
+    for i, (parent, gradient) in enumerate(found.items()):
+        if parent in asked and parent.requires_grad and parent.dtype.is_float and parent.nbytes:
+            bad = _compared(at, values, parent, gradient, weights)
+            if bad is not None:
+                return bad._replace(by=i)
+    return None
+
+
+def _gradients(node: Node, values: dict[Node, Any], y: Any, weights: Any) -> list[Any]:
+    """The gradients of sum(weights * y) by the op's rule, on NumPy's device."""
+    device: Any = get_device("cpu")
+
+    def held(n: Node, array: Any) -> Tensor:
+        given = np.asarray(array).astype(n.dtype.numpy)
+        return tensor(given, dtype=n.dtype, device=device).reshape(n.shape)
+
+    with no_grad():
+        inputs = [held(p, values[p]) for p in node.parents]
+        g = tensor(weights.astype("f4"), device=device).reshape(node.shape).to(node.dtype)
+        out = slopes(node.op, g, held(node, y), inputs, node.attrs)
+    nodes = [x.node for x in out if x is not None]
+    device.compute([n for n in nodes if n.buffer is None])
+    return [None if x is None else np.asarray(x.node.buffer.array).astype("f8") for x in out]
+
+
+def _compared(at: Callable, values: dict[Node, Any], by: Node, gradient: Any, weights: Any) -> Slope | None:
+    x = np.asarray(values[by], "f8")
+    rng = np.random.default_rng(1)
+    moved = rng.permutation(x.size)[:MOVED]
+    direction = np.zeros(x.size)
+    direction[moved] = rng.choice((-1.0, 1.0), moved.size) * rng.uniform(0.5, 1.0, moved.size)
+    direction = direction.reshape(x.shape)
+    base = at(values | {by: x})
+
+    def loss(t: float) -> float:
+        with np.errstate(all="ignore"):
+            return float(((at(values | {by: x + t * direction}) - base) * weights).sum())
+
+    got = float((gradient * direction).sum())
+    sides = [loss(h) / h for h in (STEP, -STEP, STEP / 8, -STEP / 8)]
+    coarse, fine = (sides[0] + sides[1]) / 2, (sides[2] + sides[3]) / 2
+    size = max(abs(fine), float(np.abs(gradient * direction).sum()), 1e-2)
+    allowed = ALLOWED * size + 2 * abs(coarse - fine)
+    is_corner = abs(8 * (sides[2] - sides[3]) - (sides[0] - sides[1])) > 1e-3 * size
+    if is_corner or not np.isfinite([got, *sides]).all() or abs(got - fine) <= allowed:
+        return None
+    return Slope(0, got, fine, allowed)
+
+
+def _summed(gradient: Any, shape: tuple[int, ...]) -> Any:
+    """A gradient summed over the dims that its input was broadcast along."""
+    if gradient.shape == shape:
+        return gradient
+    lead = gradient.ndim - len(shape)
+    dims = [*range(lead), *(d for d in range(lead, gradient.ndim) if shape[d - lead] == 1)]
+    return gradient.sum(tuple(dims), keepdims=True).reshape(shape)

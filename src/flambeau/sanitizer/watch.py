@@ -1,0 +1,222 @@
+"""A WGSL value of a kernel into what it was in every invocation, from the device itself."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+
+from ..codegen.render import lines_of
+from ..core.docstrings import explained
+from ..core.node import Node
+from ..device.seam import Gpu
+from ..errors import KernelError
+from ..runtime import run
+from ..runtime.state import compute_with
+from . import syntax as s
+from .parser import line_of
+from .probing import Launched, compute
+from .rewriter import HEADER, Rewriter
+from .sanitize import tensors_of
+from .types import concrete, element_of, width_of
+
+STORED = {"f32": "f4", "i32": "i4", "u32": "u4", "bool": "?"}
+MOST = 64 << 20  # bytes that are kept of one run
+
+
+@dataclass
+class WatchedValue:
+    """A value of one run of a kernel. values: by workgroup and thread, x first, [groups, threads] or, of a
+    vector, [groups, threads, n]; 0 where a thread did not come by. counts: how often each did. type: in WGSL.
+    template, template_line, line: where it is first set, in the templates and in the kernel."""
+
+    kernel: str
+    name: str
+    type: str
+    values: Any
+    counts: Any
+    grid: tuple[int, int, int]
+    workgroup: tuple[int, int, int]
+    template: str
+    template_line: int
+    line: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        arrays = {"values": self.values.tolist(), "counts": self.counts.tolist()}
+        return {k: v for k, v in vars(self).items() if k not in arrays} | arrays
+
+    def __str__(self) -> str:
+        place = f"{self.template}:{self.template_line}, line {self.line} of the kernel"
+        groups, threads = self.counts.shape
+        told = f"{self.kernel}.{self.name}: {self.type} ({place}), {groups} workgroups of {threads} threads"
+        return f"{told}\n{self.values}"
+
+    __repr__ = __str__
+
+
+@explained
+def watch(
+    fn: Callable[..., Any], *args: Any, name: str, turn: int | None = None, **kw: Any
+) -> list[WatchedValue]:
+    """Call a function once and give a WGSL value of a kernel of its: what each invocation had last, or in its
+    `turn`-th time (from 0 on), for every run of the kernel.
+
+    name: KERNEL.NAME; KERNEL is a kernel's name, an op in it, or its template's (rows for reduce/rows.wgsl),
+    NAME a let, a var, or else a parameter. KernelError where there is no such kernel or value; ValueError
+    where NAME has more than one type.
+    """
+    kernel, _, value = name.rpartition(".")
+    if not kernel or not value.isidentifier():
+        raise ValueError(f"watch(name={name!r}): is no KERNEL.NAME: see the names by sanitize or .wgsl()")
+    session = _Watching(kernel, value, turn)
+    with compute_with(session.compute):
+        run.realize(*tensors_of(fn(*args, **kw)))
+    if not session.found:
+        known = ", ".join(dict.fromkeys(session.names)) or "none ran"
+        raise KernelError(f"watch(name={name!r}): no kernel {kernel!r}: its kernels: {known}")
+    return session.found
+
+
+class _Watching:
+    """The runs of the kernels of one call."""
+
+    def __init__(self, kernel: str, value: str, turn: int | None):
+        self.kernel, self.value, self.turn = kernel, value, turn
+        self.found: list[WatchedValue] = []
+        self.names: list[str] = []
+        self.pipelines: dict[Any, int] = {}
+
+    def compute(self, device: Gpu, roots: list[Node]) -> None:
+        """Give nodes their values."""
+        compute(device, roots, self.look)
+
+    def look(self, launched: Launched, order: list[Node]) -> None:
+        """Run a kernel, with a probe where it is the one."""
+        kernel, shader = launched.kernel, launched.shader
+        self.names.append(kernel.name)
+        ops = {step.name for _, f in shader.functions for step in f.steps if step.kind == "op"}
+        called = {kernel.name, *re.split(r"[+.]", kernel.name), shader.template, *ops}
+        if self.kernel not in called | {PurePosixPath(shader.template).stem}:
+            return launched.plainly()
+        probes = WatchProbe(launched.text, launched.bindings, self.value, self.turn, kernel.name)
+        width, threads = width_of(probes.type) + 1, int(np.prod(shader.workgroup))
+        words = launched.groups * threads * width
+        if 4 * words > MOST:
+            told = f"{4 * words:,} bytes of values, more than {MOST:,}: call it on less"
+            raise KernelError(f"watch({kernel.name}.{self.value}): {told}")
+        got = launched.probed(probes.probed(), self.pipelines, (shader, self.value), words)
+        rows = got[HEADER:].reshape(launched.groups, threads, width)
+        element = STORED[element_of(probes.type) if width > 2 else probes.type]
+        values = rows[..., 1:].copy()
+        values = values.astype(bool) if element == "?" else values.view(element)
+        line = line_of(launched.text, probes.places[0].start)
+        place = lines_of(shader)[line - 1].places or ((shader.template, 0),)
+        self.found.append(
+            WatchedValue(
+                kernel.name,
+                self.value,
+                probes.type,
+                values if width > 2 else values[..., 0],
+                rows[..., 0],
+                launched.command.grid,
+                shader.workgroup,
+                *place[0],
+                line,
+            )
+        )
+
+
+class WatchProbe(Rewriter):
+    """Writes a module so that each thread keeps a value, and how often it came by."""
+
+    def __init__(self, text: str, bindings: int, name: str, turn: int | None, kernel: str):
+        super().__init__(text, bindings)
+        self.name = name
+        self.places: list[s.Declare | s.WgslParameter] = self._found()
+        called = f"watch({kernel}.{name})"
+        if not self.places:
+            raise KernelError(f"{called}: there is no such value{self._meant()}")
+        found = {self._type(d) for d in self.places}
+        self.type = found.pop()
+        if found or element_of(self.type) not in STORED or self.type.startswith(("array", "mat")):
+            types = ", ".join(sorted({self.type, *found}))
+            raise ValueError(f"{called}: is of type {types}: watch a number or a vector, of one type")
+        self.helpers = self._helpers(turn)
+
+    def _type(self, d: s.Declare | s.WgslParameter) -> str:
+        return concrete(self.types.of(d) if isinstance(d, s.Declare) else self.types.plain(d.type))
+
+    def _all(self) -> list[s.Declare | s.WgslParameter]:
+        found: list[s.Declare | s.WgslParameter] = []
+        for f in self.module.functions:
+            found += f.given
+            found += [p for p in f.body.walk() if isinstance(p, s.Declare)]
+        return found
+
+    def _found(self) -> list[s.Declare | s.WgslParameter]:
+        found = [d for d in self._all() if d.name == self.name]
+        return [d for d in found if isinstance(d, s.Declare)] or found
+
+    def _meant(self) -> str:
+        names = sorted({d.name for d in self._all()})
+        near = get_close_matches(self.name, names, 1)
+        return f": did you mean {near[0]!r}?" if near else f": there are {', '.join(names)}"
+
+    def _helpers(self, turn: int | None) -> str:
+        when = "true" if turn is None else f"probe_hits == {turn}u"
+        return (
+            f"var<private> probe_kept: {self.type};\nvar<private> probe_hits: u32;\n"
+            f"fn probe_keep(x: {self.type}) {{\n  if ({when}) {{\n    probe_kept = x;\n  }}\n"
+            "  probe_hits += 1u;\n}\n"
+        )
+
+    def finish(self) -> str:
+        width = width_of(self.type)
+        element = element_of(self.type) if width > 1 else self.type
+        x = "probe_kept"
+        names = [x] if width == 1 else [f"{x}.{c}" for c in "xyzw"[:width]]
+        stored = [f"u32({n})" if element == "bool" else f"bitcast<u32>({n})" for n in names]
+        thread = f"probe_group * {self.threads}u + probe_thread"
+        lines = [f"  let probe_place = {HEADER}u + ({thread}) * {width + 1}u;\n"]
+        lines.append("  atomicStore(&probe[probe_place], probe_hits);\n")
+        lines += [f"  atomicStore(&probe[probe_place + {i}u], {v});\n" for i, v in enumerate(stored, 1)]
+        return "".join(lines)
+
+    # --- where it is set ---
+
+    def _is_its(self, d: Any) -> bool:
+        return any(d is place for place in self.places)
+
+    @property
+    def _keep(self) -> str:
+        return f" probe_keep({self.name});"
+
+    def _begun(self, block: s.Statements) -> str:
+        """A block that begins with the value kept."""
+        text = self.inner(block)
+        return f"{{{self._keep}{text[1:]}"
+
+    def _Routine(self, f: s.Routine) -> str:
+        if not any(map(self._is_its, f.given)):
+            return super()._Routine(f)
+        return self.renamed(f, self.joined(f, [(f.body, self._begun(f.body))]))
+
+    def _For(self, part: s.For) -> str:
+        if not self._is_its(part.first):
+            return self.inner(part)
+        return self.joined(part, [(part.body, self._begun(part.body))])
+
+    def _Declare(self, part: s.Declare) -> str:
+        return self.raw(part) + (self._keep if self._is_its(part) else "")
+
+    def _Assign(self, part: s.Assign) -> str:
+        root: s.Piece = part.to
+        while isinstance(root, s.Indexed | s.Selected):
+            root = root.of
+        is_its = isinstance(root, s.Name) and self._is_its(self.types.declared.get(id(root)))
+        is_statement = self.text[part.end - 1] == ";"
+        return self.raw(part) + (self._keep if is_its and is_statement else "")
