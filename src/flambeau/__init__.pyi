@@ -559,6 +559,9 @@ from .ops.random import seed as seed
 from .ops.random import set_rng_state as set_rng_state
 from .profiling import Profile as Profile
 from .profiling import profile as profile
+from .sanitizer import check as check
+from .sanitizer import sanitize as sanitize
+from .sanitizer import watch as watch
 from .tensor import HostScalar, Tensor
 from .tensor import tensor as tensor
 from .tune.autotune import autotune as autotune
@@ -665,6 +668,7 @@ __all__ = [
     "cfloat",
     "chain_matmul",
     "channel_shuffle",
+    "check",
     "checkpoint",
     "checkpointing",
     "cholesky",
@@ -1017,6 +1021,7 @@ __all__ = [
     "rrelu",
     "rsqrt",
     "rsub",
+    "sanitize",
     "save",
     "save_program",
     "scatter",
@@ -1120,6 +1125,7 @@ __all__ = [
     "vmap",
     "vsplit",
     "vstack",
+    "watch",
     "where",
     "xlog1py",
     "xlogy",
