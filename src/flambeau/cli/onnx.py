@@ -71,7 +71,7 @@ def _compare(file: Path, sizes: tuple[str, ...], device: str | None) -> None:
     import numpy as np
 
     try:
-        import onnxruntime
+        import onnxruntime  # pyright: ignore[reportMissingImports]
     except ImportError:
         raise FlambeauError("check --compare: needs onnxruntime: pip install onnxruntime") from None
     model = load(file, device).eval()
