@@ -165,6 +165,22 @@ def test_no_access_of_pools_strays(watching):
     assert watching.found() == (0, 0)
 
 
+@pytest.mark.parametrize("rows", [5, 6, 7, 8])
+def test_no_access_of_rows_that_each_choose_a_place_strays(rows, watching):
+    """The last four of 5 rows has three that are not there: their places would lie behind the buffer."""
+    rng = np.random.default_rng(rows)
+    x = rng.standard_normal((rows, 9)).astype("f4")
+    places = rng.integers(0, 9, rows)
+    watching.kernels.clear()
+    for software in (True, False):
+        with planned_for(watching, software):
+            t, at = fb.tensor(x, device=watching), fb.tensor(places, device=watching)
+            chosen = t.gather(1, at.reshape(-1, 1)).reshape(-1).exp()
+            np.testing.assert_allclose(chosen.numpy(), np.exp(x[np.arange(rows), places]), rtol=1e-5)
+            np.testing.assert_array_equal(t.median(1)[0].numpy(), np.median(x, 1))
+    assert watching.found() == (0, 0)
+
+
 def test_no_access_of_sums_strays(watching):
     with planned_for(watching, software=False):
         fb.realize(*LARGE["sums"](lambda *shape: fb.ones(*shape, device=watching)))

@@ -346,8 +346,14 @@ class Trace:
         """Whether four neighbours of the innermost run can be read at once everywhere."""
         if not runs:
             return False
-        whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks)  # else a four may end behind them
+        # else a four may end behind them: what lies side by side is there up to a whole four
+        whole = sizes[-1] % 4 == 0 or (len(runs) == 1 and not self.checks and not self._strides(runs[-1][-1]))
         return whole and can_widen(self.steps, runs)
+
+    def _strides(self, inner: int) -> bool:
+        """Whether a gather reads neighbours along a dim one by one, each where its own place begins."""
+        gathers = ((i, s.view) for i, s in enumerate(self.steps) if s.kind == "gather")
+        return any(v.index.strides[inner] and reading(self.steps, i, inner) == "each" for i, v in gathers)
 
     def with_views(self, view_of: Callable[[int, View], View]) -> "Trace":
         """The same steps, the i-th of which reads through view_of(i, its view)."""
