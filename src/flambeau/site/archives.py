@@ -15,11 +15,14 @@ from . import node, pyodide
 
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
-# What pages have no use for inside Python: commands, what they show, this package, pages, 2 MB of digits,
-# what one loads.
+# What the site's own pages have no use for inside Python: commands, what they show, this package, pages, 2 MB
+# of digits, what one loads, files of other frameworks. Who installs the wheel in a page has all of it.
 LEFT_OUT = (
     "flambeau/cli/",
+    "flambeau/hub/",
     "flambeau/inspector/",
+    "flambeau/onnx/",
+    "flambeau/sanitizer/",
     "flambeau/site/",
     "flambeau/web/",
     "flambeau/data/mnist_subset/",

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..core.files import write_whole
 from ..errors import FlambeauError
+from ..export.save import WEIGHTS
 from ..export.web_module import bare
 from . import archives, node, photographs, pyodide
 from .hashes import digest, sha256
@@ -52,8 +53,9 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
     written |= pages()
     written[MANIFEST] = json.dumps(manifest, indent=1).encode()
     if brotli:
-        small = {name: data for name, data in written.items() if len(data) < photographs.RANDOM}
-        written |= {f"{name}.br": data for name, data in (archives.brotli(small) or {}).items()}
+        # trained weights of megabytes are as random numbers: long to compress, and no smaller by it
+        worth = {name: data for name, data in written.items() if not name.endswith(f"/{WEIGHTS}")}
+        written |= {f"{name}.br": data for name, data in (archives.brotli(worth) or {}).items()}
     replace(out, written)
     return manifest
 

@@ -9,9 +9,6 @@ from ..export.save import save_program
 from ..models import imagenet
 from .hashes import digest
 
-RANDOM = (
-    8 << 20
-)  # bytes of what brotli is not asked for: a network's weights hardly shrink, and take a minute
 INPUTS = {"canvas": f"u8[{imagenet.CANVAS}, {imagenet.CANVAS}, 4]", "side": "f32[1]"}
 
 
