@@ -163,6 +163,8 @@ class Tables:
         return self.layers[name][0]
 
     def site_rows(self) -> tuple[SiteRow, ...]:
+        for file in {f for f, _, _ in self.rows}:
+            linecache.checkcache(file)  # one that was edited, or another of this name in another folder
         return tuple(SiteRow(told(f), n, name, linecache.getline(f, n).strip()) for f, n, name in self.rows)
 
     def layer_rows(self) -> tuple[ModuleRow, ...]:
