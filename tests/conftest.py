@@ -141,8 +141,10 @@ def alone():
     from flambeau.device import default
 
     events._thread, events._in_a_row = get_ident(), events.ALONE
+    blocks = default.blocks.get()
     yield
     assert default.process is None, "the test leaves a default device to the next: set None at its end"
+    assert not blocks, "a fixture yields in a `with device` block: tests of other files would be in it"
 
 
 @pytest.fixture(scope="session", params=["gpu", "cpu"])

@@ -66,6 +66,8 @@ def test_the_default_device(default, gpu):
             assert made() == gpu.name
             fb.set_default_device("cpu")  # of this block
             assert made() == "cpu"
+            fb.set_default_device(None)
+            assert made() == default.name
         with cpu:
             assert made() == "cpu"
     assert made() == default.name

@@ -58,10 +58,8 @@ def get_device(spec: Any = None) -> Device:
     number is that GPU, and PyTorch's "cuda", "cuda:1" and "mps" are "gpu", "gpu:1" and "gpu".
     """
     if spec is None:
-        if blocks := default.blocks.get():
-            return blocks[-1]
-        if default.process is not None:
-            return default.process
+        if (chosen := default.get()) is not None:
+            return chosen
     elif not isinstance(spec, str):
         return get_device(f"gpu:{spec}") if type(spec) is int else _device_of(spec)
     key = spec or os.environ.get("FLAMBEAU_DEVICE") or "default"
