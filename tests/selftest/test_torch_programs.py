@@ -104,7 +104,7 @@ def test_fixed_programs(torch, opened, kind, record_property):
 
 
 @pytest.mark.filterwarnings("ignore:::torch")
-def test_new_programs(torch, opened, record_property):
+def test_new_programs(torch, users_driver, record_property):
     tried, end, number = Tried(torch), time.monotonic() + SECONDS, 0
     while time.monotonic() < end and len(tried.wrong) < MOST:
         for i in np.random.default_rng([SEED, number]).permutation(len(KINDS)):
@@ -117,7 +117,7 @@ def test_new_programs(torch, opened, record_property):
 
 
 @pytest.mark.filterwarnings("ignore:::torch")
-def test_one_program(torch, opened, record_property):
+def test_one_program(torch, users_driver, record_property):
     """What FLAMBEAU_GRID_CASE names; a program of the fixed set where nothing does."""
     seed, kind, number = os.environ.get("FLAMBEAU_GRID_CASE", "1/dtypes/0").split("/")
     if kind not in KINDS:

@@ -352,8 +352,8 @@ class Trace:
 
     def _strides(self, inner: int) -> bool:
         """Whether a gather reads neighbours along a dim one by one, each where its own place begins."""
-        gathers = ((i, s.view) for i, s in enumerate(self.steps) if s.kind == "gather")
-        return any(v.index.strides[inner] and reading(self.steps, i, inner) == "each" for i, v in gathers)
+        gathers = ((i, s.view.index) for i, s in enumerate(self.steps) if s.kind == "gather" and s.view)
+        return any(a.strides[inner] and reading(self.steps, i, inner) == "each" for i, a in gathers)
 
     def with_views(self, view_of: Callable[[int, View], View]) -> "Trace":
         """The same steps, the i-th of which reads through view_of(i, its view)."""
