@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from flambeau.cli import doctor as module
-from flambeau.cli.doctor import answer, doctor, in_child, report, size
+from flambeau.cli import main
+from flambeau.cli.doctor import answer, in_child, report, size
 from flambeau.device import adapters, diagnose
 from flambeau.errors import DeviceError
 
@@ -211,7 +212,7 @@ def test_no_adapter_errors_end_with_the_fix(monkeypatch):
 
 
 def test_reports_this_machine_as_json(gpu):
-    done = CliRunner().invoke(doctor, ["--json"])
+    done = CliRunner().invoke(main, ["doctor", "--json"])  # alone it keeps other options of help
     assert done.exit_code == 0, done.output
     found = json.loads(done.output)
     assert found["adapters"] and found["fix"]
