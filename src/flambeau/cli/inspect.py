@@ -61,8 +61,9 @@ def inspect(**options: Any):
     its arguments), a script, a model or function as `flambeau export` takes it, a saved program's folder, an
     .onnx file, or a file of --json.
 
-    \b Example: flambeau inspect train.py::step --html step.html Example: flambeau inspect -e "(x @ w +
-    b).relu()" --input "x=f32[64, 784]" --input "w=f32[784, 128]" --input "b=f32[128]"
+    \b
+    Example: flambeau inspect train.py::step --html step.html
+    Example: flambeau inspect -e "(x @ w).relu()" --input "x=f32[64, 784]" --input "w=f32[784, 128]"
     """
     wanted = Asked(**options)
     if wanted.compare:
