@@ -5,7 +5,7 @@ from math import pi
 from typing import Any
 
 from .. import nn
-from ..ops.join import cat
+from ..nn.positions import turned
 from ..tensor import Tensor, tensor
 
 
@@ -71,5 +71,4 @@ class Rotation(nn.Module):
     def forward(self, x: Tensor, angles: tuple[Tensor, Tensor]) -> Tensor:
         """[b, heads, n, features] -> the same, turned."""
         cos, sin = (t.to(x.dtype) for t in angles)
-        a, b = x.chunk(2, -1)
-        return cat([a * cos - b * sin, b * cos + a * sin], -1)
+        return turned(x, cos, sin)

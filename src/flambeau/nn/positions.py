@@ -62,12 +62,18 @@ class RotaryEmbedding(Module):
             raise ValueError(f"RotaryEmbedding({describe(x)}): {rule}: make them equal")
         angles = _angles(Tensor.arange(x.shape[-2], device=x.device) + start, self.dim, self.base)
         cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-        if self.interleaved:
-            pairs = x.unflatten(-1, (-1, 2))
-            a, b = pairs[..., 0], pairs[..., 1]
-            return stack([a * cos - b * sin, b * cos + a * sin], -1).flatten(-2)
-        a, b = x.chunk(2, -1)
-        return cat([a * cos - b * sin, b * cos + a * sin], -1)
+        return turned(x, cos, sin, self.interleaved)
+
+
+def turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False) -> Tensor:
+    """Pairs of features turned by angles: neighbours if interleaved, else one of each half; what comes behind
+    twice the angles stays as it is. [..., n, d], [..., n, pairs] twice -> [..., n, d]"""
+    d = 2 * cos.shape[-1]
+    x, rest = (x, None) if x.shape[-1] == d else (x[..., :d], x[..., d:])
+    a, b = (x[..., k::2] for k in range(2)) if interleaved else x.chunk(2, -1)
+    pair = [a * cos - b * sin, b * cos + a * sin]
+    y = stack(pair, -1).flatten(-2) if interleaved else cat(pair, -1)
+    return y if rest is None else cat([y, rest], -1)
 
 
 def _slopes(heads: int) -> list[float]:

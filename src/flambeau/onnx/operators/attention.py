@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from ...core import dtype as dt
 from ...functions import cat, stack, where
 from ...nn import functional as F
+from ...nn.positions import turned
 from ...tensor import Tensor
 from .cast import named
 from .table import operator
@@ -305,16 +306,6 @@ def linear_attention(*inputs: Tensor, q_num_heads: int, kv_num_heads: int, **att
 # --- rotary embeddings, gated products ---
 
 
-def rotated(x: Tensor, cos: Tensor, sin: Tensor, interleaved: int) -> Tensor:
-    """Pairs of features turned: neighbours if interleaved, else half a row apart. [..., d] -> [..., d]"""
-    d = cos.shape[-1]
-    turned, rest = x[..., : 2 * d], x[..., 2 * d :]
-    a, b = (turned[..., k::2] for k in range(2)) if interleaved else turned.chunk(2, -1)
-    pair = [a * cos - b * sin, a * sin + b * cos]
-    y = stack(pair, -1).flatten(-2) if interleaved else cat(pair, -1)
-    return y if not rest.shape[-1] else cat([y, rest], -1)
-
-
 @operator("RotaryEmbedding", since=23)
 def rotary_embedding(
     x: Tensor, cos: Tensor, sin: Tensor, places: Tensor | None = None, **attributes: int
@@ -331,7 +322,7 @@ def rotary_embedding(
         raise ValueError(f"caches of {list(cos.shape)} and {list(sin.shape)}: rows need {wanted} elements")
     if places is not None:
         cos, sin = (t[places.long()] for t in (cos, sin))
-    y = rotated(whole, cos.unsqueeze(1), sin.unsqueeze(1), interleaved)
+    y = turned(whole, cos.unsqueeze(1), sin.unsqueeze(1), bool(interleaved))
     return merge_heads(y) if flat else y
 
 

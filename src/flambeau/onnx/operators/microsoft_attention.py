@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...functions import cat, stack, where
 from ...nn import functional as F
+from ...nn.positions import turned
 from ...tensor import Tensor
 from .attention import (
     AttentionAttributes,
@@ -12,7 +13,6 @@ from .attention import (
     both,
     joined,
     merge_heads,
-    rotated,
     scores_of,
     seen,
     split_heads,
@@ -277,7 +277,7 @@ def _turned(i: GroupedInputs, a: GroupedAttributes, x: Tensor, first: Tensor) ->
         raise ValueError("do_rotary needs cos_cache and sin_cache")
     places = first.reshape(-1, 1) + _places(x.shape[2], x.device) if i.places is None else i.places.long()
     cos, sin = (t[places].unsqueeze(1) for t in (i.cos, i.sin))
-    return rotated(x, cos, sin, a.rotary_interleaved)
+    return turned(x, cos, sin, bool(a.rotary_interleaved))
 
 
 @operator("RotaryEmbedding", domain=MS)
@@ -294,5 +294,5 @@ def ms_rotary_embedding(
         places = places.reshape(1, 1) + _places(whole.shape[2], x.device)
     cos, sin = (t[places.long()].unsqueeze(1) for t in (cos, sin))
     width = (dim or 2 * cos.shape[-1]) // 2
-    y = rotated(whole, cos[..., :width], sin[..., :width], interleaved)
+    y = turned(whole, cos[..., :width], sin[..., :width], bool(interleaved))
     return merge_heads(y) if flat else y
