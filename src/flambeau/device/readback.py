@@ -4,6 +4,8 @@ import time
 from collections import deque
 from typing import Any
 
+from .host_copy import copied
+
 STAGING = 0x01 | 0x08  # MAP_READ | COPY_DST
 KEPT = 4  # staging buffers that wait for the next read
 SPIN_SECONDS = 100e-6  # for so long an awaited read is asked after without giving way to other tasks
@@ -65,13 +67,13 @@ class Fetch:
         device._fast.gather(copies, staging)
         return device._fast.map(staging, total), asked
 
-    def wait(self) -> list[bytes]:
+    def wait(self) -> list[Any]:
         """The bytes of all."""
         for mapping, _ in self.parts:
             mapping.wait()
         return self._taken()
 
-    async def arrive(self) -> list[bytes]:
+    async def arrive(self) -> list[Any]:
         """The bytes of all; meanwhile other tasks run."""
         import asyncio  # who awaits has it; to others it would be 15 ms of their start
 
@@ -80,11 +82,11 @@ class Fetch:
             await asyncio.sleep(0 if time.perf_counter() < until else 5e-4)
         return self.wait()
 
-    def _taken(self) -> list[bytes]:
+    def _taken(self) -> list[Any]:
         out, parts = [], self.parts
         self.parts = []
         for mapping, asked in parts:
-            out += _cut(mapping.view(), asked)
+            out += _cut(mapping.view(), asked, self.device._fast.ffi)
             mapping.end()
         with self.device.lock:
             for mapping, _ in parts:
@@ -107,9 +109,9 @@ def batches(asked: list[tuple[int, int]], most: int) -> list[list[tuple[int, int
     return parts
 
 
-def _cut(view: memoryview, asked: list[tuple[int, int]]) -> list[bytes]:
+def _cut(view: memoryview, asked: list[tuple[int, int]], ffi: Any) -> list[Any]:
     out, at = [], 0
     for _, n in asked:
-        out.append(bytes(view[at : at + n]))
+        out.append(copied(view[at : at + n], ffi))
         at += staged(n)
     return out

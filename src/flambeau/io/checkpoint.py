@@ -56,7 +56,7 @@ def save(obj: Any, f: Any) -> None:
     is_flat = isinstance(obj, Mapping) and tensors.keys() == obj.keys()
     checked(tensors, f"save(..., {str(f)!r})")
     raw = readback.read(list(tensors.values()))
-    write_bytes(f, packed(tensors, raw, None if is_flat else metadata_of(tree)))
+    write_bytes(f, *packed(tensors, raw, None if is_flat else metadata_of(tree)))
 
 
 def _flat(write: Callable[[Any, Any], None]) -> Callable[[Any, Any], None]:

@@ -70,7 +70,7 @@ def save_gguf(
     parts = []
     for (name, t), part in zip(tensors.items(), raw, strict=True):
         parts.append(quantized(forms[name], part, t.shape) if forms[name] in QUANTIZED else part)
-    write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), "save_gguf")
+    write_bytes(f, _file(tensors, forms, parts, dict(metadata or {}), call), name="save_gguf")
 
 
 def _form(name: str, t: Any, quantize: Any, call: str) -> str:

@@ -47,7 +47,7 @@ def save_npz(tensors: Mapping[str, Tensor], f: Any) -> None:
     raw = readback.read(list(tensors.values()))
     pairs = zip(tensors.items(), raw, strict=True)
     members = [(f"{name}.npy", b"".join([_header(t), raw_bytes(t, part)])) for (name, t), part in pairs]
-    write_bytes(f, zipped.stored(members), "save_npz")
+    write_bytes(f, zipped.stored(members), name="save_npz")
 
 
 def _header(t: Tensor) -> bytes:

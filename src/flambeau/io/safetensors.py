@@ -46,13 +46,13 @@ def save_file(tensors: Mapping[str, Tensor], path: Any, metadata: dict[str, str]
     """Write tensors by name; the file is whole or as before. FlambeauError when it can't be written."""
     checked(tensors, f"save_file({str(path)!r})")
     raw = readback.read(list(tensors.values()))
-    write_bytes(Path(path), packed(tensors, raw, metadata))
+    write_bytes(Path(path), *packed(tensors, raw, metadata))
 
 
 async def save_bytes(tensors: Mapping[str, Tensor], metadata: dict[str, str] | None = None) -> bytes:
     """The bytes of the file that `save_file` would write, awaited: for pages, which have no files."""
     checked(tensors, "save_bytes(...)")
-    return packed(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata)
+    return b"".join(packed(tensors, await readback.Readback(list(tensors.values())).arrive(), metadata))
 
 
 def checked(tensors: Mapping[str, Tensor], call: str) -> None:
@@ -67,9 +67,9 @@ def checked(tensors: Mapping[str, Tensor], call: str) -> None:
         raise TypeError(f"{call}: {rule}, or .real and .imag")
 
 
-def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> bytes:
-    """The file's bytes: the header's length, the header, the data, large elements first so that all lie
-    aligned (huggingface/safetensors, README, "Format")."""
+def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, str] | None) -> list[Any]:
+    """The file's parts: the header's length, the header, the data, large elements first so that all lie
+    aligned (huggingface/safetensors, README, "Format"). Joined they would be in memory twice."""
     raw_of = dict(zip(tensors, raw, strict=True))
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     parts, at = [], 0
@@ -84,7 +84,7 @@ def packed(tensors: Mapping[str, Tensor], raw: list[Any], metadata: dict[str, st
         at += len(part)
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    return b"".join([struct.pack("<Q", len(text)), text, *parts])
+    return [struct.pack("<Q", len(text)), text, *parts]
 
 
 def raw_bytes(t: Tensor, raw: Any) -> Any:
@@ -225,16 +225,22 @@ def _counts(given: Any, most: int) -> bool:
     return isinstance(given, list) and all(type(n) is int and 0 <= n < most for n in given)
 
 
-def write_bytes(f: Any, data: bytes, name: str = "save_file") -> None:
-    """Bytes into an open file, or by `write_whole`; FlambeauError where that can't be.
+def write_bytes(f: Any, *parts: Any, name: str = "save_file") -> None:
+    """Bytes, in parts, into an open file, or by `write_whole`; FlambeauError where that can't be.
 
     name: the function that errors name.
     """
     if hasattr(f, "write"):
-        f.write(data)
+        for part in parts:
+            f.write(part)
         return
+
+    def write(path: Path) -> None:
+        with path.open("wb") as out:
+            out.writelines(parts)
+
     try:
-        write_whole(Path(f), lambda part: part.write_bytes(data))
+        write_whole(Path(f), write)
     except OSError as e:
         rule = f"can't be written: {e.strerror or e}: choose another path or free some space"
         raise FlambeauError(f"{name}({str(f)!r}): {rule}") from None

@@ -14,7 +14,7 @@ FOUND = re.compile(rb'"flambeau\.sha256":"([0-9a-f]{64})"')
 
 def sealed(tensors: Mapping[str, Any], raw: list[Any], metadata: dict[str, str]) -> bytearray:
     """The bytes of a file of tensors (all that is asked of them is dtype and shape), with their hash."""
-    data = bytearray(packed(tensors, raw, {SEAL: OPEN, **metadata}))
+    data = bytearray(b"".join(packed(tensors, raw, {SEAL: OPEN, **metadata})))
     start, end = _place(memoryview(data))
     data[start:end] = sha256(data).hexdigest().encode()
     return data

@@ -31,7 +31,7 @@ def save_torch(obj: Any, f: Any) -> None:
     members += [
         (f"data/{i}", raw_bytes(t, r)) for i, (t, r) in enumerate(zip(pickle.tensors, raw, strict=True))
     ]
-    write_bytes(f, stored([(f"archive/{name}", data) for name, data in members]), "save_torch")
+    write_bytes(f, stored([(f"archive/{name}", data) for name, data in members]), name="save_torch")
 
 
 class TorchPickle:
