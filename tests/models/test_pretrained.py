@@ -1,6 +1,7 @@
 """Folders into networks: what they hold, what may be wrong with them; photographs into names."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -153,11 +154,58 @@ def test_the_middle_of_a_photograph():
     assert str(caught.value) == "classify(float32[2, 2]): takes photographs, uint8 [h, w, 3 or 4]: convert it"
 
 
+ANCHORS = {  # spread over the list, with those that are easily taken for each other
+    0: "tench", 1: "goldfish", 2: "great white shark", 8: "hen", 9: "ostrich", 17: "jay", 20: "dipper",
+    22: "bald eagle", 30: "American bullfrog", 39: "green iguana", 47: "chameleon", 49: "Nile crocodile",
+    50: "American alligator", 52: "worm snake", 61: "boa constrictor", 71: "scorpion", 76: "tarantula",
+    84: "peacock", 94: "hummingbird", 99: "goose", 105: "koala", 107: "jellyfish", 113: "snail",
+    130: "flamingo", 134: "crane (bird)", 145: "king penguin", 146: "albatross", 148: "killer whale",
+    151: "Chihuahua", 162: "beagle", 177: "Scottish deerhound", 187: "Yorkshire terrier",
+    207: "golden retriever", 208: "Labrador retriever", 232: "Border collie", 235: "German shepherd",
+    248: "Eskimo dog", 251: "Dalmatian", 258: "Samoyed", 263: "Pembroke Welsh corgi", 265: "toy poodle",
+    269: "grey wolf", 271: "red wolf", 277: "red fox", 281: "tabby cat", 285: "Egyptian cat", 286: "cougar",
+    291: "lion", 292: "tiger", 294: "brown bear", 296: "polar bear", 301: "ladybird", 309: "bee",
+    314: "cockroach", 319: "dragonfly", 323: "monarch butterfly", 327: "starfish", 330: "cottontail rabbit",
+    340: "zebra", 343: "warthog", 350: "ibex", 355: "llama", 366: "gorilla", 386: "African elephant",
+    388: "giant panda", 393: "clownfish", 398: "abacus", 401: "accordion", 404: "airliner",
+    407: "ambulance", 417: "balloon", 420: "banjo", 425: "barn", 440: "beer bottle", 444: "tandem bicycle",
+    457: "bow tie", 463: "bucket", 468: "taxi", 471: "cannon", 483: "castle", 487: "mobile phone",
+    497: "church", 508: "computer keyboard", 511: "convertible", 517: "crane (machine)",
+    527: "desktop computer", 543: "dumbbell", 549: "envelope", 555: "fire engine", 562: "fountain",
+    566: "French horn", 574: "golf ball", 587: "hammer", 593: "harmonica", 604: "hourglass",
+    611: "jigsaw puzzle", 620: "laptop", 629: "lipstick", 638: "maillot", 639: "one-piece swimsuit",
+    645: "maypole", 657: "missile", 664: "computer monitor", 671: "mountain bike", 682: "obelisk",
+    694: "paddle wheel", 695: "padlock", 698: "palace", 703: "park bench", 717: "pickup truck",
+    723: "pinwheel", 732: "Polaroid camera", 748: "handbag", 753: "radiator", 761: "remote control",
+    765: "rocking chair", 779: "school bus", 784: "screwdriver", 788: "shoe shop", 802: "snowmobile",
+    812: "space shuttle", 817: "sports car", 820: "steam locomotive", 829: "tram", 833: "submarine",
+    844: "light switch", 849: "teapot", 852: "tennis ball", 862: "torch", 866: "tractor", 879: "umbrella",
+    889: "violin", 895: "fighter plane", 898: "water bottle", 907: "wine bottle", 914: "yawl",
+    917: "comic book", 920: "traffic light", 928: "ice cream", 932: "pretzel", 937: "broccoli",
+    945: "bell pepper", 950: "orange", 954: "banana", 963: "pizza", 967: "espresso", 973: "coral reef",
+    980: "volcano", 985: "daisy", 988: "acorn", 992: "agaric", 999: "toilet paper",
+}  # fmt: skip
+
+
 def test_labels():
+    """A name for each class, at the place that the class has in every list of them."""
     names = imagenet.labels()
-    assert len(names) == 1000 == len(set(names)) and (names[0], names[967], names[999]) == (
-        "tench", "espresso", "toilet tissue",
-    )  # fmt: skip
+    assert len(names) == 1000 == len({name.casefold() for name in names})
+    assert {at: names[at] for at in ANCHORS} == ANCHORS
+    assert all(re.fullmatch(r"[A-Za-zé0-9' ()-]{2,30}", name) and name == name.strip() for name in names)
+    assert not [name for name in names if name.split()[0].casefold() in ("a", "an", "the")]
+
+
+def test_labels_stand_where_torchvisions_stand(torch):
+    """Most share a word with torchvision's name of the same class, and none is its name of another class."""
+    from torchvision.models._meta import _IMAGENET_CATEGORIES as theirs
+
+    ours = [set(re.findall(r"\w+", name.casefold())) for name in imagenet.labels()]
+    words = [set(re.findall(r"\w+", name.casefold())) for name in theirs]
+    assert sum(bool(a & b) for a, b in zip(ours, words, strict=True)) > 850
+    elsewhere = {name.casefold(): at for at, name in enumerate(theirs)}
+    moved = {n: at for at, n in enumerate(imagenet.labels()) if elsewhere.get(n.casefold(), at) != at}
+    assert moved == {}
 
 
 def test_the_command_names_photographs(tmp_path):

@@ -1,4 +1,9 @@
-"""Photographs into names of what is on them: cut, resized, normalised and classified on the device."""
+"""Photographs into names of what is on them: cut, resized, normalised and classified on the device.
+
+imagenet.txt has the names: written for this package, an everyday word for each of the 1,000 synsets of
+WordNet that ImageNet's classes are, in their order. They are singular, without an article, in lower case but
+for proper names, and distinct; "crane (bird)" and "crane (machine)" say what tells two of one word apart.
+"""
 
 from functools import cache
 from importlib.util import find_spec
