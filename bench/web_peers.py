@@ -1,20 +1,25 @@
 """One network in one browser: an exported program, onnxruntime-web and TensorFlow.js, all on WebGPU.
 
     python bench/web_peers.py [--only flambeau tensorflow] [--rounds 5] [--seconds 2] [--hardware]
+    python bench/web_peers.py --network efficientnet_lite0
 
-npm gets the peers once, into the cache; one that can't be had is reported and left out. Latency at batch 1,
-images a second at batch 32, training steps a second at batch 64 (the package under Pyodide beside
-TensorFlow.js), and the time from an empty page to the first prediction.
+npm gets the peers once, into the cache; one that can't be had is reported and left out. Of the network of
+`flambeau mnist`: latency at batch 1, images a second at batch 32, training steps a second at batch 64 (the
+package under Pyodide beside TensorFlow.js), and the time from an empty page to the first prediction. Of
+EfficientNet-Lite0, which the page of images runs: the first and the latency, without TensorFlow.js.
 """
 
 import argparse
+import json
 import re
 import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 from _measure import number, show_table
@@ -24,6 +29,7 @@ import flambeau as fb
 from flambeau.cli.mnist import network
 from flambeau.core.files import cache_folder
 from flambeau.errors import FlambeauError
+from flambeau.models.imagenet import efficientnet_lite0
 from flambeau.site import build, node, serve
 from flambeau.site.server import address
 
@@ -35,6 +41,34 @@ PEERS = {  # contestant: the npm packages that it needs
 FLAGS = ["--no-sandbox", "--enable-unsafe-webgpu", "--disable-quic", "--disable-background-networking"]
 HERE = Path(__file__).resolve().parent
 BATCH, TRAINING = 32, 64
+
+
+class Contested(NamedTuple):
+    """A network of the contest: how it is made, its images' shape, its .onnx file, and who has it."""
+
+    make: Callable[[], Any]
+    image: tuple[int, ...]
+    onnx: Callable[[Any], bytes]
+    batch: int
+    peers: tuple[str, ...]
+
+
+NETWORKS = {
+    "mnist": Contested(
+        network,
+        (1, 28, 28),
+        lambda model: digits({k: t.numpy() for k, t in model.state_dict().items()}),
+        BATCH,
+        tuple(PEERS),
+    ),
+    "efficientnet_lite0": Contested(
+        lambda: efficientnet_lite0("cpu"),
+        (3, 224, 224),
+        lambda model: fb.onnx.export(model, fb.zeros(1, 3, 224, 224, device="cpu")),
+        1,
+        ("flambeau", "onnxruntime"),
+    ),
+}
 
 START = """async (name) => {
     const begin = performance.now(), contest = await import("/contest.js");
@@ -82,16 +116,19 @@ def main() -> None:
     arguments.add_argument("--browser", default=shutil.which("chromium"), help="the program to start")
     arguments.add_argument("--hardware", action="store_true", help="whatever adapter the browser takes")
     arguments.add_argument("--only", nargs="+", choices=PEERS, default=list(PEERS), help="who takes part")
+    arguments.add_argument("--network", choices=NETWORKS, default="mnist")
     arguments.add_argument("--rounds", type=int, default=5)
     arguments.add_argument("--seconds", type=float, default=2.0, help="of each contestant in each round")
     arguments.add_argument("--steps", type=int, default=10, help="of training in each round; 0 for none")
     given = arguments.parse_args()
     from playwright.sync_api import sync_playwright
 
-    here = contestants(given.only)
+    given.network = NETWORKS[given.network]
+    given.steps *= given.network.batch > 1
+    here = contestants([name for name in given.only if name in given.network.peers])
     flags = FLAGS if given.hardware else [*FLAGS, "--use-webgpu-adapter=swiftshader"]
     with tempfile.TemporaryDirectory() as scratch, sync_playwright() as driver:
-        made = site(Path(scratch) / "site", here, given.steps > 0 and "flambeau" in here)
+        made = site(Path(scratch) / "site", here, given)
         server = serve(made, port=0, quiet=True)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         browser = driver.chromium.launch(executable_path=given.browser, args=flags)
@@ -132,15 +169,17 @@ def installed(name: str) -> bool:
     return not done.returncode
 
 
-def site(out: Path, here: list[str], with_python: bool) -> Path:
+def site(out: Path, here: list[str], given) -> Path:
     """A folder with the exported network, the same as .onnx, the peers, and the package under Pyodide."""
-    if with_python:
+    if given.steps and "flambeau" in here:
         build(out)
     out.mkdir(exist_ok=True)
     fb.manual_seed(0)
-    model = network()
-    fb.save_program(model, {"x": "f32[N, 1, 28, 28]"}, out / "digits", max_batch=BATCH, target="web")
-    (out / "digits.onnx").write_bytes(digits({k: t.numpy() for k, t in model.state_dict().items()}))
+    model, image = given.network.make(), given.network.image
+    shape = f"f32[N, {', '.join(map(str, image))}]"
+    fb.save_program(model, {"x": shape}, out / "network", max_batch=given.network.batch, target="web")
+    (out / "network.onnx").write_bytes(given.network.onnx(model))
+    (out / "network.json").write_text(json.dumps({"image": image}))
     shutil.copy(HERE / "pages" / "contest.js", out / "contest.js")
     (out / "empty.html").write_text("<!doctype html><title>bench</title>")
     (out / "npm" / "@tensorflow").mkdir(parents=True)
@@ -167,7 +206,8 @@ def contest(browser, home: str, here: list[str], given) -> None:
         if not np.allclose(logits[name], logits[here[0]], rtol=1e-3, atol=1e-3):
             raise FlambeauError(f"{name} computes something else than {here[0]}: {logits[name]}")
     rows = [("to the first prediction, s", {name: first[name] for name in here}, False)]
-    for title, n, scale in (("latency of 1, ms", 1, None), (f"images a second, by {BATCH}", BATCH, BATCH)):
+    kinds = (("latency of 1, ms", 1, None), (f"images a second, by {BATCH}", BATCH, BATCH))
+    for title, n, scale in kinds[: given.network.batch]:
         seconds = rounds(
             here, given.rounds, lambda name, n=n: pages[name].evaluate(TIMES, [n, given.seconds])
         )
@@ -216,7 +256,7 @@ def show(here: list[str], rows: list[tuple[str, dict[str, float], bool]]) -> Non
             best = max(peers) if more_is_better else min(peers)
             ratio = number(values["flambeau"] / best if more_is_better else best / values["flambeau"])
         table.append((title, *(number(values[k]) if k in values else "-" for k in here), ratio))
-    show_table("the network of flambeau mnist in a page", ("what", *here, "times the better peer"), table)
+    show_table("a network in a page", ("what", *here, "times the better peer"), table)
 
 
 if __name__ == "__main__":

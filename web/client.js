@@ -4,7 +4,7 @@
  *   python.loaded                                the addresses of what was loaded for it
  *   await python.call("module.function", ...args)
  *   await python.run("source")                   the value of its last expression
- *   await python.install("name.py", source)      a module of the page's own
+ *   await python.install("name.py", source)      a module of the page's own, or any file; bytes are handed over
  *   await python.unpack(data)                    a zip archive of modules
  *   python.on("event", (value) => ...)           what Python sends by `flambeau_page.emit("event", value)`
  *   python.stop()
@@ -100,7 +100,7 @@ class Python {
 
   call(name, ...args) { return this.ask({ type: "call", name, args }); }
   run(source) { return this.ask({ type: "run", source }); }
-  install(path, source) { return this.ask({ type: "install", path, source }); }
+  install(path, source) { return this.ask({ type: "install", path, source }, source.buffer ? [source.buffer] : []); }
   unpack(data) { return this.ask({ type: "unpack", data }, [data]); }
   on(event, listener) { this.listeners.set(event, listener); }
   stop() {

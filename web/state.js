@@ -10,9 +10,14 @@ export function begun() {
   document.documentElement.dataset.runs = "";
   byId("late")?.remove();
   byId("again").onclick = () => location.reload();
-  byId("progress").hidden = false;
   byId("again").hidden = true;
-  told("checking for WebGPU");
+  busy("checking for WebGPU");
+}
+
+/** Something that may take a while begins; `ready` or `failed` ends it. */
+export function busy(text) {
+  byId("progress").hidden = false;
+  told(text, 0);
 }
 
 export function told(text, part) {

@@ -3,7 +3,7 @@
  *
  * page -> worker, each with an `id` of the page's choice:
  *   {id, type: "start", base}            load everything from the site at `base`; value: {adapter, software, loaded: [urls]}
- *   {id, type: "install", path, source}  put a Python file where modules are found
+ *   {id, type: "install", path, source}  put a file, text or bytes, where modules are found
  *   {id, type: "unpack", data}           put a zip archive's files where packages are
  *   {id, type: "run", source}            run source; value: that of its last expression
  *   {id, type: "call", name, args}       call "module.function" with JavaScript values

@@ -1,13 +1,13 @@
 /**
- * The network of `flambeau mnist` by each contestant, for bench/web_peers.py: each is an async function that returns
- * {run(n): the logits of n images, train(batch, steps) or null, adapter}.
+ * A network by each contestant, for bench/web_peers.py: each is an async function that returns {run(n): the logits of n
+ * images, train(batch, steps) or null, adapter}. TensorFlow.js has the network of `flambeau mnist` alone.
  */
 
-const SIDE = 28, CLASSES = 10;
+const { image: IMAGE } = await (await fetch("/network.json")).json(), SIDE = 28, CLASSES = 10; // the shape of an image
 
 /** The same images for everybody. */
 export function images(n) {
-  const out = new Float32Array(n * SIDE * SIDE);
+  const out = new Float32Array(IMAGE.reduce((a, b) => a * b, n));
   for (let i = 0; i < out.length; i++) out[i] = ((i * 7919) % 256) / 255 - 0.13;
   return out;
 }
@@ -18,7 +18,7 @@ function nameOf(device) {
 }
 
 async function weights() {
-  const buffer = await (await fetch("/digits/weights.safetensors")).arrayBuffer();
+  const buffer = await (await fetch("/network/weights.safetensors")).arrayBuffer();
   const length = Number(new DataView(buffer).getBigUint64(0, true));
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 8, length)));
   return Object.fromEntries(Object.entries(header).filter(([name]) => name !== "__metadata__").map(
@@ -27,7 +27,7 @@ async function weights() {
 }
 
 export async function flambeau() {
-  const { load } = await import("/digits/index.js"), model = await load();
+  const { load } = await import("/network/index.js"), model = await load();
   return { adapter: model.adapter, train: null, run: async (n) => (await model.run({ x: images(n) })).data };
 }
 
@@ -35,10 +35,10 @@ export async function onnxruntime() {
   const ort = await import("/npm/onnxruntime-web/dist/ort.webgpu.bundle.min.mjs");
   ort.env.wasm.wasmPaths = "/npm/onnxruntime-web/dist/";
   ort.env.wasm.numThreads = 1;
-  const session = await ort.InferenceSession.create("/digits.onnx", { executionProviders: ["webgpu"] });
+  const session = await ort.InferenceSession.create("/network.onnx", { executionProviders: ["webgpu"] });
   const run = async (n) => {
-    const x = new ort.Tensor("float32", images(n), [n, 1, SIDE, SIDE]);
-    return (await session.run({ x })).y.getData();
+    const x = new ort.Tensor("float32", images(n), [n, ...IMAGE]);
+    return (await session.run({ [session.inputNames[0]]: x }))[session.outputNames[0]].getData();
   };
   return { adapter: nameOf(await ort.env.webgpu.device), train: null, run };
 }

@@ -13,7 +13,7 @@ from flambeau.site.server import address
 # Without --enable-unsafe-webgpu there is no adapter; the others keep to the software one and off the network.
 FLAGS = [
     "--no-sandbox", "--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--disable-quic",
-    "--disable-background-networking",
+    "--disable-background-networking", "--use-fake-device-for-media-stream",
 ]  # fmt: skip
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 

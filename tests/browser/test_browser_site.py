@@ -132,7 +132,7 @@ def test_who_loaded_it_once_can_go_offline(browser, tmp_path, monkeypatch, contr
         page.add_init_script("navigator.serviceWorker.addEventListener = () => {}")
     page.goto(f"{address(server)}mnist/")
     status(page).to_have_text(READY, timeout=WAIT)
-    others = {manifest["selftest"], *manifest["image"]}  # other pages'
+    others = {manifest["selftest"], manifest["onnx"], *manifest["image"]}  # other pages'
     files = [name for name in manifest["files"] if name not in others]
     page.wait_for_function(KEPT, arg=[*files, "mnist/", "mnist/page.js", "worker.js"])
     twice = [name for name in files if whole.count(f"/{name}") != 1]

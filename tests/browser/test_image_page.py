@@ -2,11 +2,13 @@
 
 import re
 from importlib.util import find_spec
+from io import BytesIO
 
 import pytest
+from helpers import onnx_files
 from helpers.paths import ROOT
 
-from flambeau.models.imagenet import PACKAGE, classify, efficientnet_lite0
+from flambeau.models.imagenet import PACKAGE, canvas_of, classify, efficientnet_lite0, labels
 
 from .paper import READY, WAIT, expect, shot
 
@@ -40,8 +42,8 @@ def given(page, kind: str, name: str, data: bytes, mime: str) -> None:
     )
 
 
-def test_photographs_are_named_as_on_the_desktop(page, site):
-    """Chosen, dropped, pasted and samples; scripts are few, and Python is not loaded."""
+def test_photographs_are_named_as_on_the_desktop(page, site, tmp_path):
+    """However they are given; scripts are few, and Python comes for a dropped network alone."""
     from PIL import Image
 
     sizes = {}
@@ -70,6 +72,110 @@ def test_photographs_are_named_as_on_the_desktop(page, site):
     expect(page, "#spoken").to_have_text(re.compile("^missile"), timeout=WAIT)
     given(page, "drop", "cup.jpg", (ROOT / "web/image/coffee.jpg").read_bytes(), "image/jpeg")
     expect(page, "#spoken").to_have_text(re.compile("^espresso"), timeout=WAIT)
+    for name, data in odd_pictures().items():
+        said = page.text_content("#spoken")
+        given(page, "drop", name, data, f"image/{name[-3:].replace('jpg', 'jpeg')}")
+        expect(page, "#spoken").not_to_have_text(said, timeout=WAIT)
+        with Image.open(BytesIO(data)) as image:
+            want = classify(model, image)
+        found = named(page)
+        assert found[0][0] == want[0].name, (name, found, want)
+        assert [s for _, s in found] == pytest.approx([g.share for g in want], abs=0.02), name
     given(page, "paste", "notes.txt", b"no picture", "text/plain")
-    said = "notes.txt is no picture that this browser reads: give a JPEG, PNG or WebP."
-    expect(page, ".notice span").to_have_text(said)
+    expect(page, ".notice span").to_have_text(NO_PICTURE.format("notes.txt"))
+    given(page, "drop", "half.jpg", (ROOT / "web/image/cat.jpg").read_bytes()[:200], "image/jpeg")
+    expect(page, ".notice span").to_have_text(NO_PICTURE.format("half.jpg"))
+    films(page, site)
+    takes_networks(page, tmp_path)
+
+
+NO_PICTURE = "{} is no picture that this browser reads, or too large for it: give a JPEG, PNG or WebP."
+DENIED = "this page is not allowed to. Allow it in the browser's address bar, and try again."
+
+
+def odd_pictures() -> dict[str, bytes]:
+    """The cat on its side with EXIF that says so, the cup with transparent holes, a large picture."""
+    from PIL import Image
+
+    found = {}
+    with (
+        Image.open(ROOT / "web" / "image" / "coffee.jpg") as cup,
+        Image.open(ROOT / "web/image/cat.jpg") as cat,
+    ):
+        turned = Image.Exif()
+        turned[0x0112] = 6  # to be turned right by a quarter
+        lying = cat.transpose(Image.Transpose.ROTATE_90)
+        hole = cup.convert("RGBA")
+        hole.putalpha(cup.convert("L").point(lambda v: 255 if v > 90 else v))
+        large = cat.resize((5000, 4000))
+        for name, image, how in (
+            ("lying.jpg", lying, {"exif": turned, "quality": 95}),
+            ("hole.png", hole, {"compress_level": 1}),
+            ("large.jpg", large, {"quality": 50}),
+        ):
+            out = BytesIO()
+            image.save(out, "PNG" if name.endswith("png") else "JPEG", **how)
+            found[name] = out.getvalue()
+    return found
+
+
+def films(page, site) -> None:
+    """The camera, refused and then allowed: frame after frame with its milliseconds, until it is stopped."""
+    page.click("#camera")
+    expect(page, ".notice span").to_have_text(f"The camera cannot be used: {DENIED}")
+    page.context.grant_permissions(["camera"], origin=site.rstrip("/"))
+    page.evaluate("""() => {
+        globalThis.frames = 0;
+        new MutationObserver(() => frames++).observe(document.querySelector("#speed"), { childList: true });
+    }""")
+    page.click("#camera")
+    expect(page, "#camera").to_have_text("Stop the camera")
+    page.wait_for_function("frames > 2", timeout=WAIT)
+    assert len(named(page)) == 5 and float(page.text_content("#speed")) > 0
+    page.click("#camera")
+    expect(page, "#camera").to_have_text("Camera")
+    page.wait_for_timeout(300)  # the frame that was under way
+    seen = page.evaluate("frames")
+    page.wait_for_timeout(300)
+    assert page.evaluate("frames") == seen
+    page.context.clear_permissions()
+
+
+def takes_networks(page, folder) -> None:
+    """A dropped file that can't be run, one that names pictures, one that takes none; and back."""
+    from PIL import Image
+
+    problems = page.locator("#own-problems li")
+    page.set_input_files("#file", onnx_files.unknown(folder / "bad.onnx"))
+    expect(page, "#own-problems li >> nth=3").to_be_visible(timeout=WAIT)
+    assert problems.all_text_contents() == onnx_files.PROBLEMS
+    shot(page, "image-problems")
+    (folder / "text.onnx").write_text("<!doctype html>")
+    page.set_input_files("#file", folder / "text.onnx")
+    expect(page, "#own-wrong p").to_have_text("It cannot be run here:", timeout=WAIT)
+    assert re.match(r"text\.onnx: is cut short or no ONNX file", problems.all_text_contents()[0])
+
+    page.set_input_files("#file", path := onnx_files.classifier(folder / "colours.onnx"))
+    expect(page, "#own-told").to_contain_text("It is shown pictures, 224 x 224.", timeout=WAIT)
+    page.click("[data-name='cat.jpg']")
+    expect(page, "#spoken").to_contain_text("percent", timeout=WAIT)
+    with Image.open(ROOT / "web" / "image" / "cat.jpg") as image:
+        canvas, side = canvas_of(image)
+    best, shares = onnx_files.named(path, canvas, side, "imagenet")
+    assert [n for n, _ in named(page)] == [labels()[k] for k in best]
+    assert [s for _, s in named(page)] == pytest.approx(shares, abs=0.005)
+    before = named(page)
+    page.select_option("#scale", "unit")
+    page.wait_for_function(
+        f"document.querySelector('#top5 li').dataset.share != {before[0][1]!r}", timeout=WAIT
+    )
+    best, shares = onnx_files.named(path, canvas, side, "unit")
+    assert [s for _, s in named(page)] == pytest.approx(shares, abs=0.005)
+    shot(page, "image-network")
+
+    page.set_input_files("#file", onnx_files.words(folder / "words.onnx"))
+    expect(page, "#own-rows tr >> nth=1").to_contain_text("int64[1, 64]", timeout=WAIT)
+    assert page.text_content("#own-rows tr th") == "y" and not named(page)
+    page.click("#back")
+    expect(page, "#spoken").to_have_text(re.compile("cat, "), timeout=WAIT)
+    assert not page.is_visible("#own")

@@ -14,8 +14,14 @@ const seen = byId("picture").getContext("2d");
 const hidden = Object.assign(document.createElement("canvas"), { width: CANVAS, height: CANVAS });
 const pixels = hidden.getContext("2d", { willReadFrequently: true });
 
+const NO_CAMERA = { // why, by the error's name
+  NotAllowedError: "this page is not allowed to. Allow it in the browser's address bar, and try again.",
+  NotFoundError: "there is none.",
+  NotReadableError: "another program is using it. Close that, and try again.",
+};
+
 /** A line that stays until it is closed; the same text is shown once. */
-function notice(text) {
+export function notice(text) {
   if ([...byId("notices").children].some((one) => one.firstChild.textContent === text)) return;
   const box = document.createElement("div"), line = document.createElement("span"), close = document.createElement("button");
   box.className = "notice";
@@ -45,6 +51,7 @@ async function network(watch) {
   };
   const program = await load(new URL(names[0], BASE), { files, onprogress });
   await program.prepare();
+  program.takesPictures = true;
   return { program, labels: new TextDecoder().decode(files["labels.txt"]).split("\n") };
 }
 
@@ -69,80 +76,121 @@ function answer(labels, { share, label }) {
 class Page {
   constructor(program, labels) {
     Object.assign(this, { program, labels, asked: 0, stream: null });
+    this.named = program; // what names pictures: the page's own network, or one that was dropped
+    this.own = null; // own.js, once a network was dropped
+    this.last = null; // the picture that is shown
     byId("adapter").textContent = program.adapter;
   }
 
-  /** Name a picture; the milliseconds are those of cutting, the network and reading five names. */
-  async name(picture) {
-    shown(seen, picture);
+  /**
+   * Name a picture, unless it is no longer `wanted` when its name is there; what to say of it, or "". The milliseconds
+   * are those of cutting, the network and reading what it says.
+   */
+  async name(picture, wanted) {
+    shown(seen, (this.last = picture));
     byId("hint").hidden = true;
-    const begun = performance.now(), found = await this.program.run(drawn(pixels, picture));
+    const begun = performance.now(), found = await this.named.run(drawn(pixels, picture));
+    if (!wanted()) return "";
     byId("speed").textContent = (performance.now() - begun).toFixed(1);
+    this.own?.outputs(found.outputs ?? []);
+    if (!found.label) return byId("top5").replaceChildren(), "The network has answered";
     answer(this.labels, found);
     return `${this.labels[found.label.data[0]]}, ${Math.round(100 * found.share.data[0])} percent`;
   }
 
-  /** Name a file, unless another was asked for meanwhile. */
-  async file(given, name) {
+  /** Name a picture and say so, unless another was asked for meanwhile. */
+  async say(picture, mine) {
+    const text = await this.name(picture, () => mine === this.asked);
+    if (text) byId("spoken").textContent = text;
+  }
+
+  /** Take what was chosen, dropped or pasted: a picture, or a network with its files. */
+  async take(files, name) {
     const mine = ++this.asked;
     this.stop();
     try {
-      const picture = await opened(given, name);
+      if (files.some(({ name }) => /\.onnx$/i.test(name ?? ""))) {
+        this.own ??= await import("./own.js");
+        return await this.own.take(this, files, mine);
+      }
+      const picture = await opened(files[0], name ?? (files[0].name || "What was pasted"));
       if (mine !== this.asked) return;
-      byId("spoken").textContent = await this.name(picture);
+      if (!this.named.takesPictures) this.own.leave(this);
+      await this.say(picture, mine);
     } catch (error) {
-      notice(error.message);
+      if (mine === this.asked) this.failed(error);
     }
+  }
+
+  /** Say what went wrong; a network whose worker is gone is given up. */
+  failed(error) {
+    if (this.named.python?.broken) this.own.leave(this);
+    notice(error.message);
   }
 
   async film() {
     if (this.stream) return this.stop();
-    this.asked++;
+    const mine = ++this.asked;
+    let stream = null;
     try {
-      this.stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
+      stream = await navigator.mediaDevices.getUserMedia({ video: { facingMode: "environment" } });
     } catch (error) {
-      return notice(`The camera cannot be used (${error.message}): allow it for this page.`);
+      return notice(`The camera cannot be used: ${NO_CAMERA[error.name] ?? `${error.message}.`}`);
     }
-    byId("camera").setAttribute("aria-pressed", "true");
-    const source = Object.assign(document.createElement("video"), { srcObject: this.stream, muted: true, playsInline: true });
-    await source.play();
+    if (mine !== this.asked) return void stream.getTracks().forEach((track) => track.stop()); // too late
+    this.stream = stream;
+    for (const track of stream.getTracks()) track.addEventListener("ended", () => this.stop()); // unplugged
+    pressed(true);
+    if (!this.named.takesPictures) this.own.leave(this);
+    const source = Object.assign(document.createElement("video"), { srcObject: stream, muted: true, playsInline: true });
     try {
-      while (this.stream) {
-        await this.name({ source, wide: source.videoWidth, high: source.videoHeight });
+      await source.play();
+      while (this.stream === stream) {
+        await this.name({ source, wide: source.videoWidth, high: source.videoHeight }, () => this.stream === stream);
         await new Promise(requestAnimationFrame);
       }
     } catch (error) {
+      if (this.stream !== stream) return; // it was stopped
       this.stop();
-      notice(error.message);
+      this.failed(error);
     }
   }
 
   stop() {
     this.stream?.getTracks().forEach((track) => track.stop());
+    if (this.stream) this.last = null; // a camera's picture is gone with it
     this.stream = null;
-    byId("camera").setAttribute("aria-pressed", "false");
+    pressed(false);
   }
 
   /** Files that are chosen, dropped or pasted, the samples and the camera. */
   listen() {
-    const first = (files) => files?.[0] && this.file(files[0], files[0].name || "What was pasted");
-    byId("file").addEventListener("change", ({ target }) => first(target.files));
-    addEventListener("paste", ({ clipboardData }) => first(clipboardData.files));
+    const taken = (files) => files?.length && this.take([...files]);
+    byId("file").addEventListener("change", ({ target }) => {
+      taken(target.files);
+      target.value = ""; // or the same file, changed, could not be chosen again
+    });
+    addEventListener("paste", ({ clipboardData }) => taken(clipboardData.files));
     const over = (on) => document.body.classList.toggle("over", on);
     addEventListener("dragover", (event) => (event.preventDefault(), over(true)));
     addEventListener("dragleave", ({ relatedTarget }) => relatedTarget || over(false));
     addEventListener("drop", (event) => {
       event.preventDefault();
       over(false);
-      first(event.dataTransfer.files);
+      taken(event.dataTransfer.files);
     });
     byId("samples").addEventListener("click", async ({ target }) => {
       const { name } = target.closest("button")?.dataset ?? {};
-      if (name) this.file(await (await fetch(new URL(name, import.meta.url))).blob(), name);
+      if (name) this.take([await (await fetch(new URL(name, import.meta.url))).blob()], name);
     });
     byId("camera").disabled = !navigator.mediaDevices?.getUserMedia;
     byId("camera").addEventListener("click", () => this.film());
   }
+}
+
+function pressed(on) {
+  byId("camera").setAttribute("aria-pressed", on);
+  byId("camera").textContent = on ? "Stop the camera" : "Camera";
 }
 
 async function begin(watch) {
@@ -152,11 +200,11 @@ async function begin(watch) {
   await controlled;
   const { program, labels } = await network(watch), page = new Page(program, labels);
   globalThis.flambeau = program; // for the console
+  const chosen = [...byId("file").files]; // before there was a network to name it
   page.listen();
   keep(BASE);
-  const [chosen] = byId("file").files; // before there was a network to name it
-  if (chosen) await page.file(chosen, chosen.name);
   state.ready(`ready on ${program.adapter}`);
+  if (chosen.length) await page.take(chosen);
 }
 
 const watch = new Watch(state.stalled);

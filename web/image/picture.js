@@ -9,7 +9,7 @@ export async function opened(given, name) {
     const source = await createImageBitmap(given, { imageOrientation: "from-image" });
     return { source, wide: source.width, high: source.height };
   } catch {
-    throw new Error(`${name} is no picture that this browser reads: give a JPEG, PNG or WebP.`);
+    throw new Error(`${name} is no picture that this browser reads, or too large for it: give a JPEG, PNG or WebP.`);
   }
 }
 
@@ -18,6 +18,8 @@ export function drawn(context, { source, wide, high }) {
   const whole = Math.max(1, Math.round(CROP * Math.min(wide, high))), side = Math.min(whole, CANVAS);
   const [left, top] = [wide, high].map((size) => Math.floor((size - whole) / 2));
   context.clearRect(0, 0, CANVAS, CANVAS);
+  context.fillStyle = "#fff"; // behind what is transparent, as in imagenet.py
+  context.fillRect(0, 0, side, side);
   context.imageSmoothingQuality = "high";
   context.drawImage(source, left, top, whole, whole, 0, 0, side, side);
   const { data } = context.getImageData(0, 0, CANVAS, CANVAS);
@@ -30,5 +32,7 @@ export function drawn(context, { source, wide, high }) {
 /** Show the same part of a picture on a canvas that is seen, as large as that is. */
 export function shown(context, { source, wide, high }) {
   const whole = CROP * Math.min(wide, high), { width, height } = context.canvas;
+  context.fillStyle = "#fff";
+  context.fillRect(0, 0, width, height);
   context.drawImage(source, (wide - whole) / 2, (high - whole) / 2, whole, whole, 0, 0, width, height);
 }

@@ -1,8 +1,8 @@
 """A small NumPy in plain Python, for a page that has none: there this file is the module `numpy`.
 
-An array is a list of its elements, one after the other, a shape and a dtype. It has what the self-test and
-the references of ops use, and computes what NumPy does, slowly: tests/selftest/test_small_numpy.py compares
-the two.
+An array is a list of its elements, one after the other, a shape and a dtype; one over bytes becomes a list
+when somebody asks for elements. It has what the self-test, the references of ops and ONNX models use, and
+computes what NumPy does, slowly: tests/selftest/test_small_numpy.py compares the two.
 Only `reshape` and `asarray` share elements; all other views are copies. Its random numbers are Python's.
 """
 
@@ -23,9 +23,14 @@ TOP = 1.7976931348623157e308
 
 
 class dtype:
-    """An element type; called, it makes an array of no dims of a number."""
+    """An element type, that of a name too; called, it makes an array of no dims of a number."""
 
-    def __init__(self, name: str, kind: str, itemsize: int, code: str):
+    def __new__(cls, given: Any, *rest: Any) -> "dtype":
+        return object.__new__(cls) if rest else _dtype(given)
+
+    def __init__(self, name: Any, kind: str = "", itemsize: int = 0, code: str = ""):
+        if not kind:
+            return  # it is there
         self.name, self.kind, self.itemsize, self.code, self.type = name, kind, itemsize, code, self
         self.str, self.bits = f"{kind}{itemsize}", 8 * itemsize
         self.min = -(1 << self.bits - 1) if kind == "i" else 0
@@ -57,7 +62,10 @@ bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, float3
 
 
 def _dtype(given: Any) -> dtype:
-    return given if isinstance(given, dtype) else _NAMED[given]
+    found = given if isinstance(given, dtype) else _NAMED.get(given)
+    if found is None:
+        raise TypeError(f"this page's NumPy has numbers and bools alone, and no {given}")
+    return found
 
 
 def iinfo(given: Any) -> dtype:
@@ -147,7 +155,7 @@ def _places(shape: tuple, strides: tuple, start: int = 0) -> list[int]:
 
 def _view(x: "ndarray", shape: tuple, strides: tuple, start: int = 0) -> "ndarray":
     if shape == x.shape and strides == _strides(shape) and not start:
-        return ndarray(x.a, shape, x.dtype)
+        return _shaped(x, shape)
     a = x.a
     return ndarray([a[i] for i in _places(shape, strides, start)], shape, x.dtype)
 
@@ -482,10 +490,15 @@ def reshape(x: "ndarray", *shape: Any) -> "ndarray":
     shape = tuple(shape[0]) if shape and not isinstance(shape[0], int) else shape
     if -1 in shape:
         at, rest = shape.index(-1), -math.prod(shape)
-        shape = (*shape[:at], len(x.a) // rest if rest else 0, *shape[at + 1 :])
-    if math.prod(shape) != len(x.a):
+        shape = (*shape[:at], x.size // rest if rest else 0, *shape[at + 1 :])
+    if math.prod(shape) != x.size:
         raise ValueError(f"{x.shape} can't be reshaped to {shape}")
-    return ndarray(x.a, shape, x.dtype)
+    return _shaped(x, shape)
+
+
+def _shaped(x: "ndarray", shape: tuple) -> "ndarray":
+    """The same elements."""
+    return ndarray(x.a, shape, x.dtype) if x.raw is None else ndarray(None, shape, x.dtype, x.raw)
 
 
 def squeeze(x: "ndarray", axis: Any = None) -> "ndarray":
@@ -706,22 +719,32 @@ tril, triu = triangle(less_equal), triangle(greater_equal)
 
 def frombuffer(raw: Any, dtype: Any) -> "ndarray":
     found, raw = _dtype(dtype), memoryview(raw).cast("B")
-    a = list(struct.unpack(f"<{len(raw) // found.itemsize}{found.code}", raw))
-    return ndarray(a, (len(a),), found)
+    if len(raw) % found.itemsize:
+        raise ValueError(f"{len(raw)} bytes are no whole number of {found}")
+    return ndarray(None, (len(raw) // found.itemsize,), found, raw)
 
 
 class ndarray:
-    """Elements in a list, a shape and a dtype."""
+    """Elements in a list (a) or, until somebody asks for that, in bytes (raw); a shape and a dtype."""
 
-    __slots__ = ("a", "dtype", "shape")
+    __slots__ = ("a", "dtype", "raw", "shape")
     __array_priority__ = 1
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, a: list, shape: tuple, dtype: dtype):
-        self.a, self.shape, self.dtype = a, shape, dtype
+    def __init__(self, a: list | None, shape: tuple, dtype: dtype, raw: memoryview | None = None):
+        self.shape, self.dtype, self.raw = shape, dtype, raw
+        if a is not None:
+            self.a = a
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "a":
+            raise AttributeError(f"this small NumPy's arrays have no {name}")
+        self.a = list(struct.unpack(f"<{self.size}{self.dtype.code}", self.raw or b""))
+        self.raw = None  # elements may be assigned to from now on
+        return self.a
 
     ndim = property(lambda x: len(x.shape))
-    size = property(lambda x: len(x.a))
+    size = property(lambda x: math.prod(x.shape))
     T = property(transpose)
 
     def __len__(self) -> int:
@@ -766,6 +789,8 @@ class ndarray:
         return a[:] if self.shape else a[0]
 
     def copy(self) -> "ndarray":
+        if self.raw is not None:
+            return frombuffer(bytes(self.raw), self.dtype).reshape(self.shape)
         return ndarray(self.a[:], self.shape, self.dtype)
 
     def astype(self, to: Any, copy: bool = True) -> "ndarray":
@@ -773,13 +798,16 @@ class ndarray:
         return self if to is self.dtype and not copy else ndarray(_fit(self.a, to), self.shape, to)
 
     def tobytes(self) -> bytes:
+        if self.raw is not None:
+            return bytes(self.raw)
         return struct.pack(f"<{len(self.a)}{self.dtype.code}", *self.a)
 
     def view(self, to: Any) -> "ndarray":
         return frombuffer(self.tobytes(), to).reshape(self.shape)
 
     def __buffer__(self, flags: int) -> memoryview:
-        return memoryview(self.tobytes()).cast(self.dtype.code)
+        raw = self.tobytes() if self.raw is None else self.raw
+        return memoryview(raw).cast("B").cast(self.dtype.code)
 
 
 def _reflected(f: Callable) -> Callable:

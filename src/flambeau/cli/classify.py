@@ -28,14 +28,14 @@ def classify(images: tuple[Path, ...], device: str | None):
 
 
 def photograph(path: Path):
-    """An image of Pillow, upright; FlambeauError for what is none."""
+    """An image of Pillow; FlambeauError for what is none."""
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image
     except ImportError:
         raise FlambeauError("classify: Pillow reads photographs: pip install 'flambeau[models]'") from None
     try:
         with Image.open(path) as image:
-            return ImageOps.exif_transpose(image.convert("RGBA"))
+            return image.convert("RGBA")
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
         raise FlambeauError(
             f"classify: {path} is no photograph that Pillow reads: give a JPEG or PNG"

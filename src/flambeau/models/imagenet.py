@@ -94,15 +94,18 @@ def efficientnet_lite0(device: Any = None) -> Any:
 
 
 def canvas_of(image: Any) -> tuple[Any, float]:
-    """The middle of a photograph on a canvas, and how many pixels a side it is there. What is larger than the
-    canvas is resized with Pillow. ValueError for arrays that are no photographs.
+    """The middle of a photograph on a canvas, and how many pixels a side it is there. What is transparent
+    lies on white, what is larger than the canvas is resized with Pillow. ValueError for arrays that are no
+    photographs.
 
-    image: an image of Pillow, or uint8 [h, w, 3 or 4].
+    image: an image of Pillow, which is turned as its EXIF says, or uint8 [h, w, 3 or 4].
     """
     import numpy as np
 
     if hasattr(image, "convert"):  # an image of Pillow
-        image = np.asarray(image.convert("RGBA"))
+        from PIL import ImageOps
+
+        image = np.asarray(ImageOps.exif_transpose(image).convert("RGBA"))
     image = np.asarray(image)
     if image.dtype != np.uint8 or image.ndim != 3 or image.shape[2] not in (3, 4) or 0 in image.shape:
         given = f"{image.dtype}{list(image.shape)}"
@@ -110,7 +113,7 @@ def canvas_of(image: Any) -> tuple[Any, float]:
     high, wide = image.shape[:2]
     side = max(1, int(CROP * min(high, wide) + 0.5))  # as Math.round of the page
     top, left = (high - side) // 2, (wide - side) // 2
-    image = image[top : top + side, left : left + side]
+    image = on_white(image[top : top + side, left : left + side])
     if side > CANVAS:
         from PIL import Image
 
@@ -119,8 +122,16 @@ def canvas_of(image: Any) -> tuple[Any, float]:
             CANVAS,
         )
     canvas = np.zeros((CANVAS, CANVAS, 4), np.uint8)
-    canvas[:side, :side, : image.shape[2]] = image
+    canvas[:side, :side, :3] = image
     return canvas, float(side)
+
+
+def on_white(image: Any) -> Any:
+    """The colours of an image with white behind what is transparent. uint8 [h, w, 3 or 4] -> [h, w, 3]"""
+    if image.shape[2] == 3 or (image[..., 3] == 255).all():
+        return image[..., :3]
+    share = image[..., 3:].astype("f4") / 255
+    return (image[..., :3] * share + 255 * (1 - share) + 0.5).astype("u1")
 
 
 @no_grad()

@@ -1,6 +1,7 @@
 """A path or bytes into a ModelDef, and tensors that lie in files beside it."""
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,8 @@ def mapped(path: Path, name: str, what: str) -> memoryview:
         with open(path, "rb") as file:
             if not os.fstat(file.fileno()).st_size:
                 return memoryview(b"")
-            return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            with suppress(OSError):  # a file system that maps nothing, such as a page's
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+            return memoryview(file.read())
     except OSError as e:
         raise OnnxError(f"{what}: lies in {name!r}, which can't be read: {e.strerror or e}") from None

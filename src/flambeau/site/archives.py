@@ -16,7 +16,8 @@ from . import node, pyodide
 HERE = Path(__file__).resolve().parents[1]  # the package flambeau
 ROOT = HERE.parents[1]  # of a checkout
 # What the site's own pages have no use for inside Python: commands, what they show, this package, pages, 2 MB
-# of digits, what one loads, files of other frameworks. Who installs the wheel in a page has all of it.
+# of digits, files of other frameworks; what one page loads by itself (BESIDE). Who installs the wheel in a
+# page has all of it.
 LEFT_OUT = (
     "flambeau/cli/",
     "flambeau/hub/",
@@ -31,6 +32,7 @@ LEFT_OUT = (
     "flambeau/selftest/",
 )
 KEPT = {"flambeau/web/executor.js"}
+BESIDE = ("onnx", "selftest")  # packages in archives of their own
 ARRAYS = "arrays.py"  # of web/selftest/
 EPOCH = (1980, 1, 1, 0, 0, 0)  # zip's first moment: equal files make equal archives
 # What of the standard library a page has no use for: it has no processes, servers or terminal, and no tests.
@@ -86,11 +88,11 @@ def flambeau() -> Files:
     }
 
 
-def selftest() -> Files:
-    """The self-test, and what stands for NumPy in the page that runs it."""
-    return tree("flambeau/selftest", HERE / "selftest") | {
-        "numpy.py": (web_folder() / "selftest" / ARRAYS).read_bytes()
-    }
+def beside(package: str) -> Files:
+    """A package that one page loads when it needs it, and what stands there for NumPy."""
+    found = tree(f"flambeau/{package}", HERE / package)
+    numpy = (web_folder() / "selftest" / ARRAYS).read_bytes()
+    return {name: data for name, data in found.items() if not name.endswith(".pyi")} | {"numpy.py": numpy}
 
 
 @cache

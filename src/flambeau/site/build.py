@@ -43,7 +43,7 @@ def build(out: Path, sources: bool = False, model: Path | None = None, brotli: b
         "pyodide": f"{folder}/",
         "lock": {"info": json.loads((home / pyodide.LOCK).read_text("utf-8"))["info"], "packages": {}},
         "stdlib": names.pop("stdlib"),
-        "selftest": names.pop("selftest"),
+        **{name: names.pop(name) for name in archives.BESIDE},
         "packages": sorted(names.values()),
         "compiled": compiled,
         "mnist": dict(zip(("model", "digits"), mnist, strict=True)),
@@ -82,7 +82,7 @@ def packages(sources: bool, stored: bool) -> tuple[dict[str, bytes], bool]:
     """The archives of Python by name, and whether they are compiled."""
     plain = {
         "flambeau": archives.zipped(archives.flambeau() | archives.templates()),
-        "selftest": archives.zipped(archives.selftest()),
+        **{name: archives.zipped(archives.beside(name)) for name in archives.BESIDE},
         "jinja2": archives.zipped(archives.installed("jinja2")),
         "markupsafe": archives.zipped(archives.installed("markupsafe")),
     }

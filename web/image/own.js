@@ -1,0 +1,136 @@
+/** Turns a network that was dropped into the page's: shows what it is, what it gives, or all that keeps it from running. */
+import { Watch } from "../watch.js";
+import * as state from "../state.js";
+import { opened, release } from "./network.js";
+import { notice } from "./page.js";
+
+const byId = (id) => document.getElementById(id);
+let page = null, seed = 0;
+
+function made(kind, text, name = "") {
+  return Object.assign(document.createElement(kind), { textContent: text, className: name });
+}
+
+/** Take the network among the files in the place of the page's; what it can't run is listed. */
+export async function take(asking, files, mine) {
+  release();
+  page = asking;
+  begun(files.find(({ name }) => /\.onnx$/i.test(name)).name);
+  const watch = new Watch(state.stalled);
+  try {
+    const found = await opened(files, watch);
+    if (mine !== page.asked) return;
+    described(found);
+    if (found.problems.length) return;
+    page.named = Object.assign(found, { takesPictures: Boolean(found.picture) });
+    await again();
+  } catch (error) {
+    if (mine !== page.asked) return;
+    leave(page);
+    notice(error.message);
+  } finally {
+    watch.end();
+    if (mine === page.asked) ended();
+  }
+}
+
+/** Run it on the picture that is shown, or on random inputs; twice, since the first time its kernels are compiled. */
+async function again() {
+  const mine = page.asked;
+  state.busy("running the network");
+  try {
+    seed++;
+    for (let i = 0; i < 2 && mine === page.asked; i++) await (page.named.takesPictures ? onPicture(mine) : onNumbers(mine));
+  } catch (error) {
+    if (mine === page.asked) problems([error.message]);
+  } finally {
+    if (mine === page.asked) ended();
+  }
+}
+
+async function onPicture(mine) {
+  if (page.last && !page.stream) await page.say(page.last, mine);
+}
+
+async function onNumbers(mine) {
+  const begun = performance.now(), { outputs: found } = await page.named.draw(seed);
+  if (mine !== page.asked) return;
+  byId("speed").textContent = (performance.now() - begun).toFixed(1);
+  outputs(found);
+  byId("spoken").textContent = "The network has answered";
+}
+
+function begun(name) {
+  byId("own").hidden = false;
+  byId("about").hidden = true;
+  byId("own-name").textContent = name;
+  byId("own-told").textContent = "";
+  for (const id of ["own-scale", "draw"]) byId(id).hidden = true;
+  byId("back").textContent = "Stop";
+  problems([]);
+  outputs([]);
+  byId("top5").replaceChildren();
+  byId("spoken").textContent = "";
+  state.busy(`reading ${name}`);
+}
+
+function ended() {
+  byId("back").textContent = "Back to EfficientNet-Lite0";
+  state.ready(`ready on ${page.program.adapter}`);
+}
+
+function described({ problems: found, nodes, weights, inputs, outputs, picture, scale }) {
+  problems(found);
+  if (found.length) return;
+  const list = (values) => values.map(([name, text]) => `${name}: ${text}`).join(", ") || "nothing";
+  const what = picture ? `It is shown pictures, ${picture}.` : "It takes no picture: it runs on random numbers.";
+  byId("own-told").textContent = `${nodes.toLocaleString("en")} nodes, ${weights.toLocaleString("en")} weights. `
+    + `Takes ${list(inputs)}; gives ${list(outputs)}. ${what}`;
+  byId("own-scale").hidden = !scale;
+  if (scale) byId("scale").value = scale;
+  byId("draw").hidden = Boolean(picture);
+  byId("hint").textContent = picture ? "Drop or paste a picture, or choose one below." : "";
+}
+
+/** What keeps it from running, a line each. */
+function problems(lines) {
+  byId("own-wrong").hidden = !lines.length;
+  byId("own-wrong").firstElementChild.textContent =
+    lines.length === 1 ? "It cannot be run here:" : `It cannot be run here, for ${lines.length} reasons:`;
+  byId("own-problems").replaceChildren(...lines.map((line) => made("li", line)));
+}
+
+/** The outputs as a table: name, what it is, its first numbers, its range. */
+export function outputs(rows) {
+  byId("own-outputs").hidden = !rows.length;
+  byId("own-rows").replaceChildren(...rows.map(({ name, what, numbers, range }) => {
+    const row = made("tr", ""), head = made("th", name);
+    head.scope = "row";
+    row.append(head, made("td", what), made("td", numbers), made("td", range ?? ""));
+    return row;
+  }));
+}
+
+/** Give the page its own network back. */
+export function leave(asking) {
+  release();
+  asking.named = asking.program;
+  byId("own").hidden = true;
+  byId("about").hidden = false;
+  problems([]);
+  outputs([]);
+  byId("top5").replaceChildren();
+  byId("hint").textContent = "Drop or paste a picture, or choose one below.";
+  state.ready(`ready on ${asking.program.adapter}`);
+}
+
+byId("back").addEventListener("click", () => {
+  page.asked++;
+  leave(page);
+  if (page.last && !page.stream) page.say(page.last, page.asked).catch((error) => notice(error.message));
+});
+byId("draw").addEventListener("click", again);
+byId("scale").addEventListener("change", async ({ target }) => {
+  await page.named.scaled?.(target.value);
+  await again();
+});
