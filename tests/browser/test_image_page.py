@@ -174,8 +174,9 @@ def takes_networks(page, folder) -> None:
     shot(page, "image-network")
 
     page.set_input_files("#file", onnx_files.words(folder / "words.onnx"))
-    expect(page, "#own-rows tr >> nth=1").to_contain_text("int64[1, 64]", timeout=WAIT)
-    assert page.text_content("#own-rows tr th") == "y" and not named(page)
+    expect(page, "#own-outputs dt >> nth=1").to_have_text("zint64[1, 64]", timeout=WAIT)
+    assert page.text_content("#own-outputs dt b") == "y" and not named(page)
+    assert re.fullmatch(r"(0, |1, ){8}…", page.text_content("#own-outputs dd >> nth=1"))
     page.click("#back")
     expect(page, "#spoken").to_have_text(re.compile("cat, "), timeout=WAIT)
     assert not page.is_visible("#own")

@@ -109,3 +109,22 @@ def test_the_same_as_numpy(text):
     got = small.asarray(eval(text, {"np": small, "ref": small_reference} | ours))
     assert (got.shape, got.dtype.name) == (want.shape, want.dtype.name)
     numpy.testing.assert_allclose(got.tolist(), want.tolist(), rtol=1e-12, atol=1e-14)
+
+
+def test_an_array_over_bytes():
+    """It stays bytes while it is only shaped and handed on, and has elements once they are asked for."""
+    raw = bytearray(numpy.arange(6, dtype="f4").tobytes())
+    x = small.frombuffer(raw, "f4")
+    y = small.ascontiguousarray(x.reshape(2, 3).astype("f4", copy=False), dtype="f")
+    assert y.raw is not None and (y.shape, y.size, y.tobytes()) == ((2, 3), 6, bytes(raw))
+    kept = y.copy()
+    y[0, 1] = 9
+    assert y.tolist() == [[0, 9, 2], [3, 4, 5]] and y.raw is None
+    assert x.tolist() == [0, 1, 2, 3, 4, 5] and raw[4:8] == numpy.float32(1).tobytes()
+    raw[:4] = numpy.float32(7).tobytes()
+    assert kept.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert small.dtype("float32") is small.float32 and small.dtype("f4").kind == "f"
+    with pytest.raises(ValueError, match=r"^7 bytes are no whole number of float32$"):
+        small.frombuffer(b"1234567", "f4")
+    with pytest.raises(TypeError, match=r"^this page's NumPy has numbers and bools alone, and no object$"):
+        small.dtype("object")

@@ -5,10 +5,11 @@ import { opened, release } from "./network.js";
 import { notice } from "./page.js";
 
 const byId = (id) => document.getElementById(id);
+const HINT = byId("hint").textContent;
 let page = null, seed = 0;
 
-function made(kind, text, name = "") {
-  return Object.assign(document.createElement(kind), { textContent: text, className: name });
+function made(kind, text = "") {
+  return Object.assign(document.createElement(kind), { textContent: text });
 }
 
 /** Take the network among the files in the place of the page's; what it can't run is listed. */
@@ -70,7 +71,7 @@ function begun(name) {
   problems([]);
   outputs([]);
   byId("top5").replaceChildren();
-  byId("spoken").textContent = "";
+  for (const id of ["spoken", "speed"]) byId(id).textContent = "";
   state.busy(`reading ${name}`);
 }
 
@@ -82,14 +83,16 @@ function ended() {
 function described({ problems: found, nodes, weights, inputs, outputs, picture, scale }) {
   problems(found);
   if (found.length) return;
+  const of = (n, what) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
   const list = (values) => values.map(([name, text]) => `${name}: ${text}`).join(", ") || "nothing";
   const what = picture ? `It is shown pictures, ${picture}.` : "It takes no picture: it runs on random numbers.";
-  byId("own-told").textContent = `${nodes.toLocaleString("en")} nodes, ${weights.toLocaleString("en")} weights. `
+  byId("own-told").textContent = `${of(nodes, "node")}, ${of(weights, "weight")}. `
     + `Takes ${list(inputs)}; gives ${list(outputs)}. ${what}`;
   byId("own-scale").hidden = !scale;
   if (scale) byId("scale").value = scale;
   byId("draw").hidden = Boolean(picture);
-  byId("hint").textContent = picture ? "Drop or paste a picture, or choose one below." : "";
+  byId("hint").textContent = picture ? HINT : "This network takes no picture.";
+  byId("per").textContent = picture ? "frame" : "run";
 }
 
 /** What keeps it from running, a line each. */
@@ -100,14 +103,14 @@ function problems(lines) {
   byId("own-problems").replaceChildren(...lines.map((line) => made("li", line)));
 }
 
-/** The outputs as a table: name, what it is, its first numbers, its range. */
+/** The outputs: name, what each is, its first numbers, its range. */
 export function outputs(rows) {
   byId("own-outputs").hidden = !rows.length;
-  byId("own-rows").replaceChildren(...rows.map(({ name, what, numbers, range }) => {
-    const row = made("tr", ""), head = made("th", name);
-    head.scope = "row";
-    row.append(head, made("td", what), made("td", numbers), made("td", range ?? ""));
-    return row;
+  byId("own-outputs").replaceChildren(...rows.flatMap(({ name, what, numbers, range }) => {
+    const head = made("dt"), body = made("dd", numbers);
+    head.append(made("b", name), made("span", what));
+    if (range) body.append(document.createElement("br"), made("span", `from ${range}`));
+    return [head, body];
   }));
 }
 
@@ -120,7 +123,8 @@ export function leave(asking) {
   problems([]);
   outputs([]);
   byId("top5").replaceChildren();
-  byId("hint").textContent = "Drop or paste a picture, or choose one below.";
+  byId("hint").textContent = HINT;
+  byId("per").textContent = "frame";
   state.ready(`ready on ${asking.program.adapter}`);
 }
 
