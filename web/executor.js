@@ -20,7 +20,7 @@ export const PIPELINE = 1, PARAMS = 2, OFFSET = 3, GRID = 4, COUNT = 7, BUFFERS 
 const FROM = 1, TO = 2, BYTES = 3, COPY_WORDS = 4;
 const NUMBER = 1, SHORT_WORDS = 2;
 export const STORAGE = 0x80 | 0x04 | 0x08, UNIFORM = 0x40 | 0x08; // the uses that alloc() takes
-const STAGING = 0x01 | 0x08, RESOLVE = 0x200 | 0x04, QUERIES = 4096, READ = 1, COMPUTE = 4;
+const STAGING = 0x01 | 0x08, READ = 1, COMPUTE = 4;
 const PARAMS_WINDOW = 1024; // how many bytes of Params a kernel sees
 // of `executor.faults`: words: 0, or 1 or 2 (where a signed or unsigned index was outside its dim) << 16 | site, both words of the
 // index, size of the dim
@@ -51,23 +51,25 @@ export class ExecutorError extends Error {
 
 /** Open the best adapter; NoAdapter says what is missing. */
 export async function open(options = { powerPreference: "high-performance" }) {
-  if (!globalThis.isSecureContext)
-    throw new ExecutorError("NoAdapter", "WebGPU needs https or localhost: open the page by such an address");
+  if (!globalThis.isSecureContext) noAdapter("WebGPU needs https or localhost: open the page by such an address");
   const gpu = globalThis.navigator?.gpu;
-  if (!gpu) throw new ExecutorError("NoAdapter", "this browser has no WebGPU: update it or turn WebGPU on");
+  if (!gpu) noAdapter("this browser has no WebGPU: update it or turn WebGPU on");
   const adapter = await gpu.requestAdapter(options);
-  if (!adapter)
-    throw new ExecutorError("NoAdapter", "WebGPU finds no adapter: turn hardware acceleration on in the settings");
+  if (!adapter) noAdapter("WebGPU finds no adapter: turn hardware acceleration on in the settings");
   const requiredLimits = { ...PORTABLE };
   for (const name of OF_ADAPTER) requiredLimits[name] = adapter.limits[name];
   requiredLimits[BOUND] = Math.min(adapter.limits[BOUND], BUNDLE_BUFFERS);
   const requiredFeatures = WANTED.filter((name) => adapter.features.has(name));
   try {
     const device = await adapter.requestDevice({ label: "flambeau", requiredLimits, requiredFeatures });
-    return new Executor(adapter, device);
+    return new Executor(device, adapter.info);
   } catch (error) {
-    throw new ExecutorError("NoAdapter", `${nameOf(adapter.info)} refuses: ${error.message}`);
+    noAdapter(`${nameOf(adapter.info)} refuses: ${error.message}`);
   }
+}
+
+function noAdapter(message) {
+  throw new ExecutorError("NoAdapter", message);
 }
 
 function nameOf(info) {
@@ -76,14 +78,17 @@ function nameOf(info) {
 }
 
 export class Executor {
-  constructor(adapter, device) {
-    const { info, limits } = adapter;
+  /** On a device that open() got from the adapter of `info`; without it on one of the page's own, for which the page answers. */
+  constructor(device, info) {
+    this.guest = !info;
+    info ??= device.adapterInfo ?? {};
+    const { limits } = device;
     this.name = nameOf(info);
     this.software = Boolean(info.isFallbackAdapter) || info.architecture === "swiftshader";
     this.features = [...device.features];
     this.groups = limits.maxComputeWorkgroupsPerDimension;
-    this.maxBinding = limits.maxStorageBufferBindingSize;
-    this.bundleBuffers = device.limits[BOUND];
+    this.maxBinding = Math.min(limits.maxStorageBufferBindingSize, limits.maxBufferSize);
+    this.bundleBuffers = limits[BOUND];
     this.lost = null; // why, once the device is gone
     this.compiled = this.compiling = 0; // pipelines that are ready, and that are not yet
     this.onprogress = null; // called with (compiled, all) as pipelines become ready
@@ -104,8 +109,13 @@ export class Executor {
     this.unsettled = 0; // pipelines and large buffers that may still fail
     this.line = []; // what waits for them
     this.troubles = []; // errors that belong to no buffer: the next read tells them
+    this.watched = null; // done when those of what guarded() did are known
     device.lost.then(({ reason, message }) => (this.lost = message || reason || "no reason given"));
-    device.onuncapturederror = ({ error }) => this.troubles.push(new ExecutorError("CommandError", error.message));
+    if (!this.guest) device.onuncapturederror = ({ error }) => this.trouble(error);
+  }
+
+  trouble(error) {
+    if (error) this.troubles.push(new ExecutorError("CommandError", error.message));
   }
 
   // --- order ---
@@ -131,6 +141,17 @@ export class Executor {
       this.unsettled--;
       while (!this.unsettled && this.line.length) this.line.shift()();
     });
+  }
+
+  /** Do what may go wrong where nobody listens to the device, or for a buffer that is not ours. */
+  guarded(action, watch = this.guest) {
+    if (!watch) return action();
+    this.device.pushErrorScope("validation");
+    try {
+      return action();
+    } finally {
+      this.watched = this.device.popErrorScope().then((error) => this.trouble(error), () => {}); // a lost device has none
+    }
   }
 
   inLine(action) {
@@ -159,6 +180,19 @@ export class Executor {
     return handle;
   }
 
+  /** The number of a GPUBuffer that is not ours: copies may name it, until disown(). */
+  adopt(buffer) {
+    this.buffers.set(this.next, buffer);
+    return this.next++;
+  }
+
+  disown(handle) {
+    this.later(() => {
+      this.buffers.delete(handle);
+      this.bad.delete(handle);
+    });
+  }
+
   /** Copy a Uint8Array to the start of a buffer. */
   write(handle, given) {
     this.check();
@@ -176,11 +210,6 @@ export class Executor {
     });
   }
 
-  /** The bytes of a buffer. */
-  sizeOf(handle) {
-    return this.buffers.get(handle)?.size ?? 0;
-  }
-
   free(handle) {
     for (const key of this.users.get(handle) ?? []) this.unbind(key);
     this.users.delete(handle);
@@ -192,7 +221,7 @@ export class Executor {
   /** The bytes of several buffers, [buffer, bytes, ...], one after the other at multiples of four. */
   async read(given) {
     this.check();
-    const asked = this.own(given), { buffer, total } = await this.inLine(() => this.copyOut(asked));
+    const asked = this.own(given), { buffer, total } = await this.inLine(() => this.guarded(() => this.copyOut(asked)));
     try {
       if (total) await buffer.mapAsync(READ, 0, total);
     } catch (error) {
@@ -202,6 +231,7 @@ export class Executor {
     buffer.unmap();
     if (this.staging.length < STAGING_KEPT) this.staging.push(buffer);
     else buffer.destroy();
+    await this.watched;
     if (this.troubles.length) throw this.troubles.shift();
     return out;
   }
@@ -311,11 +341,11 @@ export class Executor {
     return number;
   }
 
-  /** Run commands: one encoder, one pass between copies, one submit. */
-  submit(given) {
+  /** Run commands: one encoder, one pass between copies, one submit. `watch`: they name buffers that were adopted. */
+  submit(given, watch) {
     this.check();
     const words = this.own(given);
-    this.later(() => this.run(words));
+    this.later(() => this.run(words, watch));
   }
 
   /** Run what prepare() was given: submit() of one REPLAY, without an array that crosses. */
@@ -324,15 +354,16 @@ export class Executor {
     this.later(() => this.run([REPLAY, prepared]));
   }
 
-  run(words) {
+  run(words, watch) {
     const ends = [];
     try {
-      const steps = this.resolve(words, ends);
-      if (steps.length) {
+      this.guarded(() => {
+        const steps = this.resolve(words, ends);
+        if (!steps.length) return;
         const encoder = this.device.createCommandEncoder();
         play(encoder, steps);
         this.queue.submit([encoder.finish()]);
-      }
+      }, watch);
       if (this.bad.size) this.spread(words, null);
     } catch (error) {
       this.spread(words, error);
@@ -344,47 +375,6 @@ export class Executor {
         this.pipelines[number] = null;
         this.dropped.push(number);
       }
-  }
-
-  /** How many buffers a pipeline writes: the last that it binds. */
-  outputsOf(pipeline) {
-    return this.pipelines[pipeline].outputs;
-  }
-
-  /** Run commands with each kernel, and each run of copies, in passes of their own; [begin, end, ...] of each in
-      ns of the GPU's clock, as the bytes of 64-bit integers. */
-  async timestamps(given) {
-    this.check();
-    const words = this.own(given);
-    if (!this.device.features.has("timestamp-query")) throw new ExecutorError("NoTimestamps", "it has no timestamps");
-    const parts = await this.inLine(() => this.stamped(words));
-    const out = new Uint8Array(parts.reduce((n, part) => n + part.size, 0));
-    let at = 0;
-    for (const part of parts) {
-      await part.mapAsync(READ);
-      out.set(new Uint8Array(part.getMappedRange()), at);
-      at += part.size;
-      part.destroy();
-    }
-    return out;
-  }
-
-  stamped(words) {
-    const { device } = this, spans = spansOf(this.resolve(words, [])), parts = [];
-    const encoder = device.createCommandEncoder();
-    for (let first = 0; first < spans.length; first += QUERIES / 2) {
-      const some = spans.slice(first, first + QUERIES / 2), count = 2 * some.length;
-      const querySet = device.createQuerySet({ type: "timestamp", count });
-      some.forEach((span, i) => playStamped(encoder, span, querySet, 2 * i));
-      const made = device.createBuffer({ size: 8 * count, usage: RESOLVE });
-      const staging = device.createBuffer({ size: 8 * count, usage: STAGING });
-      encoder.resolveQuerySet(querySet, 0, count, made, 0);
-      encoder.copyBufferToBuffer(made, 0, staging, 0, 8 * count);
-      parts.push(staging);
-    }
-    this.queue.submit([encoder.finish()]);
-    if (this.bad.size) this.spread(words, null);
-    return parts;
   }
 
   /** Commands as objects ready to be played, not to be changed; throws what a kernel or a buffer failed with. */
@@ -454,6 +444,66 @@ function play(encoder, steps) {
   pass?.end();
 }
 
+/** A compiler's message with the lines of the shader about the place that it names. */
+export function told(message, wgsl) {
+  const at = Number(/:(\d+):\d+/.exec(message)?.[1] ?? 0), lines = wgsl.split("\n"), near = [];
+  for (let i = Math.max(at - 2, 1); at && i < Math.min(at + 3, lines.length + 1); i++)
+    near.push(`  ${String(i).padStart(4)} ${lines[i - 1]}`);
+  return [message.trim(), ...near].join("\n");
+}
+
+// --- for Python alone: exported programs are without what follows ---
+
+const RESOLVE = 0x200 | 0x04, QUERIES = 4096;
+
+Object.assign(Executor.prototype, {
+  /** The bytes of a buffer. */
+  sizeOf(handle) {
+    return this.buffers.get(handle)?.size ?? 0;
+  },
+
+  /** How many buffers a pipeline writes: the last that it binds. */
+  outputsOf(pipeline) {
+    return this.pipelines[pipeline].outputs;
+  },
+
+  /** Run commands with each kernel, and each run of copies, in passes of their own; [begin, end, ...] of each in
+      ns of the GPU's clock, as the bytes of 64-bit integers. */
+  async timestamps(given) {
+    this.check();
+    const words = this.own(given);
+    if (!this.device.features.has("timestamp-query")) throw new ExecutorError("NoTimestamps", "it has no timestamps");
+    const parts = await this.inLine(() => this.stamped(words));
+    const out = new Uint8Array(parts.reduce((n, part) => n + part.size, 0));
+    let at = 0;
+    for (const part of parts) {
+      await part.mapAsync(READ);
+      out.set(new Uint8Array(part.getMappedRange()), at);
+      at += part.size;
+      part.destroy();
+    }
+    return out;
+  },
+
+  stamped(words) {
+    const { device } = this, spans = spansOf(this.resolve(words, [])), parts = [];
+    const encoder = device.createCommandEncoder();
+    for (let first = 0; first < spans.length; first += QUERIES / 2) {
+      const some = spans.slice(first, first + QUERIES / 2), count = 2 * some.length;
+      const querySet = device.createQuerySet({ type: "timestamp", count });
+      some.forEach((span, i) => playStamped(encoder, span, querySet, 2 * i));
+      const made = device.createBuffer({ size: 8 * count, usage: RESOLVE });
+      const staging = device.createBuffer({ size: 8 * count, usage: STAGING });
+      encoder.resolveQuerySet(querySet, 0, count, made, 0);
+      encoder.copyBufferToBuffer(made, 0, staging, 0, 8 * count);
+      parts.push(staging);
+    }
+    this.queue.submit([encoder.finish()]);
+    if (this.bad.size) this.spread(words, null);
+    return parts;
+  },
+});
+
 /** Steps in groups that are timed together: a kernel alone, copies with those beside them. */
 function spansOf(steps) {
   const spans = [];
@@ -477,12 +527,4 @@ function playStamped(encoder, span, querySet, at) {
   encoder.beginComputePass({ timestampWrites: begin }).end(); // copies are outside of passes: between two
   for (const { from, to, bytes } of span) encoder.copyBufferToBuffer(from, 0, to, 0, bytes);
   encoder.beginComputePass({ timestampWrites: end }).end();
-}
-
-/** A compiler's message with the lines of the shader about the place that it names. */
-export function told(message, wgsl) {
-  const at = Number(/:(\d+):\d+/.exec(message)?.[1] ?? 0), lines = wgsl.split("\n"), near = [];
-  for (let i = Math.max(at - 2, 1); at && i < Math.min(at + 3, lines.length + 1); i++)
-    near.push(`  ${String(i).padStart(4)} ${lines[i - 1]}`);
-  return [message.trim(), ...near].join("\n");
 }

@@ -2,18 +2,26 @@
  * Runs a folder of flambeau's save_program without Python, on executor.js:
  *
  *   import { load } from "./index.js"; // this file, as `flambeau export` names it
- *   const model = await load(); // the folder it lies in, or load(url)
- *   const { data, shape } = await model.run({ x }); // x: a typed array, or {data, shape}
+ *   const model = await load(); // the folder it lies in, or load(url), or load(files)
+ *   const { data, shape } = await model.run({ x }); // x: numbers, pictures or a buffer of the GPU
  *
- * An ExecutorError's name is LoadError (a file), InputError (what run was given), IndexError (an index that is out of
- * range), Disposed, or one of executor.js.
+ * An ExecutorError's name is LoadError (a file), InputError (what load or run was given), IndexError (an index that is
+ * out of range), Disposed, or one of executor.js. values.js is loaded with the first value that is no typed array.
  */
 
-import { COPY, DROP, ExecutorError, FAULT_BYTES, FORGET, FREE, PARAMS, STORAGE, UNIFORM, dispatch, open } from "./executor.js";
+import {
+  COPY, DROP, Executor, ExecutorError, FAULT_BYTES, FORGET, FREE, PARAMS, STORAGE, UNIFORM, dispatch, open,
+} from "./executor.js";
 
 export { ExecutorError, open };
 
 const FORMAT = "flambeau-program", VERSION = 3;
+const HERE = { // each in full: so bundlers see what they must take along
+  "program.json": new URL("./program.json", import.meta.url),
+  "kernels.wgsl": new URL("./kernels.wgsl", import.meta.url),
+  "weights.safetensors": new URL("./weights.safetensors", import.meta.url),
+};
+const NAMES = Object.keys(HERE);
 const MARK = /^\/\/~ kernel .*\n/m; // begins each kernel of kernels.wgsl
 const PARAMS_ALIGN = 64, PARAMS_WINDOW = 1024; // words between two dispatches' Params; bytes that a kernel sees
 const SIZES_KEPT = 4, BLOCK = 256; // batch sizes whose buffers are kept; bytes that a buffer's size is a multiple of
@@ -22,32 +30,37 @@ const ARRAYS = { // what holds the elements of a dtype; 16-bit floats are their 
   f32: Float32Array, i32: Int32Array, u32: Uint32Array, bool: Uint8Array, i8: Int8Array, u8: Uint8Array,
   f16: Uint16Array, bf16: Uint16Array, i16: Int16Array, u16: Uint16Array, i64: BigInt64Array, u64: BigUint64Array,
 };
-const STORED = {
-  F32: "f32", I32: "i32", U32: "u32", BOOL: "bool", I8: "i8", U8: "u8", I16: "i16", U16: "u16", F16: "f16", BF16: "bf16",
-  I64: "i64", U64: "u64",
-};
 const ADVICE = {
   DeviceLost: (told) => `the GPU was lost (${told}): load the program again`,
   OutOfMemory: (told) => `out of memory (${told}): use a smaller batch`,
 };
 
 /**
- * Open the GPU (or take `executor`, another program's) and read a folder; onprogress(ready, all): kernels. files: by
- * name the bytes of those of its files that are there already, ArrayBuffers.
+ * Open the GPU (or take `executor`, another program's, or a GPUDevice as `device`) and read a program. source: the
+ * folder's URL, or its files by name (bytes, Blobs or URLs) or as a list of Files. files: some by name, in place of the
+ * source's. ondownload(bytes, all) is called as they come, onprogress(ready, all) as kernels compile.
  */
-export async function load(url = new URL(".", import.meta.url), { executor, onprogress, files = {} } = {}) {
-  const base = new URL(url, globalThis.location?.href ?? import.meta.url);
-  if (!base.pathname.endsWith("/")) base.pathname += "/";
-  const used = executor ?? await open(); // first: who can't run it need not download it
+export async function load(source = HERE, { files = {}, executor, device, signal, onprogress, ondownload } = {}) {
+  signal?.throwIfAborted();
+  if (executor && device) refuse("load: executor and device are given: give one, the program's GPU");
+  const places = { ...placesOf(source), ...files };
+  // before anything is fetched: who can't run it need not download it
+  const used = executor ?? (device ? new Executor(device) : await open()), owns = !executor && !device;
   if (onprogress) used.onprogress = onprogress;
+  const ends = new AbortController(), abort = () => ends.abort(signal.reason), tell = counting(ondownload);
   try {
-    const names = ["program.json", "kernels.wgsl", "weights.safetensors"];
-    const [program, kernels, weights] = await Promise.all(names.map((name) => files[name] ?? fetched(base, name)));
-    return new Program(used, described(program), texts(kernels), tensors(weights), !executor);
+    signal?.addEventListener("abort", abort);
+    if (signal?.aborted) abort();
+    const all = await Promise.all(NAMES.map((name) => received(name, places[name], ends.signal, tell)));
+    return new Program(used, described(all[0]), texts(all[1]), tensors(all[2]), owns);
   } catch (error) {
-    if (!executor) used.device.destroy();
+    if (owns) used.device.destroy();
+    signal?.throwIfAborted();
     if (error instanceof ExecutorError) throw error;
-    fail("LoadError", `program.json is damaged (${error.message}): save the program again`);
+    damaged(error);
+  } finally {
+    signal?.removeEventListener("abort", abort);
+    ends.abort(); // where one file can't be had, the others need not come
   }
 }
 
@@ -55,13 +68,60 @@ function fail(name, message) {
   throw new ExecutorError(name, message);
 }
 
+const unloadable = (message) => fail("LoadError", message), refuse = (message) => fail("InputError", message);
+const damaged = ({ message }) => unloadable(`program.json is damaged (${message}): save the program again`);
+
 // --- files ---
 
-async function fetched(base, name) {
-  const response = await fetch(new URL(name, base)).catch((error) => ({ status: error.message }));
-  if (response.ok)
-    return response.arrayBuffer().catch((error) => fail("LoadError", `${name} breaks off (${error.message}): load it again`));
-  fail("LoadError", `${name} can't be had from ${base} (${response.status}): name a folder of save_program, whole`);
+const kindOf = (value) => value?.constructor?.name ?? String(value);
+const isUrl = (value) => typeof value === "string" || value instanceof URL;
+const absolute = (url) => new URL(url, globalThis.location?.href ?? import.meta.url);
+
+/** Where each file of a program is. */
+function placesOf(source) {
+  if (isUrl(source)) {
+    const base = absolute(source);
+    if (!base.pathname.endsWith("/")) base.pathname += "/";
+    return Object.fromEntries(NAMES.map((name) => [name, new URL(name, base)]));
+  }
+  const found = source?.[Symbol.iterator] ? Object.fromEntries([...source].map((file) => [file.name, file])) : Object(source);
+  const lacks = NAMES.find((name) => !found[name]), rule = `give the URL of a folder, or ${NAMES.join(", ")} by name or as Files`;
+  if (lacks) refuse(`load: there is no ${lacks} in ${kindOf(source)} (${Object.keys(found).join(", ")}): ${rule}`);
+  return found;
+}
+
+/** What hears of the bytes of each file: ondownload(those that came, those of all as far as hosts say). */
+function counting(ondownload) {
+  const came = {}, sizes = {}, sum = (counts) => Object.values(counts).reduce((a, b) => a + b, 0);
+  return ondownload && ((name, bytes, size) => {
+    came[name] = (came[name] ?? 0) + bytes;
+    sizes[name] = Math.max(size, came[name]); // a host that compresses tells fewer than come
+    ondownload(sum(came), sum(sizes));
+  });
+}
+
+/** The bytes of a file, from wherever they are. */
+async function received(name, from, signal, tell) {
+  if (from instanceof ArrayBuffer) return new Uint8Array(from);
+  if (ArrayBuffer.isView(from)) return new Uint8Array(from.buffer, from.byteOffset, from.byteLength);
+  if (!(isUrl(from) || from instanceof Blob))
+    refuse(`load: ${name} is ${kindOf(from)}: give its bytes (ArrayBuffer or a typed array), a Blob or a URL`);
+  const response = from instanceof Blob ? new Response(from) : await fetched(name, from, signal);
+  const size = Number(response.headers.get("content-length")) || from.size || 0;
+  const transform = (part, to) => (tell(name, part.length, size), to.enqueue(part));
+  tell?.(name, 0, size);
+  const counted = tell && response.body ? new Response(response.body.pipeThrough(new TransformStream({ transform }))) : response;
+  const breaks = ({ message }) => unloadable(`${name} breaks off (${message}): load it again`);
+  return new Uint8Array(await counted.arrayBuffer().catch(breaks));
+}
+
+async function fetched(name, from, signal) {
+  const url = absolute(from), where = url.href.slice(0, 200);
+  const response = await fetch(url, { signal }).catch((error) => ({ status: error.message }));
+  if (!response.ok) unloadable(`${name} can't be had from ${where} (${response.status}): name a folder of save_program, whole`);
+  if (/html/.test(response.headers.get("content-type")))
+    unloadable(`${name} is a web page at ${where}, this server's answer for what it lacks: put the folder's files there`);
+  return response;
 }
 
 const text = (bytes) => new TextDecoder().decode(bytes);
@@ -71,12 +131,12 @@ function described(bytes) {
   try {
     program = JSON.parse(text(bytes));
   } catch (error) {
-    fail("LoadError", `program.json is no JSON (${error.message}): save the program again`);
+    unloadable(`program.json is no JSON (${error.message}): save the program again`);
   }
   if (program?.format !== FORMAT)
-    fail("LoadError", "program.json is of something else: name a folder of save_program");
+    unloadable("program.json is of something else: name a folder of save_program");
   if (program.version !== VERSION)
-    fail("LoadError", `program.json is of version ${program.version} of the format, and this module reads ${VERSION}:` +
+    unloadable(`program.json is of version ${program.version} of the format, and this module reads ${VERSION}:` +
       " export the program again, with its module");
   return program;
 }
@@ -86,25 +146,26 @@ function texts(bytes) {
 }
 
 /** The tensors of a .safetensors file by name: {dtype, shape, data}, data as bytes. */
-function tensors(buffer) {
+function tensors(file) {
   const found = new Map();
   try {
-    const length = Number(new DataView(buffer).getBigUint64(0, true)), start = 8 + length;
-    const header = JSON.parse(text(new Uint8Array(buffer, 8, length)));
+    const length = Number(new DataView(file.buffer, file.byteOffset, file.length).getBigUint64(0, true)), start = 8 + length;
+    if (start > file.length) throw start;
+    const header = JSON.parse(text(file.subarray(8, start)));
     delete header.__metadata__;
     const places = ([, { data_offsets: [from, to] }]) => from + to; // in order, as they follow each other
     const entries = Object.entries(header).sort((a, b) => places(a) - places(b));
     let at = 0;
     for (const [name, { dtype, shape, data_offsets: [from, to] }] of entries) {
-      const ours = STORED[dtype], data = new Uint8Array(buffer, start + from, to - from);
-      const bytes = ours === "bool" ? product(shape) : ours && bytesOf(ours, product(shape));
-      if (from !== at || !shape.every(Number.isInteger) || (ours && data.length !== bytes)) throw at;
-      found.set(name, { dtype: ours ?? String(dtype), shape, data });
+      const ours = dtype.toLowerCase(), known = ours in ARRAYS, data = file.subarray(start + from, start + to);
+      const bytes = ours === "bool" ? product(shape) : known && bytesOf(ours, product(shape));
+      if (from !== at || data.length !== to - from || !shape.every(Number.isInteger) || (known && to - from !== bytes)) throw at;
+      found.set(name, { dtype: known ? ours : dtype, shape, data });
       at = to;
     }
-    if (start + at !== buffer.byteLength) throw at;
+    if (start + at !== file.length) throw at;
   } catch {
-    fail("LoadError", "weights.safetensors is cut short or no .safetensors file: get a whole copy");
+    unloadable("weights.safetensors is cut short or no .safetensors file: get a whole copy");
   }
   return found;
 }
@@ -120,6 +181,7 @@ function valueOf(expression, n) {
 }
 
 const product = (shape) => shape.reduce((a, b) => a * b, 1);
+const whole = (bytes) => (bytes + 3) & ~3; // bytes that a copy takes
 const bytesOf = (dtype, count) => (dtype === "bool" ? 4 : ARRAYS[dtype].BYTES_PER_ELEMENT) * count;
 const shown = (dtype, shape) => `${dtype}[${shape.join(", ")}]`;
 
@@ -140,20 +202,14 @@ function elements(dtype, bytes, at, count) {
 class Program {
   constructor(executor, program, kernels, weights, owns) {
     if (kernels.length !== program.kernels.length)
-      fail("LoadError", `program.json has ${program.kernels.length} kernels, kernels.wgsl ${kernels.length}:` +
+      unloadable(`program.json has ${program.kernels.length} kernels, kernels.wgsl ${kernels.length}:` +
         " the files are not of one program");
-    this.executor = executor;
-    this.adapter = executor.name;
-    this.inputs = program.inputs; // [{name, dtype, shape}], "N" in a shape is the batch
-    this.outputs = program.outputs; // [{name, dtype}]
-    this.batch = program.batch; // [least, most]
-    this.program = program;
-    this.plans = program.plans[executor.software ? "software" : "gpu"];
-    this.kernels = kernels;
+    // inputs: [{name, dtype, shape}], "N" in a shape is the batch; outputs: [{name, dtype}]; batch: [least, most]
+    const { inputs, outputs, batch, plans } = program, adapter = executor.name;
+    Object.assign(this, { executor, adapter, inputs, outputs, batch, program, kernels, owns, disposed: false });
+    this.plans = plans[executor.software ? "software" : "gpu"];
     this.pipelines = new Map(); // kernel -> number of its pipeline
     this.ready = new Map(); // batch size -> Ready
-    this.owns = owns;
-    this.disposed = false;
     this.key = [0, 0];
     this.drawn = 0; // blocks of random numbers that are used up
     this.weights = this.upload(weights);
@@ -166,7 +222,7 @@ class Program {
       if (!has || shown(has.dtype, has.shape) !== wanted)
         wrong.push(`'${name}' is ${has ? shown(has.dtype, has.shape) : "missing"}, not ${wanted}`);
     }
-    if (wrong.length) fail("LoadError", `weights.safetensors is of another model: ${wrong.join("; ")}`);
+    if (wrong.length) unloadable(`weights.safetensors is of another model: ${wrong.join("; ")}`);
     const sizes = this.program.weights.map(({ dtype, shape }) => bytesOf(dtype, product(shape)));
     sizes.forEach((bytes) => this.fits(bytes)); // or those before it would be left behind
     return this.program.weights.map(({ name, dtype }, i) => {
@@ -198,21 +254,50 @@ class Program {
 
   // --- running ---
 
-  /** What the program makes of its inputs: a typed array for each, or {data, shape}. */
-  async run(inputs) {
+  /**
+   * What the program makes of its inputs; output: as "typed" arrays, each as a plain "array", or on the "gpu".
+   * values.js knows all but typed arrays: who gives and asks for those alone does not load it.
+   */
+  async run(inputs, { output = "typed" } = {}) {
     try {
       this.check();
-      const { n, bytes } = this.given(inputs), ready = this.readyFor(n), { executor } = this;
-      bytes.forEach((data, i) => data.length && executor.write(ready.inputs[i], data));
-      if (ready.draws.length) ready.draw(this);
-      const { faults } = ready, noted = faults ? [faults, FAULT_BYTES] : [];
-      executor.replay(ready.prepared);
-      const read = await executor.read(Uint32Array.of(...ready.reads, ...noted));
-      if (faults) this.checkFaults(new Uint32Array(read.slice(-FAULT_BYTES).buffer));
-      return this.result(ready, read);
+      const isArray = (value, i) => (value?.data ?? value) instanceof ARRAYS[this.inputs[i].dtype], values = this.values(inputs);
+      if (output === "typed" && values.every(isArray)) return this.result(await this.read(...this.given(values)));
+      const others = await import("./values.js").catch(({ message }) =>
+        unloadable(`values.js can't be had (${message}): put it beside this module`));
+      this.check();
+      const all = values.map((value, i) => (isArray(value, i) ? value : others.converted(this.inputs[i], value, ARRAYS)));
+      return this.result(await others.results(this, output, ...this.given(all)));
     } catch (error) {
       throw told(error);
     }
+  }
+
+  /** Submit a run; the faults that are to be read behind its results. */
+  submit(ready, given) {
+    const { executor } = this, { faults } = ready;
+    given.forEach((value, i) => {
+      if (value instanceof Uint8Array) return value.length && executor.write(ready.inputs[i], value);
+      const handle = executor.adopt(value.data);
+      if (value.bytes) executor.submit(Uint32Array.of(COPY, handle, ready.inputs[i], value.bytes), true);
+      executor.disown(handle);
+    });
+    if (ready.draws.length) ready.draw(this);
+    executor.replay(ready.prepared);
+    return faults ? [faults, FAULT_BYTES] : [];
+  }
+
+  /** Run, and read the results. */
+  async read(n, given) {
+    const ready = this.readyFor(n), noted = this.submit(ready, given);
+    const bytes = await this.executor.read(Uint32Array.of(...ready.reads, ...noted));
+    this.checkFaults(bytes, noted);
+    let at = 0;
+    return ready.outputs.map(({ shape, bytes: length }, i) => {
+      const { dtype } = this.outputs[i], data = elements(dtype, bytes, at, product(shape));
+      at += whole(length);
+      return { data, shape, dtype };
+    });
   }
 
   /** Compile and allocate what a batch size needs, so that its first run does not wait for that. */
@@ -254,7 +339,9 @@ class Program {
   }
 
   /** Throw where an index or a class of the run was out of range. */
-  checkFaults([found, low, high, size]) {
+  checkFaults(bytes, noted) {
+    if (!noted.length) return;
+    const [found, low, high, size] = new Uint32Array(bytes.slice(-FAULT_BYTES).buffer);
     const kind = found >>> 16, site = found & 0xffff; // as executor.faults has them
     if (!kind) return;
     const told = this.program.faults?.[site] ?? "run: index {index} is out of range for a size of {size}";
@@ -283,48 +370,44 @@ class Program {
     } catch (error) {
       ready.free();
       if (error instanceof ExecutorError) throw error;
-      fail("LoadError", `program.json is damaged (${error.message}): save the program again`);
+      damaged(error);
     }
   }
 
   // --- what comes in and goes out ---
 
-  /** The batch size and each input's bytes. */
-  given(inputs) {
-    const told = this.inputs.map(({ name, dtype, shape }) => `${name}: ${shown(dtype, shape)}`);
-    const wanted = `it takes {${told.join(", ")}}`;
-    const names = inputs && typeof inputs === "object" && !ArrayBuffer.isView(inputs) ? Object.keys(inputs) : null;
-    if (!names) fail("InputError", `run: inputs come by name: ${wanted}`);
-    const strange = names.find((name) => !this.inputs.some((input) => input.name === name));
-    if (strange !== undefined) fail("InputError", `run: no input '${strange}': ${wanted}`);
+  /** What was given for each input. */
+  values(inputs) {
+    const wanted = `it takes {${this.inputs.map(({ name, dtype, shape }) => `${name}: ${shown(dtype, shape)}`).join(", ")}}`;
+    if (!inputs || typeof inputs !== "object" || ArrayBuffer.isView(inputs)) refuse(`run: inputs come by name: ${wanted}`);
+    const strange = Object.keys(inputs).find((name) => !this.inputs.some((input) => input.name === name));
+    if (strange !== undefined) refuse(`run: no input '${strange}': ${wanted}`);
+    return this.inputs.map(({ name }) => (name in inputs ? inputs[name] : refuse(`run: no '${name}': ${wanted}`)));
+  }
+
+  /** The batch size and each input's bytes, or the GPUBuffer that has them. */
+  given(values) {
     let n = null;
-    const bytes = this.inputs.map((spec) => {
-      if (!(spec.name in inputs)) fail("InputError", `run: no '${spec.name}': ${wanted}`);
-      const { data, shape } = elementsOf(spec, inputs[spec.name], n), at = spec.shape.indexOf("N");
+    const given = this.inputs.map((spec, i) => {
+      const { data, shape } = elementsOf(spec, values[i], n), at = spec.shape.indexOf("N");
       if (at >= 0) n ??= shape[at];
       const fixed = spec.shape.map((size) => (size === "N" ? n : size)).join();
       if (shape.join() !== fixed)
-        fail("InputError", `run: ${spec.name} is ${shown(spec.dtype, shape)}, not ${shown(spec.dtype, spec.shape)}` +
+        refuse(`run: ${spec.name} is ${shown(spec.dtype, shape)}, not ${shown(spec.dtype, spec.shape)}` +
           (at >= 0 && spec.shape.length === shape.length ? ` with N = ${n}` : ""));
-      return stored(spec.dtype, data);
+      return data.mapState ? { data, bytes: whole(bytesOf(spec.dtype, product(shape))) } : stored(spec.dtype, data);
     });
-    return { n: this.inRange(n ?? 1), bytes };
+    return [this.inRange(n ?? 1), given];
   }
 
   inRange(n) {
     const [low, high] = this.batch;
     if (Number.isInteger(n) && n >= low && n <= high) return n;
     const advice = n > high ? `split it, or export again with max_batch=${n}` : "it takes at least 1";
-    fail("InputError", `run: a batch of ${n}, and the program was saved for ${low} to ${high}: ${advice}`);
+    refuse(`run: a batch of ${n}, and the program was saved for ${low} to ${high}: ${advice}`);
   }
 
-  result(ready, bytes) {
-    let at = 0;
-    const values = ready.outputs.map(({ shape, bytes: length }, i) => {
-      const { dtype } = this.outputs[i], data = elements(dtype, bytes, at, product(shape));
-      at += (length + 3) & ~3;
-      return { data, shape, dtype };
-    });
+  result(values) {
     if (this.program.result === "tensor") return values[0];
     if (this.program.result === "list") return values;
     return Object.fromEntries(values.map((value, i) => [this.outputs[i].name, value]));
@@ -333,16 +416,13 @@ class Program {
 
 /** An input as {data, shape}; where only the batch is open, the shape follows from the length. */
 function elementsOf({ name, dtype, shape }, value, n) {
-  const array = ARRAYS[dtype], data = ArrayBuffer.isView(value) ? value : value?.data;
-  const rest = product(shape.filter((size) => size !== "N"));
-  if (!(data instanceof array))
-    fail("InputError", `run: ${name} is ${(data ?? value)?.constructor?.name ?? value}: ${dtype} comes as` +
-      ` ${array.name}, or as {data, shape} with one`);
-  const count = n ?? Math.floor(data.length / (rest || 1));
-  const whole = [...((data !== value && value.shape) || shape.map((size) => (size === "N" ? count : size)))];
-  if (product(whole) !== data.length)
-    fail("InputError", `run: ${name} has ${data.length} elements, and ${shown(dtype, whole)} has ${product(whole)}`);
-  return { data, shape: whole };
+  const data = value.data ?? value, own = data !== value && value.shape;
+  if (data.mapState) return value; // a GPUBuffer
+  const rest = product(shape.filter((size) => size !== "N")), count = n ?? Math.floor(data.length / (rest || 1));
+  const all = [...(own || shape.map((size) => (size === "N" ? count : size)))];
+  if (product(all) !== data.length)
+    refuse(`run: ${name} has ${data.length} elements, and ${shown(dtype, all)} has ${product(all)}`);
+  return { data, shape: all };
 }
 
 function told(error) {

@@ -71,13 +71,15 @@ def test_the_network_of_mnist(tmp_path):
     done = export(tmp_path / "digits.safetensors", "--out", out, "--max-batch", "3")
     assert done.exit_code == 0, done.output
     assert re.fullmatch(
-        r"exported .*digits: 0\.\d\d MB, of which the module is 3\d\.\d kB\n"
+        r"exported .*digits: 0\.\d\d MB, of which the module is 3\d\.\d kB,"
+        r" and \d\.\d for pictures, plain arrays and buffers\n"
         r'in a page: import { load } from "\./digits/index\.js";\n'
         r"           const model = await load\(\), y = await model\.run\({ x }\);\n",
         done.output,
     )
     assert sorted(p.name for p in out.iterdir()) == [
-        "executor.js", "index.d.ts", "index.js", "kernels.wgsl", "program.json", "weights.safetensors",
+        "executor.js", "index.d.ts", "index.js", "kernels.wgsl", "package.json", "program.json", "values.js",
+        "weights.safetensors",
     ]  # fmt: skip
     x = fb.rand(3, 1, 28, 28)
     np.testing.assert_array_equal(fb.load_program(out)(x).numpy(), model(x).numpy())

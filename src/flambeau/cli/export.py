@@ -6,7 +6,7 @@ import click
 
 from ..errors import FlambeauError
 from ..export import save_program
-from ..export.web_module import EXECUTOR, MODULE
+from ..export.web_module import EXECUTOR, MODULE, VALUES
 from .load_model import DIGITS, model_of, named
 
 
@@ -42,8 +42,11 @@ def export(model: str, out: Path, inputs: tuple[str, ...], weights: Path | None,
         raise FlambeauError(f"export {model}: no inputs: name each, as in --input '{DIGITS}'")
     folder = save_program(made, dict(named(text, "export") for text in texts), out, max_batch, target)
     size = sum(p.stat().st_size for p in folder.iterdir())
-    module = sum((folder / name).stat().st_size for name in (MODULE, EXECUTOR))
-    click.echo(f"exported {folder}: {size / 1e6:.2f} MB, of which the module is {module / 1e3:.1f} kB")
+    module, executor, values = ((folder / name).stat().st_size for name in (MODULE, EXECUTOR, VALUES))
+    told = (
+        f"{(module + executor) / 1e3:.1f} kB, and {values / 1e3:.1f} for pictures, plain arrays and buffers"
+    )
+    click.echo(f"exported {folder}: {size / 1e6:.2f} MB, of which the module is {told}")
     arguments = ", ".join(text.partition("=")[0].strip() for text in texts)
     click.echo(f'in a page: import {{ load }} from "./{folder.name}/{MODULE}";')
     click.echo(f"           const model = await load(), y = await model.run({{ {arguments} }});")

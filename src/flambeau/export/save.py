@@ -20,10 +20,10 @@ from .fit import fit
 from .inputs import Spec, specs_of
 from .structure import KINDS, Sketch, Structure, Weights, sketch
 from .trace import graph_of
-from .web_module import EXECUTOR, MODULE, TYPES, add_module, check_arrays
+from .web_module import FILES, PROGRAM_FILES, add_module, check_arrays
 
 FORMAT, VERSION = "flambeau-program", 3
-PROGRAM, KERNELS, WEIGHTS = "program.json", "kernels.wgsl", "weights.safetensors"
+PROGRAM, KERNELS, WEIGHTS = PROGRAM_FILES
 MARK = "//~ kernel"  # begins each kernel of kernels.wgsl
 
 
@@ -64,7 +64,7 @@ def save_program(
 
 def unfinished(out: Path) -> bool:
     """Whether a folder is empty, or holds nothing but what a save that was killed leaves."""
-    ours = {KERNELS, WEIGHTS, MODULE, EXECUTOR, TYPES}
+    ours = {KERNELS, WEIGHTS, *FILES}
     return out.is_dir() and all(p.name in ours or LEFT.fullmatch(p.name) for p in out.iterdir())
 
 

@@ -13,8 +13,8 @@ from . import archives, node, photographs, pyodide
 from .hashes import digest, sha256
 
 MODEL = "mnist/mnist.safetensors"  # `./run mnist --out web/mnist` on all of MNIST; goes in by its hash
-NOT_PAGES = {"compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", archives.ARRAYS}
-BARE = ("executor.js", "program.js")
+NOT_PAGES = {"program.d.ts", "compile.mjs", "compress.mjs", "README.md", "mnist.safetensors", archives.ARRAYS}
+BARE = ("executor.js", "program.js", "values.js")
 MANIFEST = "manifest.json"
 
 
