@@ -35,20 +35,29 @@ def inspect(
     FlambeauError where nothing ran on a GPU, or a profile runs already.
     """
     name = target or getattr(fn, "__qualname__", type(fn).__name__)
-    return inspected(fn, args, kw, Terms(name, runs, keep))
+    return inspecting(runs, keep)(TargetCall(name, fn, args, kw))
 
 
-class Terms(NamedTuple):
-    """What to call an inspection, how often to make the call, and how much of what kernels read to keep."""
+class TargetCall(NamedTuple):
+    """A call that is looked at, and what it is called. is_script: it is a whole script, to be run once."""
 
     target: str
-    runs: int = 1
-    keep: int | bool = False
+    fn: Callable[..., Any]
+    args: tuple = ()
+    kw: dict[str, Any] = {}
+    is_script: bool = False
 
 
-def inspected(fn: Callable[..., Any], args: tuple, kw: dict[str, Any], wanted: Terms) -> Inspection:
-    """`inspect`, with the arguments apart from what is wanted of it."""
-    name, runs, keep = wanted
+Look = Callable[[TargetCall], Any]  # what is made of a call: an Inspection, or what else is to be known of it
+
+
+def inspecting(runs: int = 1, keep: int | bool = False) -> Look:
+    """What makes an Inspection of a call. runs: how often it is made; keep: as in `inspect`."""
+    return lambda call: _inspected(call, runs, keep)
+
+
+def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
+    name, fn, args, kw, _ = asked
     if runs < 1:
         raise ValueError(f"inspect(runs={runs}): it is called at least once: give 1 or more")
     call = jit(fn.__wrapped__) if hasattr(fn, "programs") else fn  # type: ignore[attr-defined]

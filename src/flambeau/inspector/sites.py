@@ -106,10 +106,10 @@ class Sites:
                     call = _called(frame, role) or call
                 inside.add(role)
             frame = frame.f_back
-        if at is None and not modules:
+        if at is None and not modules and inside.isdisjoint(("walk", "optimizer")):
             return None
         slope = self.slope if "walk" in inside else -1
-        place = ("", 0, "")  # a model of a file, called by a command: there is no program
+        place = ("", 0, "")  # a model of a file, called by a command, or what a Learner calls: no program
         if at is not None:
             place = at.f_code.co_filename, at.f_lineno, at.f_code.co_name
         return MadeAt(*place, call, tuple(modules), "optimizer" in inside, slope)
