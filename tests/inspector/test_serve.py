@@ -147,7 +147,7 @@ def test_what_nobody_foresaw_is_told(server, monkeypatch):
 
 
 def test_unknown_requests(server):
-    assert post(server, "/stop", {}) == (404, {"error": "there are /run, /templates, /export"})
+    assert post(server, "/stop", {}) == (404, {"error": "there are /run, /templates, /export, /emit"})
     given = {"kernel": 0, "wgsl": "", "what": "virus"}
     told = {"error": "inspect: export as one of script, page, custom_op, patch"}
     assert post(server, "/export", given) == (400, told)

@@ -56,6 +56,13 @@ EVENTS = "events.jsonl"  # what a run has
     metavar="KERNEL FILE",
     help="Write kernel number KERNEL to a FILE of its own: a .py or a .html.",
 )
+@click.option(
+    "--emit",
+    nargs=2,
+    type=(int, click.Path(dir_okay=False, path_type=Path)),
+    metavar="KERNEL FILE",
+    help="Write what the driver is given: a .spvasm, .metal, .hlsl or .glsl.",
+)
 @click.option("--compare", is_flag=True, help="TARGET and the next are two JSON files: what changed.")
 @click.option("--sanitize", is_flag=True, help="Watch memory, barriers and numbers of each kernel: faults.")
 @click.option("--check", is_flag=True, help="Compare every value with the CPU's: the first wrong op.")
@@ -78,6 +85,7 @@ def inspect(**options: Any):
     \b
     Example: flambeau inspect train.py::step --html step.html
     Example: flambeau inspect -e "(x @ w).relu()" --input "x=f32[64, 784]" --input "w=f32[784, 128]"
+    Example: flambeau inspect step.json --emit 0 kernel.spvasm
     Example: flambeau inspect train.py::step --sanitize
     Example: flambeau inspect train.py::step --check --json wrong.json
     Example: flambeau inspect -e "x.softmax(1)" --watch softmax.row_max
@@ -114,6 +122,7 @@ class Asked:
     opens: bool
     keep: int
     send: tuple[int, Path] | None
+    emit: tuple[int, Path] | None
     compare: bool
     sanitize: bool
     check: bool
@@ -316,6 +325,19 @@ def _send(made: Any, wanted: Asked) -> None:
     click.echo(f"wrote {path}: {path.stat().st_size / 1e6:.2f} MB")
 
 
+def _emit(made: Any, wanted: Asked) -> None:
+    if wanted.emit is None:
+        return
+    from ..inspector.emitted import SUFFIXES, of_kernel
+
+    kernel, path = wanted.emit
+    if path.suffix not in SUFFIXES:
+        raise FlambeauError(f"inspect --emit {kernel} {path}: the file is one of {', '.join(SUFFIXES)}")
+    found = of_kernel(made, kernel, SUFFIXES[path.suffix])
+    path.write_text(found.text, "utf-8")
+    click.echo(f"wrote {path}: {found.language}, {found.text.count(chr(10)):,} lines")
+
+
 def _serve(made: Any, wanted: Asked) -> None:
     if not wanted.serve:
         return
@@ -333,7 +355,7 @@ def _serve(made: Any, wanted: Asked) -> None:
         server.server_close()
 
 
-ACTIONS = (_table, _write, _send, _serve)
+ACTIONS = (_table, _write, _send, _emit, _serve)
 
 
 def compared(wanted: Asked) -> None:

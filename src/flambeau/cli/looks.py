@@ -16,6 +16,7 @@ ALONE = (
     ("page", "--html", None),
     ("trace", "--trace", None),
     ("send", "--send", None),
+    ("emit", "--emit", None),
     ("serve", "--serve", False),
     ("opens", "--open", False),
     ("compare", "--compare", False),

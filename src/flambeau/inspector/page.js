@@ -480,7 +480,7 @@ function drawDetail() {
     el("p", { class: "soft" }, layer && `${layer} · `, site && `${site.file}:${site.line} · `, site && el("code", {}, site.text)),
     facts(k), ...opsTable(k), el("h3", {}, "WGSL: click a line for its op, its template and its line of Python"),
     el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, wgsl) }, "Copy"), server && el("button", { id: "edit", onclick: () => edit(i) }, "Edit (e)"),
-      server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
+      server && el("button", { id: "emit", onclick: () => emit(i) }, "For the driver"), server && el("button", { onclick: () => save(i, "script", `${i}.py`) }, "As a script"), server && el("button", { onclick: () => save(i, "page", `${i}.html`) }, "As a page")),
     el("div", { id: "origin", hidden: true }), el("div", { id: "editor" }), code(k), el("div", {}, bindingsTable(k)));
   box.scrollTop = 0;
 }
@@ -536,6 +536,12 @@ function edit(i) {
   text.addEventListener("keydown", (e) => { if (e.key === "Enter" && (e.ctrlKey || e.metaKey)) { e.preventDefault(); tryIt(); } });
   byId("editor").replaceChildren(text, el("div", { class: "bar" }, run, choice, el("button", { onclick: () => { text.value = own[now]; } }, "Original"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), told);
   text.focus();
+}
+async function emit(i) {
+  try {
+    const { language, text } = await ask("emit", { kernel: i });
+    byId("editor").replaceChildren(el("h3", {}, `${language}: what Dawn gives the driver`), el("div", { class: "bar" }, el("button", { onclick: (e) => copy(e.target, text) }, "Copy"), el("button", { onclick: () => byId("editor").replaceChildren() }, "Close")), el("pre", { id: "emitted", class: "code mono" }, text));
+  } catch (e) { byId("editor").replaceChildren(el("p", { class: "wrong" }, e.message)); }
 }
 async function save(i, what, name, body) {
   try {

@@ -9,6 +9,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from ..errors import FlambeauError
 from .again import Session
+from .emitted import of_kernel
 from .model import Inspection
 from .page import html
 from .send import KINDS, patch
@@ -105,7 +106,11 @@ def _export(made: Inspection, edit: EditRequest) -> dict[str, Any]:
     return {"text": KINDS[edit.what](made, edit.kernel, wgsl)}
 
 
-REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export}
+def _emit(made: Inspection, edit: EditRequest) -> dict[str, Any]:
+    return of_kernel(made, edit.kernel, edit.what, edit.wgsl or None)._asdict()
+
+
+REQUESTS = {"/run": _run, "/templates": _templates, "/export": _export, "/emit": _emit}
 
 
 class _Requests(BaseHTTPRequestHandler):
