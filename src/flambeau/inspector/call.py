@@ -21,6 +21,7 @@ from .plans import PlansSeen
 from .sites import Sites, Tables
 
 KEEP = 256 << 20  # bytes of inputs that are kept at most, to run kernels again
+FIRST, MORE = 8, 24  # runs that are timed: the first, and of all others about so many
 NOTHING = "nothing ran on a GPU"
 
 
@@ -73,12 +74,14 @@ def _inspected(asked: TargetCall, runs: int, keep: int | bool) -> Inspection:
     with ExitStack() as stack:
         for listening in (sites.watching(), plans.watching(), trace.listening()):
             stack.enter_context(listening)
-        for _ in range(runs):
+        for i in range(runs):
+            trace.is_timed = i < FIRST or i % -(-runs // MORE) == 0
             realize(*_tensors(call(*args, **kw)))
+            sites.keep(plans.origins())
     wall = perf_counter() - begin
     if not trace.found:
         raise FlambeauError(f"inspect({name}): {_why_nothing(device)}")
-    return _made(name, wall, trace, sites)
+    return _made(name, (wall, trace.own + sites.own), trace, sites)
 
 
 def _tensors(result: Any) -> list[Tensor]:
@@ -95,7 +98,7 @@ def _why_nothing(device: Any) -> str:
     return f"{NOTHING}: it computes no tensor: return those that are to be computed"
 
 
-def _made(name: str, wall: float, trace: CallTrace, sites: Sites) -> Inspection:
+def _made(name: str, took: tuple[float, float], trace: CallTrace, sites: Sites) -> Inspection:
     from .again import Session
 
     dispatched = [one for one in trace.found.values() if one.times]
@@ -113,7 +116,8 @@ def _made(name: str, wall: float, trace: CallTrace, sites: Sites) -> Inspection:
         why=meter.why,
         copy=ceilings.copy,
         fma=ceilings.fma,
-        wall=wall,
+        wall=took[0],
+        overhead=took[1],
         ops=tuple(rows.ops),
         shaders=tuple(row for _, row in rows.shaders.values()),
         kernels=tuple(rows.kernels),
